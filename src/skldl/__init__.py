@@ -1,0 +1,37 @@
+"""Label distribution learning in Python, in the shape of scikit-learn.
+
+Every estimator is importable from here. Names are loaded when they are first used, so that ``import skldl`` is quick
+and needs no optional dependency.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME_OF = {
+    "BaseLDL": "skldl.base",
+    "MeanDistribution": "skldl.baseline",
+}
+_SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
+
+__all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
+
+if TYPE_CHECKING:
+    from skldl.base import BaseLDL as BaseLDL
+    from skldl.baseline import MeanDistribution as MeanDistribution
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    elif name in _SUBMODULES:
+        value = import_module(f"skldl.{name}")
+    else:
+        raise AttributeError(f"module 'skldl' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,349 @@
+"""The one door for X, D and weights: every message about bad input is written here.
+
+Good data pass with one scan and, where the dtype fits, without a copy. Only when something is wrong is the place
+looked for, so that the message can name it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+
+from skldl._compat import validate_data
+from skldl.exceptions import (
+    DataError,
+    DimensionError,
+    DuplicateLabelError,
+    EmptyDataError,
+    FeatureMismatchError,
+    LengthMismatchError,
+    NegativeDegreeError,
+    NonFiniteError,
+    NotNumericError,
+    RowSumError,
+    SampleWeightError,
+    SingleLabelError,
+    SparseDistributionError,
+    ZeroRowError,
+)
+
+SUM_TOLERANCE = 1e-3
+FloatArray = npt.NDArray[np.floating]
+
+
+def check_features(
+    estimator: BaseEstimator, X: Any, *, reset: bool, accept_sparse: bool | str | Sequence[str] = False
+) -> Any:
+    """Return X as a finite float array (float32 stays float32) or CSR matrix, and record or compare its features.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Receives ``n_features_in_`` and ``feature_names_in_`` when ``reset`` is true; otherwise X must fit them.
+    X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+        The features.
+    reset : bool
+        True in ``fit``, False in ``predict``.
+    accept_sparse : bool, str or list of str, default=False
+        Sparse formats that the estimator takes, as in scikit-learn.
+    """
+    try:
+        return validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr" if accept_sparse is True else accept_sparse,
+            dtype=[np.float64, np.float32],
+        )
+    except DataError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise _explain_features(estimator, X, str(error), reset=reset) from error
+
+
+def _explain_features(estimator: BaseEstimator, X: Any, message: str, *, reset: bool) -> Exception:
+    """Find out what is wrong with X, given scikit-learn's message, and say where and what to do."""
+    name = type(estimator).__name__
+    if sparse.issparse(X) and "parse" in message and "dense" in message:
+        return TypeError(f"{message} {name} needs dense features.")
+    if sparse.issparse(X):
+        columns: list[Any] = []
+        X = X.data.reshape(-1, 1) if np.size(X.data) else np.zeros((0, 1))
+    else:
+        columns = column_names(X)
+    if not reset and hasattr(estimator, "n_features_in_") and ("features" in message or "feature names" in message):
+        cure = "Pass the columns that fit saw, in the same order."
+        return FeatureMismatchError(f"{message.rstrip()}\n{cure}")
+    if "omplex data" in message:
+        return NotNumericError(f"{message} Features must be real numbers.")
+    place = _first_text_cell(X, columns)
+    if place is not None:
+        row, column, value = place
+        return NotNumericError(
+            f"X holds {value!r} in row {row}, column {column}, where a number belongs ({message}). "
+            "Encode such columns (for example with sklearn.preprocessing.OneHotEncoder) or leave them out."
+        )
+    if "NaN" in message or "infinity" in message or "too large" in message:
+        where = _first_non_finite_cell(X, columns)
+        return NonFiniteError(
+            f"{message.splitlines()[0]}{where} "
+            "Impute missing features (sklearn.impute.SimpleImputer) or drop these rows."
+        )
+    if "0 sample" in message or "0 feature" in message or "Found array with" in message:
+        return EmptyDataError(f"{message} X needs at least one row and one column.")
+    if "Expected 2D" in message or "dim" in message:
+        return DimensionError(message)
+    return DataError(message)
+
+
+def _first_text_cell(X: Any, columns: list[Any]) -> tuple[int, Any, Any] | None:
+    """Row, column and content of the first cell that no float can be made of."""
+    try:
+        cells = np.asarray(X, dtype=object)
+    except (ValueError, TypeError):
+        return None
+    if cells.ndim != 2:
+        return None
+    for column in range(cells.shape[1]):
+        try:
+            cells[:, column].astype(np.float64)
+        except (ValueError, TypeError):
+            for row, value in enumerate(cells[:, column]):
+                try:
+                    float(value)
+                except (ValueError, TypeError):
+                    return row, repr(columns[column]) if columns else column, value
+    return None
+
+
+def _first_non_finite_cell(X: Any, columns: list[Any]) -> str:
+    try:
+        values = np.asarray(X, dtype=np.float64)
+    except (ValueError, TypeError):
+        return ""
+    bad = np.argwhere(~np.isfinite(values))
+    if values.ndim != 2 or not len(bad):
+        return ""
+    row, column = (int(i) for i in bad[0])
+    label = repr(columns[column]) if columns else column
+    return f" The first of {len(bad)} such cells is {values[row, column]} in row {row}, column {label}."
+
+
+def column_names(table: Any) -> list[Any]:
+    """Names of a DataFrame's columns (pandas or polars), or an empty list for anything else."""
+    columns = getattr(table, "columns", None)
+    if columns is None or not hasattr(table, "shape") or isinstance(table, np.ndarray):
+        return []
+    return list(columns)
+
+
+def label_names(D: Any, n_labels: int) -> npt.NDArray[np.object_]:
+    """Names of the labels: the columns of a DataFrame, else label_0, label_1, ….
+
+    Raises
+    ------
+    DuplicateLabelError
+        If two columns carry the same name.
+    """
+    names = column_names(D)
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if str(name) in seen:
+            raise DuplicateLabelError(
+                f"The label name {str(name)!r} stands at columns {seen[str(name)]} and {position}. "
+                "Rename one of them, or add them up if they mean the same."
+            )
+        seen[str(name)] = position
+    if len(names) != n_labels:
+        names = [f"label_{j}" for j in range(n_labels)]
+    return np.array([str(name) for name in names], dtype=object)
+
+
+def check_numbers(values: Any, *, name: str) -> FloatArray:
+    """Return a two-dimensional, non-empty, finite float64 array, or say what keeps it from being one."""
+    if sparse.issparse(values):
+        raise SparseDistributionError(f"{name} is a sparse matrix. Distributions are dense: pass {name}.toarray().")
+    columns = column_names(values)
+    try:
+        array = np.asarray(values)
+        if array.dtype == object or array.dtype.kind in "USmM":
+            raise ValueError
+        if array.dtype.kind == "c":
+            raise NotNumericError(f"Complex data not supported: {name} must hold real numbers.")
+        array = array.astype(np.float64, copy=False)
+    except DataError:
+        raise
+    except (ValueError, TypeError):
+        array = _from_objects(values, columns, name)
+    if array.ndim != 2:
+        raise DimensionError(
+            f"{name} has {array.ndim} dimension{'s' * (array.ndim != 1)} (shape {array.shape}), but needs two: "
+            "one row per instance, one column per label. "
+            "For single labels use skldl.distributions.from_labels; for a single row pass a list of one row."
+        )
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise EmptyDataError(
+            f"{name} is empty: 0 sample(s) or 0 label(s) (shape {array.shape}); at least one row is needed."
+        )
+    if not np.isfinite(array.sum()) and not np.isfinite(array).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        kind = "NaN" if np.isnan(array[row, column]) else "infinity"
+        raise NonFiniteError(
+            f"Input {name} contains {kind}: row {row}, {_label(columns, column)}. "
+            "Drop such rows or fill in the degree before fitting or scoring."
+        )
+    return array
+
+
+def _from_objects(values: Any, columns: list[Any], name: str) -> FloatArray:
+    """Numbers in disguise (Decimal, pandas.NA, lists of different length): convert, or say which cell it is."""
+    try:
+        cells = np.asarray(values, dtype=object)
+    except ValueError:
+        cells = np.empty(0, dtype=object)
+    if cells.ndim != 2:
+        lengths = [len(row) for row in values if hasattr(row, "__len__") and not isinstance(row, str)]
+        if len(set(lengths)) > 1:
+            raise DimensionError(
+                f"The rows of {name} have different lengths (from {min(lengths)} to {max(lengths)}). "
+                "Every row needs one number per label."
+            )
+        raise DimensionError(
+            f"{name} has {cells.ndim} dimension{'s' * (cells.ndim != 1)} (shape {cells.shape}), but needs two: "
+            "one row per instance, one column per label. For single labels use skldl.distributions.from_labels."
+        )
+    for row, column in np.ndindex(cells.shape):
+        cell = cells[row, column]
+        if isinstance(cell, str | bytes) or not _is_number(cell):
+            if cell is None or type(cell).__name__ == "NAType":
+                raise NonFiniteError(f"Input {name} contains NaN: row {row}, {_label(columns, column)} is missing.")
+            raise NotNumericError(
+                f"{name} holds {cell!r} in row {row}, {_label(columns, column)}, where a number belongs. "
+                "For single labels or label sets use skldl.distributions.from_labels or from_label_sets."
+            )
+    return cells.astype(np.float64)
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _label(columns: list[Any], column: int) -> str:
+    return f"label {str(columns[column])!r}" if columns else f"label {column}"
+
+
+def check_distributions(D: Any, *, name: str = "y", renormalize: bool = True) -> FloatArray:
+    """Return D as rows that sum to one, in float64; the argument itself is never changed.
+
+    Parameters
+    ----------
+    D : array-like or DataFrame of shape (n_samples, n_labels)
+        Finite, non-negative, each row summing to one within 1e-3.
+    name : str, default="y"
+        What the messages call it.
+    renormalize : bool, default=True
+        Divide each row by its sum, so that it sums to one exactly.
+    """
+    array = check_numbers(D, name=name)
+    columns = column_names(D)
+    if array.shape[1] < 2:
+        raise SingleLabelError(
+            f"{name} has {array.shape[1]} label (shape {array.shape}). A distribution needs at least two labels: "
+            "for a yes/no degree d pass the columns d and 1 - d."
+        )
+    if columns:
+        label_names(D, array.shape[1])
+    if array.min() < 0:
+        row, column = (int(i) for i in np.argwhere(array < 0)[0])
+        raise NegativeDegreeError(
+            f"Row {row} of {name} holds the negative degree {array[row, column]:g} ({_label(columns, column)}). "
+            "Degrees are at least zero: use skldl.simplex.project for predictions of a regression, "
+            "or skldl.distributions.from_scores for scores."
+        )
+    sums = array.sum(axis=1)
+    wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        more = f" ({int(wrong.sum())} rows in all)" if wrong.sum() > 1 else ""
+        if sums[row] == 0:
+            raise ZeroRowError(
+                f"Row {row} of {name} is all zero{more}. A row without mass is no distribution: drop it, or say how it "
+                "shall be filled with skldl.distributions.from_counts(y, smoothing=...)."
+            )
+        raise RowSumError(
+            f"Row {row} of {name} sums to {sums[row]:.6g}, not 1{more}. "
+            f"If these are counts, use skldl.distributions.from_counts({name}); for intensities, from_scores; "
+            f"to divide each row by its sum, skldl.simplex.normalize({name})."
+        )
+    if renormalize and np.any(sums != 1.0):
+        array = array / sums[:, None]
+    return array
+
+
+def check_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
+    """Return true and predicted distributions as they are, checked, and of one shape."""
+    true = check_distributions(D_true, name="D_true", renormalize=False)
+    pred = check_distributions(D_pred, name="D_pred", renormalize=False)
+    check_same_shape(true, pred)
+    return true, pred
+
+
+def check_same_shape(true: FloatArray, pred: FloatArray) -> None:
+    """Say which of rows and labels differ between true and predicted distributions."""
+    if true.shape != pred.shape:
+        what = "rows" if true.shape[0] != pred.shape[0] else "labels"
+        raise LengthMismatchError(
+            f"D_true has shape {true.shape} and D_pred {pred.shape}: the number of {what} differs. "
+            "Compare each true row with the prediction for the same instance over the same labels."
+        )
+
+
+def check_weights(sample_weight: Any, n_samples: int) -> FloatArray | None:
+    """Return the weights as float64, or None where every row counts the same."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight)
+    if weight.ndim == 0:
+        weight = np.full(n_samples, weight)
+    try:
+        weight = weight.astype(np.float64)
+    except (ValueError, TypeError) as error:
+        raise SampleWeightError(f"sample_weight must hold numbers, one per row ({error}).") from error
+    if weight.ndim != 1:
+        raise SampleWeightError(
+            f"Sample weights must be 1D array or scalar: sample_weight has shape {weight.shape}. "
+            "Pass one number per row."
+        )
+    if len(weight) != n_samples:
+        raise SampleWeightError(f"sample_weight has {len(weight)} entries, but there are {n_samples} rows.")
+    if not np.isfinite(weight).all():
+        row = int(np.argmin(np.isfinite(weight)))
+        raise SampleWeightError(f"sample_weight of row {row} is {weight[row]}. Give such rows weight 0 or drop them.")
+    if weight.min() < 0:
+        row = int(np.argmax(weight < 0))
+        raise SampleWeightError(f"sample_weight of row {row} is {weight[row]:g}. Weights are at least zero.")
+    if weight.max() == 0:
+        raise SampleWeightError("sample_weight is zero for every row, so nothing is left to learn from.")
+    return weight
+
+
+def check_same_length(X: Any, D: FloatArray) -> None:
+    """Demand one row of D for each row of X."""
+    if X.shape[0] != D.shape[0]:
+        raise LengthMismatchError(
+            f"X has {X.shape[0]} rows and y has {D.shape[0]}: found input variables with inconsistent numbers of "
+            "samples. Pass one distribution per row of X."
+        )
+
+
+def check_finite_table(table: Any, *, name: str) -> FloatArray:
+    """Return any numeric two-dimensional table as finite float64, with scikit-learn's own messages."""
+    return np.asarray(check_array(table, dtype=np.float64, input_name=name))

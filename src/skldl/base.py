@@ -1,0 +1,134 @@
+"""`BaseLDL`: what every label distribution learner shares, so that an algorithm's file holds only its mathematics."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from skldl._validation import (
+    check_distributions,
+    check_features,
+    check_same_length,
+    check_weights,
+    label_names,
+)
+from skldl.exceptions import DataError
+from skldl.metrics import kullback_leibler
+
+FloatArray = npt.NDArray[np.floating]
+
+
+class BaseLDL(RegressorMixin, BaseEstimator):
+    """Base class of label distribution learners.
+
+    A subclass stores its hyper-parameters in ``__init__`` and writes two methods:
+
+    - ``_fit(X, D, sample_weight)``: X is a float array (or a CSR matrix if ``_accept_sparse`` is true), D holds
+      rows that sum to one in float64, ``sample_weight`` is None or non-negative float64;
+    - ``_predict(X)``: the distributions for a checked X.
+
+    The base class checks everything that comes in, keeps names, and makes sure that what goes out sums to one.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features seen by ``fit``.
+    feature_names_in_ : ndarray of str
+        Names of the features, if X was a DataFrame whose column names are all strings.
+    n_labels_ : int
+        Number of labels.
+    label_names_ : ndarray of str
+        Names of the labels: the columns of y if it was a DataFrame, else ``label_0``, ``label_1``, ….
+    """
+
+    _accept_sparse: bool = True
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from features and label distributions.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Label distributions: non-negative rows that sum to one.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row; None means that all count the same.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        if y is None:
+            raise DataError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. "
+                "Pass the label distributions of the rows of X."
+            )
+        X = check_features(self, X, reset=True, accept_sparse=self._accept_sparse)
+        D = check_distributions(y)
+        check_same_length(X, D)
+        weight = check_weights(sample_weight, X.shape[0])
+        if weight is not None and weight.min() == 0:  # a row without weight is a row that is not there
+            X, D, weight = X[weight > 0], D[weight > 0], weight[weight > 0]
+        self.label_names_ = label_names(y, D.shape[1])
+        self.n_labels_ = D.shape[1]
+        self._fit(X, D, weight)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict a label distribution for each row.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features, in the columns that ``fit`` saw.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Non-negative rows that sum to one, in double precision whatever the precision of X.
+        """
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
+        distributions = np.asarray(self._predict(X), dtype=np.float64)
+        sums = distributions.sum(axis=1, keepdims=True)
+        return distributions / sums
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the mean Kullback-Leibler divergence from the true to the predicted distributions: higher is better.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            True label distributions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            At most 0, which only a perfect prediction reaches.
+        """
+        return -kullback_leibler(y, self.predict(X), sample_weight=sample_weight)
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        raise NotImplementedError
+
+    def _predict(self, X: Any) -> FloatArray:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._accept_sparse
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = True
+        tags.target_tags.two_d_labels = True
+        tags.regressor_tags.poor_score = True
+        return tags

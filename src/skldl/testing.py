@@ -1,0 +1,345 @@
+"""Checks that any label distribution learner, ours or a stranger's, can run: scikit-learn's and our own.
+
+>>> from skldl import MeanDistribution
+>>> from skldl.testing import check_estimator
+>>> report = check_estimator(MeanDistribution())
+>>> report["check_rows_sum_to_one"]
+'passed'
+"""
+
+import pickle
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator as check_by_scikit_learn
+
+from skldl._compat import distribution_targets_in_estimator_checks
+from skldl.exceptions import DataError
+
+FloatArray = npt.NDArray[np.floating]
+
+__all__ = ["CHECKS", "EXPECTED_FAILED_CHECKS", "check_estimator", "make_distributions"]
+
+EXPECTED_FAILED_CHECKS = {
+    "check_regressor_multioutput": "hands out targets that are no distributions",
+    "check_sample_weights_pandas_series": "hands out targets that are no distributions",
+    "check_sample_weights_not_an_array": "hands out targets that are no distributions",
+    "check_estimator_sparse_array": "hands out targets that are no distributions; sparse X is checked by ours",
+    "check_estimator_sparse_matrix": "hands out targets that are no distributions; sparse X is checked by ours",
+}
+"""Checks of scikit-learn that no label distribution learner can pass, with the reason."""
+
+
+def make_distributions(
+    n_samples: int = 40, n_features: int = 4, n_labels: int = 3, *, seed: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Make a small set of non-negative features and distributions that depend on them.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_labels : int
+        Size of the set.
+    seed : int, default=0
+        Seed of the random numbers.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        Features in [0, 1].
+    D : ndarray of shape (n_samples, n_labels)
+        Distributions.
+    """
+    generator = np.random.default_rng(seed)
+    X = generator.uniform(size=(n_samples, n_features))
+    scores = X @ generator.normal(size=(n_features, n_labels)) + 0.3 * generator.normal(size=(n_samples, n_labels))
+    D = np.exp(scores)
+    return X, D / D.sum(axis=1, keepdims=True)
+
+
+def _fit(estimator: Any, X: Any, D: Any, sample_weight: Any = None) -> Any:
+    model = clone(estimator)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, D) if sample_weight is None else model.fit(X, D, sample_weight=sample_weight)
+
+
+def _assert_distributions(P: FloatArray, shape: tuple[int, int]) -> None:
+    assert isinstance(P, np.ndarray), f"predict returned {type(P).__name__}, not an array"
+    assert P.shape == shape, f"predict returned shape {P.shape}, not {shape}"
+    assert np.isfinite(P).all(), "predict returned numbers that are not finite"
+    assert P.min() >= 0, f"predict returned the negative degree {P.min()}"
+    error = np.abs(P.sum(axis=1) - 1).max()
+    assert error < 1e-12, f"a predicted row misses the sum of one by {error:g}"
+
+
+def check_rows_sum_to_one(estimator: Any) -> None:
+    """Predictions are finite, non-negative and sum to one, near the training data and far from them."""
+    X, D = make_distributions()
+    model = _fit(estimator, X, D)
+    for rows in (X, X[:1], 1e3 * X, np.zeros((2, X.shape[1]))):
+        _assert_distributions(model.predict(rows), (len(rows), D.shape[1]))
+
+
+def check_label_permutation(estimator: Any) -> None:
+    """Permuting the labels permutes the prediction and changes nothing else."""
+    X, D = make_distributions()
+    order = [2, 0, 1]
+    expected = _fit(estimator, X, D).predict(X)[:, order]
+    np.testing.assert_allclose(_fit(estimator, X, D[:, order]).predict(X), expected, atol=1e-6)
+
+
+def check_weight_two_is_row_twice(estimator: Any) -> None:
+    """A row with weight two counts as the same row twice."""
+    X, D = make_distributions()
+    weight = np.where(np.arange(len(X)) < 10, 2.0, 1.0)
+    twice = np.r_[np.arange(10), np.arange(len(X))]
+    np.testing.assert_allclose(
+        _fit(estimator, X, D, weight).predict(X), _fit(estimator, X[twice], D[twice]).predict(X), atol=1e-6
+    )
+
+
+def check_weight_zero_is_no_row(estimator: Any) -> None:
+    """A row with weight zero counts as a row that is not there."""
+    X, D = make_distributions()
+    weight = np.where(np.arange(len(X)) < 10, 0.0, 1.0)
+    np.testing.assert_allclose(
+        _fit(estimator, X, D, weight).predict(X), _fit(estimator, X[10:], D[10:]).predict(X), atol=1e-6
+    )
+
+
+def check_equal_weights_are_no_weights(estimator: Any) -> None:
+    """Equal weights, and all weights times a constant, change nothing."""
+    X, D = make_distributions()
+    expected = _fit(estimator, X, D).predict(X)
+    np.testing.assert_allclose(_fit(estimator, X, D, np.full(len(X), 7.0)).predict(X), expected, atol=1e-6)
+
+
+def check_batch_equals_rows(estimator: Any) -> None:
+    """A row is predicted alike, alone or among others."""
+    X, D = make_distributions()
+    model = _fit(estimator, X, D)
+    np.testing.assert_allclose(np.vstack([model.predict(row[None]) for row in X]), model.predict(X), atol=1e-10)
+
+
+def check_deterministic(estimator: Any) -> None:
+    """The same random_state gives the same model, also after clone and pickle; the inputs are not changed."""
+    X, D = make_distributions()
+    X_before, D_before = X.copy(), D.copy()
+    model = _fit(estimator, X, D)
+    expected = model.predict(X)
+    np.testing.assert_array_equal(_fit(estimator, X, D).predict(X), expected)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(D, D_before)
+
+
+def check_float32(estimator: Any) -> None:
+    """Single precision works and gives nearly the same."""
+    X, D = make_distributions()
+    X32, D32 = X.astype(np.float32), D.astype(np.float32)
+    P = _fit(estimator, X32, D32).predict(X32)
+    _assert_distributions(P, D.shape)
+    np.testing.assert_allclose(P, _fit(estimator, X32.astype(np.float64), D32).predict(X32), atol=5e-3)
+
+
+def check_odd_shapes(estimator: Any) -> None:
+    """Two labels, many labels, one feature, identical rows, a constant feature, more features than rows."""
+    for n_samples, n_features, n_labels in [(30, 4, 2), (30, 4, 60), (30, 1, 3), (20, 25, 3)]:
+        X, D = make_distributions(n_samples, n_features, n_labels)
+        _assert_distributions(_fit(estimator, X, D).predict(X), D.shape)
+    X, D = make_distributions()
+    _assert_distributions(_fit(estimator, np.ones_like(X), D).predict(X), D.shape)
+    same = np.tile(D[:1], (len(D), 1))
+    P = _fit(estimator, np.ones_like(X), same).predict(np.ones_like(X))
+    _assert_distributions(P, D.shape)
+    np.testing.assert_allclose(P, same, atol=0.05, err_msg="all rows are identical, and so should be the prediction")
+    constant = X.copy()
+    constant[:, 1] = 0.0
+    _assert_distributions(_fit(estimator, constant, D).predict(X), D.shape)
+
+
+def check_zero_mass_labels(estimator: Any) -> None:
+    """Labels without any mass, one-hot rows and rows with zeros are learnt from without nan."""
+    X, D = make_distributions(n_labels=4)
+    D[:, 2] = 0.0
+    D /= D.sum(axis=1, keepdims=True)
+    P = _fit(estimator, X, D).predict(X)
+    _assert_distributions(P, D.shape)
+    assert P[:, 2].mean() < 0.1, "a label without mass in the training set is predicted with mass"
+    one_hot = np.eye(4)[D.argmax(axis=1)]
+    _assert_distributions(_fit(estimator, X, one_hot).predict(X), D.shape)
+
+
+def check_names(estimator: Any) -> None:
+    """DataFrames give feature and label names; another order or number of features is refused."""
+    pandas = _import_or_none("pandas")
+    X, D = make_distributions()
+    model = _fit(estimator, X, D)
+    assert len(model.label_names_) == D.shape[1]
+    _assert_raises(DataError, model.predict, X[:, :2])
+    if pandas is None:
+        return
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    labels = pandas.DataFrame(D, columns=["joy", "anger", "fear"])
+    model = _fit(estimator, frame, labels)
+    assert list(model.label_names_) == ["joy", "anger", "fear"]
+    assert list(model.feature_names_in_) == list("abcd")
+    _assert_raises(DataError, model.predict, frame[list("dcba")])
+
+
+def check_bad_input(estimator: Any) -> None:
+    """Bad data are refused with a DataError; an unfitted model with NotFittedError."""
+    X, D = make_distributions()
+    _assert_raises(NotFittedError, clone(estimator).predict, X)
+    missing_X, missing_D = X.copy(), D.copy()
+    missing_X[1, 1] = missing_D[1, 1] = np.nan
+    negative = D + np.where(np.arange(3) == 0, -2.0, 1.0)
+    bad: list[tuple[Any, ...]] = [
+        (missing_X, D),
+        (X, missing_D),
+        (X, negative),
+        (X, 3 * D),
+        (X, np.where(np.arange(len(D))[:, None] == 5, 0.0, D)),
+        (X, D[:, 0]),
+        (X[:-1], D),
+        (X[:0], D[:0]),
+        (X, np.ones((len(X), 1))),
+        (X, D.astype(str)),
+        (X, sparse.csr_matrix(D)),
+        (X, D, -np.ones(len(X))),
+        (X, D, np.zeros(len(X))),
+    ]
+    for arguments in bad:
+        _assert_raises(DataError, clone(estimator).fit, *arguments)
+
+
+def check_sparse(estimator: Any) -> None:
+    """Sparse features give what the same features give when dense, or are refused with a TypeError."""
+    X, D = make_distributions()
+    X = np.where(X < 0.4, 0.0, X)
+    if not get_tags(estimator).input_tags.sparse:
+        _assert_raises(TypeError, clone(estimator).fit, sparse.csr_matrix(X), D)
+        return
+    expected = _fit(estimator, X, D).predict(X)
+    for form in (sparse.csr_matrix, sparse.csc_matrix, sparse.coo_array):
+        model = _fit(estimator, form(X), D)
+        np.testing.assert_allclose(model.predict(form(X)), expected, atol=1e-6)
+        np.testing.assert_allclose(model.predict(X), expected, atol=1e-6)
+
+
+def check_model_selection(estimator: Any) -> None:
+    """Pipeline, GridSearchCV and cross_val_score work with it; score is minus the mean Kullback-Leibler."""
+    X, D = make_distributions()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = make_pipeline(StandardScaler(), clone(estimator))
+        assert np.isfinite(cross_val_score(model, X, D, cv=3)).all()
+        search = GridSearchCV(clone(estimator), {}, cv=3, scoring="neg_mean_squared_error").fit(X, D)
+        assert np.isfinite(search.best_score_)
+    assert search.best_estimator_.score(X, D) <= 0
+
+
+def _assert_raises(kind: type[Exception], call: Callable[..., Any], *arguments: Any) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            call(*arguments)
+    except kind:
+        return
+    raise AssertionError(f"{call.__qualname__} should have raised {kind.__name__}")
+
+
+def _import_or_none(name: str) -> Any:
+    try:
+        return __import__(name)
+    except ImportError:
+        return None
+
+
+CHECKS: dict[str, Callable[[Any], None]] = {
+    check.__name__: check
+    for check in (
+        check_rows_sum_to_one,
+        check_label_permutation,
+        check_weight_two_is_row_twice,
+        check_weight_zero_is_no_row,
+        check_equal_weights_are_no_weights,
+        check_batch_equals_rows,
+        check_deterministic,
+        check_float32,
+        check_odd_shapes,
+        check_zero_mass_labels,
+        check_names,
+        check_bad_input,
+        check_sparse,
+        check_model_selection,
+    )
+}
+"""Our own checks, by name; each takes an estimator and raises if it fails."""
+
+
+def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Run scikit-learn's estimator checks and our own on a label distribution learner.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        It is cloned, never changed.
+    expected_failed_checks : mapping from str to str, default=None
+        Checks that this estimator cannot pass, with the reason. Those that no learner of distributions can pass
+        (`EXPECTED_FAILED_CHECKS`) need not be named. A check that is named here and passes is an error too.
+
+    Returns
+    -------
+    dict
+        From the name of each check to "passed", "skipped" or "expected to fail: reason".
+
+    Raises
+    ------
+    AssertionError
+        If a check fails or an expected failure passes; the message lists all of them.
+    """
+    mine = dict(expected_failed_checks or {})
+    unknown = {name for name in mine if name.startswith("check_")} ^ set(mine)
+    if unknown:
+        raise ValueError(f"These are no names of checks: {sorted(unknown)}")
+    outcomes: dict[str, list[tuple[str, Exception | None]]] = {}
+    with distribution_targets_in_estimator_checks(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for result in check_by_scikit_learn(estimator, on_fail=None, on_skip=None):
+            outcomes.setdefault(result["check_name"], []).append((result["status"], result["exception"]))
+    for name, check in CHECKS.items():
+        try:
+            check(estimator)
+            outcomes.setdefault(name, []).append(("passed", None))
+        except Exception as error:
+            outcomes.setdefault(name, []).append(("failed", error))
+
+    expected = {**EXPECTED_FAILED_CHECKS, **mine}
+    report, complaints = {}, []
+    for name, results in outcomes.items():
+        failures = [error for status, error in results if status == "failed"]
+        if failures and name in expected:
+            report[name] = f"expected to fail: {expected[name]}"
+        elif failures:
+            complaints.append(f"{name}: {type(failures[0]).__name__}: {failures[0]}")
+        elif name in expected:
+            complaints.append(f"{name} passes but is expected to fail ({expected[name]})")
+        else:
+            report[name] = "skipped" if all(status == "skipped" for status, _ in results) else "passed"
+    complaints += [f"{name} is expected to fail but never ran" for name in mine if name not in outcomes]
+    if complaints:
+        raise AssertionError(f"{type(estimator).__name__} fails {len(complaints)} checks:\n" + "\n".join(complaints))
+    return report
