@@ -1,10 +1,11 @@
 """`BaseLDL`: what every label distribution learner shares, so that an algorithm's file holds only its mathematics."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,7 +16,7 @@ from skldl._validation import (
     check_weights,
     label_names,
 )
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
 
 FloatArray = npt.NDArray[np.floating]
@@ -63,6 +64,11 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         self
             The fitted estimator.
         """
+        self._fit(*self._check_training_set(X, y, sample_weight))
+        return self
+
+    def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
+        """Let X, y and weights through the door, and keep the names of features and labels."""
         if y is None:
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
@@ -76,8 +82,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             X, D, weight = X[weight > 0], D[weight > 0], weight[weight > 0]
         self.label_names_ = label_names(y, D.shape[1])
         self.n_labels_ = D.shape[1]
-        self._fit(X, D, weight)
-        return self
+        return X, D, weight
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a label distribution for each row.
@@ -94,9 +99,43 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
-        distributions = np.asarray(self._predict(X), dtype=np.float64)
-        sums = distributions.sum(axis=1, keepdims=True)
-        return distributions / sums
+        return _sum_to_one(self._predict(X))
+
+    def predict_path(
+        self, X: Any, y: Any, X_new: Any, *, param: str, values: Sequence[Any], sample_weight: Any = None
+    ) -> Iterator[FloatArray]:
+        """Fit once for each value of one hyper-parameter and predict new rows, sharing work where the algorithm can.
+
+        Selection of hyper-parameters uses it. The estimator itself stays as it is.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features to learn from.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Label distributions to learn from.
+        X_new : array-like, DataFrame or sparse matrix of shape (n_new, n_features)
+            Features to predict for.
+        param : str
+            Name of the hyper-parameter.
+        values : sequence
+            Its values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row of X.
+
+        Yields
+        ------
+        ndarray of shape (n_new, n_labels)
+            What ``clone(self).set_params(**{param: value}).fit(X, y, sample_weight).predict(X_new)`` gives, in the
+            order of ``values``.
+        """
+        model = clone(self)
+        if param not in model.get_params():
+            raise UnknownNameError(f"{type(self).__name__} has no hyper-parameter {param!r}.")
+        X, D, weight = model._check_training_set(X, y, sample_weight)
+        X_new = check_features(model, X_new, reset=False, accept_sparse=self._accept_sparse)
+        for distributions in model._predict_path(X, D, weight, X_new, param, list(values)):
+            yield _sum_to_one(distributions)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the mean Kullback-Leibler divergence from the true to the predicted distributions: higher is better.
@@ -123,6 +162,15 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     def _predict(self, X: Any) -> FloatArray:
         raise NotImplementedError
 
+    def _predict_path(
+        self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
+    ) -> Iterator[FloatArray]:
+        """One fit per value; an algorithm that can share work between values overrides this."""
+        for value in values:
+            self.set_params(**{param: value})
+            self._fit(X, D, sample_weight)
+            yield self._predict(X_new)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accept_sparse
@@ -132,3 +180,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         tags.target_tags.two_d_labels = True
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def _sum_to_one(distributions: npt.ArrayLike) -> FloatArray:
+    """Take out the last rounding error, in double precision."""
+    rows = np.asarray(distributions, dtype=np.float64)
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))

@@ -251,6 +251,23 @@ def check_model_selection(estimator: Any) -> None:
     assert search.best_estimator_.score(X, D) <= 0
 
 
+def check_predict_path(estimator: Any) -> None:
+    """`predict_path` gives what one fit for each value gives."""
+    X, D = make_distributions()
+    numbers = {k: v for k, v in estimator.get_params().items() if type(v) in (int, float)}
+    for param, value in numbers.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = clone(estimator)
+            if "random_state" in numbers or "random_state" in model.get_params():
+                model.set_params(random_state=0)
+            path = list(model.predict_path(X, D, X[:7], param=param, values=[value, value]))
+        assert len(path) == 2
+        expected = _fit(model, X, D).predict(X[:7])
+        for P in path:
+            np.testing.assert_allclose(P, expected, atol=1e-6, err_msg=f"predict_path over {param}")
+
+
 def _assert_raises(kind: type[Exception], call: Callable[..., Any], *arguments: Any) -> None:
     try:
         with warnings.catch_warnings():
@@ -285,6 +302,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
         check_bad_input,
         check_sparse,
         check_model_selection,
+        check_predict_path,
     )
 }
 """Our own checks, by name; each takes an estimator and raises if it fails."""
