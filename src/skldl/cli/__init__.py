@@ -1,0 +1,14 @@
+"""The command `skldl`: parse, call, print. Needs the extra ``cli``."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and leave with its exit status."""
+    try:
+        from skldl.cli._app import run
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("cyclopts", "rich"):
+            raise
+        sys.exit("skldl: the command line needs the extra 'cli': pip install 'scikit-ldl[cli]'")
+    sys.exit(run(sys.argv[1:]))
