@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
 
 from skldl._compat import validate_data
 from skldl.exceptions import (
@@ -345,8 +344,3 @@ def check_same_length(X: Any, D: FloatArray) -> None:
             f"X has {X.shape[0]} rows and y has {D.shape[0]}: found input variables with inconsistent numbers of "
             "samples. Pass one distribution per row of X."
         )
-
-
-def check_finite_table(table: Any, *, name: str) -> FloatArray:
-    """Return any numeric two-dimensional table as finite float64, with scikit-learn's own messages."""
-    return np.asarray(check_array(table, dtype=np.float64, input_name=name))

@@ -16,6 +16,7 @@ app = App(
     version=skldl.__version__,
     help="Label distribution learning: how much does each label describe an instance?",
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
 )
 
 # One line for each command; its module is imported when it is called:
