@@ -30,11 +30,11 @@ def sabfgs(names: tuple[str, ...]) -> list[dict[str, Any]]:
         X, D, _, _ = first_fold(*load(name))
         ours, model = timed(lambda: SABFGS().fit(X, D))
         reached = cross_entropy(X, D, model.coef_.T)
-        bare = bare_products(X, D, len(model.loss_curve_))
+        bare = bare_products(X, D, model.n_evaluations_)
         row = {
             "dataset": name,
             "ours s": ours,
-            "evaluations": len(model.loss_curve_),
+            "evaluations": model.n_evaluations_,
             "ours / bare products": ours / bare if X.shape[0] * X.shape[1] * D.shape[1] > 1e7 else None,
             "objective": f"{reached:.9f}",
         }
