@@ -63,7 +63,7 @@ def _log_choose(n: FloatArray, k: FloatArray) -> FloatArray:
 def _spearman(pair: Pair) -> FloatArray:
     middle = (len(pair.p) + 1) / 2.0
     true, pred = stats.rankdata(pair.p, axis=0) - middle, stats.rankdata(pair.q, axis=0) - middle
-    spread = np.sqrt(column_dot(true, true)) * np.sqrt(column_dot(pred, pred))
+    spread = np.sqrt(column_dot(true, true) * column_dot(pred, pred))
     return np.clip(divide(column_dot(true, pred), spread), -1.0, 1.0)
 
 
@@ -75,7 +75,7 @@ def _kendall(pair: Pair) -> FloatArray:
         agreement += column_dot(true, pred)
         untied_true += column_dot(true, true)
         untied_pred += column_dot(pred, pred)
-    return np.clip(divide(agreement, np.sqrt(untied_true) * np.sqrt(untied_pred)), -1.0, 1.0)
+    return np.clip(divide(agreement, np.sqrt(untied_true * untied_pred)), -1.0, 1.0)
 
 
 argmax_accuracy = Measure(
