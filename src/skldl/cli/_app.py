@@ -18,8 +18,8 @@ app = App(
     result_action="return_value",
 )
 
-# One line for each command; its module is imported when it is called:
-# app.command("skldl.cli.measures:app", name="measures")
+# One line for each command; its module is imported when it is called
+app.command("skldl.cli.measures:app", name="measures")
 
 USER_MISTAKES = (DataError, FileNotFoundError, FileExistsError, IsADirectoryError, PermissionError)
 

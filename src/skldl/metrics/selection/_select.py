@@ -130,7 +130,7 @@ def select_measures(
         Parameter of their symmetric Dirichlet law; 1 is uniform over all distributions.
     correlation : {"pearson", "spearman"}, default="pearson"
         Correlation of values or of ranks.
-    dissimilarity : {"sine", "one minus r"}, default="sine"
+    dissimilarity : {"sine", "one_minus_r"}, default="sine"
         From the mean correlation r to a distance: ``sqrt(1 - r²)`` or ``1 - |r|``.
     cut : float, default=0.1
         Chosen measures come from clusters that are further apart than this.
@@ -274,7 +274,7 @@ def _reason(
 ) -> str:
     """Say in one line why a measure was taken or left."""
     name = measure.name
-    used = f"used by {usage.get(name, 0)}"
+    used = f"usage {usage.get(name, 0)}"
     if name in chosen:
         rivals = sum(m.family == measure.family for m in candidates) - 1
         near = growth[name]
