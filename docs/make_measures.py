@@ -20,8 +20,8 @@ Each is an object: call it for the mean over rows, `.rowwise` for one value per 
 ```python
 from skldl.metrics import clark, earth_mover, evaluate
 
-clark([[0.5, 0.5]], [[0.25, 0.75]])            # the mean over rows
-clark.rowwise([[0.5, 0.5]], [[0.25, 0.75]])    # one value per row
+clark([[0.5, 0.5]], [[0.25, 0.75]])  # the mean over rows
+clark.rowwise([[0.5, 0.5]], [[0.25, 0.75]])  # one value per row
 evaluate([[0.5, 0.5]], [[0.25, 0.75]], measures=["clark", earth_mover.with_options(values=[1, 5])])
 ```
 
