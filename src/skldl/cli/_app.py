@@ -19,8 +19,8 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 
-# One line for each command; its module is imported when it is called:
-# app.command("skldl.cli.measures:app", name="measures")
+# One line for each command; its module is imported when it is called
+app.command("skldl.cli.measures:app", name="measures")
 
 USER_MISTAKES = (DataError, FileNotFoundError, FileExistsError, IsADirectoryError, PermissionError)
 
