@@ -1,0 +1,268 @@
+"""The increments of improved iterative scaling, for all weights at once.
+
+For feature k and label j the increment δ solves equation 8 of Geng (2016), with rows weighted by ω,
+
+    Σ_i ω_i p_ij x_ik exp(δ sign(x_ik) g_i) = Σ_i ω_i d_ij x_ik,        g_i = Σ_k |x_ik|.
+
+Split by sign this is A(δ) − B(δ) = C, with A = Σ_{x>0} ω p x e^{δg} rising and B = Σ_{x<0} ω p |x| e^{−δg} falling,
+so there is at most one root. Newton's method finds it on φ(δ) = ln(A + max(−C, 0)) − ln(B + max(C, 0)), whose slope
+lies between the smallest g and twice the largest: φ is nearly a straight line, and no exponential overflows.
+
+How A and B are computed decides the cost:
+
+- one value of g: closed form;
+- few values of g: sums over the rows of each value;
+- any g: e^{δg} is interpolated at Chebyshev nodes γ_r of [min g, max g], so that A(δ) = Σ_r m_r e^{δγ_r} with m_r =
+  Σ_i ω_i p_ij x_ik ℓ_r(g_i): a few matrix products, and then Newton's method no longer sees the rows. With half width
+  h of the interval and κ = |δ|h, R nodes leave a relative error of at most κ^R e^{2κ} / (2^{R−1} R!); R is the least
+  that keeps it below 1e-14;
+- weights with κ > 3, where nodes lose digits: sums over all rows, in blocks.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse, special
+
+FloatArray = npt.NDArray[np.floating]
+
+CONSTANT = 1e-13  # relative range below which g is one value up to rounding
+FEW_VALUES = 8
+LARGEST_EXPONENT = 3.0
+NODE_ERROR = 1e-14
+NEWTON_STEPS = 60
+NEWTON_ERROR = 1e-14
+LARGEST_ERROR = 2e-13  # of φ at a root found at nodes; else the sums over all rows decide
+CAP = 10.0
+BLOCK_CELLS = 1 << 20
+LOG_OF_NOTHING = -1e30  # finite, so that differences stay numbers
+TINY = float(np.finfo(np.float64).tiny)
+
+
+class ScalingEquations:
+    """The equations of one training set, solved for any predictions.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features), float64
+        Features, without rows that are zero throughout.
+    weight : ndarray of shape (n_samples,)
+        Row weights.
+    target : ndarray of shape (n_features, n_labels)
+        C = Xᵀ diag(ω) D.
+    """
+
+    def __init__(self, X: Any, weight: FloatArray, target: FloatArray) -> None:
+        self.X, self.weight = X, weight
+        self.up = np.maximum(target, 0.0)
+        self.down = np.maximum(-target, 0.0)
+        self.log_up, self.log_down = _log(self.up), _log(self.down)
+        self.g = np.asarray(abs(X).sum(axis=1), dtype=np.float64).ravel()
+        has_negative = (X.data if sparse.issparse(X) else X).min(initial=0.0) < 0
+        self.positive = X.maximum(0) if has_negative and sparse.issparse(X) else np.maximum(X, 0) if has_negative else X
+        self.negative = self.positive - X if has_negative else None
+        low, high = float(self.g.min()), float(self.g.max())
+        self.middle, self.half_width = 0.5 * (low + high), 0.5 * (high - low)
+        self.smallest, self.largest = low, high
+        self.values = np.unique(self.g)
+        self.is_constant = high - low <= CONSTANT * high
+        self._exponent = 0.0  # the κ that the last solution needed, and so the next one probably will
+        self._last: tuple[FloatArray, FloatArray] | None = None
+
+    def solve(self, P: FloatArray) -> FloatArray:
+        """Return the increments (n_features, n_labels) for predictions P (n_samples, n_labels).
+
+        Where the equation has no root, because the target of a feature with one sign is zero, the weight should go to
+        infinity: the increment is cut at 10 / max g in that direction, which is still a step upwards. Features that are
+        zero throughout get no increment.
+        """
+        P = P * self.weight[:, None]
+        if self.is_constant:
+            A, B = self._sums(P)
+            return self._without_root(A, B, _closed_form(A, B, self.up, self.down, self.middle))
+        if len(self.values) <= FEW_VALUES:
+            shares = (self.g[:, None] == self.values).astype(np.float64)
+            moments = self._moments(P, shares)
+            A, B = (m.sum(axis=0) for m in moments)
+            places = np.nonzero(self._has_root(A, B))
+            delta = np.zeros_like(A)
+            delta[places] = _newton_on_masses(
+                (moments[0][:, places[0], places[1]], moments[1][:, places[0], places[1]]),
+                self.values,
+                self.log_up[places],
+                self.log_down[places],
+                delta[places],
+            )
+            return self._without_root(A, B, delta)
+        return self._solve_by_interpolation(P)
+
+    def _solve_by_interpolation(self, P: FloatArray) -> FloatArray:
+        limit = LARGEST_EXPONENT / self.half_width
+        need = self._exponent
+        while True:
+            nodes, shares = self._interpolation(node_count(need))
+            moments = self._moments(P, shares)
+            A, B = (m.sum(axis=0) for m in moments)  # Σ_r ℓ_r = 1
+            has_root = self._has_root(A, B)
+            delta, error = self._newton_at_nodes(moments, nodes, limit, has_root)
+            near = (error <= LARGEST_ERROR) & (np.abs(delta) < 0.99 * limit)
+            largest = float(np.abs(delta[near & has_root]).max(initial=0.0)) * self.half_width
+            if len(nodes) >= node_count(largest):
+                break
+            need = min(1.1 * largest, LARGEST_EXPONENT)
+        self._exponent = largest
+        far = np.argwhere(~near & has_root)
+        if len(far):
+            for some in np.array_split(far, -(-len(far) * len(self.g) // BLOCK_CELLS)):
+                places = some[:, 0], some[:, 1]
+                delta[places] = self._solve_exactly(P, places, delta[places])
+        return self._without_root(A, B, delta)
+
+    def _interpolation(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Chebyshev nodes and their shares in each row; the last ones are kept, since they often serve again."""
+        if self._last is None or len(self._last[0]) != count:
+            self._last = _chebyshev(self.g, self.middle, self.half_width, count)
+        return self._last
+
+    def _sums(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
+        A = np.asarray(self.positive.T @ P)
+        return A, np.zeros_like(A) if self.negative is None else np.asarray(self.negative.T @ P)
+
+    def _moments(self, P: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """m_r for the positive and the negative part of X, each of shape (n_nodes, n_features, n_labels)."""
+        sums = [self._sums(P * share[:, None]) for share in shares.T]
+        return np.stack([A for A, _ in sums]), np.stack([B for _, B in sums])
+
+    def _newton_at_nodes(
+        self,
+        moments: tuple[FloatArray, FloatArray],
+        nodes: FloatArray,
+        limit: float,
+        has_root: npt.NDArray[np.bool_],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Roots inside ±limit, where exponentials are harmless although moments have both signs."""
+        offsets = nodes - self.middle
+
+        def one_side(m: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+            terms = np.exp(np.multiply.outer(offsets, delta))
+            terms *= m
+            total, derivative = terms.sum(axis=0), np.tensordot(nodes, terms, axes=1)
+            slope = np.divide(derivative, total, out=np.full_like(total, self.largest), where=total > TINY)
+            return _log(total) + self.middle * delta, np.clip(slope, self.smallest, self.largest)
+
+        def evaluate(delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+            value, slope = one_side(moments[0], delta)
+            if self.negative is None:
+                value = value - self.log_up
+            else:
+                value, slope = _balance(value, slope, *one_side(moments[1], -delta), self.log_up, self.log_down)
+            return np.where(has_root, value, 0.0), slope
+
+        return _newton(evaluate, np.zeros_like(self.up), limit)
+
+    def _solve_exactly(
+        self, P: FloatArray, places: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]], start: FloatArray
+    ) -> FloatArray:
+        """Roots for the features and labels in ``places``, with sums over all rows."""
+        columns = self.X[:, places[0]]
+        masses = P[:, places[1]] * (columns.toarray() if sparse.issparse(columns) else columns)
+        masses_of_signs = np.maximum(masses, 0), np.maximum(-masses, 0)
+        return _newton_on_masses(masses_of_signs, self.g, self.log_up[places], self.log_down[places], start)
+
+    def _has_root(self, A: FloatArray, B: FloatArray) -> npt.NDArray[np.bool_]:
+        return ((A > 0) | (self.down > 0)) & ((B > 0) | (self.up > 0))
+
+    def _without_root(self, A: FloatArray, B: FloatArray, delta: FloatArray) -> FloatArray:
+        """Put in the increments of those weights whose equation has no root."""
+        step = CAP / self.largest
+        return np.where(self._has_root(A, B), delta, step * ((B > 0).astype(np.float64) - (A > 0)))
+
+
+def node_count(exponent: float) -> int:
+    """Least number of Chebyshev nodes that interpolates exp(κt) on [−1, 1] to a relative error below 1e-14."""
+    if exponent == 0:
+        return 2
+    counts = np.arange(2, 40)
+    log_error = counts * np.log(exponent) + 2 * exponent - (counts - 1) * np.log(2) - special.gammaln(counts + 1)
+    return int(counts[np.argmax(log_error <= np.log(NODE_ERROR))])
+
+
+def _chebyshev(g: FloatArray, middle: float, half_width: float, count: int) -> tuple[FloatArray, FloatArray]:
+    """Chebyshev nodes in the range of g, and the Lagrange polynomials of the nodes at each g (n_samples, n_nodes)."""
+    angles = (np.arange(count) + 0.5) * np.pi / count
+    t = np.clip((g - middle) / half_width, -1.0, 1.0)
+    orders = np.arange(count)
+    at_rows = np.cos(np.multiply.outer(np.arccos(t), orders))  # Chebyshev polynomials
+    at_nodes = np.cos(np.multiply.outer(orders, angles)) * (2.0 / count)
+    at_nodes[0] *= 0.5
+    return middle + half_width * np.cos(angles), at_rows @ at_nodes
+
+
+def _balance(
+    log_A: FloatArray,
+    slope_A: FloatArray,
+    log_B: FloatArray,
+    slope_B: FloatArray,
+    log_up: FloatArray,
+    log_down: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """φ and its slope from the logarithms of A, B, max(C, 0) and max(−C, 0), and the slopes of the first two."""
+    left, right = np.logaddexp(log_A, log_down), np.logaddexp(log_B, log_up)
+    slope = slope_A * np.exp(np.minimum(log_A - left, 0)) + slope_B * np.exp(np.minimum(log_B - right, 0))
+    return left - right, np.maximum(slope, TINY)
+
+
+def _newton_on_masses(
+    masses: tuple[FloatArray, FloatArray], g: FloatArray, log_up: FloatArray, log_down: FloatArray, start: FloatArray
+) -> FloatArray:
+    """Roots from the masses ω p |x| of the positive and the negative part, one row for each value in g."""
+    log_masses = _log(masses[0]), _log(masses[1])
+
+    def one_side(log_mass: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        exponents = log_mass + np.multiply.outer(g, delta)
+        top = exponents.max(axis=0)
+        terms = np.exp(exponents - top)
+        total = terms.sum(axis=0)
+        return np.log(total) + top, (g @ terms) / total
+
+    def evaluate(delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return _balance(*one_side(log_masses[0], delta), *one_side(log_masses[1], -delta), log_up, log_down)
+
+    return _newton(evaluate, start, np.inf)[0]
+
+
+def _log(values: FloatArray) -> FloatArray:
+    return np.asarray(np.log(values, out=np.full_like(values, LOG_OF_NOTHING), where=values > 0))
+
+
+def _closed_form(A: FloatArray, B: FloatArray, up: FloatArray, down: FloatArray, g: float) -> FloatArray:
+    """With one value of g, e^{δg} is the positive root of A z² − C z − B = 0."""
+    root = np.sqrt((up + down) ** 2 + 4.0 * A * B)
+    above, below = np.where(up >= down, up + root, 2.0 * B), np.where(up >= down, 2.0 * A, down + root)
+    return np.log(np.maximum(above, TINY) / np.maximum(below, TINY)) / g
+
+
+def _newton(
+    evaluate: Callable[[FloatArray], tuple[FloatArray, FloatArray]], start: FloatArray, limit: float
+) -> tuple[FloatArray, FloatArray]:
+    """Roots of increasing functions inside ±limit, and what the functions are there.
+
+    Newton's method, with bisection where it would leave what is already known about a root.
+    """
+    delta = start
+    low, high = np.full_like(start, -limit), np.full_like(start, limit)
+    best, error = delta, np.full_like(start, np.inf)
+    for _ in range(NEWTON_STEPS):
+        value, slope = evaluate(delta)
+        better = np.abs(value) < error
+        best, error = np.where(better, delta, best), np.where(better, np.abs(value), error)
+        low, high = np.where(value < 0, delta, low), np.where(value > 0, delta, high)
+        following = delta - value / slope
+        if np.all((error <= NEWTON_ERROR) | (np.abs(following - delta) <= NEWTON_ERROR * np.abs(delta))):
+            break
+        outside = ((following < low) | (following > high)) & np.isfinite(low) & np.isfinite(high)
+        following[outside] = 0.5 * (low[outside] + high[outside])
+        delta = np.clip(following, -limit, limit)
+    return best, error
