@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME_OF = {
+    "AAKNN": "skldl.neighbors._aaknn",
     "BaseLDL": "skldl.base",
     "MeanDistribution": "skldl.baseline",
 }
@@ -20,6 +21,7 @@ __all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
 if TYPE_CHECKING:
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
+    from skldl.neighbors._aaknn import AAKNN as AAKNN
 
 
 def __getattr__(name: str) -> Any:
