@@ -13,6 +13,7 @@ _HOME_OF = {
     "AAKNN": "skldl.neighbors._aaknn",
     "BaseLDL": "skldl.base",
     "MeanDistribution": "skldl.baseline",
+    "PTBayes": "skldl.transformation._ptbayes",
 }
 _SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
     from skldl.neighbors._aaknn import AAKNN as AAKNN
+    from skldl.transformation._ptbayes import PTBayes as PTBayes
 
 
 def __getattr__(name: str) -> Any:
