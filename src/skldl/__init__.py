@@ -11,19 +11,23 @@ __version__ = "0.1.0"
 
 _HOME_OF = {
     "AAKNN": "skldl.neighbors._aaknn",
+    "AARegressor": "skldl.adaptation._aaregressor",
     "BaseLDL": "skldl.base",
     "MeanDistribution": "skldl.baseline",
     "PTBayes": "skldl.transformation._ptbayes",
+    "PTClassifier": "skldl.transformation._ptclassifier",
 }
 _SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
 
 __all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
 
 if TYPE_CHECKING:
+    from skldl.adaptation._aaregressor import AARegressor as AARegressor
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
     from skldl.neighbors._aaknn import AAKNN as AAKNN
     from skldl.transformation._ptbayes import PTBayes as PTBayes
+    from skldl.transformation._ptclassifier import PTClassifier as PTClassifier
 
 
 def __getattr__(name: str) -> Any:
