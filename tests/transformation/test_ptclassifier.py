@@ -102,6 +102,13 @@ def test_draws_are_seeded():
     assert np.any(first != other)
 
 
+def test_max_samples_bounds_the_draws():
+    X, D = make_distributions(40, 4, 3)
+    for max_samples, expected in ((50, 50), (10_000, 120), (None, 120)):
+        model = PTClassifier(KNeighborsClassifier(1), resample="multinomial", max_samples=max_samples, random_state=0)
+        assert model.fit(X, D).classifier_.n_samples_fit_ == expected
+
+
 def test_sample_weight_counts_when_drawing():
     X, D = make_distributions(40, 3, 3)
     weight = np.where(np.arange(40) < 20, 1e9, 1.0)
@@ -129,6 +136,8 @@ def test_nested_parameters_in_a_grid_search():
     ("estimator", "message"),
     [
         (PTClassifier(GaussianNB(), resample="once"), "resample='once'"),
+        (PTClassifier(GaussianNB(), max_samples=10), "bounds the draws"),
+        (PTClassifier(GaussianNB(), resample="multinomial", max_samples=0), "max_samples=0"),
         (PTClassifier(RidgeClassifier()), "RidgeClassifier has no predict_proba"),
         (PTClassifier(SGDClassifier(loss="hinge")), "SGDClassifier has no predict_proba"),
         (PTClassifier(SVC()), "CalibratedClassifierCV"),
