@@ -17,14 +17,11 @@ from skldl import AARegressor, PTBayes, PTClassifier
 from skldl.testing import CHECKS, check_estimator, make_distributions
 from skldl.transformation import _ptclassifier
 
-LOGISTIC = LogisticRegression(tol=1e-10, max_iter=2000)
+LOGISTIC = LogisticRegression(solver="newton-cg", tol=1e-10, max_iter=1000)
 
 
 def test_passes_the_common_checks():
-    expected = {
-        "check_equal_weights_are_no_weights": "the penalty of LogisticRegression weighs against the sum of weights",
-        "check_sample_weight_equivalence_on_sparse_data": "LogisticRegression stops short of the tolerance of 1e-9",
-    }
+    expected = {"check_equal_weights_are_no_weights": "the penalty of LogisticRegression weighs against all weights"}
     check_estimator(PTClassifier(LOGISTIC), expected_failed_checks=expected)
 
 
@@ -33,10 +30,16 @@ def test_passes_our_checks_with_naive_bayes(check):
     CHECKS[check](PTClassifier(GaussianNB()))
 
 
-@pytest.mark.parametrize(
-    "check",
-    sorted(CHECKS.keys() - {"check_label_permutation", "check_weight_two_is_row_twice", "check_odd_shapes"}),
-)
+TIES_BETWEEN_SPLITS = {  # which of two equal splits a tree takes depends on rounding and on its random numbers
+    "check_label_permutation",
+    "check_weight_two_is_row_twice",
+    "check_equal_weights_are_no_weights",
+    "check_odd_shapes",
+    "check_sparse",
+}
+
+
+@pytest.mark.parametrize("check", sorted(CHECKS.keys() - TIES_BETWEEN_SPLITS))
 def test_passes_our_checks_with_a_forest(check):
     CHECKS[check](PTClassifier(RandomForestClassifier(5, random_state=0)))
 
@@ -51,7 +54,7 @@ def copies_in_eighths(n_samples=60, n_labels=3):
 
 def test_weights_are_copies():
     X, D, X_copies, labels = copies_in_eighths()
-    oracle = LogisticRegression(C=1 / 8, tol=1e-10, max_iter=2000).fit(X_copies, labels)
+    oracle = LogisticRegression(C=1 / 8, solver="newton-cg", tol=1e-10, max_iter=1000).fit(X_copies, labels)
     np.testing.assert_allclose(PTClassifier(LOGISTIC).fit(X, D).predict(X), oracle.predict_proba(X), atol=1e-6)
 
 
@@ -150,9 +153,11 @@ def test_unfit_classifiers_are_refused(estimator, message):
         estimator.fit(*make_distributions())
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_probabilities_that_are_not_finite_are_refused():
-    _, D = make_distributions()
-    X = np.ones((len(D), 2))  # no variance at all, and nothing to smooth it with
-    with pytest.raises(ValueError, match="not finite"):
-        PTClassifier(GaussianNB()).fit(X, D).predict(X)
+    class Broken(GaussianNB):
+        def predict_proba(self, X):
+            return np.full((len(X), 3), np.nan)
+
+    X, D = make_distributions()
+    with pytest.raises(ValueError, match="Broken predicted probabilities that are not finite"):
+        PTClassifier(Broken()).fit(X, D).predict(X)
