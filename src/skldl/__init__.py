@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME_OF = {
+    "AABP": "skldl.neural",
+    "AAKNN": "skldl.neighbors",
+    "AARegressor": "skldl.adaptation",
     "BaseLDL": "skldl.base",
     "MeanDistribution": "skldl.baseline",
+    "PTBayes": "skldl.transformation",
+    "PTClassifier": "skldl.transformation",
     "SABFGS": "skldl.maxent",
     "SABFGSCV": "skldl.maxent",
     "SAIIS": "skldl.maxent",
@@ -21,11 +26,16 @@ _SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
 __all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
 
 if TYPE_CHECKING:
+    from skldl.adaptation import AARegressor as AARegressor
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
     from skldl.maxent import SABFGS as SABFGS
     from skldl.maxent import SABFGSCV as SABFGSCV
     from skldl.maxent import SAIIS as SAIIS
+    from skldl.neighbors import AAKNN as AAKNN
+    from skldl.neural import AABP as AABP
+    from skldl.transformation import PTBayes as PTBayes
+    from skldl.transformation import PTClassifier as PTClassifier
 
 
 def __getattr__(name: str) -> Any:
