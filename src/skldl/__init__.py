@@ -11,15 +11,17 @@ __version__ = "0.1.0"
 
 _HOME_OF = {
     "BaseLDL": "skldl.base",
+    "LDLClassifier": "skldl.classification",
     "MeanDistribution": "skldl.baseline",
 }
-_SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
+_SUBMODULES = ("datasets", "distributions", "exceptions", "metrics", "simplex", "testing")
 
 __all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
 
 if TYPE_CHECKING:
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
+    from skldl.classification import LDLClassifier as LDLClassifier
 
 
 def __getattr__(name: str) -> Any:
