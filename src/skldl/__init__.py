@@ -13,6 +13,7 @@ _HOME_OF = {
     "BaseLDL": "skldl.base",
     "LDLClassifier": "skldl.classification",
     "MeanDistribution": "skldl.baseline",
+    "SABFGS": "skldl.maxent",
 }
 _SUBMODULES = ("datasets", "distributions", "exceptions", "metrics", "simplex", "testing")
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
     from skldl.classification import LDLClassifier as LDLClassifier
+    from skldl.maxent import SABFGS as SABFGS
 
 
 def __getattr__(name: str) -> Any:
