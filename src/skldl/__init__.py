@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME_OF = {
+    "AAKNN": "skldl.neighbors._aaknn",
     "BaseLDL": "skldl.base",
     "LDLClassifier": "skldl.classification",
     "MeanDistribution": "skldl.baseline",
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from skldl.baseline import MeanDistribution as MeanDistribution
     from skldl.classification import LDLClassifier as LDLClassifier
     from skldl.maxent import SABFGS as SABFGS
+    from skldl.neighbors._aaknn import AAKNN as AAKNN
 
 
 def __getattr__(name: str) -> Any:
