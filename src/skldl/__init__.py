@@ -14,6 +14,7 @@ _HOME_OF = {
     "AAKNN": "skldl.neighbors",
     "AARegressor": "skldl.adaptation",
     "BaseLDL": "skldl.base",
+    "LDLClassifier": "skldl.classification",
     "MeanDistribution": "skldl.baseline",
     "PTBayes": "skldl.transformation",
     "PTClassifier": "skldl.transformation",
@@ -21,7 +22,7 @@ _HOME_OF = {
     "SABFGSCV": "skldl.maxent",
     "SAIIS": "skldl.maxent",
 }
-_SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
+_SUBMODULES = ("datasets", "distributions", "exceptions", "metrics", "simplex", "testing")
 
 __all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from skldl.adaptation import AARegressor as AARegressor
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
+    from skldl.classification import LDLClassifier as LDLClassifier
     from skldl.maxent import SABFGS as SABFGS
     from skldl.maxent import SABFGSCV as SABFGSCV
     from skldl.maxent import SAIIS as SAIIS
