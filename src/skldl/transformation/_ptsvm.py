@@ -112,9 +112,9 @@ class PTSVM(BaseLDL):
     >>> X = np.linspace(0, 1, 50)[:, None]
     >>> D = np.hstack([0.2 + 0.6 * X, 0.6 - 0.5 * X, 0.2 - 0.1 * X])
     >>> PTSVM().fit(X, D).predict([[0.0], [0.5], [1.0]]).round(1)
-    array([[0.3, 0.5, 0.2],
+    array([[0.2, 0.6, 0.2],
            [0.5, 0.3, 0.2],
-           [0.7, 0.2, 0.1]])
+           [0.8, 0.1, 0.1]])
 
     Many rows, with an approximate kernel:
 
