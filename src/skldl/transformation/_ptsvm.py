@@ -191,7 +191,7 @@ class PTSVM(BaseLDL):
             self._check_parameters()
             if examples is None or sums is None:
                 examples = self._make_examples(X, D, sample_weight)
-                sums = examples.product(X_new, slice(None), examples.weights)
+                sums = examples.expansion(slice(None), examples.weights)(X_new)
             self._fit_pairs(examples)
             yield np.concatenate(list(self._model.predict(examples, X_new, sums)))
 
