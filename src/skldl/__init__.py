@@ -18,6 +18,7 @@ _HOME_OF = {
     "MeanDistribution": "skldl.baseline",
     "PTBayes": "skldl.transformation",
     "PTClassifier": "skldl.transformation",
+    "PTSVM": "skldl.transformation",
     "SABFGS": "skldl.maxent",
     "SABFGSCV": "skldl.maxent",
     "SAIIS": "skldl.maxent",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from skldl.maxent import SAIIS as SAIIS
     from skldl.neighbors import AAKNN as AAKNN
     from skldl.neural import AABP as AABP
+    from skldl.transformation import PTSVM as PTSVM
     from skldl.transformation import PTBayes as PTBayes
     from skldl.transformation import PTClassifier as PTClassifier
 

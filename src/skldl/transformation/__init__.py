@@ -2,5 +2,6 @@
 
 from skldl.transformation._ptbayes import PTBayes
 from skldl.transformation._ptclassifier import PTClassifier
+from skldl.transformation._ptsvm import PTSVM
 
-__all__ = ["PTBayes", "PTClassifier"]
+__all__ = ["PTSVM", "PTBayes", "PTClassifier"]
