@@ -133,7 +133,9 @@ class SAIIS(BaseLDL):
     --------
     skldl.SABFGS : The same model, fitted by a quasi-Newton method.
 
-    Notes ----- Features may be negative. A row that is zero throughout has no part in the equations, and a feature
+    Notes
+    -----
+    Features may be negative. A row that is zero throughout has no part in the equations, and a feature
     that is zero throughout keeps weight zero. Where a feature of one sign has target zero for a label, its weight
     belongs at infinity: one iteration moves it by 10 / max g# at most. Single precision is computed in double.
 
