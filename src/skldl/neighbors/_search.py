@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import row_norms
@@ -87,7 +88,7 @@ class StableSearch:
         """
         if sparse.issparse(X) != sparse.issparse(self._X):
             X = sparse.csr_matrix(X) if sparse.issparse(self._X) else X.toarray()
-        rough, found = self._index.kneighbors(X, min(n_neighbors + SPARE, self.n_samples))
+        rough, found = self._candidates(X, min(n_neighbors + SPARE, self.n_samples))
         distances, neighbors = rough[:, :n_neighbors].astype(np.float64), found[:, :n_neighbors].copy()
         if exact and self._noisy:
             unsure = np.arange(X.shape[0])
@@ -102,12 +103,18 @@ class StableSearch:
                 if n_candidates == rough.shape[1]:
                     candidates = rough[rows], found[rows]
                 else:
-                    candidates = self._index.kneighbors(X[rows], n_candidates)
+                    candidates = self._candidates(X[rows], n_candidates)
                 settled, *nearest = self._settle(X[rows], *candidates, n_neighbors, exact)
                 distances[rows[settled]], neighbors[rows[settled]] = nearest[0][settled], nearest[1][settled]
                 open_rows.append(rows[~settled])
             unsure = np.concatenate(open_rows)
             n_candidates, more = min(n_candidates + more, self.n_samples), 8 * more
+        return distances, neighbors
+
+    def _candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IndexArray]:
+        """What scikit-learn finds; X has been checked, so it need not look again."""
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            distances, neighbors = self._index.kneighbors(X, n_neighbors)
         return distances, neighbors
 
     def _settle(
