@@ -84,3 +84,7 @@ class StudyError(DataError):
 
 class RecordsError(StudyError):
     """A record file that is damaged, or belongs to another study or another version. Cure: another folder."""
+
+
+class UnknownDatasetError(UnknownNameError, DatasetNotFoundError):
+    """A name that is neither in the catalogue of datasets nor a file. Cure: one of the names that the message lists."""
