@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOME_OF = {
     "BaseLDL": "skldl.base",
     "MeanDistribution": "skldl.baseline",
+    "SABFGS": "skldl.maxent",
 }
 _SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
 
@@ -20,6 +21,7 @@ __all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
 if TYPE_CHECKING:
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
+    from skldl.maxent import SABFGS as SABFGS
 
 
 def __getattr__(name: str) -> Any:
