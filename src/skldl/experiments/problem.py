@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from skldl._validation import check_distributions, check_same_length, check_weights, label_names
-from skldl.exceptions import DatasetNotFoundError, LengthMismatchError
+from skldl.exceptions import DatasetNotFoundError, LengthMismatchError, UnknownDatasetError
 
 FloatArray = npt.NDArray[np.floating]
 NEAR_ZERO = 0.01
@@ -188,6 +188,8 @@ def load_problems(specs: Any, *, data_home: Any = None) -> tuple[list[Problem], 
             continue
         try:
             problem = load_problem(spec.source or spec.name, apart=spec.apart, data_home=data_home)
+        except UnknownDatasetError:  # a slip of the pen, which no folder can mend
+            raise
         except DatasetNotFoundError:
             missing.append(spec.name)
             continue
