@@ -123,8 +123,8 @@ _ENTRIES = (
         description="Natural scene images; ten people ranked the relevant of nine labels, and the rankings were turned "
         "into distributions by nonlinear programming. Colour features.",
         citation='X. Geng and L. Luo, "Multilabel ranking with inconsistent rankers", CVPR 2014. M. R. Boutell, '
-        'J. Luo, X. Shen and C. M. Brown, "Learning multi-label scene classification", Pattern Recognition 37(9), 2004. '
-        f"{_GENG}",
+        'J. Luo, X. Shen and C. M. Brown, "Learning multi-label scene classification", Pattern Recognition 37(9), '
+        f"2004. {_GENG}",
         label_names=("plant", "sky", "cloud", "snow", "building", "desert", "mountain", "water", "sun"),
         note="Files with different bytes circulate (one with X in single precision), so no checksum is recorded.",
     ),

@@ -111,27 +111,25 @@ def _distributions(path: Path, raw: RawContent, D: FloatArray, convert: Converte
         converted = D if convert is None else convert(D)
         return check_distributions(converted, name=raw.labels_called)
     except DataError as error:
-        where = ""
-        if convert is None and raw.line_of_row:
-            row = _first_bad_row(np.asarray(D, dtype=np.float64))
-            where = f" Row {row} stands on line {raw.line_of_row[row]}." if row is not None else ""
-        cure = ""
-        if convert is None and np.isfinite(D).all() and D.min() >= 0 and D.shape[1] > 1:
-            cure = (
-                " If the file is right as it is, let a converter turn its labels into distributions: "
-                "load_dataset(path, convert=skldl.distributions.from_counts), or convert=skldl.simplex.normalize."
-            )
+        where = cure = ""
+        if convert is None and D.shape[1] > 1:
+            if raw.line_of_row:
+                row = _first_bad_row(np.asarray(D, dtype=np.float64))
+                where = f" Row {row} stands on line {raw.line_of_row[row]}."
+            if np.isfinite(D).all() and D.min() >= 0:
+                cure = (
+                    " If the file is right as it is, let a converter turn its labels into distributions: "
+                    "load_dataset(path, convert=skldl.distributions.from_counts), or convert=skldl.simplex.normalize."
+                )
         raise DatasetError(f"{path}: {error}{where}{cure}") from error
 
 
-def _first_bad_row(D: FloatArray) -> int | None:
+def _first_bad_row(D: FloatArray) -> int:
     """The row that the complaint is about; NaN first, then negative degrees, then sums, as the checks go."""
-    with np.errstate(invalid="ignore"):
-        off = np.abs(D.sum(axis=1) - 1.0) > SUM_TOLERANCE
-    for bad in (~np.isfinite(D).all(axis=1), (D < 0).any(axis=1), off):
+    for bad in (~np.isfinite(D).all(axis=1), (D < 0).any(axis=1)):
         if bad.any():
             return int(np.argmax(bad))
-    return None
+    return int(np.argmax(np.abs(D.sum(axis=1) - 1.0) > SUM_TOLERANCE))
 
 
 def _check_names(path: Path, names: tuple[str, ...] | None, width: int, what: str) -> None:

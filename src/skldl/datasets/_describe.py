@@ -222,12 +222,12 @@ def _warnings(name: str, facts: dict[str, Any]) -> Iterable[str]:
     if rank is not None and rank < min(n, q):
         yield f"X has rank {rank:,} of at most {min(n, q):,}: weights of linear models are not unique."
     if facts["constant_features"]:
-        yield f"{_plural(facts['constant_features'], 'feature')} constant, telling nothing about the labels."
+        yield f"{_are(facts['constant_features'], 'feature')} constant, telling nothing about the labels."
     distinct, repeated = n - facts["duplicate_rows"], facts["duplicate_rows"]
     if distinct < FEW_DISTINCT * n:
         yield f"Only {distinct:,} of {n:,} rows of X are distinct: training and test folds share rows."
     elif repeated:
-        yield f"{_plural(repeated, 'row')} of X a copy of an earlier one: neighbours tie, and folds can share rows."
+        yield f"{_are(repeated, 'row', ' of X')} a copy of an earlier one: neighbours tie, and folds can share rows."
     if facts["mean_entropy"] > NEARLY_UNIFORM * math.log(c):
         share = facts["mean_entropy"] / math.log(c)
         yield f"D is nearly uniform: its mean entropy is {share:.1%} of the greatest possible."
@@ -235,15 +235,15 @@ def _warnings(name: str, facts: dict[str, Any]) -> Iterable[str]:
         yield "The rows of D differ little from their mean: compare with MeanDistribution, which is hard to beat here."
     if facts["label_zeros"]:
         yield (
-            f"{_plural(facts['label_zeros'], 'degree')} exactly zero: Clark and Canberra count each as a full 1 unless "
+            f"{_are(facts['label_zeros'], 'degree')} exactly zero: Clark and Canberra count each as a full 1 unless "
             "the prediction is zero too, and a model that learns zeros makes Kullback-Leibler very large elsewhere."
         )
     if in_catalogue(name) and find_entry(name).note:
         yield find_entry(name).note
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"1 {noun} is" if count == 1 else f"{count:,} {noun}s are"
+def _are(count: int, noun: str, of_what: str = "") -> str:
+    return f"1 {noun}{of_what} is" if count == 1 else f"{count:,} {noun}s{of_what} are"
 
 
 def statistics_table(datasets: Iterable[Dataset | Card | str] | None = None) -> Table:

@@ -102,7 +102,8 @@ def _load_present(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset
 
 def _download(entry: CatalogueEntry, url: str, part: Path, folder: Path) -> None:
     try:
-        pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS)(url, str(part), None)
+        # not streamed: the files are small, and pooch leaves a streamed connection open when it fails
+        pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS, stream=False)(url, str(part), None)
     except (OSError, ValueError) as error:  # no network, no such page, connection lost, address that is none
         raise DatasetError(
             f"{url} could not be downloaded ({_short(error)}). Nothing was written. Without a network: get the file on "

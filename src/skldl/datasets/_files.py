@@ -236,8 +236,6 @@ def load_file(
     try:
         raw = _read(path, features, labels, ignore)
     except OSError as error:
-        if isinstance(error, DatasetError):
-            raise
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}.") from error
     X, D = checked_content(path, raw, convert)
     return Dataset(
