@@ -133,7 +133,7 @@ class FileStore(MemoryStore):
         super().__init__()
         self.path = folder / FILE_NAME
         if self.path.exists() and not resume:
-            raise FileExistsError(
+            raise RecordsError(
                 f"{self.path} holds the records of a study. Continue it with --resume, or choose another --out folder."
             )
         folder.mkdir(parents=True, exist_ok=True)
