@@ -140,3 +140,7 @@ def test_cards_of_the_paper(paper_data):
     assert (sjaffe.rank, sjaffe.duplicate_rows) == (212, 1)
     assert sjaffe.feature_sum_range == pytest.approx((1, 1))
     assert sjaffe.warnings[0].startswith("Fewer rows")
+
+
+def test_name_instead_of_data(no_data):
+    assert describe("artificial") == describe(load_dataset("Artificial"))

@@ -117,10 +117,7 @@ def _distributions(path: Path, raw: RawContent, D: FloatArray, convert: Converte
                 row = _first_bad_row(np.asarray(D, dtype=np.float64))
                 where = f" Row {row} stands on line {raw.line_of_row[row]}."
             if np.isfinite(D).all() and D.min() >= 0:
-                cure = (
-                    " If the file is right as it is, let a converter turn its labels into distributions: "
-                    "load_dataset(path, convert=skldl.distributions.from_counts), or convert=skldl.simplex.normalize."
-                )
+                cure = " A converter can be handed in: load_dataset(path, convert=skldl.distributions.from_counts)."
         raise DatasetError(f"{path}: {error}{where}{cure}") from error
 
 

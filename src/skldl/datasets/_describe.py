@@ -108,13 +108,13 @@ class Card:
         return "\n".join(lines)
 
 
-def describe(dataset: Dataset | tuple[Any, Any], name: str | None = None) -> Card:
+def describe(dataset: Dataset | tuple[Any, Any] | str, name: str | None = None) -> Card:
     """Sum up a dataset: sizes, zeros, duplicates, rank, entropy, and warnings worth knowing.
 
     Parameters
     ----------
-    dataset : Dataset or pair (X, D)
-        The data. X is a dense table or a sparse matrix of finite numbers.
+    dataset : Dataset, pair (X, D) or str
+        The data, or the name of a dataset for `load_dataset`. X is a dense table or a sparse matrix of finite numbers.
     name : str, default=None
         Name on the card; by default the dataset's own.
 
@@ -127,11 +127,13 @@ def describe(dataset: Dataset | tuple[Any, Any], name: str | None = None) -> Car
 
     Examples
     --------
-    >>> from skldl.datasets import describe, load_dataset
-    >>> card = describe(load_dataset("Artificial"))
+    >>> from skldl.datasets import describe
+    >>> card = describe("Artificial")
     >>> card.n_samples, card.rank, card.label_zeros
     (500, 3, 0)
     """
+    if isinstance(dataset, str):
+        dataset = load_dataset(dataset)
     raw_X, raw_D = dataset
     D = check_distributions(raw_D, name="D")
     X = _numbers(raw_X)
