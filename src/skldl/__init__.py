@@ -13,6 +13,8 @@ _HOME_OF = {
     "BaseLDL": "skldl.base",
     "MeanDistribution": "skldl.baseline",
     "SABFGS": "skldl.maxent",
+    "SABFGSCV": "skldl.maxent",
+    "SAIIS": "skldl.maxent",
 }
 _SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
     from skldl.maxent import SABFGS as SABFGS
+    from skldl.maxent import SABFGSCV as SABFGSCV
+    from skldl.maxent import SAIIS as SAIIS
 
 
 def __getattr__(name: str) -> Any:
