@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME_OF = {
+    "AAKNN": "skldl.neighbors._aaknn",
     "BaseLDL": "skldl.base",
     "MeanDistribution": "skldl.baseline",
     "SABFGS": "skldl.maxent",
     "SABFGSCV": "skldl.maxent",
     "SAIIS": "skldl.maxent",
+    "PTBayes": "skldl.transformation._ptbayes",
 }
 _SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from skldl.maxent import SABFGS as SABFGS
     from skldl.maxent import SABFGSCV as SABFGSCV
     from skldl.maxent import SAIIS as SAIIS
+    from skldl.neighbors._aaknn import AAKNN as AAKNN
+    from skldl.transformation._ptbayes import PTBayes as PTBayes
 
 
 def __getattr__(name: str) -> Any:
