@@ -17,6 +17,7 @@ _HOME_OF = {
     "SABFGSCV": "skldl.maxent",
     "SAIIS": "skldl.maxent",
     "PTBayes": "skldl.transformation._ptbayes",
+    "PTSVM": "skldl.transformation",
 }
 _SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from skldl.maxent import SAIIS as SAIIS
     from skldl.neighbors._aaknn import AAKNN as AAKNN
     from skldl.transformation._ptbayes import PTBayes as PTBayes
+    from skldl.transformation import PTSVM as PTSVM
 
 
 def __getattr__(name: str) -> Any:
