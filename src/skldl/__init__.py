@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME_OF = {
+    "AAKNN": "skldl.neighbors._aaknn",
     "BaseLDL": "skldl.base",
     "MeanDistribution": "skldl.baseline",
+    "SABFGS": "skldl.maxent",
+    "SABFGSCV": "skldl.maxent",
+    "SAIIS": "skldl.maxent",
+    "PTBayes": "skldl.transformation._ptbayes",
+    "PTSVM": "skldl.transformation",
 }
 _SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
 
@@ -20,6 +26,12 @@ __all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
 if TYPE_CHECKING:
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
+    from skldl.maxent import SABFGS as SABFGS
+    from skldl.maxent import SABFGSCV as SABFGSCV
+    from skldl.maxent import SAIIS as SAIIS
+    from skldl.neighbors._aaknn import AAKNN as AAKNN
+    from skldl.transformation._ptbayes import PTBayes as PTBayes
+    from skldl.transformation import PTSVM as PTSVM
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,297 @@
+"""From a training set to maximum entropy weights, for one alpha or for many that share one factorisation."""
+
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from skldl._solvers import Metric, Minimum, minimise
+from skldl.maxent._objective import CrossEntropy, row_weights, weighted_softmax
+from skldl.maxent._whitening import Factorisation, Whitening, factorise
+
+FloatArray = npt.NDArray[np.floating]
+
+LARGEST_DENSE_INVERSE = 20_000
+SMALLEST_SHARE = 1e-11  # of a label in a mean prediction: below this it is gone
+MAX_HALVINGS = 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to minimise; the names are those of `skldl.SABFGS`."""
+
+    fit_intercept: bool
+    whiten: bool
+    solver: Literal["lbfgs", "bfgs"]
+    max_iter: int
+    tol: float
+
+
+@dataclass
+class Weights:
+    """Weights of the features (n_features, n_labels) and intercepts (n_labels,), both centred over labels.
+
+    ``kept`` holds W and b after certain steps of the run, by number of steps.
+    """
+
+    W: FloatArray
+    b: FloatArray
+    run: Minimum
+    kept: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+
+    def warn_unless_converged(self, name: str, alpha: float, settings: Settings) -> None:
+        """Say how far the run may be from the optimum, and which knob to turn."""
+        if self.run.converged:
+            return
+        if self.run.n_iter == settings.max_iter:
+            stopped = f"stopped at max_iter={settings.max_iter}"
+            cure = "Raise max_iter"
+            cure += "." if alpha > 0 else ", or set alpha > 0: without it the optimum can lie at infinity."
+        else:
+            stopped = f"found no lower loss after {self.run.n_iter} steps"
+            cure = "Rounding hides what is left: raise tol, or set a larger alpha."
+        warnings.warn(
+            f"{name} with alpha={alpha:g} {stopped}, with a mean Kullback-Leibler divergence up to "
+            f"{self.run.excess:.1g} above the optimum (tol={settings.tol:g}). {cure}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
+
+class WhitenedMetric:
+    """M in whitened coordinates: the identity at the start, and then whatever the mean prediction makes of it."""
+
+    def __init__(self, objective: CrossEntropy, whitening: Whitening) -> None:
+        self.objective, self.whitening = objective, whitening
+
+    def ratio(self) -> FloatArray:
+        """Diagonal of M."""
+        now = self.whitening.diagonal(np.maximum(self.objective.mean_prediction, SMALLEST_SHARE))
+        return np.divide(now, self.whitening.hessian, out=np.ones_like(now), where=self.whitening.hessian > 0).ravel()
+
+    def primal(self, step: FloatArray) -> float:
+        return float(step**2 @ self.ratio())
+
+    def dual(self, gradient: FloatArray) -> float:
+        return float(gradient**2 @ (1.0 / self.ratio()))
+
+
+class PlainMetric(WhitenedMetric):
+    """M on the weights of the features themselves, for the convergence test of a run that is not whitened."""
+
+    def __init__(self, objective: CrossEntropy, whitening: Whitening, factorisation: Factorisation) -> None:
+        super().__init__(objective, whitening)
+        self.factorisation = factorisation
+
+    def primal(self, step: FloatArray) -> float:
+        objective = self.objective
+        parameters = step.reshape(objective.shape)
+        U = parameters[: objective.X.shape[1]]
+        scores = objective.X @ U
+        if objective.fit_intercept:
+            scores = scores + parameters[-1]
+        scores *= scores
+        return float(objective.weight @ (scores @ objective.mean_prediction)) + objective.alpha * float(np.vdot(U, U))
+
+    def dual(self, gradient: FloatArray) -> float:
+        of_design = self.factorisation.gradient_from_features(gradient.reshape(self.objective.shape))
+        return super().dual(self.whitening.contract(of_design).ravel())
+
+
+def fit_weights(
+    X: Any,
+    D: FloatArray,
+    sample_weight: FloatArray | None,
+    alpha: float,
+    settings: Settings,
+    *,
+    start: tuple[FloatArray, FloatArray] | None = None,
+    keep: Collection[int] = (),
+) -> Weights:
+    """Fit one alpha, from W and b in ``start`` (zero if None); ``keep`` says after which steps to keep W and b."""
+    weight = row_weights(X.shape[0], sample_weight)
+    factorisation = factorise(
+        X, weight, fit_intercept=settings.fit_intercept, scale_free=alpha == 0 and settings.whiten
+    )
+    fit = _fit_whitened if settings.whiten else _fit_plain
+    design = factorisation.design if settings.whiten else X
+    objective = CrossEntropy(design, D, weight, alpha=alpha, fit_intercept=settings.fit_intercept)
+    origin = None
+    if start is not None:
+        origin = factorisation.from_features(*start) if settings.whiten else _stack(*start, settings.fit_intercept)
+    return fit(objective, factorisation, settings, origin, keep=keep)
+
+
+def fit_path(
+    X: Any, D: FloatArray, sample_weight: FloatArray | None, alphas: Sequence[float], settings: Settings
+) -> Iterator[tuple[int, Weights]]:
+    """Fit many alphas from one factorisation, from the largest to the smallest, each from the one before.
+
+    Yields the place of each alpha in ``alphas`` and its weights. Zero is fitted alone: without a penalty the optimum need
+    not be unique, and then it would depend on the start.
+    """
+    weight = row_weights(X.shape[0], sample_weight)
+    shared = factorise(X, weight, fit_intercept=settings.fit_intercept, scale_free=False)
+    objective = CrossEntropy(shared.design, D, weight, fit_intercept=settings.fit_intercept)
+    origin, curvature = None, 1.0
+    for place in sorted(range(len(alphas)), key=lambda place: -alphas[place]):
+        if alphas[place] == 0:
+            yield place, fit_weights(X, D, sample_weight, 0.0, settings)
+            continue
+        objective.alpha = alphas[place]
+        weights = _fit_whitened(objective, shared, settings, origin, curvature=curvature)
+        origin, curvature = shared.from_features(weights.W, weights.b), weights.run.curvature
+        yield place, weights
+
+
+def _fit_whitened(
+    objective: CrossEntropy,
+    factorisation: Factorisation,
+    settings: Settings,
+    origin: FloatArray | None,
+    *,
+    curvature: float = 1.0,
+    keep: Collection[int] = (),
+) -> Weights:
+    """Minimise over the displacement from ``origin`` in whitened coordinates.
+
+    From zero (``origin`` None) the first step goes to the weights whose predictions are nearest to the mean distribution:
+    there the Hessian is about what it will be at the optimum.
+    """
+    n_labels = objective.shape[1]
+    whitening = factorisation.whitening(objective.alpha, np.full(n_labels, 1.0 / n_labels))
+    first = 0  # steps taken before the run
+    if origin is None:
+        origin, labels = _towards_mean(objective, whitening)
+        first = int(origin.any())
+    else:
+        objective(origin)
+        labels = objective.mean_prediction
+    whitening = replace(whitening, labels=np.maximum(labels, SMALLEST_SHARE))
+
+    def parameters(displacement: FloatArray) -> FloatArray:
+        return origin + whitening.expand(displacement.reshape(objective.shape))
+
+    def evaluate(displacement: FloatArray) -> tuple[float, FloatArray]:
+        loss, gradient = objective(parameters(displacement))
+        return loss, whitening.contract(gradient).ravel()
+
+    def features(displacement: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return _centred(*factorisation.to_features(parameters(displacement)))
+
+    metric = WhitenedMetric(objective, whitening)
+    weights = _run(
+        evaluate,
+        np.zeros(origin.size),
+        objective,
+        replace(settings, max_iter=settings.max_iter - first),
+        metric,
+        features,
+        {steps - first for steps in keep},
+        curvature=curvature,
+    )
+    if first:
+        weights.run.n_iter += 1
+        weights.run.loss_curve.insert(0, float(np.log(n_labels)))
+        weights.kept = {steps + 1: kept for steps, kept in weights.kept.items()}
+    return weights
+
+
+def _towards_mean(objective: CrossEntropy, whitening: Whitening) -> tuple[FloatArray, FloatArray]:
+    """Parameters that predict nearly the mean distribution, better than uniform, and their mean prediction.
+
+    Zero if the features allow no such thing.
+    """
+    n_labels = objective.shape[1]
+    mean = np.maximum(objective.mean_target, SMALLEST_SHARE)
+    goal = np.log(mean)
+    goal -= goal.mean()
+    origin = np.zeros(objective.shape)
+    if objective.fit_intercept:
+        origin[-1] = goal
+        return origin, mean
+    u = whitening.solve(np.asarray(objective.weight @ objective.X, dtype=np.float64))  # X u is nearest to 1 on all rows
+    scores = np.asarray(objective.X @ u, dtype=np.float64)
+    for size in 0.5 ** np.arange(MAX_HALVINGS):
+        P = np.multiply.outer(size * goal, scores)
+        loss = weighted_softmax(P, objective.weight) - size * float(goal @ (u @ objective.target))
+        if loss < np.log(n_labels):
+            return np.multiply.outer(u, size * goal), P.sum(axis=1)
+    return origin, np.full(n_labels, 1.0 / n_labels)
+
+
+def _fit_plain(
+    objective: CrossEntropy,
+    factorisation: Factorisation,
+    settings: Settings,
+    origin: FloatArray | None,
+    *,
+    keep: Collection[int] = (),
+) -> Weights:
+    """Minimise over the weights of the features themselves; only the convergence test is whitened."""
+    n_labels = objective.shape[1]
+    whitening = factorisation.whitening(objective.alpha, np.full(n_labels, 1.0 / n_labels))
+
+    def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
+        loss, gradient = objective(flat.reshape(objective.shape))
+        return loss, gradient.ravel()
+
+    def features(flat: FloatArray) -> tuple[FloatArray, FloatArray]:
+        parameters = flat.reshape(objective.shape)
+        n_features = objective.X.shape[1]
+        b = parameters[n_features] if objective.fit_intercept else np.zeros(n_labels)
+        return _centred(parameters[:n_features], b)
+
+    start = np.zeros(objective.shape) if origin is None else origin
+    metric = PlainMetric(objective, whitening, factorisation)
+    return _run(evaluate, start.ravel(), objective, settings, metric, features, keep)
+
+
+def _run(
+    evaluate: Callable[[FloatArray], tuple[float, FloatArray]],
+    start: FloatArray,
+    objective: CrossEntropy,
+    settings: Settings,
+    metric: Metric,
+    features: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    keep: Collection[int],
+    *,
+    curvature: float = 1.0,
+) -> Weights:
+    """Minimise, and turn the end and the steps to keep into weights of the features."""
+    if settings.solver == "bfgs" and start.size > LARGEST_DENSE_INVERSE:
+        raise ValueError(
+            f"solver='bfgs' keeps a matrix of {start.size:,} × {start.size:,} numbers here, and takes at most "
+            f"{LARGEST_DENSE_INVERSE:,} weights. Use solver='lbfgs', which reaches the same optimum."
+        )
+    kept: dict[int, tuple[FloatArray, FloatArray]] = {}
+
+    def callback(n_iter: int, x: FloatArray) -> None:
+        if n_iter in keep:
+            kept[n_iter] = features(x)
+
+    run = minimise(
+        evaluate,
+        start,
+        method=settings.solver,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        lower_bound=objective.entropy,
+        metric=metric,
+        curvature=curvature,
+        callback=callback,
+    )
+    return Weights(*features(run.x), run, kept)
+
+
+def _stack(W: FloatArray, b: FloatArray, fit_intercept: bool) -> FloatArray:
+    return np.vstack([W, b]) if fit_intercept else W
+
+
+def _centred(W: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Take out the mean over labels, which changes no probability."""
+    return W - W.mean(axis=1, keepdims=True), b - b.mean()
