@@ -223,10 +223,6 @@ class TestSkill:
         assert [line.get_xdata().tolist() for line in at_edge] == [[-0.5], [-0.5]]
         assert display.ax_.get_xlim()[0] < -0.5
 
-    def test_table(self):
-        table = plots.skill_table({"x": {"Mean": 0.2, "A": 0.3}, "y": {"A": 0.3}, "z": {"Mean": 0.0, "A": 0.0}}, "Mean")
-        assert table == {"x": {"A": -0.5}}
-
 
 class TestRanks:
     scores = pd.DataFrame({"A": [0.1, 0.2, 0.3], "B": [0.2, 0.2, 0.1], "C": [0.3, np.nan, 0.2]}, index=["x", "y", "z"])

@@ -16,7 +16,7 @@ from skldl.plots._manifold import ManifoldDisplay, decorrelation_stretch
 from skldl.plots._rank_heatmap import RankHeatmapDisplay
 from skldl.plots._residuals import ResidualsDisplay
 from skldl.plots._sensitivity import SensitivityDisplay
-from skldl.plots._skill import SkillDisplay, skill_table
+from skldl.plots._skill import SkillDisplay
 from skldl.plots._ternary import TernaryDisplay
 from skldl.plots._time import QualityTimeDisplay
 
@@ -39,5 +39,4 @@ __all__ = [
     "TernaryDisplay",
     "calibration_curve",
     "decorrelation_stretch",
-    "skill_table",
 ]

@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from scipy import stats
 
 from skldl.exceptions import LengthMismatchError
-from skldl.plots._ranks import names_of_columns, rank_rows
+from skldl.experiments.tables import rank_rows
 from skldl.plots._style import MUTED, TRUTH, figure_of, new_axes, plain, style
+from skldl.plots._tables import names_of_columns
 
 FloatArray = npt.NDArray[np.floating]
 
@@ -107,7 +108,9 @@ class CriticalDifferenceDisplay:
             )
         q = stats.studentized_range.ppf(1 - alpha, n_models, np.inf) / math.sqrt(2)
         difference = q * math.sqrt(n_models * (n_models + 1) / (6 * n_datasets))
-        return cls(rank_rows(values, higher_is_better).mean(axis=0), columns, float(difference), title).plot(ax)
+        return cls(
+            rank_rows(values, higher_is_better=higher_is_better).mean(axis=0), columns, float(difference), title
+        ).plot(ax)
 
     @property
     def groups(self) -> list[tuple[int, int]]:

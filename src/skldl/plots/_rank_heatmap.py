@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from skldl.plots._ranks import names_of_columns, rank_rows
+from skldl.experiments.tables import rank_rows
 from skldl.plots._style import SEQUENTIAL, figure_of, name_axis, new_axes, plain, style
+from skldl.plots._tables import names_of_columns
 
 FloatArray = npt.NDArray[np.floating]
 
@@ -82,7 +83,7 @@ class RankHeatmapDisplay:
             The figure, drawn.
         """
         rows = dataset_names if dataset_names is not None else getattr(scores, "index", range(np.shape(scores)[0]))
-        ranks = rank_rows(scores, higher_is_better)
+        ranks = rank_rows(np.asarray(scores, dtype=np.float64), higher_is_better=higher_is_better)
         return cls(ranks, [str(row) for row in rows], names_of_columns(scores, names), title).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

@@ -1,6 +1,5 @@
 """`SkillDisplay`: how much better than the mean distribution each model is, and how good any model could be."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -163,30 +162,3 @@ class SkillDisplay(PredictionDisplay):
         self.ax_.plot(
             [self.lowest] * len(outside), outside, linestyle="none", color=look.colour, marker="<", markersize=4
         )
-
-
-def skill_table(kl: Mapping[str, Mapping[str, float]], reference: str) -> dict[str, dict[str, Skill | float]]:
-    """Turn mean Kullback-Leibler divergences, by dataset and model, into skill against one of the models.
-
-    Parameters
-    ----------
-    kl : mapping of mapping of float
-        Mean divergence by dataset and model.
-    reference : str
-        The model that the others are measured against; datasets without it are left out.
-
-    Returns
-    -------
-    dict of dict of float
-        Skill by dataset and model, without the reference itself.
-
-    Examples
-    --------
-    >>> skill_table({"faces": {"Mean": 0.2, "SA-BFGS": 0.15}}, "Mean")
-    {'faces': {'SA-BFGS': 0.25}}
-    """
-    return {
-        dataset: {name: round(1 - value / row[reference], 12) for name, value in row.items() if name != reference}
-        for dataset, row in kl.items()
-        if row.get(reference, 0) > 0
-    }

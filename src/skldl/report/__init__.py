@@ -1,0 +1,1 @@
+"""One HTML file that says what a study found. Needs the extra ``report``."""
