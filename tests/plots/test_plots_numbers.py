@@ -319,7 +319,12 @@ class TestCurves:
 
     def test_unknown_measures_are_refused(self):
         with pytest.raises(ValueError, match="'clarke' is not known"):
-            plots.QualityTimeDisplay({"A": 1.0}, {"A": 1.0}, "clarke").plot()
+            plots.QualityTimeDisplay.from_estimator(MeanDistribution(), self.X, self.D, measure="clarke")
+
+    def test_other_quantities_have_their_own_name(self):
+        display = plots.QualityTimeDisplay({"A": 1.0}, {"A": 1.0}, "average rank").plot()
+        assert display.ax_.get_ylabel() == "average rank (lower is better)"
+        assert display.ax_.yaxis_inverted()
 
 
 def test_looks_differ_and_stay():

@@ -38,10 +38,12 @@ def _formatted(value: float, *, higher_is_better: bool) -> str:
     --------
     >>> _formatted(0.36512, higher_is_better=False), _formatted(0.00077, higher_is_better=False)
     ('0.365', '0.00077')
-    >>> _formatted(0.99923, higher_is_better=True)
-    '0.99923'
+    >>> _formatted(0.99923, higher_is_better=True), _formatted(3.2e-7, higher_is_better=False)
+    ('0.99923', '3e-07')
     """
     gap = 1 - value if higher_is_better else value
+    if 0 < gap < 1e-5 and not higher_is_better:
+        return f"{value:.0e}"
     decimals = 3 if gap <= 0 else max(3, 1 - math.floor(math.log10(gap) + 1e-9))
     return f"{value:.{min(decimals, MOST_DECIMALS)}f}"
 

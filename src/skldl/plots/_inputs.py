@@ -91,6 +91,13 @@ def find_measure(measure: str | Measure) -> Measure:
     return MEASURES[measure]
 
 
-def axis_title(measure: Measure) -> str:
-    """The measure's name with the direction in words, for an axis."""
-    return f"{plain(measure.title)} ({'higher' if measure.higher_is_better else 'lower'} is better)"
+def is_higher_better(quantity: str | Measure) -> bool:
+    """Whether higher is better; of what is no measure, such as a rank or a loss, lower is."""
+    return find_measure(quantity).higher_is_better if quantity in MEASURES or isinstance(quantity, Measure) else False
+
+
+def axis_title(quantity: str | Measure) -> str:
+    """The name of a measure, or of what else is drawn, with the direction in words, for an axis."""
+    known = quantity in MEASURES or isinstance(quantity, Measure)
+    title = find_measure(quantity).title if known else str(quantity)
+    return f"{plain(title, 60)} ({'higher' if is_higher_better(quantity) else 'lower'} is better)"

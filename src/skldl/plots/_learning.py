@@ -27,7 +27,7 @@ class LearningCurveDisplay:
     curves : dict of ndarray of shape (n_sizes, n_folds)
         From the name of each model to its values of the measure.
     measure : str or Measure
-        The measure.
+        The measure. Any other text names a quantity of which less is better.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class LearningCurveDisplay:
             self.figure_ = figure_of(self.ax_)
             draw_bands(self.ax_, self.sizes, self.curves)
             self.ax_.set_xlabel("rows learned from")
-            self.ax_.set_ylabel(axis_title(find_measure(self.measure)))
+            self.ax_.set_ylabel(axis_title(self.measure))
             self.ax_.grid(axis="y")
             legend_beside(self.ax_)
         return self

@@ -133,6 +133,6 @@ class RankHeatmapDisplay:
             ha="center",
             va="center",
             fontsize=8,
-            color="white" if darkness > 0.5 else "black",
+            color="#fefefe" if darkness > 0.5 else "#010101",
             fontweight="bold" if not average and rank == 1 else "normal",
         )

@@ -30,7 +30,7 @@ class SensitivityDisplay:
     curves : dict of ndarray of shape (n_values, n_folds)
         From the name of each model to its values of the measure.
     measure : str or Measure
-        The measure.
+        The measure. Any other text names a quantity of which less is better.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class SensitivityDisplay:
                 draw_bands(self.ax_, np.arange(len(self.values)), self.curves)
                 name_axis(self.ax_, [str(value) for value in self.values], "x")
             self.ax_.set_xlabel(plain(self.param, 60))
-            self.ax_.set_ylabel(axis_title(find_measure(self.measure)))
+            self.ax_.set_ylabel(axis_title(self.measure))
             self.ax_.grid(axis="y")
             legend_beside(self.ax_)
         return self

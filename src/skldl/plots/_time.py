@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from sklearn.model_selection import cross_validate
 
 from skldl.metrics import SCORERS, Measure
-from skldl.plots._inputs import axis_title, find_measure, named_estimators
+from skldl.plots._inputs import axis_title, find_measure, is_higher_better, named_estimators
 from skldl.plots._style import figure_of, legend_beside, looks, new_axes, plain, style
 
 
@@ -24,7 +24,7 @@ class QualityTimeDisplay:
     values : dict of float or sequence of float
         From the name of each model to its values of the measure.
     measure : str or Measure
-        The measure; its better end is drawn upwards.
+        The measure; its better end is drawn upwards. Any other text names a quantity of which less is better.
     time_name : str
         What the time is about.
 
@@ -97,7 +97,6 @@ class QualityTimeDisplay:
         QualityTimeDisplay
             This object, with ``ax_`` and ``figure_``.
         """
-        measure = find_measure(self.measure)
         with style():
             self.ax_ = new_axes(ax, 6.2, 3.4)
             self.figure_ = figure_of(self.ax_)
@@ -118,8 +117,8 @@ class QualityTimeDisplay:
                 )
             self.ax_.set_xscale("log")
             self.ax_.set_xlabel(f"{self.time_name} in seconds (further left is faster)")
-            self.ax_.set_ylabel(axis_title(measure))
-            if not measure.higher_is_better:
+            self.ax_.set_ylabel(axis_title(self.measure))
+            if not is_higher_better(self.measure):
                 self.ax_.invert_yaxis()
             self.ax_.grid(axis="y")
             legend_beside(self.ax_)

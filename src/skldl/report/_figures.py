@@ -1,0 +1,389 @@
+"""The figures of a report: each is drawn where the records allow it, and left out where they do not."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from skldl.experiments import Contender, StudyResults
+from skldl.experiments.statistics import Comparison
+from skldl.experiments.tables import rank_rows, skill_of
+from skldl.metrics import MEASURES
+from skldl.plots import (
+    CalibrationDisplay,
+    CriticalDifferenceDisplay,
+    ExamplesDisplay,
+    LabelCasesDisplay,
+    ManifoldDisplay,
+    QualityTimeDisplay,
+    RankHeatmapDisplay,
+    ResidualsDisplay,
+    SensitivityDisplay,
+    SkillDisplay,
+    TernaryDisplay,
+)
+from skldl.plots._style import style
+from skldl.report._svg import inline_svg
+
+FloatArray = npt.NDArray[np.floating]
+ENOUGH_ROWS = 100  # fewer predictions say little about calibration and residuals
+EXAMPLE_LABELS = (18, 7, 4, 2)  # as in the paper
+MOST_LINES = 36  # more lines than that have no look of their own
+
+
+@dataclass(frozen=True)
+class ReportFigure:
+    """A figure of the page.
+
+    Attributes
+    ----------
+    name : str
+        Identifier in the page.
+    title, caption : str
+        What it shows, and how to read it.
+    svg : str
+        The picture.
+    shape : {"wide", "tall", ""}
+        Whether it needs the whole width or more than half the height of a page.
+    """
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+    shape: str
+
+
+def draw(name: str, title: str, caption: str, plot: Callable[[Axes], Any], width: float, height: float) -> ReportFigure:
+    """Draw into a figure that only the report knows, and write it as SVG.
+
+    Parameters
+    ----------
+    name : str
+        Identifier in the page.
+    title, caption : str
+        What it shows, and how to read it.
+    plot : callable
+        Draws into given axes.
+    width, height : float
+        Size in inches.
+
+    Returns
+    -------
+    ReportFigure
+        The figure.
+    """
+    shape = "wide" if width > 7.6 else "tall" if height > 6 else ""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    with style():
+        plot(figure.add_subplot())
+    return ReportFigure(name, title, caption, inline_svg(figure, name, f"{title}. {caption}"), shape)
+
+
+def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Iterator[ReportFigure]:
+    """Draw the figures about the study as a whole.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    tests : dict
+        From each measure to its tests over datasets.
+
+    Yields
+    ------
+    ReportFigure
+        Skill, quality against time, critical differences, rank maps.
+    """
+    criterion = results.study["criterion"]
+    names = results.contenders
+    if criterion in results.measures:
+        yield from _skill(results, criterion)
+        yield from _quality_and_time(results, criterion)
+    for measure in results.measures:
+        known = MEASURES[measure]
+        compared = tests[measure]
+        if np.isfinite(compared.nemenyi_difference):
+            display = CriticalDifferenceDisplay(
+                compared.average_ranks, names, compared.nemenyi_difference, f"{known.title} {known.arrow}"
+            )
+            yield draw(
+                f"critical-{measure}",
+                f"Critical difference by {known.title}",
+                f"Average ranks over {len(compared.datasets)} datasets, best on the left. A bar joins contenders that "
+                "the Nemenyi test does not tell apart at the level 0.05.",
+                display.plot,
+                7.2,
+                1.2 + 0.33 * (0.55 + 0.32 * len(display.groups) + 0.55 * ((len(names) + 1) // 2)),
+            )
+    for measure in results.measures:
+        known = MEASURES[measure]
+        means = results.means(measure)
+        if len(results.datasets) > 1 and np.isfinite(means).any(axis=0).all():
+            ranks = rank_rows(means, higher_is_better=known.higher_is_better)
+            yield draw(
+                f"ranks-{measure}",
+                f"Ranks by {known.title}",
+                "1 is best on a dataset. The lowest line averages over all datasets shown.",
+                RankHeatmapDisplay(ranks, results.datasets, names, f"{known.title} {known.arrow}").plot,
+                2.2 + 0.68 * len(names),
+                min(1.4 + 0.24 * (len(means) + 1), 16.0),
+            )
+
+
+def _skill(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
+    table = skill_of(results, criterion)
+    skills: dict[str, dict[str, Any]] = {}
+    for dataset, row in zip(results.datasets, table, strict=True):
+        known = {
+            name: float(value)
+            for name, value in zip(results.contenders, row, strict=True)
+            if name != results.baseline and np.isfinite(value)
+        }
+        if known:
+            skills[dataset] = known
+    if skills:
+        n_models = len(results.contenders) - 1
+        yield draw(
+            "skill",
+            f"Skill by {MEASURES[criterion].title}",
+            f"The part of the loss of {results.baseline} that a contender takes away: 1 is perfect, 0 is no better "
+            "than the mean of the training distributions. Arrow heads at the left edge stand for values beyond it.",
+            SkillDisplay(skills).plot,
+            7.2,
+            min(1.3 + len(skills) * max(0.32, 0.075 * n_models), 16.0),
+        )
+
+
+def _quality_and_time(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
+    seconds = results.means("fit_seconds") + results.means("predict_seconds")
+    ranks = rank_rows(results.means(criterion), higher_is_better=MEASURES[criterion].higher_is_better)
+    whole = np.isfinite(seconds).all(axis=1)
+    if not whole.any() or len(results.contenders) < 2:
+        return
+    columns = range(len(results.contenders))
+    display = QualityTimeDisplay(
+        {results.contenders[j]: list(seconds[whole, j]) for j in columns},
+        {results.contenders[j]: list(ranks[whole, j]) for j in columns},
+        f"rank by {MEASURES[criterion].title}",
+    )
+    yield draw(
+        "time",
+        "Quality against time",
+        f"Rank by {MEASURES[criterion].title} (mean and standard deviation over {int(whole.sum())} datasets, best on "
+        "top) against the time of one fit and its predictions (geometric mean). Selection is not counted.",
+        display.plot,
+        6.4,
+        3.6,
+    )
+
+
+def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
+    """Draw how the criterion depends on the hyper-parameter that selection searched.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Yields
+    ------
+    ReportFigure
+        One for each contender with a grid.
+    """
+    criterion = results.study["criterion"]
+    for number, told in enumerate(results.study["contenders"]):
+        contender = Contender(told["name"], "", grid=told.get("grid", {}), path=told.get("path", ""))
+        if not contender.needs_selection:
+            continue
+        name = contender.path or max(contender.grid, key=lambda param: len(contender.grid[param]))
+        values = list(contender.grid[name])
+        curves = {}
+        for dataset in results.datasets[:MOST_LINES]:
+            trials = _trials(results, dataset, told["name"], len(contender.settings))
+            if len(trials):
+                loss = _best_by_value(trials.mean(axis=0), contender, name, values, criterion)
+                if np.isfinite(loss).all():
+                    curves[dataset] = loss[:, np.newaxis]
+        if curves and len(values) > 1:
+            yield draw(
+                f"sensitivity-{number}",
+                f"{told['name']}: sensitivity to {name}",
+                f"{MEASURES[criterion].title} on validation rows for each value of {name} that was tried, as a "
+                "multiple of the best value on the same dataset; other hyper-parameters at their best.",
+                SensitivityDisplay(name, values, curves, "loss relative to the best value").plot,
+                6.8,
+                max(3.2, 0.6 + 0.19 * len(curves)),
+            )
+
+
+def _trials(results: StudyResults, dataset: str, contender: str, n_settings: int) -> FloatArray:
+    """Values of the criterion, tests × settings, as selection saw them."""
+    records = [*results.selections, *(r for r in results.evaluations if "selection" in r)]
+    rows = [
+        (record.get("selection") or record)["values"]
+        for record in records
+        if (record["dataset"], record["contender"]) == (dataset, contender) and record["status"] == "ok"
+    ]
+    table = np.array([[np.nan if value is None else float(value) for value in row] for row in rows], dtype=np.float64)
+    return table.reshape(-1, n_settings)
+
+
+def _best_by_value(means: FloatArray, contender: Contender, name: str, values: list[Any], criterion: str) -> FloatArray:
+    known = MEASURES[criterion]
+    losses = known.upper - means if known.higher_is_better else means
+    best = np.array(
+        [
+            min(loss for loss, setting in zip(losses, contender.settings, strict=True) if setting[name] == value)
+            for value in values
+        ]
+    )
+    return np.asarray(best / best.min() if best.min() > 0 else np.full(len(best), np.nan))
+
+
+def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
+    """Draw the figures that need predictions, from those that the records keep.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Yields
+    ------
+    ReportFigure
+        Cases of annotation, typical examples; triangles, manifolds, calibration and residuals where possible.
+    """
+    kept = {name: results.predictions(name) for name in results.datasets}
+    whole = {name: _complete(found) for name, found in kept.items() if found is not None}
+    tables = {name: found for name, found in whole.items() if found is not None}
+    if not tables:
+        return
+    yield from _cases(tables)
+    yield from _examples(tables)
+    for number, (dataset, found) in enumerate(tables.items()):
+        truth, predicted = found["truth"], found["predicted"]
+        rivals = {name: table for name, table in predicted.items() if name != results.baseline} or predicted
+        if truth.shape == (results.info[dataset]["n_test"], 3) and np.sqrt(len(truth)).is_integer():
+            yield draw(
+                f"manifold-{number}",
+                f"{dataset}: the test manifold",
+                "The three degrees as red, green and blue, after a decorrelation stretch that is the same for all.",
+                partial(_draw_manifold, truth, predicted),
+                7.6,
+                2.3 * -(-(len(predicted) + 1) // 4),
+            )
+        elif truth.shape[1] == 3:
+            some = dict(list(rivals.items())[-2:])
+            yield draw(
+                f"triangle-{number}",
+                f"{dataset}: real and predicted distributions",
+                "Each corner is a label; the nearer a point, the more the label describes the instance. A line leads "
+                f"from a real distribution to its prediction by {' or '.join(some)}.",
+                partial(_draw_triangle, truth, some, found["labels"]),
+                5.2,
+                4.6,
+            )
+        if len(truth) >= ENOUGH_ROWS:
+            yield from _per_label(number, dataset, found, rivals)
+
+
+def _draw_manifold(truth: FloatArray, predicted: dict[str, FloatArray], ax: Axes) -> None:
+    ManifoldDisplay.from_predictions(truth, predicted, ax=ax)
+
+
+def _draw_triangle(truth: FloatArray, predicted: dict[str, FloatArray], names: list[str], ax: Axes) -> None:
+    TernaryDisplay.from_predictions(truth, predicted, label_names=names, ax=ax)
+
+
+def _complete(found: dict[str, Any]) -> dict[str, Any] | None:
+    """Leave out contenders and rows whose predictions are missing."""
+    predicted = {name: table for name, table in found["predicted"].items() if np.isfinite(table).any()}
+    rows = np.all([np.isfinite(table).all(axis=1) for table in predicted.values()], axis=0)
+    if not predicted or not rows.any():
+        return None
+    cut = {name: _normalised(table[rows]) for name, table in predicted.items()}
+    return {
+        "rows": found["rows"][rows],
+        "labels": found["labels"],
+        "truth": _normalised(found["truth"][rows]),
+        "predicted": cut,
+    }
+
+
+def _normalised(table: FloatArray) -> FloatArray:
+    """Take out what storing in single precision did to the sum."""
+    values = np.asarray(table, dtype=np.float64)
+    return np.asarray(values / values.sum(axis=1, keepdims=True))
+
+
+def _cases(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
+    dataset = min(tables, key=lambda name: abs(len(tables[name]["labels"]) - 6))
+    found = tables[dataset]
+    n_labels = len(found["labels"])
+    yield draw(
+        "cases",
+        "What a label distribution is",
+        f"Instance {found['rows'][0]} of {dataset}, annotated by one label, by a set of labels, and by a distribution "
+        "that says how much each label describes it. The last is what is learned here.",
+        lambda ax: LabelCasesDisplay.from_predictions(found["truth"], label_names=found["labels"], ax=ax),
+        7.5,
+        1.3 + 0.17 * n_labels,
+    )
+
+
+def _examples(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
+    """One instance each of datasets with 18, 7, 4 and 2 labels, or with what comes nearest."""
+    left = dict(tables)
+    chosen = []
+    for wanted in EXAMPLE_LABELS:
+        if left:
+            chosen.append(min(left, key=lambda name: abs(len(left[name]["labels"]) - wanted)))
+            left.pop(chosen[-1])
+    names = [name for name in tables[chosen[0]]["predicted"] if all(name in tables[c]["predicted"] for c in chosen)]
+    if not names:
+        return
+    display = ExamplesDisplay(
+        [tables[c]["truth"][0] for c in chosen],
+        {name: [tables[c]["predicted"][name][0] for c in chosen] for name in names},
+        [f"{c}: {len(tables[c]['labels'])} labels" for c in chosen],
+    )
+    yield draw(
+        "examples",
+        "Typical examples",
+        "Real distributions (black line) and predicted ones (bars), one instance of each dataset. Beneath each the six "
+        "measures, the best of a column in bold.",
+        display.plot,
+        0.7 + 2.45 * len(chosen),
+        0.35 + 1.3 * len(names),
+    )
+
+
+def _per_label(
+    number: int, dataset: str, found: dict[str, Any], rivals: dict[str, FloatArray]
+) -> Iterator[ReportFigure]:
+    truth, labels = found["truth"], found["labels"]
+    n_labels = len(labels)
+    shown = min(n_labels, 12)
+    yield draw(
+        f"calibration-{number}",
+        f"{dataset}: calibration",
+        "Mean real degree against mean predicted degree, in bins of equal size; on the dotted line both agree."
+        + (f" The {shown} of {n_labels} labels with the largest error." if shown < n_labels else ""),
+        lambda ax: CalibrationDisplay.from_predictions(truth, rivals, label_names=labels, ax=ax),
+        1.6 + 2.0 * min(shown, 4),
+        0.6 + 1.85 * -(-shown // 4),
+    )
+    yield draw(
+        f"residuals-{number}",
+        f"{dataset}: residuals",
+        "Predicted minus real degree of each label: median, middle half and middle 90 % of the rows.",
+        lambda ax: ResidualsDisplay.from_predictions(truth, rivals, label_names=labels, ax=ax),
+        7.0,
+        min(0.9 + max(0.2, 0.11 * len(rivals)) * n_labels, 16.0),
+    )
