@@ -18,6 +18,7 @@ from skldl.testing import make_distributions
 
 SCRIPT = "<script>alert(1)</script>"
 NEIGHBOURS = Contender("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 3, 9)}, path="n_neighbors")
+MEASURES = ("clark", "kullback_leibler", "cosine")
 MEAN = Contender("Mean", "skldl:MeanDistribution")
 FIXED = Contender("fixed & <i>odd</i>", "skldl:AAKNN", params={"n_neighbors": 5})
 
@@ -49,7 +50,9 @@ def healthy(tmp_path_factory):
         problem("Yeast_alpha", n_labels=18, seed=2),
         problem("three", 40, 3, 3),
     ]
-    study = Study(problems, [NEIGHBOURS, FIXED, MEAN], name="small", title=f"A small study {SCRIPT}", folds=3)
+    study = Study(
+        problems, [NEIGHBOURS, FIXED, MEAN], name="small", title=f"A small study {SCRIPT}", folds=3, measures=MEASURES
+    )
     folder = tmp_path_factory.mktemp("healthy")
     run_study(study, out=folder)
     return folder
