@@ -227,7 +227,7 @@ def show_deviation(value: float) -> str:
     >>> show_deviation(0.0124), show_deviation(0.00043), show_deviation(0.0)
     ('0.012', '0.0004', '0.000')
     """
-    if value == 0 or value >= 0.5 * 10**-USUAL_DECIMALS:
+    if value >= 0.5 * 10**-USUAL_DECIMALS or value < 0.5 * 10**-MOST_DECIMALS:
         return f"{value:.{USUAL_DECIMALS}f}"
     return f"{value:.{min(MOST_DECIMALS, -math.floor(math.log10(value)))}f}"
 
