@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME_OF = {
+    "AABP": "skldl.neural._aabp",
     "AAKNN": "skldl.neighbors._aaknn",
     "AARegressor": "skldl.adaptation._aaregressor",
     "BaseLDL": "skldl.base",
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from skldl.maxent import SABFGSCV as SABFGSCV
     from skldl.maxent import SAIIS as SAIIS
     from skldl.neighbors._aaknn import AAKNN as AAKNN
+    from skldl.neural._aabp import AABP as AABP
     from skldl.transformation._ptbayes import PTBayes as PTBayes
     from skldl.transformation import PTSVM as PTSVM
     from skldl.transformation._ptclassifier import PTClassifier as PTClassifier
