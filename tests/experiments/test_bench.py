@@ -186,8 +186,9 @@ def test_the_forecast_learns_from_what_is_done():
     assert forecast.seconds_left(TASKS[1:]) == pytest.approx(5 / 2)
     forecast.learn(TASKS[3], 10.0)
     assert forecast.seconds_left((TASKS[1], TASKS[2], TASKS[4], TASKS[5])) == pytest.approx(22 / 2)
-    other = Task("selection", "e", "slow", 0, 0)
-    assert forecast.seconds_left((other,)) == pytest.approx(5.0)
+    assert forecast.seconds_left((Task("selection", "e", "slow", 0, 0),)) == pytest.approx(10 / 2)
+    assert forecast.seconds_left((Task("selection", "d", "new", 0, 0),)) == pytest.approx(5.5 / 2)
+    assert forecast.seconds_left((Task("selection", "e", "new", 0, 0),)) == pytest.approx(5.5 / 2)
     assert [show_time(s) for s in (None, 5.4, 200.0)] == ["", "about 5 s left", "about 3 min left"]
 
 

@@ -50,6 +50,9 @@ def test_rounding_errors_make_no_rank_and_gaps_get_none():
         ([1.0, 1.0 + 1e-12], [3, 3]),
         ([1.0, 1.0 + 3e-9], [8, 8]),
         ([np.nan], [3]),
+        ([0.00003, 0.0008], [5, 3]),
+        ([0.00003, 0.00004], [5, 5]),
+        ([0.0, 1e-17], [3, 3]),
     ],
 )
 def test_just_enough_decimals(values, decimals):
@@ -136,7 +139,7 @@ def test_what_did_not_run_is_said(tmp_path, small_study):
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-2]))
     from skldl.experiments import StudyResults
 
-    assert "not run 2/3" in str(StudyResults.load(tmp_path).table("clark"))
+    assert "not run 1/3" in str(StudyResults.load(tmp_path).table("clark"))
 
 
 def test_datasets_apart_are_listed_but_not_averaged(problem, contenders, small_study):
