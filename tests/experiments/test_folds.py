@@ -137,3 +137,10 @@ def test_pairs_cover_all_rows():
     pairs = list(pairs_of(np.array([1, 0, 1, 2])))
     assert [held.tolist() for _, held in pairs] == [[1], [0, 2], [3]]
     assert [rest.tolist() for rest, _ in pairs] == [[0, 2, 3], [1, 3], [0, 1, 2]]
+
+
+def test_a_small_training_part_has_fewer_inner_folds(problem, small_study):
+    rounds = rounds_of(problem("d", n=6), small_study(folds=2, inner_folds=5), 0)
+    assert [len(round_.tuning) for round_ in rounds] == [3, 3]
+    with pytest.raises(StudyError, match="The training part of d has 1 rows"):
+        rounds_of(problem("d", n=2), small_study(folds=2), 0)

@@ -249,7 +249,7 @@ def test_resuming_a_finished_study_runs_nothing(tmp_path, small_study):
     told = []
     run_study(small_study(), out=tmp_path, resume=True, on_progress=told.append)
     assert (tmp_path / "records.jsonl").read_bytes() == before
-    assert [(p.done, p.total, p.record) for p in told] == [(18, 18, None)] * 2
+    assert [(p.done, p.total, p.record, p.left) for p in told] == [(18, 18, None, ())]
 
 
 def test_failed_tasks_are_repeated_only_on_request(tmp_path, problem, contenders):

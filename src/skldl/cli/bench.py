@@ -196,9 +196,7 @@ def _rich(table: Table) -> Any:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(
-        title=Text(table.title), box=box.SIMPLE_HEAD, caption="\n".join(table.notes), title_justify="left"
-    )
+    shown = RichTable(title=Text(table.title), box=box.SIMPLE_HEAD, title_justify="left")
     for place, heading in enumerate(table.head):
         shown.add_column(Text(heading), justify="left" if place == 0 else "right")
     for part in (table.rows, table.foot):

@@ -182,7 +182,7 @@ def _latex(text: str) -> str:
 
 
 def decimals_to_tell_apart(values: FloatArray) -> list[int]:
-    """Number of decimals for each value: three, and more only where neighbours would print alike.
+    """Number of decimals for each value: three, and more only where neighbours would print alike, or zero be printed.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def decimals_to_tell_apart(values: FloatArray) -> list[int]:
     >>> decimals_to_tell_apart(np.array([0.174, 0.01472, 0.01483, 0.036]))
     [3, 4, 4, 3]
     """
-    decimals = [USUAL_DECIMALS] * len(values)
+    decimals = [_decimals_to_show(value) for value in values]
     order = [int(place) for place in np.argsort(values) if np.isfinite(values[place])]
     for lower, upper in pairwise(order):
         if same(values[lower], values[upper]):
@@ -227,9 +227,14 @@ def show_deviation(value: float) -> str:
     >>> show_deviation(0.0124), show_deviation(0.00043), show_deviation(0.0)
     ('0.012', '0.0004', '0.000')
     """
-    if value == 0 or value >= 0.5 * 10**-USUAL_DECIMALS:
-        return f"{value:.{USUAL_DECIMALS}f}"
-    return f"{value:.{min(MOST_DECIMALS, -math.floor(math.log10(value)))}f}"
+    return f"{value:.{_decimals_to_show(value)}f}"
+
+
+def _decimals_to_show(value: float) -> int:
+    """Three, or up to the first digit that is not zero; rounding noise shows as zero."""
+    if not 0.5 * 10**-MOST_DECIMALS <= value < 0.5 * 10**-USUAL_DECIMALS:
+        return USUAL_DECIMALS
+    return min(MOST_DECIMALS, -math.floor(math.log10(value)))
 
 
 def show_rank(rank: float) -> str:

@@ -5,7 +5,8 @@ any union of folds, the full training set among them, is a difference of two col
 out-of-fold fits that Platt's posterior needs cost next to nothing, and so does another value of C.
 """
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,16 +19,18 @@ from scipy.special import expit
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 from skldl.transformation._coupling import couple
-from skldl.transformation._pairwise_svm import Machines, machines_between_margins, solve_pairs
+from skldl.transformation._pairwise_svm import Machines, label_costs, machines_between_margins, solve_pairs
 from skldl.transformation._platt import fit_sigmoids
 
 FloatArray = npt.NDArray[np.floating]
 IndexArray = npt.NDArray[np.intp]
 
-BLOCK = 2**21
-"""Numbers in the largest temporary array, 16 MiB; only LIBSVM's kernel of the training rows may be larger."""
+BLOCK = 2**19
+"""Numbers in the largest temporary array, 4 MiB; only LIBSVM's kernel of the training rows may be larger."""
 MOST_KERNEL_ROWS = 2048
 """Up to here LIBSVM is given the kernel of the copies, at most 128 MiB; beyond, it computes what it needs."""
+MANY_MACHINES = 20_000
+"""From here on a user should know before LIBSVM starts."""
 ROUNDING = 1e-10
 """Decision values that vary by less than this share of their terms vary by rounding only."""
 
@@ -84,6 +87,7 @@ class Examples:
 class PairModel:
     """Machines and posteriors of all pairs; `solved` names those that LIBSVM found, with their coefficients γ."""
 
+    costs: FloatArray
     machines: Machines
     solved: IndexArray
     coefficients: FloatArray
@@ -92,14 +96,14 @@ class PairModel:
 
     def predict(self, examples: Examples, new: Any, sums: FloatArray | None = None) -> Iterator[FloatArray]:
         """Distributions of new rows, block by block; ``sums`` are their kernel products with the weights, if known."""
-        n_labels = examples.weights.shape[1]
+        n_labels = len(self.costs)
         for block in blocks(new.shape[0], max(examples.rows.shape[0], n_labels**2)):
             if sums is None:
                 products = examples.product(new[block], slice(None), np.hstack([examples.weights, self.coefficients]))
                 own, solved = products[:, :n_labels], products[:, n_labels:]
             else:
                 own, solved = sums[block], examples.product(new[block], slice(None), self.coefficients)
-            decisions = decide(self.machines, own, examples.pairs)
+            decisions = decide(self.machines, own * self.costs, examples.pairs)
             decisions[:, self.solved] = solved + self.machines.offset[self.solved]
             decisions *= self.slope
             decisions += self.intercept
@@ -114,91 +118,104 @@ def blocks(n_items: int, item_size: int) -> Iterator[slice]:
 
 
 def decide(machines: Machines, sums: FloatArray, pairs: tuple[IndexArray, IndexArray]) -> FloatArray:
-    """Decision values of machines with γ = m for rows with the given kernel products."""
+    """Decision values of machines with γ = m for rows with the given kernel products K @ costs."""
     decisions = sums[:, pairs[0]]
-    decisions *= machines.first_factor
-    other = sums[:, pairs[1]]
-    other *= machines.second_factor
-    decisions -= other
+    decisions -= sums[:, pairs[1]]
+    decisions *= machines.factor
     decisions += machines.offset
     return decisions
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Machines of all pairs on some of the rows."""
+
+    train: IndexArray
+    sums: FloatArray  # K[:, train] @ costs of these rows, for all rows
+    costs: FloatArray  # of one unit of weight of each label
+    machines: Machines
+    solved: IndexArray
+    coefficients: FloatArray
 
 
 def fit_pair_model(examples: Examples, C: float, *, equal_mass: bool, n_jobs: int | None = None) -> PairModel:
     """Fit machines on all rows, and posteriors on the decision values of machines that have not seen the row."""
     everything = np.arange(examples.rows.shape[0])
-    total = examples.fold_sums.sum(axis=0)
-    machines, solved, coefficients = _fit_machines(examples, total, everything, C, equal_mass, n_jobs)
-    held_out = []
-    for k, fold in enumerate(examples.folds):
-        if len(examples.folds) == 1:  # too few rows to hold any out
-            train, sums, cost = everything, total, C
-        else:
-            train, sums = np.delete(everything, fold), np.delete(examples.fold_sums, k, axis=0).sum(axis=0)
-            # Fewer rows, each as much dearer, so that decision values have the scale of the final ones.
-            cost = C * examples.weights.sum() / examples.weights[train].sum()
-        fit = _fit_machines(examples, sums, train, cost, equal_mass, n_jobs)
-        solved_values = examples.product(examples.rows[fold], train, fit[2]) + fit[0].offset[fit[1]]
-        held_out.append((fit[0], sums[fold], fit[1], solved_values))
-
-    slope, intercept = np.empty_like(machines.offset), np.empty_like(machines.offset)
-    size = np.abs(total).max(axis=0)
+    final = _fit_machines(examples, everything, examples.fold_sums.sum(axis=0), C, equal_mass, n_jobs)
+    if len(examples.folds) == 1:  # too few rows to hold any out
+        held_out = [_held_out(examples, final, slice(None))]
+    else:
+        held_out = []
+        for k, fold in enumerate(examples.folds):
+            sums = np.delete(examples.fold_sums, k, axis=0).sum(axis=0)
+            fit = _fit_machines(examples, np.delete(everything, fold), sums, C, equal_mass, n_jobs)
+            held_out.append(_held_out(examples, fit, fold))
+    slope, intercept = np.empty_like(final.machines.offset), np.empty_like(final.machines.offset)
+    size = ROUNDING * np.abs(final.sums).max(axis=0)
     for block in blocks(len(slope), len(everything)):
         a, b = (labels[block] for labels in examples.pairs)
-        decisions = np.concatenate([_held_out_decisions(*parts, (a, b), block) for parts in held_out])
-        noise = ROUNDING * (machines.first_factor[block] * size[a] + machines.second_factor[block] * size[b])
+        decisions = np.concatenate([decide_block(block) for decide_block in held_out])
         weights = examples.weights
-        slope[block], intercept[block] = fit_sigmoids(decisions, weights[:, a], weights[:, b], noise=noise)
-    return PairModel(machines, solved, coefficients, slope, intercept)
+        slope[block], intercept[block] = fit_sigmoids(
+            decisions, weights[:, a], weights[:, b], noise=np.maximum(size[a], size[b])
+        )
+    return PairModel(final.costs, final.machines, final.solved, final.coefficients, slope, intercept)
 
 
-def _held_out_decisions(
-    machines: Machines,
-    sums: FloatArray,
-    solved: IndexArray,
-    solved_values: FloatArray,
-    pairs: tuple[IndexArray, IndexArray],
-    block: slice,
-) -> FloatArray:
-    """Decision values of one fold for a block of pairs."""
-    decisions = decide(machines.take(block), sums, pairs)
-    inside = (solved >= block.start) & (solved < block.stop)
-    decisions[:, solved[inside] - block.start] = solved_values[:, inside]
-    return decisions
+def _held_out(examples: Examples, fit: _Fit, rows: slice) -> Callable[[slice], FloatArray]:
+    """Prepare the decision values of a fit for other rows; the function returns them for a block of pairs."""
+    solved_values = examples.product(examples.rows[rows], fit.train, fit.coefficients)
+    solved_values += fit.machines.offset[fit.solved]
+
+    def decide_block(block: slice) -> FloatArray:
+        a, b = (labels[block] for labels in examples.pairs)
+        decisions = decide(fit.machines.take(block), fit.sums[rows], (a, b))
+        inside = (fit.solved >= block.start) & (fit.solved < block.stop)
+        decisions[:, fit.solved[inside] - block.start] = solved_values[:, inside]
+        return decisions
+
+    return decide_block
 
 
 def _fit_machines(
-    examples: Examples, sums: FloatArray, train: IndexArray, C: float, equal_mass: bool, n_jobs: int | None
-) -> tuple[Machines, IndexArray, FloatArray]:
-    """Machines of all pairs on some rows, which of them LIBSVM solved, and the coefficients of those."""
+    examples: Examples, train: IndexArray, products: FloatArray, C: float, equal_mass: bool, n_jobs: int | None
+) -> _Fit:
+    """Fit all pairs on the rows ``train``, whose kernel products with their weights are known."""
     a, b = examples.pairs
-    weights = examples.weights[train]
+    mass = examples.weights[train].sum(axis=0)
+    each = examples.weights.sum() / len(mass)
+    unit = label_costs(mass, each, C, equal_mass=equal_mass)
+    costs, sums = examples.weights[train] * unit, products * unit
     machines = Machines.join(
-        [
-            machines_between_margins(sums[train], weights, (a[block], b[block]), C, equal_mass=equal_mass)
-            for block in blocks(len(a), len(train))
-        ]
+        [machines_between_margins(sums[train], costs, (a[block], b[block])) for block in blocks(len(a), len(train))]
     )
     solved = np.flatnonzero(~machines.optimal)
     if not solved.size:
-        return machines, solved, np.empty((len(train), 0))
-    u = machines.first_factor[solved] * weights[:, a[solved]]
-    v = machines.second_factor[solved] * weights[:, b[solved]]
+        return _Fit(train, sums, unit, machines, solved, np.empty((len(train), 0)))
+    if len(train) == len(examples.weights):
+        _warn_if_many(len(solved) * (1 + len(examples.folds)))
     copies, kernel = _copies_for_libsvm(examples, examples.rows[train])
     n_tasks = min(len(solved), 4 * effective_n_jobs(n_jobs))
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(solve_pairs)(copies, u[:, task], v[:, task], **kernel)
-        for task in np.array_split(np.arange(len(solved)), n_tasks)
+        delayed(solve_pairs)(copies, costs, (a[task], b[task]), **kernel) for task in np.array_split(solved, n_tasks)
     )
     machines.offset[solved] = np.concatenate([offset for _, offset in parts])
-    return machines, solved, np.hstack([coefficients for coefficients, _ in parts])
+    return _Fit(train, sums, unit, machines, solved, np.hstack([coefficients for coefficients, _ in parts]))
+
+
+def _warn_if_many(n_machines: int) -> None:
+    if n_machines > MANY_MACHINES:
+        warnings.warn(
+            f"PTSVM leaves about {n_machines} machines of pairs of labels to LIBSVM, which may take very long. "
+            "A smaller C needs fewer, C=1e-3 next to none; smaller max_samples or gamma help too.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _copies_for_libsvm(examples: Examples, rows: Any) -> tuple[Any, dict[str, Any]]:
     """Each row twice, as LIBSVM needs it: the kernel of few rows, the rows themselves if there are many."""
     if rows.shape[0] <= MOST_KERNEL_ROWS:
         return np.tile(examples.kernel(rows, rows), (2, 2)), {"kernel": "precomputed"}
-    stack = sparse.vstack if sparse.issparse(rows) else np.vstack
-    if examples.gamma is None:
-        return stack([rows, rows]), {"kernel": "linear"}
-    return stack([rows, rows]), {"kernel": "rbf", "gamma": examples.gamma}
+    twice = (sparse.vstack if sparse.issparse(rows) else np.vstack)([rows, rows])
+    return twice, {"kernel": "linear"} if examples.gamma is None else {"kernel": "rbf", "gamma": examples.gamma}

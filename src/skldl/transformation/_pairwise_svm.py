@@ -10,7 +10,7 @@ Both copies of a row share x_i, so one dual variable per row is enough: g = Σ_i
     −½ γᵀKγ − Σ_i |γ_i − m_i|   with   Σ_i γ_i = 0,  −v_i ≤ γ_i ≤ u_i,  m = u − v.
 
 Where |f_i| < 1 both hinges of row i are active and γ_i = m_i. If that holds for every row, as it does for most label
-distributions once u and v have equal sums, the machine is known without a solver: g = Km. `offset_between_margins`
+distributions once u and v have equal sums, the machine is known without a solver: g = Km. `machines_between_margins`
 tests this optimality condition exactly, for all pairs at once; the pairs that fail go to LIBSVM.
 """
 
@@ -21,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn import config_context
 from sklearn.svm import SVC
 
 FloatArray = npt.NDArray[np.floating]
@@ -30,28 +31,30 @@ LIBSVM_TOLERANCE = 1e-6
 """Much finer than LIBSVM's own 1e-3, at little cost: rounding errors in the weights shall not show in predictions."""
 
 
-def cost_factors(
-    first_mass: FloatArray, second_mass: FloatArray, C: float, *, equal_mass: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Cost of one unit of weight of the first and of the second label of each pair.
+def label_costs(mass: FloatArray, each: float, C: float, *, equal_mass: bool) -> FloatArray:
+    """Cost of one unit of weight of each label.
 
-    With ``equal_mass`` both labels of a pair cost their mean mass in total. A pair of which one label has no mass
-    leaves nothing to separate: its factors are zero, and so will be its machine.
+    Parameters
+    ----------
+    mass : ndarray of shape (n_labels,)
+        Total weight of each label in the training rows.
+    each : float
+        The mass that labels shall have on average, in a part of the rows as in all of them.
+    C : float
+        Cost of one unit of weight.
+    equal_mass : bool
+        Give every label this mass, not only their average.
     """
-    if not equal_mass:
-        factor = np.where((first_mass > 0) & (second_mass > 0), C, 0.0)
-        return factor, factor
-    both = (first_mass > 0) & (second_mass > 0)
-    mean = np.where(both, C * (first_mass + second_mass) / 2.0, 0.0)
-    return mean / np.where(both, first_mass, 1.0), mean / np.where(both, second_mass, 1.0)
+    if equal_mass:
+        return C * each / np.where(mass > 0, mass, 1.0)
+    return np.full(len(mass), C * each / mass.mean())
 
 
 @dataclass(frozen=True)
 class Machines:
-    """Machines of many pairs: f = first_factor·K w_a − second_factor·K w_b + offset, if `optimal`."""
+    """Machines of many pairs: f = factor·(Ku − Kv) + offset, if `optimal`."""
 
-    first_factor: FloatArray
-    second_factor: FloatArray
+    factor: FloatArray
     offset: FloatArray
     optimal: npt.NDArray[np.bool_]
 
@@ -65,58 +68,52 @@ class Machines:
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
-def machines_between_margins(
-    sums: FloatArray, weights: FloatArray, pairs: tuple[IndexArray, IndexArray], C: float, *, equal_mass: bool
-) -> Machines:
-    """Machines with γ = m for all given pairs, and whether each is optimal.
+def machines_between_margins(sums: FloatArray, costs: FloatArray, pairs: tuple[IndexArray, IndexArray]) -> Machines:
+    """Machines with γ = m for the given pairs, and whether each is optimal.
+
+    A pair of which one label has no mass leaves nothing to separate: its factor is zero, and so is its machine.
 
     Parameters
     ----------
     sums : ndarray of shape (n_samples, n_labels)
-        K @ weights over the training rows.
-    weights : ndarray of shape (n_samples, n_labels)
-        Weight of each row with each label.
+        K @ costs over the training rows.
+    costs : ndarray of shape (n_samples, n_labels)
+        Cost of missing each label in each row: u and v are two columns of it.
     pairs : pair of ndarray of shape (n_pairs,)
         First and second label of each pair.
-    C : float
-        Cost of one unit of weight.
-    equal_mass : bool
-        See `cost_factors`.
     """
     a, b = pairs
-    mass = weights.sum(axis=0)
-    first, second = cost_factors(mass[a], mass[b], C, equal_mass=equal_mass)
-    values = first * sums[:, a] - second * sums[:, b]
-    inner = weights.T @ sums
-    total = first * mass[a] + second * mass[b]
-    moment = first * (first * inner[a, a] - second * inner[a, b]) + second * (
-        first * inner[b, a] - second * inner[b, b]
-    )
-    centre = moment / np.where(total > 0, total, 1.0)
-    offset, fits = offset_between_margins(values, weights[:, a] > 0, weights[:, b] > 0, centre)
-    balanced = np.abs(first * mass[a] - second * mass[b]) <= 1e-12 * total  # Σγ = 0
-    return Machines(first, second, offset, fits & balanced)
+    mass = costs.sum(axis=0)
+    factor = ((mass[a] > 0) & (mass[b] > 0)).astype(np.float64)
+    values = sums[:, a] - sums[:, b]
+    values *= factor
+    inner = costs.T @ sums
+    total = mass[a] + mass[b]
+    mean = factor * (inner[a, a] - inner[a, b] + inner[b, a] - inner[b, b]) / np.where(total > 0, total, 1.0)
+    offset, fits = offset_between_margins(values, costs[:, a] > 0, costs[:, b] > 0, mean)
+    sums_to_zero = factor * np.abs(mass[a] - mass[b]) <= 1e-12 * total
+    return Machines(factor, offset, fits & sums_to_zero)
 
 
 def offset_between_margins(
     values: FloatArray,
     first_present: npt.NDArray[np.bool_],
     second_present: npt.NDArray[np.bool_],
-    centre: FloatArray,
+    mean: FloatArray,
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Offset b of machines with γ = m, and whether an optimal one exists.
 
     An offset is optimal if f ≤ 1 wherever the first label is present and f ≥ −1 wherever the second is. That leaves an
-    interval, which may be empty. Of its points the one nearest to −centre is taken: unlike the middle of the interval,
-    which two extreme rows decide, it hardly changes from one training set to the next.
+    interval, which may be empty. Of its points the one nearest to minus the mean of g is taken: unlike the middle of
+    the interval, which two extreme rows decide, it hardly changes from one training set to the next.
     """
     highest = np.max(values, axis=0, where=first_present, initial=-np.inf)
     lowest = np.min(values, axis=0, where=second_present, initial=np.inf)
-    return np.clip(-centre, -1.0 - lowest, 1.0 - highest), highest - lowest <= 2.0
+    return np.clip(-mean, -1.0 - lowest, 1.0 - highest), highest - lowest <= 2.0
 
 
 def solve_pairs(
-    copies: Any, first_cost: FloatArray, second_cost: FloatArray, **kernel: Any
+    copies: Any, costs: FloatArray, pairs: tuple[IndexArray, IndexArray], **kernel: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Solve pairs one after the other by LIBSVM.
 
@@ -124,8 +121,10 @@ def solve_pairs(
     ----------
     copies : array or sparse matrix with 2 * n_samples rows
         The training rows twice, or the kernel matrix of these.
-    first_cost, second_cost : ndarray of shape (n_samples, n_pairs)
-        The costs u and v; every column has a positive sum.
+    costs : ndarray of shape (n_samples, n_labels)
+        Cost of missing each label in each row.
+    pairs : pair of ndarray of shape (n_pairs,)
+        First and second label of each pair, with mass in both.
     **kernel
         ``kernel`` and ``gamma`` as `sklearn.svm.SVC` takes them.
 
@@ -136,7 +135,8 @@ def solve_pairs(
     offset : ndarray of shape (n_pairs,)
         b of each pair.
     """
-    solutions = [_solve_pair(copies, u, v, kernel) for u, v in zip(first_cost.T, second_cost.T, strict=True)]
+    with config_context(assume_finite=True, skip_parameter_validation=True):  # many small calls: checks cost as much
+        solutions = [_solve_pair(copies, costs[:, a], costs[:, b], kernel) for a, b in zip(*pairs, strict=True)]
     return np.column_stack([gamma for gamma, _ in solutions]), np.array([offset for _, offset in solutions])
 
 
@@ -147,8 +147,14 @@ def _solve_pair(copies: Any, u: FloatArray, v: FloatArray, kernel: dict[str, Any
     if u[differs] < v[differs]:  # LIBSVM stops within a tolerance: let it see the same problem in both orders
         gamma, offset = _solve_pair(copies, v, u, kernel)
         return -gamma, -offset
-    machine = SVC(C=1.0, tol=LIBSVM_TOLERANCE, **kernel)
-    machine.fit(copies, np.repeat([1, -1], n_samples), sample_weight=np.concatenate([u, v]))
+    cost, sides = np.concatenate([u, v]), np.repeat([1, -1], n_samples)
+    present = np.flatnonzero(cost)
+    if len(present) < len(cost):  # SVC counts its support vectors without the rows of weight zero: leave these out
+        cost, sides = cost[present], sides[present]
+        copies = copies[np.ix_(present, present)] if kernel["kernel"] == "precomputed" else copies[present]
+    machine = SVC(C=1.0, tol=LIBSVM_TOLERANCE, **kernel).fit(copies, sides, sample_weight=cost)
     dual = np.zeros(2 * n_samples)
-    dual[machine.support_] = machine.dual_coef_.toarray()[0] if sparse.issparse(copies) else machine.dual_coef_[0]
+    dual[present[machine.support_]] = (
+        machine.dual_coef_.toarray()[0] if sparse.issparse(copies) else machine.dual_coef_[0]
+    )
     return dual[:n_samples] + dual[n_samples:], float(machine.intercept_[0])

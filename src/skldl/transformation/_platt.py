@@ -21,6 +21,7 @@ from scipy.special import expit, log_expit
 FloatArray = npt.NDArray[np.floating]
 
 MAX_ITERATIONS = 100
+MAX_HALVINGS = 40
 TOLERANCE = 1e-12
 """A pair is done when Newton promises less than this improvement per unit of weight."""
 
@@ -70,11 +71,11 @@ def fit_sigmoids(
     intercept = np.log((mass_positive + 1) / (mass_negative + 1))
     active = np.flatnonzero(mass_positive + mass_negative > 0)  # without any row, the even odds above stand
     for _ in range(MAX_ITERATIONS):
+        if not active.size:
+            break
         z, w, t = standard[:, active], weight[:, active], pull[:, active]
         slope[active], intercept[active], done = _newton_step(z, w, t, slope[active], intercept[active], total[active])
         active = active[~done]
-        if not active.size:
-            break
     slope = slope / unit
     return slope, intercept - slope * np.where(informative, centre, 0.0)
 
@@ -98,14 +99,16 @@ def _newton_step(
     promise = -(g_s * d_s + g_i * d_i)
     done = promise <= TOLERANCE * total
     step = np.ones_like(slope)
-    before = _loss(score, weight, pull)
     change = d_s * z + d_i
-    for _ in range(40):
-        worse = _loss(score + step * change, weight, pull) > before - 1e-4 * step * promise
-        worse &= ~done
+    pending = np.flatnonzero(~done)  # a step that promises next to nothing is taken as it is
+    before = _loss(score[:, pending], weight[:, pending], pull[:, pending])
+    for _ in range(MAX_HALVINGS):
+        after = _loss((score + step * change)[:, pending], weight[:, pending], pull[:, pending])
+        worse = after > before - 1e-4 * (step * promise)[pending]
         if not worse.any():
             break
-        step[worse] /= 2.0
+        pending, before = pending[worse], before[worse]
+        step[pending] /= 2.0
     return slope + step * d_s, intercept + step * d_i, done
 
 

@@ -30,17 +30,17 @@ class PTSVM(BaseLDL):
 
     .. math:: \tfrac12 \|f\|^2 + C \sum_i s_a m_{ia} \max(0, 1 - f(x_i)) + s_b m_{ib} \max(0, 1 + f(x_i)),
 
-    the objective of LIBSVM on those copies. The factors :math:`s_a = (M_a + M_b) / 2 M_a` and
-    :math:`s_b = (M_a + M_b) / 2 M_b`, with :math:`M_j = \sum_i m_{ij}`, give both labels the same say
-    (``equal_mass``); how frequent each label is returns with Platt's posterior [2]_, which is fitted with the
-    unscaled weights to decision values of rows that were left out. The second method of Wu, Lin and Weng [3]_ couples
-    the posteriors of all pairs into one distribution.
+    the objective of LIBSVM on those copies. The factors :math:`s_j = n / \sum_i m_{ij}` let each label count as n
+    examples (``equal_mass``; scikit-learn's ``class_weight="balanced"``). How frequent each label is returns with
+    Platt's posterior [2]_, which is fitted with the unscaled weights to decision values of rows that were left out. The
+    second method of Wu, Lin and Weng [3]_ couples the posteriors of all pairs into one distribution.
 
     Label distributions that change gently with x leave every row between the margins. Then each machine is known in
-    closed form, and all pairs together cost one product of the kernel with the distributions. That condition is
-    tested pair by pair; pairs that fail it are solved by LIBSVM (`solved_pairs_`), one after the other, six times
-    each with five folds. So fitting takes a fraction of a second with small ``C`` and ``gamma``, and much longer with
-    large ones.
+    closed form, and all pairs together cost one product of the kernel with the distributions. That condition is tested
+    pair by pair; the pairs that fail it (`solved_pairs_`) are solved by LIBSVM, one after the other, once for each fold
+    and once for all rows. So fitting is quick with small ``C`` and ``gamma``, and takes much longer with large ones.
+    With very many labels choose C so small (1e-3, say) that nothing is left for LIBSVM: as long as that is so, the
+    value of C changes nothing, because Platt's posterior sets the scale.
 
     Features are taken as they are: scale them first if they have different units.
 
@@ -56,7 +56,7 @@ class PTSVM(BaseLDL):
         Width of the Gaussian kernel: ``1 / n_features`` (LIBSVM's default, which the paper's published code uses),
         ``1 / (n_features * X.var())``, or the number itself. The linear kernel has none.
     equal_mass : bool, default=True
-        Give both labels of a pair the same total weight in the machine. False takes the weights as they are, which is
+        Let every label count as n examples in the machines. False takes the weights as they are, which is
         the plain LIBSVM of the paper's published code: a more frequent label then draws f to its own margin, hardly
         any pair is known in closed form, and the decision values tell less.
     resample : {None, "multinomial"}, default=None
@@ -92,8 +92,8 @@ class PTSVM(BaseLDL):
     Notes
     -----
     A label without any mass is no dead end: Platt's targets leave it a small degree, about one part in the number of
-    examples. In the out-of-fold fits C grows as the number of rows shrinks, so that their decision values have the
-    scale of the final ones.
+    examples. In the out-of-fold fits the remaining rows count as n too, so that decision values have the scale of the
+    final ones.
 
     A row with weight two is not the same as the row twice: copies of a row may end up in different folds.
 
@@ -111,9 +111,10 @@ class PTSVM(BaseLDL):
     >>> from skldl import PTSVM
     >>> X = np.linspace(0, 1, 50)[:, None]
     >>> D = np.hstack([0.2 + 0.6 * X, 0.6 - 0.5 * X, 0.2 - 0.1 * X])
-    >>> PTSVM(C=10.0, gamma=2.0).fit(X, D).predict([[0.0], [1.0]]).round(1)
-    array([[0.2, 0.6, 0.2],
-           [0.8, 0.1, 0.1]])
+    >>> PTSVM().fit(X, D).predict([[0.0], [0.5], [1.0]]).round(1)
+    array([[0.3, 0.5, 0.2],
+           [0.5, 0.3, 0.2],
+           [0.7, 0.2, 0.1]])
 
     Many rows, with an approximate kernel:
 
