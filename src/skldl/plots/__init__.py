@@ -8,6 +8,7 @@ from skldl.plots._calibration import CalibrationCurve, CalibrationDisplay, calib
 from skldl.plots._cases import LabelCasesDisplay
 from skldl.plots._convergence import ConvergenceDisplay
 from skldl.plots._critical_difference import CriticalDifferenceDisplay
+from skldl.plots._dendrogram import MeasureDendrogramDisplay
 from skldl.plots._distribution import DistributionDisplay
 from skldl.plots._examples import ExamplesDisplay
 from skldl.plots._flow import FlowDisplay
@@ -31,6 +32,7 @@ __all__ = [
     "LabelCasesDisplay",
     "LearningCurveDisplay",
     "ManifoldDisplay",
+    "MeasureDendrogramDisplay",
     "QualityTimeDisplay",
     "RankHeatmapDisplay",
     "ResidualsDisplay",
