@@ -6,11 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skldl.experiments import Contender, Problem, Study, StudyResults, run_study
+from skldl.experiments import Contender, Problem, Study, StudyResults, run_study, statistics
 
 KNN = Contender("kNN", "sklearn.neighbors:KNeighborsRegressor", grid={"n_neighbors": (1, 3, 8)}, path="n_neighbors")
 TREE = Contender("Tree", "sklearn.tree:ExtraTreeRegressor", {"min_samples_leaf": 4}, {"max_depth": (2, 4)})
 BROKEN = Contender("Broken", "sklearn.neighbors:KNeighborsRegressor", {"n_neighbors": 1000})
+
+
+@pytest.fixture(autouse=True)
+def fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Bayesian test draws in a loop of Python: fewer draws are enough to test with."""
+    monkeypatch.setattr(statistics, "POSTERIOR_DRAWS", 300)
 
 
 def make_problem(name: str, *, seed: int = 0, n: int = 36, labels: int = 3, **options: Any) -> Problem:

@@ -5,13 +5,14 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldl import MeanDistribution
-from skldl.exceptions import DatasetNotFoundError, RecordsError, StudyError, UnknownDatasetError
+from skldl.exceptions import DatasetNotFoundError, LengthMismatchError, RecordsError, StudyError, UnknownDatasetError
 from skldl.experiments import Contender, Problem, Study, StudyResults, memory, plan_study, run_study
 from skldl.experiments.folds import derive_seed
 from skldl.experiments.outputs import write_outputs
@@ -71,6 +72,35 @@ def test_nested_chooses_inside_each_training_part(small_study, problem, results)
                 trials.append(kullback_leibler(data.D[validation], model.predict(data.X[validation])))
             scores.append(np.mean(trials))
         assert chosen == {"n_neighbors": (1, 3, 8)[int(np.argmin(scores))]}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid"),
+    [
+        ("skldl:AAKNN", {"weights": ("uniform", "distance"), "n_neighbors": (1, 4, 9)}),
+        ("skldl:SABFGS", {"fit_intercept": (False, True), "alpha": (1.0, 0.1, 0.0)}),
+        ("skldl:SAIIS", {"max_iter": (2, 5)}),
+    ],
+)
+def test_work_shared_along_a_path_changes_no_choice(problem, estimator, grid):
+    path = list(grid)[-1]
+    data = problem("d", sample_weight=np.linspace(1, 2, 36) if estimator != "skldl:AAKNN" else None)
+    with_path = Contender("a", estimator, grid=grid, path=path)
+    without = Contender("a", estimator, grid={name: grid[name] for name in grid if name != path} | {path: grid[path]})
+    one, other = (run_study(Study([data], [c], folds=3, protocol="geng2016")) for c in (with_path, without))
+    for shared, apart in zip(one.selections, other.selections, strict=True):
+        np.testing.assert_allclose(shared["values"], apart["values"], rtol=1e-4)
+        assert shared["errors"] == apart["errors"] == []
+    assert one.chosen("d", "a") == other.chosen("d", "a")
+
+
+def test_a_path_that_breaks_in_the_middle_keeps_what_it_had(problem):
+    contender = Contender("k", "skldl:AAKNN", grid={"n_neighbors": (2, 4, -1)}, path="n_neighbors")
+    found = run_study(Study([problem("d")], [contender], folds=3, protocol="geng2016"))
+    assert not found.failures
+    assert found.chosen("d", "k")[0]["n_neighbors"] in (2, 4)
+    assert str(found.selections[0]["values"][2]) == "nan"
+    assert "n_neighbors=-1" in found.selections[0]["errors"][0]
 
 
 def test_a_similarity_can_be_the_criterion(small_study, contenders):
@@ -142,6 +172,21 @@ def test_weights_take_part_in_selection(problem):
     contender = Contender("t", "sklearn.tree:DecisionTreeRegressor", grid={"max_depth": (1, 3)})
     found = run_study(Study([problem("d", sample_weight=weight)], [contender], folds=2, inner_folds=2))
     assert not found.failures
+
+
+def test_a_problem_is_checked(problem):
+    data = problem("d")
+    with pytest.raises(LengthMismatchError, match="d: 3 groups for 36 rows"):
+        problem("d", groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="sums to"):
+        Problem("d", data.X, data.D * 2)
+    with pytest.raises(ValueError, match="36"):
+        Problem("d", data.X[:5], data.D)
+    listed = Problem("d", data.X.tolist(), data.D.tolist(), groups=["a"] * 36)
+    assert listed.describe()["n_groups"] == 1
+    assert listed.family == data.family
+    assert listed.fingerprint != data.fingerprint
+    assert Problem("d", sparse.csc_matrix(data.X), data.D).X.format == "csr"
 
 
 def test_data_frames_take_part(problem):
