@@ -196,7 +196,7 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
     ReportFigure
         One for each contender with a grid.
     """
-    criterion = results.study["criterion"]
+    known = MEASURES[results.study["criterion"]]
     for number, told in enumerate(results.study["contenders"]):
         contender = Contender(told["name"], "", grid=told.get("grid", {}), path=told.get("path", ""))
         if not contender.needs_selection:
@@ -207,14 +207,17 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
         for dataset in results.datasets[:MOST_LINES]:
             trials = _trials(results, dataset, told["name"], len(contender.settings))
             if len(trials):
-                loss = _best_by_value(trials.mean(axis=0), contender, name, values, criterion)
-                if np.isfinite(loss).all():
-                    curves[dataset] = loss[:, np.newaxis]
+                loss = trials.mean(axis=0)
+                if known.higher_is_better:
+                    loss = known.upper(results.info[dataset]["n_labels"]) - loss
+                best = _best_by_value(loss, contender, name)
+                if np.isfinite(best).all() and best.min() > 0:
+                    curves[dataset] = (best / best.min())[:, np.newaxis]
         if curves and len(values) > 1:
             yield draw(
                 f"sensitivity-{number}",
                 f"{told['name']}: sensitivity to {name}",
-                f"{MEASURES[criterion].title} on validation rows for each value of {name} that was tried, as a "
+                f"{known.title} on validation rows for each value of {name} that was tried, as a "
                 "multiple of the best value on the same dataset; other hyper-parameters at their best.",
                 SensitivityDisplay(name, values, curves, "loss relative to the best value").plot,
                 6.8,
@@ -234,16 +237,13 @@ def _trials(results: StudyResults, dataset: str, contender: str, n_settings: int
     return table.reshape(-1, n_settings)
 
 
-def _best_by_value(means: FloatArray, contender: Contender, name: str, values: list[Any], criterion: str) -> FloatArray:
-    known = MEASURES[criterion]
-    losses = known.upper - means if known.higher_is_better else means
-    best = np.array(
-        [
-            min(loss for loss, setting in zip(losses, contender.settings, strict=True) if setting[name] == value)
-            for value in values
-        ]
-    )
-    return np.asarray(best / best.min() if best.min() > 0 else np.full(len(best), np.nan))
+def _best_by_value(losses: FloatArray, contender: Contender, name: str) -> FloatArray:
+    """For each value of one hyper-parameter the least loss over all others."""
+    settings = [setting[name] for setting in contender.settings]
+    rows = [
+        [loss for loss, used in zip(losses, settings, strict=True) if used == value] for value in contender.grid[name]
+    ]
+    return np.min(np.array(rows, dtype=np.float64), axis=1)
 
 
 def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
