@@ -60,6 +60,8 @@ def test_cases_follow_from_the_distribution():
     np.testing.assert_array_equal(drawn, display.cases)
     everything = plots.LabelCasesDisplay.from_predictions([[0.5, 0.3, 0.2]], share=1.0).cases
     np.testing.assert_allclose(everything[1], 1 / 3)
+    tied = plots.LabelCasesDisplay.from_predictions([[0.6, 0.2, 0.2]]).cases
+    np.testing.assert_allclose(tied[1], 1 / 3)
 
 
 class TestDecorrelationStretch:

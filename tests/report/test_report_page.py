@@ -14,6 +14,7 @@ from skldl.exceptions import RecordsError
 from skldl.experiments import StudyResults
 from skldl.experiments.statistics import compare
 from skldl.report import render_report, write_report
+from skldl.report._figures import _skill
 from skldl.report._headline import headline
 from skldl.report._page import sort_key
 
@@ -190,6 +191,16 @@ def test_one_dataset_and_ties(healthy):
     assert "Nothing beats the mean on one." in said
     said = headline(changed(healthy, ["one", "two"], level), None)
     assert said[0].endswith("are best on average over 2 datasets (average rank 2.00 of 3).")
+
+
+@pytest.mark.parametrize("criterion", ["kullback_leibler", "cosine"])
+def test_the_noise_ceiling_stands_in_the_figure_of_skill(healthy, criterion):
+    results = changed(healthy, ["one", "two"], {"AA-kNN": 0.8, "fixed & <i>odd</i>": 0.7, "Mean": 0.75})
+    results.study["criterion"] = criterion
+    results.info["two"]["noise_ceiling"] = {"kullback_leibler": 0.3, "cosine": 0.9}
+    (figure,) = _skill(results, criterion)
+    assert "noise ceiling" in figure.caption
+    assert figure.svg.count(">noise ceiling<") == 1
 
 
 def test_numbers_that_all_agree_with_the_paper(healthy):

@@ -18,6 +18,7 @@ from skldl.plots._rank_heatmap import RankHeatmapDisplay
 from skldl.plots._residuals import ResidualsDisplay
 from skldl.plots._sensitivity import SensitivityDisplay
 from skldl.plots._skill import SkillDisplay
+from skldl.plots._style import style
 from skldl.plots._ternary import TernaryDisplay
 from skldl.plots._time import QualityTimeDisplay
 
@@ -41,4 +42,5 @@ __all__ = [
     "TernaryDisplay",
     "calibration_curve",
     "decorrelation_stretch",
+    "style",
 ]

@@ -36,7 +36,7 @@ class LabelCasesDisplay:
     label_names : list of str
         Names of the labels.
     share : float
-        The label set holds the largest degrees that together reach this share of the mass.
+        The label set holds the largest degrees that together reach this share of the mass; equal ones together.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class LabelCasesDisplay:
         row : int, default=0
             Which of them to draw.
         share : float, default=0.75
-            The label set holds the largest degrees that together reach this share of the mass.
+            The label set holds the largest degrees that together reach this share of the mass; equal ones together.
         label_names : sequence of str, default=None
             Names of the labels.
         ax : Axes, default=None
@@ -121,10 +121,11 @@ class LabelCasesDisplay:
         """The three distributions that are drawn."""
         order = np.argsort(-self.distribution, kind="stable")
         before = np.cumsum(self.distribution[order]) - self.distribution[order]
-        members = order[before < self.share]
+        least = self.distribution[order[before < self.share]][-1]
+        members = self.distribution >= least  # equal degrees are in or out together
         single, several = np.zeros((2, len(self.distribution)))
         single[order[0]] = 1.0
-        several[members] = 1.0 / len(members)
+        several[members] = 1.0 / members.sum()
         return np.array([single, several, self.distribution])
 
     def plot(self, ax: Axes | None = None) -> Self:

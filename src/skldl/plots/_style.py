@@ -62,7 +62,22 @@ class Look:
 
 
 def style() -> AbstractContextManager[None]:
-    """Apply the settings of our figures while they are drawn."""
+    """Apply the settings of our figures, for axes that you make yourself and hand to ``plot``.
+
+    Returns
+    -------
+    context manager
+        matplotlib's settings are as before when it ends.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from skldl.plots import FlowDisplay, style
+    >>> with style():
+    ...     figure, ax = plt.subplots(figsize=(9.5, 4.1), layout="constrained")
+    >>> FlowDisplay().plot(ax).figure_ is figure
+    True
+    """
     return mpl.rc_context(_SETTINGS)
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from skldl.experiments import Contender, StudyResults
 from skldl.experiments.statistics import Comparison
-from skldl.experiments.tables import rank_rows, skill_of
+from skldl.experiments.tables import losses_of, rank_rows, skill_of
 from skldl.metrics import MEASURES
 from skldl.plots import (
     CalibrationDisplay,
@@ -26,8 +26,8 @@ from skldl.plots import (
     SensitivityDisplay,
     SkillDisplay,
     TernaryDisplay,
+    style,
 )
-from skldl.plots._style import style
 from skldl.report._svg import inline_svg
 
 FloatArray = npt.NDArray[np.floating]
@@ -147,17 +147,33 @@ def _skill(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
         }
         if known:
             skills[dataset] = known
+    ceilings = {name: value for name, value in _ceilings(results, criterion).items() if name in skills}
     if skills:
         n_models = len(results.contenders) - 1
+        note = " A thick bar is the noise ceiling: what the votes behind the data allow any model." if ceilings else ""
         yield draw(
             "skill",
             f"Skill by {MEASURES[criterion].title}",
             f"The part of the loss of {results.baseline} that a contender takes away: 1 is perfect, 0 is no better "
-            "than the mean of the training distributions. Arrow heads at the left edge stand for values beyond it.",
-            SkillDisplay(skills).plot,
+            "than the mean of the training distributions. Arrow heads at the left edge stand for values beyond it."
+            + note,
+            SkillDisplay(skills, ceilings).plot,
             7.2,
             min(1.3 + len(skills) * max(0.32, 0.075 * n_models), 16.0),
         )
+
+
+def _ceilings(results: StudyResults, criterion: str) -> dict[str, float]:
+    """The skill that the noise of the annotators allows, on datasets whose record knows it from votes."""
+    known = MEASURES[criterion]
+    losses = losses_of(results, criterion)[:, results.contenders.index(results.baseline)]
+    ceilings = {}
+    for dataset, loss in zip(results.datasets, losses, strict=True):
+        best = results.info[dataset].get("noise_ceiling", {}).get(criterion)
+        if best is not None and loss > 0:
+            left = known.upper(results.info[dataset]["n_labels"]) - best if known.higher_is_better else best
+            ceilings[dataset] = float(1 - left / loss)
+    return ceilings
 
 
 def _quality_and_time(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
