@@ -19,9 +19,10 @@ from skldl.experiments.rendering import Cell, Table
 from skldl.experiments.statistics import Comparison, compare
 from skldl.experiments.tables import dataset_table, measure_table, settings_table, skill_table, time_table
 from skldl.metrics import MEASURES
-from skldl.report._figures import overview_figures, prediction_figures, sensitivity_figures
+from skldl.report._figures import overview_figures, sensitivity_figures
 from skldl.report._headline import headline
 from skldl.report._instances import browsers
+from skldl.report._prediction_figures import prediction_figures
 
 FILE_NAME = "report.html"
 _UNITS = {"ms": 1e-3, "s": 1.0, "%": 1e-2}
