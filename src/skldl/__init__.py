@@ -10,34 +10,36 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME_OF = {
-    "AABP": "skldl.neural._aabp",
-    "AAKNN": "skldl.neighbors._aaknn",
-    "AARegressor": "skldl.adaptation._aaregressor",
+    "AABP": "skldl.neural",
+    "AAKNN": "skldl.neighbors",
+    "AARegressor": "skldl.adaptation",
     "BaseLDL": "skldl.base",
+    "LDLClassifier": "skldl.classification",
     "MeanDistribution": "skldl.baseline",
+    "PTBayes": "skldl.transformation",
+    "PTClassifier": "skldl.transformation",
+    "PTSVM": "skldl.transformation",
     "SABFGS": "skldl.maxent",
     "SABFGSCV": "skldl.maxent",
     "SAIIS": "skldl.maxent",
-    "PTBayes": "skldl.transformation._ptbayes",
-    "PTSVM": "skldl.transformation",
-    "PTClassifier": "skldl.transformation._ptclassifier",
 }
-_SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
+_SUBMODULES = ("datasets", "distributions", "exceptions", "metrics", "simplex", "testing")
 
 __all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
 
 if TYPE_CHECKING:
-    from skldl.adaptation._aaregressor import AARegressor as AARegressor
+    from skldl.adaptation import AARegressor as AARegressor
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
+    from skldl.classification import LDLClassifier as LDLClassifier
     from skldl.maxent import SABFGS as SABFGS
     from skldl.maxent import SABFGSCV as SABFGSCV
     from skldl.maxent import SAIIS as SAIIS
-    from skldl.neighbors._aaknn import AAKNN as AAKNN
-    from skldl.neural._aabp import AABP as AABP
-    from skldl.transformation._ptbayes import PTBayes as PTBayes
+    from skldl.neighbors import AAKNN as AAKNN
+    from skldl.neural import AABP as AABP
     from skldl.transformation import PTSVM as PTSVM
-    from skldl.transformation._ptclassifier import PTClassifier as PTClassifier
+    from skldl.transformation import PTBayes as PTBayes
+    from skldl.transformation import PTClassifier as PTClassifier
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
 
 from skldl._compat import validate_data
 from skldl.exceptions import (
@@ -93,10 +92,10 @@ def _explain_features(estimator: BaseEstimator, X: Any, message: str, *, reset: 
             f"{message.splitlines()[0]}{where} "
             "Impute missing features (sklearn.impute.SimpleImputer) or drop these rows."
         )
-    if "0 sample" in message or "0 feature" in message or "Found array with" in message:
+    if "0 sample" in message or "0 feature" in message:
         return EmptyDataError(f"{message} X needs at least one row and one column.")
-    if "Expected 2D" in message or "dim" in message:
-        return DimensionError(message)
+    if "Expected 2D" in message or "with dim" in message:
+        return DimensionError(f"{message} X needs one row per instance and one column per feature.")
     return DataError(message)
 
 
@@ -189,7 +188,9 @@ def check_numbers(values: Any, *, name: str) -> FloatArray:
         raise EmptyDataError(
             f"{name} is empty: 0 sample(s) or 0 label(s) (shape {array.shape}); at least one row is needed."
         )
-    if not np.isfinite(array.sum()) and not np.isfinite(array).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        sum_is_finite = np.isfinite(array.sum())  # quicker than a look at each number, and false for huge ones too
+    if not sum_is_finite and not np.isfinite(array).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
         kind = "NaN" if np.isnan(array[row, column]) else "infinity"
         raise NonFiniteError(
@@ -268,7 +269,8 @@ def check_distributions(D: Any, *, name: str = "y", renormalize: bool = True) ->
             "Degrees are at least zero: use skldl.simplex.project for predictions of a regression, "
             "or skldl.distributions.from_scores for scores."
         )
-    sums = array.sum(axis=1)
+    with np.errstate(over="ignore"):
+        sums = array.sum(axis=1)
     wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -342,8 +344,3 @@ def check_same_length(X: Any, D: FloatArray) -> None:
             f"X has {X.shape[0]} rows and y has {D.shape[0]}: found input variables with inconsistent numbers of "
             "samples. Pass one distribution per row of X."
         )
-
-
-def check_finite_table(table: Any, *, name: str) -> FloatArray:
-    """Return any numeric two-dimensional table as finite float64, with scikit-learn's own messages."""
-    return np.asarray(check_array(table, dtype=np.float64, input_name=name))

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
@@ -111,24 +112,39 @@ def test_perfect_separation_stays_finite():
     assert min(around) > cross_entropy([slope[0], intercept[0]], *arguments)
 
 
-def test_backtracking_when_newton_overshoots():
-    """An outlier far out makes the first full Newton step worse than no step."""
-    generator = np.random.default_rng(8)
-    decisions = np.append(np.where(generator.random(400) < 0.5, -1e-3, 1e-3), 50.0)[:, None]
-    positive = np.append((decisions[:400, 0] > 0) * 1000.0, 0.0)[:, None]
-    negative = np.append((decisions[:400, 0] <= 0) * 1000.0, 0.5)[:, None]
+def heavy_tailed_pairs():
+    """Decision values with outliers and weights over eight orders of magnitude: full Newton steps overshoot."""
+    generator = np.random.default_rng(0)
+    decisions = generator.standard_cauchy(size=(20, 200))
+    weight = 10 ** generator.uniform(-3, 5, size=decisions.shape)
+    first = generator.random(decisions.shape) < 0.1
+    return decisions, weight * first, weight * ~first
+
+
+def test_backtracking_leads_to_the_minimum():
+    decisions, positive, negative = heavy_tailed_pairs()
     slope, intercept = fit_sigmoids(decisions, positive, negative)
-    arguments = decisions[:, 0], positive[:, 0], negative[:, 0]
-    found = cross_entropy([slope[0], intercept[0]], *arguments)
-    start = [slope[0] * 0.9, intercept[0]]
-    best = minimize(
-        cross_entropy, start, args=arguments, method="Nelder-Mead", options={"maxiter": 4000, "xatol": 1e-9}
-    )
-    assert found <= best.fun + 1e-6
+    mass_positive, mass_negative = positive.sum(axis=0), negative.sum(axis=0)
+    pull = positive * (mass_positive + 1) / (mass_positive + 2) + negative / (mass_negative + 2)
+    residual = (positive + negative) * expit(slope * decisions + intercept) - pull
+    scale = (positive + negative) * (1 + np.abs(decisions))
+    for gradient in (residual.sum(axis=0), (residual * decisions).sum(axis=0)):
+        assert (np.abs(gradient) <= 1e-5 * scale.sum(axis=0)).all()
 
 
-def test_stops_after_the_last_iteration(monkeypatch):
+def test_without_backtracking_some_pairs_miss_it(monkeypatch):
+    decisions, positive, negative = heavy_tailed_pairs()
+    with_halvings = np.array(fit_sigmoids(decisions, positive, negative))
+    monkeypatch.setattr(_platt, "MAX_HALVINGS", 0)
+    monkeypatch.setattr(_platt, "MAX_ITERATIONS", 5)
+    with pytest.warns(ConvergenceWarning):
+        without = np.array(fit_sigmoids(decisions, positive, negative))
+    assert np.abs(with_halvings - without).max() > 1e-3
+
+
+def test_says_when_it_has_not_converged(monkeypatch):
     monkeypatch.setattr(_platt, "MAX_ITERATIONS", 1)
     decisions, positive, negative = make_pairs(seed=4)
-    slope, _ = fit_sigmoids(decisions, positive, negative)
+    with pytest.warns(ConvergenceWarning, match=r"of 6 of 6 pairs .* lower C"):
+        slope, _ = fit_sigmoids(decisions, positive, negative)
     assert np.isfinite(slope).all()

@@ -10,5 +10,6 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("cyclopts", "rich"):
             raise
-        sys.exit("skldl: the command line needs the extra 'cli': pip install 'scikit-ldl[cli]'")
+        print("skldl: the command line needs the extra 'cli': pip install 'scikit-ldl[cli]'", file=sys.stderr)
+        sys.exit(2)
     sys.exit(run(sys.argv[1:]))

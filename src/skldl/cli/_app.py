@@ -16,11 +16,12 @@ app = App(
     version=skldl.__version__,
     help="Label distribution learning: how much does each label describe an instance?",
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
 )
 
-# One line for each command; its module is imported when it is called:
-# app.command("skldl.cli.measures:app", name="measures")
+# One line for each command; its module is imported when it is called
 app.command("skldl.cli.bench:app", name="bench")
+app.command("skldl.cli.measures:app", name="measures")
 
 USER_MISTAKES = (DataError, FileNotFoundError, FileExistsError, IsADirectoryError, PermissionError)
 

@@ -1,17 +1,18 @@
 """Several measures at once, and the one figure that a practitioner can read: skill against a reference."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skldl._validation import check_distributions, check_pair, check_same_shape, check_weights
-from skldl.exceptions import UnknownNameError
-from skldl.metrics._measure import MACHINE_EPSILON, Measure, mean
-from skldl.metrics._pair import blocks
+from skldl._validation import check_distributions, check_pair, check_weights
+from skldl.exceptions import LengthMismatchError, UnknownNameError
+from skldl.metrics._measure import Measure, compute_rows, mean
 
 FloatArray = npt.NDArray[np.floating]
+
+MAX_GROUPS = 10_000
 
 
 def resolve(measures: Iterable[str | Measure], known: Mapping[str, Measure]) -> list[Measure]:
@@ -27,14 +28,11 @@ def resolve(measures: Iterable[str | Measure], known: Mapping[str, Measure]) -> 
     return found
 
 
-def evaluate_rowwise(D_true: Any, D_pred: Any, measures: list[Measure]) -> dict[str, FloatArray]:
-    """Compute each measure for each row, in one pass over the arrays."""
+def evaluate(D_true: Any, D_pred: Any, sample_weight: Any, measures: Sequence[Measure]) -> dict[str, float]:
+    """See `skldl.metrics.evaluate`; the measures come from there."""
     true, pred = check_pair(D_true, D_pred)
-    values: dict[str, FloatArray] = {measure.name: np.empty(len(true)) for measure in measures}
-    for rows, pair in blocks(true, pred, MACHINE_EPSILON):
-        for measure in measures:
-            values[measure.name][rows] = measure.compute(pair)
-    return values
+    weight = check_weights(sample_weight, len(true))
+    return {name: mean(values, weight) for name, values in compute_rows(true, pred, measures).items()}
 
 
 class Skill(float):
@@ -76,7 +74,11 @@ def skill(
     reference = check_distributions(D_reference, name="D_reference", renormalize=False)
     if reference.shape[0] == 1:
         reference = np.broadcast_to(reference, (len(true), reference.shape[1]))
-    check_same_shape(true, reference)
+    if true.shape != reference.shape:
+        raise LengthMismatchError(
+            f"D_true has shape {true.shape} and D_reference {reference.shape}. "
+            "Pass one reference row for each true row, or a single row that stands for all."
+        )
     weight = check_weights(sample_weight, len(true))
     model_rows = divergence.rowwise(true, pred)
     reference_rows = divergence.rowwise(true, reference)
@@ -88,22 +90,25 @@ def skill(
         if isinstance(random_state, np.random.RandomState)
         else random_state
     )
+    sums = _in_groups(np.column_stack([model_rows, reference_rows]), generator)
     draws = np.empty(n_resamples)
     for i in range(n_resamples):
-        rows = generator.integers(len(true), size=len(true))
-        draws[i] = _one_minus_ratio(model_rows[rows].sum(), reference_rows[rows].sum())
+        draws[i] = _one_minus_ratio(*sums[generator.integers(len(sums), size=len(sums))].sum(axis=0))
     tail = (1 - confidence) / 2
     low, high = np.quantile(draws, [tail, 1 - tail], method="nearest")
     return Skill(_one_minus_ratio(model_rows.sum(), reference_rows.sum()), float(low), float(high), confidence)
 
 
+def _in_groups(rows: FloatArray, generator: np.random.Generator) -> FloatArray:
+    """Sums over random groups of rows: many rows are resampled by the group, at a cost that does not grow with them."""
+    if len(rows) <= MAX_GROUPS:
+        return rows
+    starts = np.arange(MAX_GROUPS) * len(rows) // MAX_GROUPS
+    return np.asarray(np.add.reduceat(rows[generator.permutation(len(rows))], starts, axis=0))
+
+
 def _one_minus_ratio(model: float, reference: float) -> float:
     """1 − model/reference; a perfect reference leaves skill 0 if the model is perfect too, else −∞."""
-    if reference == 0:
-        return 0.0 if model == 0 else -np.inf
+    if reference <= 0:  # below zero only by rounding
+        return 0.0 if model <= 0 else -np.inf
     return float(1.0 - model / reference)
-
-
-def means(values: Mapping[str, FloatArray], weight: FloatArray | None) -> dict[str, float]:
-    """Mean of each measure over rows."""
-    return {name: mean(rows, weight) for name, rows in values.items()}

@@ -137,15 +137,16 @@ class StableSearch:
     def _noise(self, X: Any, distances: FloatArray) -> FloatArray:
         """Bound, for each row of X, on the rounding error of scikit-learn's distances; zero where it forms no product.
 
-        Inner products of q terms are exact to about q ulp of the norms, and the result may be stored in single
-        precision.
+        Inner products of q terms are exact to about q ulp of the norms; for features in single precision the result has
+        been rounded to that, whatever type it comes in.
         """
-        stored = 4 * np.finfo(distances.dtype).eps * self._key(distances[:, -1])
+        eps = max(np.finfo(kind.dtype).eps for kind in (X, self._X, distances))
+        rounded = 4 * eps * self._key(distances[:, -1])
         if self._euclidean:
             norms = row_norms(X, squared=True).astype(np.float64) + self._largest_norm
-            return np.asarray(stored + 4 * (X.shape[1] + 8) * np.finfo(np.float64).eps * norms)
+            return np.asarray(rounded + 4 * (X.shape[1] + 8) * np.finfo(np.float64).eps * norms)
         if self._cosine:
-            return np.asarray(stored + 4 * (X.shape[1] + 8) * np.finfo(X.dtype).eps)
+            return np.asarray(rounded + 4 * (X.shape[1] + 8) * eps)
         return np.zeros(X.shape[0])
 
     def _measure(self, X: Any, rows: IndexArray, neighbors: IndexArray) -> FloatArray:

@@ -65,7 +65,7 @@ class Examples:
     @cached_property
     def fold_sums(self) -> FloatArray:
         """K[:, fold] @ weights[fold] for each fold: shape (n_folds, n_samples, n_labels)."""
-        return np.stack([self.product(self.rows, fold, self.weights[fold]) for fold in self.folds])
+        return np.stack([self.expansion(fold, self.weights[fold])(self.rows) for fold in self.folds])
 
     def kernel(self, new: Any, rows: Any) -> FloatArray:
         """Kernel between two sets of rows."""
@@ -73,12 +73,15 @@ class Examples:
             linear_kernel(new, rows, dense_output=True) if self.gamma is None else rbf_kernel(new, rows, self.gamma)
         )
 
-    def product(self, new: Any, where: Any, coefficients: FloatArray) -> FloatArray:
-        """Kernel of new rows with the training rows ``where``, times coefficients, in blocks."""
+    def expansion(self, where: Any, coefficients: FloatArray) -> Callable[[Any], FloatArray]:
+        """Return Σ_i coefficients[i]·k(x_i, ·) over the training rows ``where`` as a function of new rows."""
         rows = self.rows[where]
+        if coefficients.shape[1] == 0:
+            return lambda new: np.empty((new.shape[0], 0))
         if self.gamma is None:
-            return np.asarray(new @ (rows.T @ coefficients))
-        return np.concatenate(
+            normals = rows.T @ coefficients
+            return lambda new: np.asarray(new @ normals)
+        return lambda new: np.concatenate(
             [self.kernel(new[block], rows) @ coefficients for block in blocks(new.shape[0], rows.shape[0])]
         )
 
@@ -97,12 +100,11 @@ class PairModel:
     def predict(self, examples: Examples, new: Any, sums: FloatArray | None = None) -> Iterator[FloatArray]:
         """Distributions of new rows, block by block; ``sums`` are their kernel products with the weights, if known."""
         n_labels = len(self.costs)
-        for block in blocks(new.shape[0], max(examples.rows.shape[0], n_labels**2)):
-            if sums is None:
-                products = examples.product(new[block], slice(None), np.hstack([examples.weights, self.coefficients]))
-                own, solved = products[:, :n_labels], products[:, n_labels:]
-            else:
-                own, solved = sums[block], examples.product(new[block], slice(None), self.coefficients)
+        shared = 0 if sums is not None else n_labels
+        expansion = examples.expansion(slice(None), np.hstack([examples.weights[:, :shared], self.coefficients]))
+        for block in blocks(new.shape[0], n_labels**2):
+            values = expansion(new[block])
+            own, solved = values[:, :shared] if sums is None else sums[block], values[:, shared:]
             decisions = decide(self.machines, own * self.costs, examples.pairs)
             decisions[:, self.solved] = solved + self.machines.offset[self.solved]
             decisions *= self.slope
@@ -164,14 +166,14 @@ def fit_pair_model(examples: Examples, C: float, *, equal_mass: bool, n_jobs: in
 
 def _held_out(examples: Examples, fit: _Fit, rows: slice) -> Callable[[slice], FloatArray]:
     """Prepare the decision values of a fit for other rows; the function returns them for a block of pairs."""
-    solved_values = examples.product(examples.rows[rows], fit.train, fit.coefficients)
-    solved_values += fit.machines.offset[fit.solved]
+    machines, solved, sums = fit.machines, fit.solved, fit.sums[rows].copy()
+    solved_values = examples.expansion(fit.train, fit.coefficients)(examples.rows[rows]) + machines.offset[solved]
 
     def decide_block(block: slice) -> FloatArray:
         a, b = (labels[block] for labels in examples.pairs)
-        decisions = decide(fit.machines.take(block), fit.sums[rows], (a, b))
-        inside = (fit.solved >= block.start) & (fit.solved < block.stop)
-        decisions[:, fit.solved[inside] - block.start] = solved_values[:, inside]
+        decisions = decide(machines.take(block), sums, (a, b))
+        inside = (solved >= block.start) & (solved < block.stop)
+        decisions[:, solved[inside] - block.start] = solved_values[:, inside]
         return decisions
 
     return decide_block

@@ -14,9 +14,12 @@ References
    Machine Learning 68, 2007, 267-276.
 """
 
+import warnings
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit
+from sklearn.exceptions import ConvergenceWarning
 
 FloatArray = npt.NDArray[np.floating]
 
@@ -45,6 +48,11 @@ def fit_sigmoids(
     -------
     slope, intercept : ndarray of shape (n_pairs,)
         The probability of the first label is ``expit(slope * decision + intercept)``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `MAX_ITERATIONS` are not enough for some pair.
 
     Examples
     --------
@@ -76,6 +84,13 @@ def fit_sigmoids(
         z, w, t = standard[:, active], weight[:, active], pull[:, active]
         slope[active], intercept[active], done = _newton_step(z, w, t, slope[active], intercept[active], total[active])
         active = active[~done]
+    if active.size:
+        warnings.warn(
+            f"Platt's posterior of {active.size} of {len(slope)} pairs of labels has not converged after "
+            f"{MAX_ITERATIONS} steps. Look for extreme sample weights or features, or lower C.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     slope = slope / unit
     return slope, intercept - slope * np.where(informative, centre, 0.0)
 

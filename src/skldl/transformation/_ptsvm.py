@@ -112,9 +112,9 @@ class PTSVM(BaseLDL):
     >>> X = np.linspace(0, 1, 50)[:, None]
     >>> D = np.hstack([0.2 + 0.6 * X, 0.6 - 0.5 * X, 0.2 - 0.1 * X])
     >>> PTSVM().fit(X, D).predict([[0.0], [0.5], [1.0]]).round(1)
-    array([[0.3, 0.5, 0.2],
+    array([[0.2, 0.6, 0.2],
            [0.5, 0.3, 0.2],
-           [0.7, 0.2, 0.1]])
+           [0.8, 0.1, 0.1]])
 
     Many rows, with an approximate kernel:
 
@@ -191,7 +191,7 @@ class PTSVM(BaseLDL):
             self._check_parameters()
             if examples is None or sums is None:
                 examples = self._make_examples(X, D, sample_weight)
-                sums = examples.product(X_new, slice(None), examples.weights)
+                sums = examples.expansion(slice(None), examples.weights)(X_new)
             self._fit_pairs(examples)
             yield np.concatenate(list(self._model.predict(examples, X_new, sums)))
 

@@ -1,0 +1,54 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up the environment .venv first, if need be.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint unit test-slow bench docs clean
+
+PYTHON ?=
+BIN := .venv/bin
+PAPER_DATA := ../shared/data
+# The paper's data carry no open licence and are not in the repository; tests that need them are skipped without them.
+ifeq ($(SKLDL_DATA),)
+ifneq ($(wildcard $(PAPER_DATA)/*.mat),)
+export SKLDL_DATA := $(abspath $(PAPER_DATA))
+endif
+endif
+unexport PYTHONPATH
+unexport PYTHONHOME
+unexport VIRTUAL_ENV
+
+help:
+	@echo 'make demo       set up the environment and run the main job on embedded data'
+	@echo 'make test       set up the environment and run every check and test (a few minutes)'
+	@echo 'make test-slow  the tests that take longer, the reproduction of published numbers among them'
+	@echo 'make bench      speed and memory, side by side with other packages'
+	@echo 'make docs       make the pictures and generated pages of docs/ again'
+	@echo 'make clean      remove the environment and everything that was made'
+
+setup:
+	@PYTHON='$(PYTHON)' sh tools/setup
+
+demo: setup
+	@$(BIN)/python tools/demo.py
+
+test: setup lint unit
+
+lint: setup
+	@$(BIN)/ruff format --check --quiet . || { echo 'Run .venv/bin/ruff format .'; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-cache --no-logo >.venv/imports.log 2>&1 || { cat .venv/imports.log; exit 1; }
+	@echo 'lint: ruff, mypy and import-linter found nothing'
+
+# One BLAS thread for each of the two test processes: the numbers do not depend on the machine's cores.
+unit: setup
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest -n 2 -m 'not slow' --cov --cov-report=term -q
+
+test-slow: setup
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m slow -q
+
+bench: setup
+	@$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf .venv .venv-* build dist results .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

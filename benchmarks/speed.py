@@ -1,0 +1,237 @@
+"""The algorithms side by side with their peers: one process, one core, the same fold, medians of repeated runs.
+
+Runs in an environment that holds python-ldl, torch and scikit-ldl; `benchmarks/run.py` makes it. Each section writes
+``results/<section>.json`` and its table.
+"""
+
+import argparse
+import os
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from _common import ALL_SETS, PAPER_SETS, dense, divergence, first_fold, load, markdown, save, timed
+from scipy import linalg, special
+
+from skldl import AABP, AAKNN, PTSVM, SABFGS, SAIIS, MeanDistribution, PTBayes
+
+
+def cross_entropy(X: Any, D: np.ndarray, W: np.ndarray) -> float:
+    """Mean cross-entropy of the maximum entropy model with weights W (features × labels)."""
+    return float(-(D * special.log_softmax(X @ W, axis=1)).sum(axis=1).mean())
+
+
+def sabfgs(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """SABFGS against three peers; the objective each reaches stands beside its time."""
+    rows = []
+    for name in names:
+        X, D, _, _ = first_fold(*load(name))
+        ours, model = timed(lambda: SABFGS().fit(X, D))
+        reached = cross_entropy(X, D, model.coef_.T)
+        bare = bare_products(X, D, model.n_evaluations_)
+        row = {
+            "dataset": name,
+            "ours s": ours,
+            "evaluations": model.n_evaluations_,
+            "ours / bare products": ours / bare if X.shape[0] * X.shape[1] * D.shape[1] > 1e7 else None,
+            "objective": f"{reached:.9f}",
+        }
+        for peer, fit in (("python-ldl", python_ldl_bfgs), ("LogisticRegression", logistic), ("torch", torch_lbfgs)):
+            seconds, W = timed(lambda: fit(X, D), repeats=3)
+            row[f"{peer} / ours"] = seconds / ours
+            row[f"{peer} objective − ours"] = cross_entropy(X, D, W) - reached
+        rows.append(row)
+        print(markdown([row]), flush=True)
+    return rows
+
+
+def bare_products(X: Any, D: np.ndarray, n_evaluations: int) -> float:
+    """One factorisation of the Gram matrix and the two matrix products of each evaluation, and nothing else."""
+    W = np.zeros((X.shape[1], D.shape[1]))
+
+    def run() -> None:
+        gram = dense(X.T @ X)
+        linalg.eigh(gram, driver="evd")
+        for _ in range(n_evaluations):
+            X @ W
+            X.T @ D
+
+    return timed(run, repeats=3)[0]
+
+
+def python_ldl_bfgs(X: Any, D: np.ndarray) -> np.ndarray:
+    from pyldl.algorithms import SA_BFGS
+
+    return SA_BFGS(random_state=0).fit(dense(X), D).W
+
+
+def logistic(X: Any, D: np.ndarray) -> np.ndarray:
+    """scikit-learn on c weighted copies of each row."""
+    from scipy import sparse
+    from sklearn.linear_model import LogisticRegression
+
+    n_labels = D.shape[1]
+    copies = sparse.vstack([X] * n_labels, format="csr") if sparse.issparse(X) else np.tile(X, (n_labels, 1))
+    y = np.repeat(np.arange(n_labels), len(D))
+    model = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(copies, y, sample_weight=D.T.ravel())
+    if n_labels == 2:
+        return np.column_stack([-model.coef_[0] / 2, model.coef_[0] / 2])
+    return model.coef_.T
+
+
+def torch_lbfgs(X: Any, D: np.ndarray) -> np.ndarray:
+    """A softmax layer in torch, double precision, with torch's L-BFGS."""
+    import torch
+
+    torch.set_num_threads(1)
+    features, target = torch.from_numpy(dense(X).astype(np.float64)), torch.from_numpy(D)
+    W = torch.zeros(X.shape[1], D.shape[1], dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS(
+        [W], max_iter=500, tolerance_grad=1e-7, tolerance_change=1e-12, line_search_fn="strong_wolfe"
+    )
+
+    def closure() -> Any:
+        optimiser.zero_grad()
+        loss = -(target * torch.log_softmax(features @ W, dim=1)).sum(dim=1).mean()
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+    return W.detach().numpy()
+
+
+def saiis(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """SAIIS against python-ldl, per iteration."""
+    from pyldl.algorithms import SA_IIS
+
+    rows = []
+    for name in names:
+        X, D, _, _ = first_fold(*load(name))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            short, _ = timed(lambda: SAIIS(max_iter=5, tol=0).fit(X, D))
+            long, _ = timed(lambda: SAIIS(max_iter=25, tol=0).fit(X, D))
+        ours = (long - short) / 20
+        row = {"dataset": name, "ours s per iteration": ours}
+        weights = X.shape[1] * D.shape[1] * X.shape[0]
+        if weights <= 3e7:  # one iteration of the peer on Movie takes the better part of an hour
+            X = dense(X)
+            one, _ = timed(lambda: SA_IIS().fit(X, D, max_iterations=1), repeats=2)
+            three, _ = timed(lambda: SA_IIS().fit(X, D, max_iterations=3), repeats=2)
+            row["python-ldl s per iteration"] = (three - one) / 2
+            row["python-ldl / ours"] = (three - one) / 2 / ours
+        rows.append(row)
+        print(markdown([row]), flush=True)
+    return rows
+
+
+def aaknn(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """AAKNN's prediction against KNeighborsRegressor and python-ldl; every k for the price of one."""
+    from pyldl.algorithms import AA_KNN
+    from sklearn.neighbors import KNeighborsRegressor
+
+    rows = []
+    for name in names:
+        X, D, X_new, D_new = first_fold(*load(name))
+        ours_model = AAKNN(n_neighbors=5).fit(X, D)
+        sklearn_model = KNeighborsRegressor(n_neighbors=5).fit(X, D)
+        peer_model = AA_KNN(k=5).fit(dense(X), D)
+        X_new_dense = dense(X_new)
+        ours, P = timed(lambda: ours_model.predict(X_new), repeats=9)
+        regressor, _ = timed(lambda: sklearn_model.predict(X_new), repeats=9)
+        peer, P_peer = timed(lambda: peer_model.predict(X_new_dense), repeats=9)
+        fifty = AAKNN(n_neighbors=50).fit(X, D)
+        one_k, _ = timed(lambda: fifty.predict(X_new), repeats=9)
+        every_k, _ = timed(lambda: fifty.predict_all(X_new, 50), repeats=9)
+        row = {
+            "dataset": name,
+            "ours s": ours,
+            "ours / KNeighborsRegressor": ours / regressor,
+            "python-ldl / ours": peer / ours,
+            "every k ≤ 50 / k = 50": every_k / one_k,
+            "KL ours": divergence(D_new, P),
+            "KL python-ldl": divergence(D_new, P_peer),
+        }
+        rows.append(row)
+        print(markdown([row]), flush=True)
+    return rows
+
+
+def ptbayes(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """PTBayes with each covariance against python-ldl's diagonal one."""
+    from pyldl.algorithms import PT_Bayes
+
+    candidates = {f"ours {kind}": partial(PTBayes, covariance=kind) for kind in ("diag", "full", "tied")}
+    return fit_and_predict(names, candidates, lambda: PT_Bayes(random_state=0))
+
+
+def aabp(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """AABP against python-ldl's AA_BP with its defaults."""
+    from pyldl.algorithms import AA_BP
+
+    return fit_and_predict(names, {"ours": lambda: AABP(random_state=0)}, lambda: AA_BP(random_state=0))
+
+
+def ptsvm(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """PTSVM at its default `max_samples` against python-ldl's PT_SVM."""
+    from pyldl.algorithms import PT_SVM
+
+    wanted = tuple(name for name in names if name in ("Yeast_alpha", "SBU_3DFE", "Movie"))
+    return fit_and_predict(wanted, {"ours": lambda: PTSVM(random_state=0)}, lambda: PT_SVM(random_state=0))
+
+
+def fit_and_predict(
+    names: tuple[str, ...], ours: dict[str, Callable[[], Any]], peer: Callable[[], Any]
+) -> list[dict[str, Any]]:
+    """Time of fit and prediction together, and the divergence on the test fold, for us, the peer and the mean."""
+    rows = []
+    for name in names:
+        X, D, X_new, D_new = first_fold(*load(name))
+        X_dense, X_new_dense = dense(X), dense(X_new)
+
+        def run(make: Callable[[], Any], X: Any = X, D: np.ndarray = D, X_new: Any = X_new) -> np.ndarray:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return make().fit(X, D).predict(X_new)
+
+        peer_seconds, P = timed(lambda: run(peer, X=X_dense, X_new=X_new_dense), repeats=3)
+        row = {
+            "dataset": name,
+            "KL mean": divergence(D_new, MeanDistribution().fit(X, D).predict(X_new)),
+            "python-ldl s": peer_seconds,
+            "KL python-ldl": divergence(D_new, P),
+        }
+        for label, make in ours.items():
+            seconds, P = timed(lambda: run(make), repeats=3)
+            row[f"python-ldl / {label}"] = peer_seconds / seconds
+            row[f"KL {label}"] = divergence(D_new, P)
+        rows.append(row)
+        print(markdown([row]), flush=True)
+    return rows
+
+
+SECTIONS = {"sabfgs": sabfgs, "saiis": saiis, "aaknn": aaknn, "ptbayes": ptbayes, "aabp": aabp, "ptsvm": ptsvm}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sections", default=",".join(SECTIONS))
+    parser.add_argument("--datasets", default=",".join(ALL_SETS))
+    arguments = parser.parse_args()
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    names = tuple(arguments.datasets.split(","))
+    if not os.environ.get("SKLDL_DATA"):
+        print(f"SKLDL_DATA names no folder: leaving out {', '.join(PAPER_SETS)}")
+        names = tuple(name for name in names if name not in PAPER_SETS)
+    for section in arguments.sections.split(","):
+        print(f"\n## {section}: {SECTIONS[section].__doc__}", flush=True)
+        save(section, SECTIONS[section](names))
+
+
+if __name__ == "__main__":
+    main()

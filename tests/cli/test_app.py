@@ -1,0 +1,94 @@
+"""The command line as a whole: exit status, one-line errors, and --debug for the traceback."""
+
+import subprocess
+import sys
+
+import pytest
+
+import skldl
+from skldl.cli import _app, main
+from skldl.exceptions import DataError
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Put one command in the place of all others, which does what the test says."""
+
+    def install(action):
+        app = _app.App(name="skldl", result_action="return_value", suppress_keyboard_interrupt=False)
+        app.command(action, name="act")
+        monkeypatch.setattr(_app, "app", app)
+
+    return install
+
+
+def raising(error: BaseException):
+    def act() -> None:
+        raise error
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (DataError("Row 3\nis bad. Mend it."), 2, "skldl: Row 3 is bad. Mend it.\n"),
+        (FileNotFoundError(2, "No such file", "a.csv"), 2, "FileNotFoundError: [Errno 2] No such file: 'a.csv'"),
+        (RuntimeError("our mistake"), 1, "skldl: RuntimeError: our mistake (--debug shows where)\n"),
+        (ModuleNotFoundError("no", name="pandas.core"), 2, "needs the package pandas: pip install 'scikit-ldl[bench]'"),
+        (ModuleNotFoundError("no", name="strange"), 2, "needs the package strange: pip install strange"),
+        (KeyboardInterrupt(), 130, "skldl: interrupted\n"),
+        (BrokenPipeError(), 0, ""),
+    ],
+)
+def test_errors_are_one_line_with_an_exit_status(command, capsys, error, status, message):
+    command(raising(error))
+    assert _app.run(["act"]) == status
+    captured = capsys.readouterr().err
+    assert message in captured
+    assert captured.count("\n") <= 1
+
+
+@pytest.mark.parametrize("error", [DataError("bad"), RuntimeError("ours"), ModuleNotFoundError("no", name="x")])
+def test_debug_shows_the_traceback(command, error):
+    command(raising(error))
+    with pytest.raises(type(error)):
+        _app.run(["act", "--debug"])
+
+
+def test_what_a_command_returns_is_the_exit_status(command):
+    command(lambda: 3)
+    assert _app.run(["act"]) == 3
+    command(lambda: None)
+    assert _app.run(["act"]) == 0
+
+
+def test_mistakes_in_the_command_line_are_the_users(command, capsys):
+    def act(number: int) -> None:
+        print(number)
+
+    command(act)
+    assert _app.run(["act", "many"]) == 2
+    assert 'unable to convert "many"' in capsys.readouterr().err
+    assert _app.run(["atc"]) == 2
+    with pytest.raises(Exception, match="atc"):
+        _app.run(["atc", "--debug"])
+
+
+def test_main_leaves_with_the_status(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["skldl", "--version"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 0
+    assert capsys.readouterr().out.strip() == skldl.__version__
+
+
+def test_help_names_every_command():
+    done = subprocess.run(
+        [sys.executable, "-c", "from skldl.cli import main; main()", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Usage: skldl" in done.stdout
+    assert not done.stderr

@@ -1,0 +1,133 @@
+"""BaseLDL, the mean baseline, and the public checks that other people's estimators run through."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skldl import BaseLDL, MeanDistribution
+from skldl.exceptions import DataError, UnknownNameError
+from skldl.metrics import kullback_leibler
+from skldl.testing import CHECKS, check_estimator, make_distributions
+
+X, D = make_distributions()
+
+
+def test_mean_distribution_passes_every_check():
+    report = check_estimator(MeanDistribution())
+    assert set(CHECKS) <= set(report)
+    assert all(outcome != "passed" or name.startswith("check_") for name, outcome in report.items())
+
+
+def test_mean_is_the_best_constant_prediction():
+    weight = np.random.default_rng(0).uniform(0.1, 3, size=len(X))
+    model = MeanDistribution().fit(X, D, sample_weight=weight)
+    best = -model.score(X, D, sample_weight=weight)
+    for other in np.random.default_rng(1).dirichlet(np.ones(3), size=50):
+        assert kullback_leibler(D, np.tile(other, (len(D), 1)), sample_weight=weight) >= best
+    np.testing.assert_allclose(model.distribution_, (weight[:, None] * D).sum(axis=0) / weight.sum())
+
+
+def test_y_is_required():
+    with pytest.raises(DataError, match="requires y to be passed"):
+        MeanDistribution().fit(X, None)
+
+
+class Tempered(BaseLDL):
+    """A stranger's algorithm: the mean distribution to a power."""
+
+    def __init__(self, power=1.0):
+        self.power = power
+
+    def _fit(self, X, D, sample_weight):
+        self.distribution_ = np.average(D, axis=0, weights=sample_weight) ** self.power
+
+    def _predict(self, X):
+        return np.tile(self.distribution_, (X.shape[0], 1))
+
+
+def test_predict_path_equals_one_fit_per_value():
+    values = [0.5, 2.0, 1.0]
+    model = Tempered(power=9.0)
+    path = list(model.predict_path(X, D, X[:4], param="power", values=values))
+    for value, P in zip(values, path, strict=True):
+        np.testing.assert_array_equal(P, clone(model).set_params(power=value).fit(X, D).predict(X[:4]))
+    assert model.power == 9.0
+    assert not hasattr(model, "distribution_")
+    with pytest.raises(UnknownNameError, match="no hyper-parameter 'strength'"):
+        next(model.predict_path(X, D, X, param="strength", values=[1]))
+
+
+def test_a_strangers_estimator_can_be_checked():
+    assert check_estimator(Tempered(power=1.0))["check_label_permutation"] == "passed"
+
+
+class Unnormalised(Tempered):
+    def predict(self, X):
+        return 2 * super().predict(X)
+
+
+class Careless(Tempered):
+    """Takes no notice of weights."""
+
+    def _fit(self, X, D, sample_weight):
+        super()._fit(X, D, None)
+
+
+class Nonsense(Tempered):
+    """Mass for a label that never has any, another model at each fit, and a broken path."""
+
+    def _predict(self, X):
+        return np.full((X.shape[0], self.n_labels_), 1 / self.n_labels_)
+
+    def _predict_path(self, X, D, sample_weight, X_new, param, values):
+        yield np.full((X_new.shape[0], self.n_labels_), 1 / self.n_labels_)
+
+
+def test_the_checks_can_fail():
+    with pytest.raises(AssertionError, match="check_rows_sum_to_one: AssertionError: a predicted row misses"):
+        check_estimator(Unnormalised())
+    with pytest.raises(AssertionError, match="check_weight_two_is_row_twice"):
+        check_estimator(Careless())
+    with pytest.raises(AssertionError, match=r"(?s)check_zero_mass_labels.*check_predict_path"):
+        check_estimator(Nonsense())
+
+
+class Lenient(MeanDistribution):
+    """Never fails, where it should."""
+
+    def fit(self, X, y, sample_weight=None):
+        try:
+            return super().fit(X, y, sample_weight)
+        except DataError:
+            return self
+
+
+def test_an_estimator_that_swallows_bad_input_fails():
+    with pytest.raises(AssertionError, match=r"check_bad_input.*should have raised DataError"):
+        check_estimator(Lenient())
+
+
+def test_expected_failures_are_strict():
+    reason = "takes no notice of weights"
+    report = check_estimator(
+        Careless(),
+        expected_failed_checks={
+            "check_weight_two_is_row_twice": reason,
+            "check_sample_weight_equivalence_on_dense_data": reason,
+            "check_sample_weight_equivalence_on_sparse_data": reason,
+        },
+    )
+    assert report["check_weight_two_is_row_twice"] == f"expected to fail: {reason}"
+    with pytest.raises(AssertionError, match="check_float32 passes but is expected to fail"):
+        check_estimator(MeanDistribution(), expected_failed_checks={"check_float32": "no reason"})
+    with pytest.raises(AssertionError, match="check_flying is expected to fail but never ran"):
+        check_estimator(MeanDistribution(), expected_failed_checks={"check_flying": "no reason"})
+    with pytest.raises(ValueError, match="no names of checks"):
+        check_estimator(MeanDistribution(), expected_failed_checks={"flying": "no reason"})
+
+
+def test_checks_for_estimators_without_sparse_features():
+    class Dense(MeanDistribution):
+        _accept_sparse = False
+
+    CHECKS["check_sparse"](Dense())

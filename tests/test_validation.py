@@ -1,0 +1,200 @@
+"""The door for data: each mistake has a class of its own and a message with place, value and cure."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from skldl import MeanDistribution, exceptions
+from skldl._validation import check_distributions, check_pair, check_weights
+from skldl.testing import make_distributions
+
+X, D = make_distributions(n_samples=20, n_features=3, n_labels=3)
+NAMES = ["joy", "anger", "fear"]
+
+
+def change(table: np.ndarray, row: int, column: int, value: float) -> np.ndarray:
+    table = table.copy()
+    table[row, column] = value
+    return table
+
+
+BAD_D = {
+    "nan": (change(D, 4, 1, np.nan), exceptions.NonFiniteError, r"contains NaN: row 4, label 1.*Drop such rows"),
+    "infinity": (change(D, 4, 2, np.inf), exceptions.NonFiniteError, "contains infinity: row 4, label 2"),
+    "negative": (change(D, 3, 0, -0.25), exceptions.NegativeDegreeError, r"Row 3.*degree -0\.25 \(label 0\)"),
+    "counts": (np.full((20, 3), 2), exceptions.RowSumError, r"Row 0 of y sums to 6.*20 rows.*from_counts"),
+    "one row off": (change(D, 7, 0, 1.0), exceptions.RowSumError, r"Row 7 of y sums to 1\.\d+, not 1\. "),
+    "zero row": (D * (np.arange(20) != 5)[:, None], exceptions.ZeroRowError, "Row 5 of y is all zero"),
+    "one dimension": (D[:, 0], exceptions.DimensionError, r"1 dimension \(shape \(20,\)\).*from_labels"),
+    "three dimensions": (D[None], exceptions.DimensionError, "3 dimensions"),
+    "length": (D[:-1], exceptions.LengthMismatchError, "X has 20 rows and y has 19"),
+    "empty": (D[:0], exceptions.EmptyDataError, "empty"),
+    "one label": (np.ones((20, 1)), exceptions.SingleLabelError, "d and 1 - d"),
+    "strings": (D.astype(str).tolist(), exceptions.NotNumericError, "row 0, label 0.*from_labels"),
+    "class names": (np.array(["a", "b"] * 10), exceptions.DimensionError, "from_labels"),
+    "ragged": ([[0.5, 0.5]] * 19 + [[1.0]], exceptions.DimensionError, "different lengths .from 1 to 2"),
+    "sparse": (sparse.csr_matrix(D), exceptions.SparseDistributionError, r"y\.toarray\(\)"),
+    "complex": (D.astype(complex), exceptions.NotNumericError, "Complex data not supported"),
+    "missing object": (change(D.astype(object), 2, 1, None), exceptions.NonFiniteError, "row 2, label 1 is missing"),
+    "duplicate names": (
+        pd.DataFrame(D, columns=["joy", "fear", "joy"]),
+        exceptions.DuplicateLabelError,
+        "'joy' stands at columns 0 and 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_D)
+def test_bad_distributions_have_their_own_error(case):
+    bad, kind, message = BAD_D[case]
+    with pytest.raises(kind, match=message) as caught:
+        MeanDistribution().fit(X, bad)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_errors_name_the_label():
+    frame = pd.DataFrame(change(D, 3, 1, np.nan), columns=NAMES)
+    with pytest.raises(exceptions.NonFiniteError, match="row 3, label 'anger'"):
+        MeanDistribution().fit(X, frame)
+    with pytest.raises(exceptions.NonFiniteError, match="row 3, label 'anger'"):
+        MeanDistribution().fit(X, pl.DataFrame(change(D, 3, 1, np.nan), schema=NAMES))
+    with pytest.raises(exceptions.NegativeDegreeError, match="label 'joy'"):
+        MeanDistribution().fit(X, pd.DataFrame(change(D, 3, 0, -1.0), columns=NAMES))
+
+
+BAD_X = {
+    "nan": (change(X, 4, 1, np.nan), exceptions.NonFiniteError, "NaN.*row 4, column 1.*Imput"),
+    "infinity": (change(X, 4, 1, np.inf), exceptions.NonFiniteError, "infinity.*row 4, column 1"),
+    "named nan": (
+        pd.DataFrame(change(X, 4, 1, np.nan), columns=list("abc")),
+        exceptions.NonFiniteError,
+        "row 4, column 'b'",
+    ),
+    "text": (
+        pd.DataFrame({"a": X[:, 0], "town": ["Ulm"] * 20}),
+        exceptions.NotNumericError,
+        "'Ulm' in row 0, column 'town'.*OneHotEncoder",
+    ),
+    "sparse nan": (sparse.csr_matrix(change(X, 4, 1, np.nan)), exceptions.NonFiniteError, "NaN"),
+    "one dimension": (X[:, 0], exceptions.DimensionError, "Expected 2D array"),
+    "three dimensions": (X[None], exceptions.DimensionError, "dim 3"),
+    "no rows": (X[:0], exceptions.EmptyDataError, "0 sample"),
+    "no columns": (X[:, :0], exceptions.EmptyDataError, "0 feature"),
+    "complex": (X.astype(complex), exceptions.NotNumericError, "Complex data not supported"),
+    "empty sparse": (sparse.csr_matrix((0, 3)), exceptions.EmptyDataError, "0 sample"),
+    "ragged": ([[1.0, 2.0], [3.0]] * 10, exceptions.DataError, "inhomogeneous"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_X)
+def test_bad_features_have_their_own_error(case):
+    bad, kind, message = BAD_X[case]
+    with pytest.raises(kind, match=f"(?s){message}") as caught:
+        MeanDistribution().fit(bad, D)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (-np.ones(20), "row 0 is -1"),
+        (np.zeros(20), "zero for every row"),
+        (np.ones(19), "19 entries, but there are 20 rows"),
+        (np.ones((20, 1)), r"shape \(20, 1\)"),
+        (np.r_[np.nan, np.ones(19)], "row 0 is nan"),
+        (["a"] * 20, "must hold numbers"),
+    ],
+)
+def test_bad_weights(weight, message):
+    with pytest.raises(exceptions.SampleWeightError, match=message):
+        MeanDistribution().fit(X, D, sample_weight=weight)
+
+
+def test_weights_that_pass():
+    assert check_weights(None, 3) is None
+    np.testing.assert_array_equal(check_weights(2, 3), [2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(check_weights(pd.Series([1, 2, 3]), 3), [1.0, 2.0, 3.0])
+
+
+def test_predicting_with_other_features():
+    model = MeanDistribution().fit(pd.DataFrame(X, columns=list("abc")), D)
+    with pytest.raises(exceptions.FeatureMismatchError, match="same order"):
+        model.predict(pd.DataFrame(X, columns=list("cba")))
+    for other in (X[:, :2], sparse.csr_matrix(X[:, :2])):
+        with pytest.raises(exceptions.FeatureMismatchError, match="expecting 3 features"):
+            MeanDistribution().fit(X, D).predict(other)
+    with pytest.raises(NotFittedError):
+        MeanDistribution().predict(X)
+
+
+def test_rows_are_renormalised_exactly_and_the_input_is_kept():
+    nearly = D * 1.0009
+    before = nearly.copy()
+    assert np.abs(check_distributions(nearly).sum(axis=1) - 1).max() < 1e-15
+    np.testing.assert_array_equal(nearly, before)
+    with pytest.raises(exceptions.RowSumError):
+        check_distributions(D * 1.0011)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        D.tolist(),
+        D.astype(np.float32),
+        pd.DataFrame(D),
+        pl.DataFrame(D),
+        np.eye(3, dtype=int)[[0, 1, 2] * 2],
+        [[Decimal("0.5"), Decimal("0.5")]],
+        pd.DataFrame({"a": [0.25, 0.75], "b": [0.75, 0.25]}, dtype="Float64"),
+        np.array([[True, False], [False, True]]),
+    ],
+    ids=["list", "float32", "pandas", "polars", "integers", "Decimal", "nullable", "boolean"],
+)
+def test_tables_that_pass(table):
+    checked = check_distributions(table)
+    assert checked.dtype == np.float64
+    np.testing.assert_allclose(checked.sum(axis=1), 1, atol=1e-15)
+
+
+def test_huge_but_finite_numbers_are_not_called_infinite():
+    with pytest.raises(exceptions.RowSumError, match="sums to"):
+        check_distributions(np.full((2, 2), 1e308))
+
+
+def test_pairs_must_have_one_shape():
+    with pytest.raises(exceptions.LengthMismatchError, match="number of rows differs"):
+        check_pair(D, D[:-1])
+    with pytest.raises(exceptions.LengthMismatchError, match="number of labels differs"):
+        check_pair(D, np.full((20, 2), 0.5))
+
+
+def test_names_from_pandas_and_polars():
+    for frame, labels in [
+        (pd.DataFrame(X, columns=list("abc")), pd.DataFrame(D, columns=NAMES)),
+        (pl.DataFrame(X, schema=list("abc")), pl.DataFrame(D, schema=NAMES)),
+    ]:
+        model = MeanDistribution().fit(frame, labels)
+        assert list(model.feature_names_in_) == list("abc")
+        assert list(model.label_names_) == NAMES
+        assert model.predict(frame).shape == D.shape
+    assert list(MeanDistribution().fit(X, D).label_names_) == ["label_0", "label_1", "label_2"]
+    assert list(MeanDistribution().fit(X, pd.DataFrame(D)).label_names_) == ["0", "1", "2"]
+
+
+def test_float32_features_stay_single_and_are_not_copied():
+    seen = []
+
+    class Spy(MeanDistribution):
+        def _fit(self, X, D, sample_weight):
+            seen.append(X)
+            super()._fit(X, D, sample_weight)
+
+    features = X.astype(np.float32)
+    Spy().fit(features, D)
+    assert seen[0].dtype == np.float32
+    assert np.shares_memory(seen[0], features)
