@@ -85,6 +85,15 @@ def test_resuming_needs_no_study(study, capsys):
     assert "belong to another study: seed was 0, now 9" in capsys.readouterr().err
 
 
+def test_an_interrupted_study_says_how_to_go_on(study, monkeypatch, capsys):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skldl.cli.bench.run_study", interrupt)
+    assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 130
+    assert "go on with: skldl bench --resume --out here" in capsys.readouterr().err
+
+
 def test_dry_run_counts_and_runs_nothing(study, tmp_path, capsys):
     assert run(["bench", study, "--dry-run", "--folds", "4"]) == 0
     said = capsys.readouterr().out
@@ -130,6 +139,7 @@ def test_options_choose_what_runs(study, capsys):
         (["demo", "--folds", "1"], "folds = 1"),
         (["demo", "--folds", "many"], "folds"),
         (["demo", "--resume"], "--resume needs --out"),
+        (["demo", "--jobs", "0"], "--jobs 0 must be at least 1"),
         (["demo", "--retry-failed", "--out", "x"], "--retry-failed goes with --resume"),
         (["demo", "--keep-predictions", "some", "--out", "x"], "keep_predictions = 'some'"),
     ],

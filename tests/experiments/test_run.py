@@ -1,6 +1,7 @@
 """Running studies: equal numbers whatever the number of jobs, failures, resuming, records."""
 
 import json
+import os
 import warnings
 
 import numpy as np
@@ -261,6 +262,20 @@ def test_a_selection_task_that_fails_as_a_whole_fails_its_evaluations(problem, m
     found = run_study(Study([problem("d")], [contender], folds=3, protocol="geng2016"))
     assert [record["status"] for record in found.selections] == ["failed"] * 3
     assert found.evaluations[0]["error"] == "the selection failed: MemoryError: too big"
+
+
+class Deadly(MeanDistribution):
+    """Takes its process along, as the system does when memory runs out."""
+
+    def _fit(self, X, D, sample_weight):
+        os._exit(1)
+
+
+def test_a_dead_worker_is_explained_and_loses_no_record(tmp_path, problem):
+    study = Study([problem("d")], [Contender("Mean", "skldl:MeanDistribution"), Contender("c", Deadly())], folds=2)
+    with pytest.raises(RuntimeError, match=r"A worker process died.*continue with --resume"):
+        run_study(study, out=tmp_path, n_jobs=2)
+    assert StudyResults.load(tmp_path).state("d", "c") == "not run 2/2"
 
 
 def run_to(folder, study, **options):

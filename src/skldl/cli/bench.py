@@ -96,22 +96,28 @@ def bench(
         return 0
     if (resume or retry_failed) and out is None:
         raise StudyError("--resume needs --out, the folder of the study to continue.")
+    if jobs != -1 and jobs < 1:
+        raise StudyError(f"--jobs {jobs} must be at least 1, or -1 for one per processor.")
     if retry_failed and not resume:
         raise StudyError("--retry-failed goes with --resume.")
     _need_the_packages_of_the_tests()
     folder = out or _new_folder(chosen.name)
     n_jobs = (os.cpu_count() or 1) if jobs == -1 else jobs
-    with watch(n_jobs) as on_progress:
-        results = run_study(
-            plan,
-            out=folder,
-            resume=resume,
-            retry_failed=retry_failed,
-            n_jobs=n_jobs,
-            scheduler=scheduler,
-            keep_predictions=keep_predictions,
-            on_progress=on_progress,
-        )
+    try:
+        with watch(n_jobs) as on_progress:
+            results = run_study(
+                plan,
+                out=folder,
+                resume=resume,
+                retry_failed=retry_failed,
+                n_jobs=n_jobs,
+                scheduler=scheduler,
+                keep_predictions=keep_predictions,
+                on_progress=on_progress,
+            )
+    except KeyboardInterrupt:
+        print(f"Stopped. What is recorded is safe; go on with: skldl bench --resume --out {folder}", file=sys.stderr)
+        raise
     for notice in results.notices:
         print(notice, file=sys.stderr)
     write_outputs(results, folder)

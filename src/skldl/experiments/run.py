@@ -1,6 +1,7 @@
 """`run_study`: lay out the tasks, run those that no record holds, and gather the results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -261,7 +262,13 @@ def _results(calls: Iterator[Any], n_jobs: int, scheduler: str) -> Iterator[Reco
         parallel = Parallel(
             n_jobs=-1 if scheduler else n_jobs, batch_size=1, max_nbytes=None, return_as="generator_unordered"
         )
-        yield from parallel(calls)
+        try:
+            yield from parallel(calls)
+        except BrokenProcessPool as error:
+            raise RuntimeError(
+                "A worker process died, perhaps because memory ran out. The records so far are whole: continue with "
+                "--resume, and fewer --jobs."
+            ) from error
 
 
 @contextmanager
