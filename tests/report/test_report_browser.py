@@ -37,6 +37,18 @@ def test_nothing_overflows(browser, page, width):
     assert browser.run(OUTSIDE) == []
 
 
+def test_no_text_leaves_its_picture(browser, page):
+    browser.open(page)
+    cut = browser.run("""
+    return [...document.querySelectorAll("figure svg text")].filter((text) => {
+      const box = text.getBoundingClientRect(), frame = text.ownerSVGElement.getBoundingClientRect();
+      return box.left < frame.left - 2 || box.right > frame.right + 2
+        || box.top < frame.top - 2 || box.bottom > frame.bottom + 2;
+    }).map((text) => text.ownerSVGElement.id + ": " + text.textContent);
+    """)
+    assert cut == []
+
+
 def test_sorting_by_click(browser, page):
     browser.open(page)
     before = browser.run(COLUMN, 1)
@@ -146,7 +158,7 @@ def test_dark_mode_has_light_text_on_dark_ground(browser, page):
         return 0.299 * red + 0.587 * green + 0.114 * blue
 
     colours = """
-    const text = document.querySelector("figure svg text[fill=currentColor]");
+    const text = document.querySelector("figure svg text:not([fill])");
     const body = getComputedStyle(document.body);
     return [body.backgroundColor, body.color, getComputedStyle(text).fill];
     """

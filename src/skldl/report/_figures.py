@@ -226,7 +226,7 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
                 f"{told['name']}: sensitivity to {name}",
                 f"{known.title} on validation rows for each value of {name} that was tried, as a "
                 "multiple of the best value on the same dataset; other hyper-parameters at their best.",
-                SensitivityDisplay(name, values, curves, "loss relative to the best value").plot,
+                SensitivityDisplay(name, values, curves, "relative loss").plot,
                 6.8,
                 max(3.2, 0.6 + 0.19 * len(curves)),
             )

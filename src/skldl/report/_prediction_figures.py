@@ -134,8 +134,8 @@ def _examples(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
     yield draw(
         "examples",
         "Typical examples",
-        "Real distributions (black line) and predicted ones (bars), one instance of each dataset. Beneath each the six "
-        "measures, the best of a column in bold.",
+        "Real distributions (line with dots) and predicted ones (bars), one instance of each dataset. Beneath each the "
+        "six measures, the best of a column in bold.",
         display.plot,
         0.7 + 2.45 * len(chosen),
         0.35 + 1.3 * len(names),

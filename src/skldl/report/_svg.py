@@ -59,6 +59,7 @@ def inline_svg(figure: Figure, prefix: str, title: str) -> str:
     root.set("role", "img")
     root.set("aria-labelledby", f"{prefix}-title")
     root.set("font-family", FONTS)
+    root.set("fill", "currentColor")  # what matplotlib leaves out because it is black
     heading = ElementTree.Element(f"{{{SVG}}}title", {"id": f"{prefix}-title"})
     heading.text = title
     root.insert(0, heading)
@@ -80,8 +81,6 @@ def _without_style(element: ElementTree.Element) -> None:
                 element.set("font-weight", "700")
         elif name and name != "font-family":
             element.set(name, value)
-    if element.tag == f"{{{SVG}}}text":
-        element.attrib.setdefault("fill", "currentColor")
     for name in ("fill", "stroke"):
         colour = element.get(name)
         if colour == "#000000":
