@@ -23,7 +23,7 @@ _HOME_OF = {
     "SABFGSCV": "skldl.maxent",
     "SAIIS": "skldl.maxent",
 }
-_SUBMODULES = ("datasets", "distributions", "exceptions", "metrics", "simplex", "testing")
+_SUBMODULES = ("datasets", "distributions", "exceptions", "experiments", "metrics", "simplex", "testing")
 
 __all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
 

@@ -20,7 +20,9 @@ app = App(
 )
 
 # One line for each command; its module is imported when it is called
+app.command("skldl.cli.bench:app", name="bench")
 app.command("skldl.cli.measures:app", name="measures")
+app.command("skldl.cli.report:app", name="report")
 
 USER_MISTAKES = (DataError, FileNotFoundError, FileExistsError, IsADirectoryError, PermissionError)
 
