@@ -48,7 +48,8 @@ def write_tables() -> None:
         "# Benchmarks",
         "",
         "Made by `make bench`. Times are medians of CPU seconds on one core. Where another package's time is divided "
-        "by ours, a ratio above 1 means that we are faster; KL is the mean Kullback-Leibler divergence on the test fold.",
+        "by ours, a ratio above 1 means that we are faster; KL is the mean Kullback-Leibler divergence on the test "
+        "fold.",
     ]
     for section, title in TITLES.items():
         path = RESULTS / f"{section}.json"
