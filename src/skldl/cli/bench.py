@@ -184,7 +184,8 @@ def _print_results(results: StudyResults, folder: Path) -> None:
     console = Console(width=wide, highlight=False, soft_wrap=False)
     tables = [results.table(measure) for measure in results.measures]
     for table in tables:
-        console.print(_rich(table))
+        for part in table.fitted(console.width - 2):
+            console.print(_rich(part))
     for note in dict.fromkeys(note for table in tables for note in table.notes):
         console.print(note, markup=False)
     console.print(f"Protocol {results.study['protocol']}. {' '.join(meaning(results))}", markup=False)
@@ -204,7 +205,7 @@ def _rich(table: Table) -> Any:
 
     shown = RichTable(title=Text(table.title), box=box.SIMPLE_HEAD, title_justify="left")
     for place, heading in enumerate(table.head):
-        shown.add_column(Text(heading), justify="left" if place == 0 else "right")
+        shown.add_column(Text(heading), justify="left" if place == 0 else "right", no_wrap=place > 0)
     for part in (table.rows, table.foot):
         for name, cells in part:
             shown.add_row(Text(name), *(Text(cell.text, style="bold" if cell.best else "") for cell in cells))
