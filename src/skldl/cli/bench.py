@@ -1,11 +1,11 @@
 """``skldl bench``: run a study, print its tables, and say where everything lies."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
+from joblib import cpu_count
 
 from skldl.cli._progress import watch
 from skldl.exceptions import StudyError
@@ -102,7 +102,7 @@ def bench(
         raise StudyError("--retry-failed goes with --resume.")
     _need_the_packages_of_the_tests()
     folder = out or _new_folder(chosen.name)
-    n_jobs = (os.cpu_count() or 1) if jobs == -1 else jobs
+    n_jobs = cpu_count() if jobs == -1 else jobs
     try:
         with watch(n_jobs) as on_progress:
             results = run_study(
