@@ -214,6 +214,23 @@ def test_plain_text_marks_the_best():
     assert text.endswith("A note with 5 % & more_")
 
 
+def test_a_table_is_laid_out_for_the_page(fake):
+    table = fake(np.linspace(0.1, 0.9, 14).reshape(2, 7)).table("clark")
+    assert table.fitted(200) == [table]
+    (turned,) = table.fitted(60)
+    assert turned.head == ["Dataset", "set 0", "set 1", "Average rank"]
+    assert turned.rows[0] == ("algorithm 0", [Cell("0.100 (1)", True), Cell("0.531 (1)", True), Cell("1.00", True)])
+    many = fake(np.linspace(0.1, 0.9, 70).reshape(10, 7)).table("clark")
+    parts = many.fitted(60)
+    assert [name for part in parts for name in part.head[1:]] == many.head[1:]
+    assert len(parts) > 1
+    for part in parts:
+        assert sum(part.widths()) + 3 * len(part.head) <= 60
+        assert [name for name, _ in part.rows] == [name for name, _ in many.rows]
+        assert len(part.foot[0][1]) == len(part.head) - 1
+    assert len(many.fitted(5)) == 8  # too narrow for anything: one column each
+
+
 def structure_of(latex: str) -> None:
     """What a compiler would stumble over: unbalanced braces and environments, wrong numbers of columns."""
     body = re.sub(r"\\[\\&%$#_{}]", "", "\n".join(line for line in latex.splitlines() if not line.startswith("%")))

@@ -1,11 +1,11 @@
 """``skldl bench``: run a study, print its tables, and say where everything lies."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
+from joblib import cpu_count
 
 from skldl.cli._progress import watch
 from skldl.exceptions import StudyError
@@ -102,7 +102,7 @@ def bench(
         raise StudyError("--retry-failed goes with --resume.")
     _need_the_packages_of_the_tests()
     folder = out or _new_folder(chosen.name)
-    n_jobs = (os.cpu_count() or 1) if jobs == -1 else jobs
+    n_jobs = cpu_count() if jobs == -1 else jobs
     try:
         with watch(n_jobs) as on_progress:
             results = run_study(
@@ -184,7 +184,8 @@ def _print_results(results: StudyResults, folder: Path) -> None:
     console = Console(width=wide, highlight=False, soft_wrap=False)
     tables = [results.table(measure) for measure in results.measures]
     for table in tables:
-        console.print(_rich(table))
+        for part in table.fitted(console.width - 2):
+            console.print(_rich(part))
     for note in dict.fromkeys(note for table in tables for note in table.notes):
         console.print(note, markup=False)
     console.print(f"Protocol {results.study['protocol']}. {' '.join(meaning(results))}", markup=False)
@@ -204,7 +205,7 @@ def _rich(table: Table) -> Any:
 
     shown = RichTable(title=Text(table.title), box=box.SIMPLE_HEAD, title_justify="left")
     for place, heading in enumerate(table.head):
-        shown.add_column(Text(heading), justify="left" if place == 0 else "right")
+        shown.add_column(Text(heading), justify="left" if place == 0 else "right", no_wrap=place > 0)
     for part in (table.rows, table.foot):
         for name, cells in part:
             shown.add_row(Text(name), *(Text(cell.text, style="bold" if cell.best else "") for cell in cells))
