@@ -46,6 +46,12 @@ def study(tmp_path, monkeypatch):
     return "study.toml"
 
 
+@pytest.fixture
+def no_report(monkeypatch):
+    """Where the report is not what is tested, it need not be drawn."""
+    monkeypatch.setattr("skldl.cli.bench._report_line", lambda results, folder: "")
+
+
 def test_a_study_from_start_to_end(study, tmp_path, capsys):
     assert run(["bench", study, "--jobs", "1"]) == 0
     said = capsys.readouterr()
@@ -62,6 +68,7 @@ def test_a_study_from_start_to_end(study, tmp_path, capsys):
         "tables/clark.csv",
         "tables/clark.md",
         "tables/time.tex",
+        "report.html",
     ):
         assert (folder / name).stat().st_size > 0
     assert StudyResults.load(folder).contenders == ["AA-kNN", "Mean"]
@@ -70,6 +77,7 @@ def test_a_study_from_start_to_end(study, tmp_path, capsys):
     assert (tmp_path / "skldl-little-2").is_dir()
 
 
+@pytest.mark.usefixtures("no_report")
 def test_resuming_needs_no_study(study, capsys):
     assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 0
     first = capsys.readouterr().out
@@ -102,6 +110,7 @@ def test_dry_run_counts_and_runs_nothing(study, tmp_path, capsys):
     assert not (tmp_path / "skldl-little").exists()
 
 
+@pytest.mark.usefixtures("no_report")
 def test_options_choose_what_runs(study, capsys):
     words = ["bench", "tkde2016", "--datasets", "little.csv,artificial", "--algorithms", "mean,SA_BFGS", "--dry-run"]
     assert run(words) == 0
@@ -153,6 +162,7 @@ def test_mistakes_are_told_in_one_line(words, message, tmp_path, monkeypatch, ca
     assert "Traceback" not in said
 
 
+@pytest.mark.usefixtures("no_report")
 def test_failures_show_in_the_exit_status(study, capsys):
     bad = "sklearn.gaussian_process:GaussianProcessRegressor"
     path = "study.toml"
@@ -167,6 +177,7 @@ def test_failures_show_in_the_exit_status(study, capsys):
     assert "… and 2 more failed tasks" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("no_report")
 def test_help_shows_an_example_that_works(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["bench", "--help"]) == 0
@@ -180,6 +191,14 @@ def test_the_package_of_a_test_is_asked_for_before_the_work(study, monkeypatch, 
     assert run(["bench", study]) == 2
     assert "pip install 'scikit-ldl[bench]'" in capsys.readouterr().err
     assert not (tmp_path / "skldl-little").exists()
+
+
+def test_without_the_packages_of_the_report_the_rest_is_written(study, monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "skldl.report", None)
+    assert run(["bench", study, "--jobs", "1", "--out", "plain"]) == 0
+    assert "pip install 'scikit-ldl[report]'" in capsys.readouterr().out
+    assert (tmp_path / "plain" / "statistics.md").exists()
+    assert not (tmp_path / "plain" / "report.html").exists()
 
 
 TASKS = tuple(Task("evaluation", "d", name, 0, fold) for name in ("quick", "slow") for fold in range(3))

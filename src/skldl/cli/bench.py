@@ -122,6 +122,7 @@ def bench(
         print(notice, file=sys.stderr)
     write_outputs(results, folder)
     _print_results(results, folder)
+    print(_report_line(results, folder))
     return 1 if results.failures else 0
 
 
@@ -158,6 +159,15 @@ def _need_the_packages_of_the_tests() -> None:
     """Fail before hours of work, not after, if a package of the extra ``bench`` is missing."""
     import baycomp  # noqa: F401
     import scikit_posthocs  # noqa: F401
+
+
+def _report_line(results: StudyResults, folder: Path) -> str:
+    """Write the report and say where it is, or which extra makes it."""
+    try:
+        from skldl.report import write_report
+    except ModuleNotFoundError as error:
+        return f"No report: it needs the package {error.name}: pip install 'scikit-ldl[report]'"
+    return f"Report, to be opened in a browser: {write_report(folder, results)}"
 
 
 def _print_plan(plan: Plan) -> None:
