@@ -242,7 +242,8 @@ def _gram(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
     if sparse.issparse(X):
         rooted = X.multiply(np.sqrt(weight)[:, None]).tocsr().astype(np.float64)
         gram = (rooted.T @ rooted).toarray()
-        gram -= np.multiply.outer(mean, mean)
+        if mean.any():
+            gram -= np.multiply.outer(mean, mean)
     else:
         gram = np.zeros((X.shape[1], X.shape[1]))
         for rows in _blocks(X):
