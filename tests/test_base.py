@@ -131,3 +131,14 @@ def test_checks_for_estimators_without_sparse_features():
         _accept_sparse = False
 
     CHECKS["check_sparse"](Dense())
+
+
+@pytest.mark.parametrize("row", [[0.0, 0.0], [np.nan, 1.0], [-0.5, 1.5], [np.inf, 1.0]])
+def test_a_prediction_that_is_no_distribution_is_an_error(row):
+    class Broken(MeanDistribution):
+        def _predict(self, X):
+            return np.vstack([[0.5, 0.5], row])
+
+    model = Broken().fit([[0.0], [1.0]], [[0.5, 0.5], [1.0, 0.0]])
+    with pytest.raises(ValueError, match=r"Broken predicted .* for row 1 \(1 such rows\)"):
+        model.predict([[0.0], [1.0]])

@@ -198,3 +198,8 @@ def test_float32_features_stay_single_and_are_not_copied():
     Spy().fit(features, D)
     assert seen[0].dtype == np.float32
     assert np.shares_memory(seen[0], features)
+
+
+def test_none_is_named_as_what_is_missing():
+    with pytest.raises(exceptions.DimensionError, match="D_pred has 0 dimensions"):
+        check_distributions(None, name="D_pred")

@@ -207,7 +207,8 @@ def _from_objects(values: Any, columns: list[Any], name: str) -> FloatArray:
     except ValueError:
         cells = np.empty(0, dtype=object)
     if cells.ndim != 2:
-        lengths = [len(row) for row in values if hasattr(row, "__len__") and not isinstance(row, str)]
+        entries = values if cells.ndim else ()  # None, for one, has no rows to look at
+        lengths = [len(row) for row in entries if hasattr(row, "__len__") and not isinstance(row, str)]
         if len(set(lengths)) > 1:
             raise DimensionError(
                 f"The rows of {name} have different lengths (from {min(lengths)} to {max(lengths)}). "

@@ -99,7 +99,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
-        return _sum_to_one(self._predict(X))
+        return _sum_to_one(self._predict(X), type(self).__name__)
 
     def predict_path(
         self, X: Any, y: Any, X_new: Any, *, param: str, values: Sequence[Any], sample_weight: Any = None
@@ -135,7 +135,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         X, D, weight = model._check_training_set(X, y, sample_weight)
         X_new = check_features(model, X_new, reset=False, accept_sparse=self._accept_sparse)
         for distributions in model._predict_path(X, D, weight, X_new, param, list(values)):
-            yield _sum_to_one(distributions)
+            yield _sum_to_one(distributions, type(self).__name__)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the mean Kullback-Leibler divergence from the true to the predicted distributions: higher is better.
@@ -182,7 +182,16 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         return tags
 
 
-def _sum_to_one(distributions: npt.ArrayLike) -> FloatArray:
-    """Take out the last rounding error, in double precision."""
+def _sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
+    """Take out the last rounding error, in double precision; what is no distribution at all is an error, never nan."""
     rows = np.asarray(distributions, dtype=np.float64)
-    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+    sums = rows.sum(axis=1, keepdims=True)
+    if not (rows.min(initial=0.0) >= 0 and sums.min(initial=1.0) > 0 and sums.max(initial=1.0) < np.inf):
+        bad = ~((rows >= 0).all(axis=1) & (sums[:, 0] > 0) & (sums[:, 0] < np.inf))
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"{name} predicted {np.array2string(rows[row], threshold=6)} for row {row} ({int(bad.sum())} such rows), "
+            "which is no distribution: degrees are finite, at least zero, and not all zero. Scale the features, or "
+            f"look into {name}._predict if it is your own."
+        )
+    return np.asarray(rows / sums)

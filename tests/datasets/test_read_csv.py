@@ -169,3 +169,18 @@ def test_large_table_round_trips(tmp_path):
     dataset = load(tmp_path, "\n".join(lines))
     np.testing.assert_array_equal(dataset.X, features)
     np.testing.assert_allclose(dataset.D, labels, rtol=1e-15)
+
+
+def test_a_mark_between_thousands_is_not_a_decimal_comma(tmp_path):
+    with pytest.raises(DatasetError, match=r"line 2, column 'label_a' holds '0.25', while other cells hold a comma"):
+        load(tmp_path, 'income,label_a,label_b\n"1,000",0.25,0.75\n')
+
+
+def test_numpy_integers_count_labels(tmp_path):
+    assert load(tmp_path, PLAIN, labels=np.int64(2)).n_labels == 2
+    assert load(tmp_path, "1,0.25,0.75\n2,0.5,0.5\n", labels=np.int64(2)).n_labels == 2
+
+
+def test_a_comment_is_named_as_a_reason(tmp_path):
+    with pytest.raises(DatasetError, match="comments must be taken out"):
+        load(tmp_path, "# made by hand\n" + PLAIN)

@@ -139,3 +139,8 @@ def test_rows_without_labels():
 def test_bad_label_sets(Y, classes, error, words):
     with pytest.raises(error, match=words):
         from_label_sets(Y, classes)
+
+
+def test_an_index_of_pandas_is_a_list_of_labels():
+    np.testing.assert_array_equal(from_labels(pd.Index(["b", "a"])), [[0, 1], [1, 0]])
+    assert from_labels(pd.to_datetime(["2020-01-01", "2021-01-01"])).shape == (2, 2)

@@ -115,3 +115,11 @@ def test_order_of_labels_and_tables():
 def test_bad_input(arguments, error, words):
     with pytest.raises(error, match=words):
         from_neighbours(*arguments)
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "triangular", "laplace"])
+@pytest.mark.parametrize("circular", [False, True])
+@pytest.mark.parametrize("scale", [1e12, 1e17, 1e300])
+def test_a_huge_scale_spreads_evenly(shape, circular, scale):
+    D = from_neighbours([1, 3], labels=[1, 2, 3, 4], scale=scale, shape=shape, circular=circular)
+    np.testing.assert_allclose(D, 0.25, atol=1e-7)

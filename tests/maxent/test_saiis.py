@@ -1,5 +1,6 @@
 """SAIIS: increments against a root-finder, monotone iterations, the common checks and the path."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -253,3 +254,14 @@ def test_residuals_on_the_papers_data(name, paper_data):
         assert _residual(X, scaling.weight, state.P, scaling.target, delta) < 1e-12
         before, state = state, scaling.improve(state)
         assert state.loss < before.loss
+
+
+def test_memory_does_not_grow_with_iterations():
+    X, D = make_distributions(n_samples=2000, n_labels=30)
+    peaks = []
+    for max_iter in (4, 40):
+        tracemalloc.start()
+        assert _fit(X, D, max_iter=max_iter, tol=0.0).n_iter_ == max_iter
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]

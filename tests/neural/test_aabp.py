@@ -222,6 +222,14 @@ def test_bad_parameters_are_refused(params, message):
         AABP(**params).fit(*make_distributions())
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_only_ratios_of_weights_count(scale):
+    X, D = make_distributions()
+    weight = np.linspace(1.0, 3.0, len(X))
+    expected = AABP(random_state=0).fit(X, D, weight).predict(X)
+    np.testing.assert_allclose(AABP(random_state=0).fit(X, D, scale * weight).predict(X), expected, atol=1e-6)
+
+
 def test_no_worse_than_the_squared_error_of_a_plain_network():
     X, D = make_distributions(200, 3, 3)
     ours = AABP(8, early_stopping=False, alpha=0.0, max_iter=2000, random_state=0).fit(X, D).predict(X)

@@ -55,7 +55,7 @@ def test_closed_form_equals_libsvm_where_it_is_optimal(one_hot):
 def test_libsvm_route_equals_explicit_copies(C, equal_mass, one_hot):
     _, K, costs = make_problem(C, equal_mass=equal_mass, one_hot=one_hot)
     assert not machines_between_margins(K @ costs, costs, PAIRS).optimal.any()
-    gamma, offset = solve_pairs(np.tile(K, (2, 2)), costs, PAIRS, kernel="precomputed")
+    gamma, offset, _ = solve_pairs(np.tile(K, (2, 2)), costs, PAIRS, kernel="precomputed")
     for k, (a, b) in enumerate(zip(*PAIRS, strict=True)):
         u, v = costs[:, a], costs[:, b]
         np.testing.assert_allclose(K @ gamma[:, k] + offset[k], explicit_machine(K, u, v), atol=2e-5)
@@ -67,7 +67,7 @@ def test_libsvm_route_equals_explicit_copies(C, equal_mass, one_hot):
 def test_duality_gap_of_one_variable_per_row():
     """The dual of the module's docstring reaches the primal objective."""
     _, K, costs = make_problem(C=5.0)
-    gamma, offset = solve_pairs(np.tile(K, (2, 2)), costs, PAIRS, kernel="precomputed")
+    gamma, offset, _ = solve_pairs(np.tile(K, (2, 2)), costs, PAIRS, kernel="precomputed")
     for k, (a, b) in enumerate(zip(*PAIRS, strict=True)):
         u, v = costs[:, a], costs[:, b]
         quadratic = gamma[:, k] @ K @ gamma[:, k]
@@ -86,7 +86,7 @@ def test_the_test_of_optimality_is_sharp():
         assert machines.optimal[0] == optimal
     scaled = costs * 2.5 / spread
     g = K @ (scaled[:, a] - scaled[:, b])
-    gamma, offset = solve_pairs(np.tile(K, (2, 2)), scaled, ([a], [b]), kernel="precomputed")
+    gamma, offset, _ = solve_pairs(np.tile(K, (2, 2)), scaled, ([a], [b]), kernel="precomputed")
     best = objective(K @ gamma[:, 0] + offset[0], gamma[:, 0] @ K @ gamma[:, 0], scaled[:, a], scaled[:, b])
     closed = min(
         objective(g + t, (scaled[:, a] - scaled[:, b]) @ g, scaled[:, a], scaled[:, b]) for t in np.linspace(-3, 3, 601)
@@ -111,8 +111,8 @@ def test_exchanging_the_labels_turns_the_sign(C):
     np.testing.assert_array_equal(forth.optimal, back.optimal)
     np.testing.assert_allclose(forth.offset[forth.optimal], -back.offset[back.optimal], atol=1e-12)
     copies = np.tile(K, (2, 2))
-    gamma, offset = solve_pairs(copies, costs, PAIRS, kernel="precomputed")
-    gamma_back, offset_back = solve_pairs(copies, costs, flipped, kernel="precomputed")
+    gamma, offset, _ = solve_pairs(copies, costs, PAIRS, kernel="precomputed")
+    gamma_back, offset_back, _ = solve_pairs(copies, costs, flipped, kernel="precomputed")
     np.testing.assert_array_equal(gamma, -gamma_back)
     np.testing.assert_array_equal(offset, -offset_back)
 
@@ -121,7 +121,7 @@ def test_exchanging_the_labels_turns_the_sign(C):
 @pytest.mark.parametrize("one_hot", [False, True])
 def test_rows_in_place_of_the_kernel(form, one_hot):
     X, K, costs = make_problem(C=5.0, one_hot=one_hot)
-    gamma, offset = solve_pairs(np.tile(K, (2, 2)), costs, PAIRS, kernel="precomputed")
+    gamma, offset, _ = solve_pairs(np.tile(K, (2, 2)), costs, PAIRS, kernel="precomputed")
     from_rows = solve_pairs(form(np.vstack([X, X])), costs, PAIRS, kernel="rbf", gamma=0.5)
     np.testing.assert_allclose(K @ from_rows[0], K @ gamma, atol=1e-4)
     np.testing.assert_allclose(from_rows[1], offset, atol=1e-4)

@@ -203,3 +203,10 @@ def test_naive_bayes_with_defaults_is_no_worse_than_naive_bayes_on_drawn_example
     peer = GaussianNB(var_smoothing=0.1).fit(X[train][rows], labels)
     peer_score = kullback_leibler(D[test], peer.predict_proba(X[test]))
     assert kullback_leibler(D[test], PTBayes("diag").fit(X[train], D[train]).predict(X[test])) < peer_score
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied"])
+def test_too_many_features_for_a_matrix_name_the_cure(covariance):
+    X = sparse.csr_matrix(([1.0, 2.0], ([0, 1], [0, 9_999_999])), shape=(2, 10_000_000))
+    with pytest.raises(MemoryError, match=r"10,000,000 × 10,000,000 .* covariance='diag'"):
+        PTBayes(covariance=covariance).fit(X, [[0.2, 0.8], [0.6, 0.4]])

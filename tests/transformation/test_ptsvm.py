@@ -4,9 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.pipeline import make_pipeline
@@ -14,7 +16,7 @@ from sklearn.svm import SVC
 
 from skldl import PTSVM, MeanDistribution
 from skldl.testing import check_estimator, make_distributions
-from skldl.transformation import _pair_model
+from skldl.transformation import _pair_model, _pairwise_svm
 from skldl.transformation._coupling import couple
 from skldl.transformation._platt import fit_sigmoids
 
@@ -299,3 +301,16 @@ def test_a_thousand_labels():
     P = PTSVM(C=1e-3).fit(X, D).predict(X)
     np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
     assert P.min() > 0
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_unscaled_features_end_with_a_warning(monkeypatch, n_jobs):
+    monkeypatch.setattr(_pairwise_svm, "LIBSVM_MOST_STEPS", 50)
+    X, D = make_distributions()
+    model = PTSVM(kernel="linear", n_jobs=n_jobs)
+    with (
+        parallel_config(backend="threading"),
+        pytest.warns(ConvergenceWarning, match=r"stopped 3 of 3.*StandardScaler"),
+    ):
+        P = model.fit(1e8 * X, D).predict(1e8 * X)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)

@@ -26,6 +26,8 @@ Columns = str | Sequence[str]
 
 def read_csv(path: Path, features: Columns | None, labels: Columns | int | None, ignore: Columns) -> RawContent:
     """Read header and numbers, and tell features and labels apart."""
+    if isinstance(labels, np.integer):
+        labels = int(labels)
     header, lines, numbers = _split(path, _decoded(path))
     if header is None:
         return _without_header(path, lines, numbers, features, labels, ignore)
@@ -139,7 +141,7 @@ def _same_width(path: Path, cells: list[list[str]], numbers: list[int]) -> list[
         if len(cells_of_line) != width:
             raise DatasetError(
                 f"{path}: line {number} has {len(cells_of_line)} cells, but the first line has {width}. "
-                "Decimal commas need another separator than the comma, or quotes."
+                "Decimal commas need another separator than the comma, or quotes; comments must be taken out."
             )
     return cells
 
@@ -245,16 +247,13 @@ def _numbers(
         pass
     chosen = [[cells[column].strip() for column in columns] for cells in lines]
     has_comma = any("," in cell for cells in chosen for cell in cells)
+    if has_comma:  # "1,000" beside 0.25 is a thousand, and would be read as one
+        _check_one_decimal_mark(path, header, lines, numbers)
     for row, cells in enumerate(chosen):
         for position, cell in enumerate(cells):
             place = f"{path}: line {numbers[row]}, column {header[columns[position]]!r}"
             if cell.lower() in _MISSING:
                 raise DatasetError(f"{place} is missing ({cell!r}). Fill it in or drop the line.")
-            if has_comma and "." in cell:
-                raise DatasetError(
-                    f"{place} holds {cell!r}, while other cells hold a comma: which of them is the decimal mark? "
-                    "Write all numbers in one way, without marks between thousands."
-                )
             try:
                 if "_" in cell:
                     raise ValueError
@@ -264,6 +263,17 @@ def _numbers(
             if not np.isfinite(table[row, position]):
                 raise DatasetError(f"{place} holds {cell!r}. Fill in a finite number or drop the line.")
     return table
+
+
+def _check_one_decimal_mark(path: Path, header: list[str], lines: list[list[str]], numbers: list[int]) -> None:
+    """Refuse points in a file whose numbers hold commas, wherever they stand."""
+    for number, cells in zip(numbers, lines, strict=True):
+        for name, cell in zip(header, cells, strict=True):
+            if "." in cell and _is_number(cell.replace(",", "")):
+                raise DatasetError(
+                    f"{path}: line {number}, column {name!r} holds {cell.strip()!r}, while other cells hold a comma: "
+                    "which of them is the decimal mark? Write all numbers in one way, without marks between thousands."
+                )
 
 
 def _not_a_number(place: str, cell: str, name: str, role: str) -> str:

@@ -28,6 +28,9 @@ _CUMULATIVE: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 _REACH = {"gaussian": 9.0, "triangular": 1.0, "laplace": 40.0}  # in scales; beyond it nothing is left to add
 
+WIDEST_SCALE = 1e8
+"""In intervals of the labels: a wider spread is the same to eight digits, and rounding would eat what is left of it."""
+
 
 def from_neighbours(y: Any, labels: Any, scale: Any, shape: str = "gaussian", circular: bool | float = False) -> Any:
     r"""Spread an ordered label to its neighbours.
@@ -85,6 +88,7 @@ def from_neighbours(y: Any, labels: Any, scale: Any, shape: str = "gaussian", ci
     check_not_empty(cells(y), name="y")
     width = _check_scale(scale, len(centre))
     lower, upper, period = _intervals(values, circular)
+    width = np.minimum(width, WIDEST_SCALE * (upper - lower).max())
     if period is None:
         _refuse_outside(centre, lower.min(), upper.max())
         D = _mass(lower[None] - centre[:, None], upper[None] - centre[:, None], width, shape)

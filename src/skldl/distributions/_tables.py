@@ -31,7 +31,9 @@ def library(table: Any) -> str:
     """Return "pandas" or "polars" for their DataFrames and Series, and "" for anything else."""
     names = {kind.__module__.split(".")[0] for kind in type(table).__mro__}
     found = names & {"pandas", "polars"}
-    return found.pop() if found and hasattr(table, "to_numpy") else ""
+    if not found or not hasattr(table, "to_numpy") or (found == {"pandas"} and not hasattr(table, "iloc")):
+        return ""  # also for an Index of pandas, which is no more than a list of entries
+    return found.pop()
 
 
 def is_frame(table: Any) -> bool:

@@ -93,10 +93,11 @@ def _run(
         converged = before.loss - state.loss < tol
         if state.loss > before.loss:  # only rounding can do this: stay where it was better
             state = before
-        history.append(state)
-        if accelerate and len(history) == 3 and not converged:
-            state = scaling.extrapolate(*history)
-            history = [state]
+        if accelerate:  # a state holds a prediction for every row: none is kept without need
+            history.append(state)
+            if len(history) == 3 and not converged:
+                state = scaling.extrapolate(*history)
+                history = [state]
         curve.append(state.loss)
         if len(curve) - 1 in keep:
             kept[len(curve) - 1] = state.theta

@@ -233,6 +233,8 @@ class AABP(BaseLDL):
         """Fit, and return the layers after each wanted number of iterations that was reached."""
         hidden = self._check_parameters()
         random = check_random_state(self.random_state)
+        if sample_weight is not None:
+            sample_weight = sample_weight / sample_weight.max()  # sums of huge weights must not overflow
         weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
         scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=sample_weight)
         features = standardize(X, scaler.mean_, scaler.scale_)

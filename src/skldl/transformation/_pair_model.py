@@ -16,10 +16,17 @@ import numpy.typing as npt
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 from skldl.transformation._coupling import couple
-from skldl.transformation._pairwise_svm import Machines, label_costs, machines_between_margins, solve_pairs
+from skldl.transformation._pairwise_svm import (
+    LIBSVM_MOST_STEPS,
+    Machines,
+    label_costs,
+    machines_between_margins,
+    solve_pairs,
+)
 from skldl.transformation._platt import fit_sigmoids
 
 FloatArray = npt.NDArray[np.floating]
@@ -201,8 +208,10 @@ def _fit_machines(
     parts = Parallel(n_jobs=n_jobs)(
         delayed(solve_pairs)(copies, costs, (a[task], b[task]), **kernel) for task in np.array_split(solved, n_tasks)
     )
-    machines.offset[solved] = np.concatenate([offset for _, offset in parts])
-    return _Fit(train, sums, unit, machines, solved, np.hstack([coefficients for coefficients, _ in parts]))
+    coefficients, offsets, stopped = zip(*parts, strict=True)
+    _warn_if_stopped(sum(stopped), len(solved))
+    machines.offset[solved] = np.concatenate(offsets)
+    return _Fit(train, sums, unit, machines, solved, np.hstack(coefficients))
 
 
 def _warn_if_many(n_machines: int) -> None:
@@ -211,6 +220,16 @@ def _warn_if_many(n_machines: int) -> None:
             f"PTSVM leaves about {n_machines} machines of pairs of labels to LIBSVM, which may take very long. "
             "A smaller C needs fewer, C=1e-3 next to none; smaller max_samples or gamma help too.",
             UserWarning,
+            stacklevel=2,
+        )
+
+
+def _warn_if_stopped(n_stopped: int, n_solved: int) -> None:
+    if n_stopped:
+        warnings.warn(
+            f"PTSVM stopped {n_stopped} of {n_solved} machines after {LIBSVM_MOST_STEPS:,} steps of LIBSVM, short of "
+            "their optimum. Scale the features (sklearn.preprocessing.StandardScaler), or choose a smaller C.",
+            ConvergenceWarning,
             stacklevel=2,
         )
 

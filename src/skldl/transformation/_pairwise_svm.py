@@ -14,6 +14,7 @@ distributions once u and v have equal sums, the machine is known without a solve
 tests this optimality condition exactly, for all pairs at once; the pairs that fail go to LIBSVM.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 FloatArray = npt.NDArray[np.floating]
@@ -29,6 +31,8 @@ IndexArray = npt.NDArray[np.intp]
 
 LIBSVM_TOLERANCE = 1e-6
 """Much finer than LIBSVM's own 1e-3, at little cost: rounding errors in the weights shall not show in predictions."""
+LIBSVM_MOST_STEPS = 1_000_000
+"""A linear kernel of unscaled features can keep LIBSVM busy for ever, and nothing interrupts it."""
 
 
 def label_costs(mass: FloatArray, each: float, C: float, *, equal_mass: bool) -> FloatArray:
@@ -114,7 +118,7 @@ def offset_between_margins(
 
 def solve_pairs(
     copies: Any, costs: FloatArray, pairs: tuple[IndexArray, IndexArray], **kernel: Any
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, int]:
     """Solve pairs one after the other by LIBSVM.
 
     Parameters
@@ -134,27 +138,32 @@ def solve_pairs(
         γ of each pair.
     offset : ndarray of shape (n_pairs,)
         b of each pair.
+    n_stopped : int
+        Number of pairs that `LIBSVM_MOST_STEPS` kept from their optimum.
     """
-    with config_context(assume_finite=True, skip_parameter_validation=True):  # many small calls: checks cost as much
+    with config_context(assume_finite=True, skip_parameter_validation=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # told once for all pairs, by who has them all
         solutions = [_solve_pair(copies, costs[:, a], costs[:, b], kernel) for a, b in zip(*pairs, strict=True)]
-    return np.column_stack([gamma for gamma, _ in solutions]), np.array([offset for _, offset in solutions])
+    coefficients, offset, stopped = zip(*solutions, strict=True)
+    return np.column_stack(coefficients), np.array(offset), sum(stopped)
 
 
-def _solve_pair(copies: Any, u: FloatArray, v: FloatArray, kernel: dict[str, Any]) -> tuple[FloatArray, float]:
-    """γ and b of one pair; exchanging u and v changes their signs and nothing else."""
+def _solve_pair(copies: Any, u: FloatArray, v: FloatArray, kernel: dict[str, Any]) -> tuple[FloatArray, float, bool]:
+    """γ and b of one pair, and whether LIBSVM was stopped; exchanging u and v changes signs and nothing else."""
     n_samples = len(u)
     differs = int(np.argmax(u != v))
     if u[differs] < v[differs]:  # LIBSVM stops within a tolerance: let it see the same problem in both orders
-        gamma, offset = _solve_pair(copies, v, u, kernel)
-        return -gamma, -offset
+        gamma, offset, stopped = _solve_pair(copies, v, u, kernel)
+        return -gamma, -offset, stopped
     cost, sides = np.concatenate([u, v]), np.repeat([1, -1], n_samples)
     present = np.flatnonzero(cost)
     if len(present) < len(cost):  # SVC counts its support vectors without the rows of weight zero: leave these out
         cost, sides = cost[present], sides[present]
         copies = copies[np.ix_(present, present)] if kernel["kernel"] == "precomputed" else copies[present]
-    machine = SVC(C=1.0, tol=LIBSVM_TOLERANCE, **kernel).fit(copies, sides, sample_weight=cost)
+    machine = SVC(C=1.0, tol=LIBSVM_TOLERANCE, max_iter=LIBSVM_MOST_STEPS, **kernel)
+    machine.fit(copies, sides, sample_weight=cost)
     dual = np.zeros(2 * n_samples)
     dual[present[machine.support_]] = (
         machine.dual_coef_.toarray()[0] if sparse.issparse(copies) else machine.dual_coef_[0]
     )
-    return dual[:n_samples] + dual[n_samples:], float(machine.intercept_[0])
+    return dual[:n_samples] + dual[n_samples:], float(machine.intercept_[0]), machine.fit_status_ != 0

@@ -184,7 +184,7 @@ class PTBayes(BaseLDL):
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         self._check_parameters()
-        self._regularize(_moments(X, self._mass(D, sample_weight), self.covariance))
+        self._regularize(self._moments(X, D, sample_weight))
 
     def _check_parameters(self) -> None:
         if self.covariance not in ("full", "diag", "tied"):
@@ -195,6 +195,15 @@ class PTBayes(BaseLDL):
             raise ValueError(f"pooling={self.pooling!r} is a share and must lie in [0, 1].")
         if not 0 <= self.reg < np.inf:
             raise ValueError(f"reg={self.reg!r} must be at least 0 and finite.")
+
+    def _moments(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> Moments:
+        try:
+            return _moments(X, self._mass(D, sample_weight), self.covariance)
+        except MemoryError as error:
+            raise MemoryError(
+                f"covariance={self.covariance!r} needs matrices of {X.shape[1]:,} × {X.shape[1]:,} numbers, which do "
+                "not fit into memory. Choose covariance='diag', or fewer features (sklearn.decomposition.TruncatedSVD)."
+            ) from error
 
     def _mass(self, D: FloatArray, sample_weight: FloatArray | None) -> FloatArray:
         """Mass of each pair of row and label: its weight, or how often it was drawn."""
@@ -271,6 +280,6 @@ class PTBayes(BaseLDL):
             self.set_params(**{param: value})
             self._check_parameters()
             if moments is None:
-                moments = _moments(X, self._mass(D, sample_weight), self.covariance)
+                moments = self._moments(X, D, sample_weight)
             self._regularize(moments)
             yield self._predict(X_new)
