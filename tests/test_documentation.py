@@ -1,0 +1,56 @@
+"""What the documentation says is what happens: its Python runs, its figures are right, its links lead somewhere."""
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skldl.metrics import Skill
+from skldl.testing import check_estimator
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def python_blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def test_the_readme_code_runs_and_gives_the_figure_beside_it():
+    (code,) = python_blocks(ROOT / "README.md")
+    promised = [
+        float(number) for number in re.search(r"# Skill\(([\d.]+), 95% interval ([\d.]+) to ([\d.]+)\)", code).groups()
+    ]
+    *statements, last = ast.parse(code).body
+    names: dict = {}
+    exec(compile(ast.Module(statements, []), "README.md", "exec"), names)
+    skill = eval(ast.unparse(last.value.args[0]), names)
+    assert isinstance(skill, Skill)
+    np.testing.assert_allclose([skill, skill.low, skill.high], promised, atol=2e-3)
+
+
+def test_the_example_for_contributors_fails_only_the_checks_it_names(tmp_path, monkeypatch):
+    (code,) = python_blocks(ROOT / "CONTRIBUTING.md")
+    (tmp_path / "median_distribution.py").write_text(code)  # a module of its own, so that it can be pickled
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("median_distribution")
+    reason = "the median takes no weights"
+    check_estimator(
+        module.MedianDistribution(),
+        expected_failed_checks={
+            "check_weight_two_is_row_twice": reason,
+            "check_sample_weight_equivalence_on_dense_data": reason,
+            "check_sample_weight_equivalence_on_sparse_data": reason,
+        },
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    targets = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+    for target in targets:
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
