@@ -97,11 +97,16 @@ def machine() -> dict[str, str]:
     }
 
 
-def save(section: str, rows: list[dict[str, Any]]) -> None:
-    """Keep the rows of one section; the tables are made from these files."""
+def keep(section: str, row: dict[str, Any]) -> None:
+    """Print a row and put it into the section's file, in the place of an older row of the same name."""
+    print(markdown([row]), flush=True)
     RESULTS.mkdir(exist_ok=True)
-    content = {"machine": machine(), "rows": rows}
-    (RESULTS / f"{section}.json").write_text(json.dumps(content, indent=1) + "\n")
+    path = RESULTS / f"{section}.json"
+    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    name = next(iter(row))
+    rows = [old for old in rows if old[name] != row[name]] + [row]
+    rows.sort(key=lambda row: ALL_SETS.index(row[name]) if row[name] in ALL_SETS else 0)
+    path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:

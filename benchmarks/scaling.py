@@ -5,7 +5,7 @@ import time
 import warnings
 
 import numpy as np
-from _common import RESULTS, markdown, save, synthetic
+from _common import RESULTS, keep, synthetic
 
 from skldl import AABP, AAKNN, SABFGS, SAIIS, MeanDistribution, PTBayes
 
@@ -37,8 +37,7 @@ def main() -> None:
         slope = float(np.polyfit(np.log(sizes[-2:]), np.log(seconds[-2:]), 1)[0])
         row = {"algorithm": name, **dict(zip(map(str, sizes), seconds, strict=True)), "last slope": slope}
         rows.append(row)
-        print(markdown([row]), flush=True)
-    save("scaling", rows)
+        keep("scaling", row)
     draw(rows, sizes)
 
 

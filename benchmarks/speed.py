@@ -7,12 +7,12 @@ Runs in an environment that holds python-ldl, torch and scikit-ldl; `benchmarks/
 import argparse
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
-from _common import ALL_SETS, PAPER_SETS, dense, divergence, first_fold, load, markdown, save, timed
+from _common import ALL_SETS, PAPER_SETS, dense, divergence, first_fold, keep, load, timed
 from scipy import linalg, special
 
 from skldl import AABP, AAKNN, PTSVM, SABFGS, SAIIS, MeanDistribution, PTBayes
@@ -23,9 +23,8 @@ def cross_entropy(X: Any, D: np.ndarray, W: np.ndarray) -> float:
     return float(-(D * special.log_softmax(X @ W, axis=1)).sum(axis=1).mean())
 
 
-def sabfgs(names: tuple[str, ...]) -> list[dict[str, Any]]:
+def sabfgs(names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """SABFGS against three peers; the objective each reaches stands beside its time."""
-    rows = []
     for name in names:
         X, D, _, _ = first_fold(*load(name))
         ours, model = timed(lambda: SABFGS().fit(X, D))
@@ -42,9 +41,7 @@ def sabfgs(names: tuple[str, ...]) -> list[dict[str, Any]]:
             seconds, W = timed(lambda: fit(X, D), repeats=3)
             row[f"{peer} / ours"] = seconds / ours
             row[f"{peer} objective − ours"] = cross_entropy(X, D, W) - reached
-        rows.append(row)
-        print(markdown([row]), flush=True)
-    return rows
+        yield row
 
 
 def bare_products(X: Any, D: np.ndarray, n_evaluations: int) -> float:
@@ -68,14 +65,14 @@ def python_ldl_bfgs(X: Any, D: np.ndarray) -> np.ndarray:
 
 
 def logistic(X: Any, D: np.ndarray) -> np.ndarray:
-    """scikit-learn on c weighted copies of each row."""
+    """scikit-learn on c weighted copies of each row; twenty iterations where the copies are millions."""
     from scipy import sparse
     from sklearn.linear_model import LogisticRegression
 
     n_labels = D.shape[1]
     copies = sparse.vstack([X] * n_labels, format="csr") if sparse.issparse(X) else np.tile(X, (n_labels, 1))
     y = np.repeat(np.arange(n_labels), len(D))
-    model = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=100)
+    model = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=100 if len(y) < 1e6 else 20)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(copies, y, sample_weight=D.T.ravel())
@@ -105,11 +102,10 @@ def torch_lbfgs(X: Any, D: np.ndarray) -> np.ndarray:
     return W.detach().numpy()
 
 
-def saiis(names: tuple[str, ...]) -> list[dict[str, Any]]:
+def saiis(names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """SAIIS against python-ldl, per iteration."""
     from pyldl.algorithms import SA_IIS
 
-    rows = []
     for name in names:
         X, D, _, _ = first_fold(*load(name))
         with warnings.catch_warnings():
@@ -123,17 +119,14 @@ def saiis(names: tuple[str, ...]) -> list[dict[str, Any]]:
         three, _ = timed(lambda: SA_IIS().fit(X, D, max_iterations=3), repeats=2)
         row["python-ldl s per iteration"] = (three - one) / 2
         row["python-ldl / ours"] = (three - one) / 2 / ours
-        rows.append(row)
-        print(markdown([row]), flush=True)
-    return rows
+        yield row
 
 
-def aaknn(names: tuple[str, ...]) -> list[dict[str, Any]]:
+def aaknn(names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """AAKNN's prediction against KNeighborsRegressor and python-ldl; every k for the price of one."""
     from pyldl.algorithms import AA_KNN
     from sklearn.neighbors import KNeighborsRegressor
 
-    rows = []
     for name in names:
         X, D, X_new, D_new = first_fold(*load(name))
         ours_model = AAKNN(n_neighbors=5).fit(X, D)
@@ -155,12 +148,10 @@ def aaknn(names: tuple[str, ...]) -> list[dict[str, Any]]:
             "KL ours": divergence(D_new, P),
             "KL python-ldl": divergence(D_new, P_peer),
         }
-        rows.append(row)
-        print(markdown([row]), flush=True)
-    return rows
+        yield row
 
 
-def ptbayes(names: tuple[str, ...]) -> list[dict[str, Any]]:
+def ptbayes(names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """PTBayes with each covariance against python-ldl's diagonal one."""
     from pyldl.algorithms import PT_Bayes
 
@@ -168,14 +159,14 @@ def ptbayes(names: tuple[str, ...]) -> list[dict[str, Any]]:
     return fit_and_predict(names, candidates, lambda: PT_Bayes(random_state=0))
 
 
-def aabp(names: tuple[str, ...]) -> list[dict[str, Any]]:
+def aabp(names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """AABP against python-ldl's AA_BP with its defaults."""
     from pyldl.algorithms import AA_BP
 
     return fit_and_predict(names, {"ours": lambda: AABP(random_state=0)}, lambda: AA_BP(random_state=0))
 
 
-def ptsvm(names: tuple[str, ...]) -> list[dict[str, Any]]:
+def ptsvm(names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """PTSVM at its default `max_samples` against python-ldl's PT_SVM."""
     from pyldl.algorithms import PT_SVM
 
@@ -185,9 +176,8 @@ def ptsvm(names: tuple[str, ...]) -> list[dict[str, Any]]:
 
 def fit_and_predict(
     names: tuple[str, ...], ours: dict[str, Callable[[], Any]], peer: Callable[[], Any]
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     """Time of fit and prediction together, and the divergence on the test fold, for us, the peer and the mean."""
-    rows = []
     for name in names:
         X, D, X_new, D_new = first_fold(*load(name))
         X_dense, X_new_dense = dense(X), dense(X_new)
@@ -208,9 +198,7 @@ def fit_and_predict(
             seconds, P = timed(lambda: run(make), repeats=3)
             row[f"python-ldl / {label}"] = peer_seconds / seconds
             row[f"KL {label}"] = divergence(D_new, P)
-        rows.append(row)
-        print(markdown([row]), flush=True)
-    return rows
+        yield row
 
 
 SECTIONS = {"sabfgs": sabfgs, "saiis": saiis, "aaknn": aaknn, "ptbayes": ptbayes, "aabp": aabp, "ptsvm": ptsvm}
@@ -228,7 +216,8 @@ def main() -> None:
         names = tuple(name for name in names if name not in PAPER_SETS)
     for section in arguments.sections.split(","):
         print(f"\n## {section}: {SECTIONS[section].__doc__}", flush=True)
-        save(section, SECTIONS[section](names))
+        for row in SECTIONS[section](names):
+            keep(section, row)
 
 
 if __name__ == "__main__":
