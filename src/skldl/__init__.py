@@ -13,13 +13,19 @@ _HOME_OF = {
     "BaseLDL": "skldl.base",
     "MeanDistribution": "skldl.baseline",
 }
+ESTIMATORS = tuple(name for name in _HOME_OF if name != "BaseLDL")
+"""Names of all estimators of this package."""
+
+_HOME_OF |= dict.fromkeys(("save", "load"), "skldl.persistence")
 _SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
 
-__all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
+__all__ = ["ESTIMATORS", "__version__", *_HOME_OF, *_SUBMODULES]
 
 if TYPE_CHECKING:
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
+    from skldl.persistence import load as load
+    from skldl.persistence import save as save
 
 
 def __getattr__(name: str) -> Any:

@@ -74,5 +74,9 @@ class DatasetError(DataError):
     """A data file that cannot be read as label distribution data, or whose checksum is wrong."""
 
 
+class ModelFileError(DataError):
+    """A model file that is damaged, from a newer version, or holds a type that is not trusted."""
+
+
 class DatasetNotFoundError(DatasetError, FileNotFoundError):
     """A dataset that is neither in the named folder nor in the cache. Cure: fetch it or say where it is."""
