@@ -74,6 +74,10 @@ class DatasetError(DataError):
     """A data file that cannot be read as label distribution data, or whose checksum is wrong."""
 
 
+class TableError(DataError):
+    """A CSV or Parquet file that cannot be read as a table, or lacks a column."""
+
+
 class ModelFileError(DataError):
     """A model file that is damaged, from a newer version, or holds a type that is not trusted."""
 

@@ -2,8 +2,8 @@
 
 A model file is a zip archive with two members: ``skldl.json`` says what the model is (format, versions, date, what it
 was trained on) and holds the checksum of ``model.skops``, the estimator itself as written by skops. skops rebuilds only
-types that are named as trusted: those of scikit-learn, NumPy and SciPy, and the estimators of this package. Needs the extra
-``save``.
+types that are named as trusted: those of scikit-learn, NumPy and SciPy, and the estimators of this package. Needs the
+extra ``save``.
 """
 
 import hashlib
