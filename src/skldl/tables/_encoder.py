@@ -1,7 +1,7 @@
 """`TableEncoder`: from a table of mixed columns to numbers, the first step of every pipeline that `skldl fit` makes.
 
-Numbers are imputed by their median, with an indicator where values were missing, and standardised; categories become one
-column each, and a category never seen in training becomes none of them; booleans are numbers; a text column becomes
+Numbers are imputed by their median, with an indicator where values were missing, and standardised; categories become
+one column each, and a category never seen in training becomes none of them; booleans are numbers; a text column becomes
 character n-grams. Columns are found by name, so their order does not matter and further columns are ignored.
 """
 
@@ -120,9 +120,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = _as_frame(X)
         lacking = [name for name in self.feature_names_in_ if name not in table.columns]
         if lacking:
+            more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             raise TableError(
-                f"The table lacks the column {lacking[0]!r}{f' and {len(lacking) - 1} more' if len(lacking) > 1 else ''}, "
-                f"which the model was trained with. It has {_names(table.columns)}."
+                f"The table lacks the column {lacking[0]!r}{more}, which the model was trained with. "
+                f"It has {_names(table.columns)}."
             )
         return self.encoder_.transform(self._typed(table))
 
@@ -239,7 +240,8 @@ def _checked_numbers(name: str, column: pd.Series, decimal: str) -> pd.Series:
     if numbers.isna().sum() > column.isna().sum():
         row = int(np.argmax((numbers.isna() & column.notna()).to_numpy()))
         raise NotNumericError(
-            f"Row {column.index[row] + 1} of column {name!r} holds {column.iloc[row]!r}, where the model expects a number."
+            f"Row {column.index[row] + 1} of column {name!r} holds {column.iloc[row]!r}, "
+            "where the model expects a number."
         )
     if np.isinf(numbers.to_numpy()).any():
         row = int(np.argmax(np.isinf(numbers.to_numpy())))
@@ -257,6 +259,7 @@ def _checked_booleans(name: str, column: pd.Series) -> pd.Series:
     if wrong.any():
         row = int(np.argmax(wrong.to_numpy()))
         raise NotNumericError(
-            f"Row {column.index[row] + 1} of column {name!r} holds {column.iloc[row]!r}, where the model expects yes or no."
+            f"Row {column.index[row] + 1} of column {name!r} holds {column.iloc[row]!r}, "
+            "where the model expects yes or no."
         )
     return numbers
