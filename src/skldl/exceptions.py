@@ -84,3 +84,7 @@ class ModelFileError(DataError):
 
 class DatasetNotFoundError(DatasetError, FileNotFoundError):
     """A dataset that is neither in the named folder nor in the cache. Cure: fetch it or say where it is."""
+
+
+class UnknownDatasetError(UnknownNameError, DatasetNotFoundError):
+    """A name that is neither in the catalogue of datasets nor a file. Cure: one of the names that the message lists."""

@@ -1,0 +1,152 @@
+"""What was read from a file becomes checked X and D here, whatever the format; every complaint names the file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from skldl._validation import SUM_TOLERANCE, check_distributions
+from skldl.exceptions import DataError, DatasetError
+
+FloatArray = npt.NDArray[np.floating]
+Converter = Callable[[Any], Any]
+
+SPARSE_FROM_ZEROS = 0.9
+SPARSE_FROM_FEATURES = 500
+
+
+@dataclass(frozen=True)
+class RawContent:
+    """Features and labels as a file holds them, before any check.
+
+    ``line_of_row`` tells for each row on which line of a text file it stands, if the file is one.
+    """
+
+    features: Any
+    labels: Any
+    features_called: str
+    labels_called: str
+    label_names: tuple[str, ...] | None = None
+    feature_names: tuple[str, ...] | None = None
+    line_of_row: list[int] | None = None
+
+
+def checked_content(path: Path, raw: RawContent, convert: Converter | None) -> tuple[Any, FloatArray]:
+    """Return X and D as the rest of the package expects them, or say what is wrong with the file."""
+    X = _numeric_table(path, raw.features, raw.features_called, keep_sparse=True)
+    D = _numeric_table(path, raw.labels, raw.labels_called, keep_sparse=False)
+    if X.shape[0] != D.shape[0]:
+        raise DatasetError(_length_message(path, raw, X, D))
+    _check_features_finite(path, raw, X)
+    distributions = _distributions(path, raw, D, convert)
+    for names, width, what in (
+        (raw.feature_names, X.shape[1], "feature_names"),
+        (raw.label_names, distributions.shape[1], "label_names"),
+    ):
+        _check_names(path, names, width, what)
+    return _with_fitting_type(X), distributions
+
+
+def _numeric_table(path: Path, values: Any, called: str, *, keep_sparse: bool) -> Any:
+    if sparse.issparse(values):
+        values = sparse.csr_matrix(values) if keep_sparse else values.toarray()
+    else:
+        values = np.asarray(values)
+    if values.dtype.kind not in "buif":
+        kind = {"O": "cells or structs", "V": "structs", "c": "complex numbers", "U": "text", "S": "text"}
+        got = kind.get(values.dtype.kind, f"values of type {values.dtype}")
+        raise DatasetError(f"{path}: {called!r} holds {got}, not a table of real numbers. Save it as a numeric matrix.")
+    if values.ndim != 2:
+        raise DatasetError(
+            f"{path}: {called!r} has the shape {values.shape}, but a table with one row per instance is needed "
+            "(two dimensions)."
+        )
+    if 0 in values.shape:
+        raise DatasetError(f"{path}: {called!r} is empty (shape {values.shape}).")
+    return values
+
+
+def _length_message(path: Path, raw: RawContent, X: Any, D: FloatArray) -> str:
+    message = (
+        f"{path}: {raw.features_called!r} has the shape {X.shape} and {raw.labels_called!r} {D.shape}, so their "
+        "numbers of rows differ; each needs one row per instance."
+    )
+    if X.shape[1] == D.shape[1]:
+        message += " They look transposed, with one column per instance: transpose both and save again."
+    elif X.shape[0] == D.shape[1]:
+        message += f" {raw.labels_called!r} looks transposed: transpose it and save again."
+    elif X.shape[1] == D.shape[0]:
+        message += f" {raw.features_called!r} looks transposed: transpose it and save again."
+    return message
+
+
+def _line(raw: RawContent, row: int) -> str:
+    return f" (line {raw.line_of_row[row]} of the file)" if raw.line_of_row else ""
+
+
+def _check_features_finite(path: Path, raw: RawContent, X: Any) -> None:
+    values = X.data if sparse.issparse(X) else X
+    if np.isfinite(values).all():
+        return
+    if sparse.issparse(X):
+        coordinates = X.tocoo()
+        first = int(np.argmin(np.isfinite(coordinates.data)))
+        row, column, value = coordinates.row[first], coordinates.col[first], coordinates.data[first]
+    else:
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        value = X[row, column]
+    place = raw.feature_names[column] if raw.feature_names else f"{column} (counted from 0)"
+    raise DatasetError(
+        f"{path}: {raw.features_called!r} holds {value} in row {row}{_line(raw, int(row))}, column {place}; "
+        f"{int((~np.isfinite(values)).sum())} such values in all. Fill them in or drop these rows, and save again."
+    )
+
+
+def _distributions(path: Path, raw: RawContent, D: FloatArray, convert: Converter | None) -> FloatArray:
+    try:
+        converted = D if convert is None else convert(D)
+        return check_distributions(converted, name=raw.labels_called)
+    except DataError as error:
+        where = cure = ""
+        if convert is None and D.shape[1] > 1:
+            if raw.line_of_row:
+                row = _first_bad_row(np.asarray(D, dtype=np.float64))
+                where = f" Row {row} stands on line {raw.line_of_row[row]}."
+            if np.isfinite(D).all() and D.min() >= 0:
+                cure = " A converter can be handed in: load_dataset(path, convert=skldl.distributions.from_counts)."
+        raise DatasetError(f"{path}: {error}{where}{cure}") from error
+
+
+def _first_bad_row(D: FloatArray) -> int:
+    """The row that the complaint is about; NaN first, then negative degrees, then sums, as the checks go."""
+    for bad in (~np.isfinite(D).all(axis=1), (D < 0).any(axis=1)):
+        if bad.any():
+            return int(np.argmax(bad))
+    return int(np.argmax(np.abs(D.sum(axis=1) - 1.0) > SUM_TOLERANCE))
+
+
+def _check_names(path: Path, names: tuple[str, ...] | None, width: int, what: str) -> None:
+    if names is None:
+        return
+    if len(names) != width:
+        raise DatasetError(f"{path}: {what!r} has {len(names)} entries for {width} columns.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DatasetError(f"{path}: {what!r} holds {twice!r} more than once. Rename one of them.")
+
+
+def _with_fitting_type(X: Any) -> Any:
+    """Double precision unless the file has single; a CSR matrix if nearly all is zero and there are many features."""
+    dtype = np.float32 if X.dtype == np.float32 else np.float64
+    if sparse.issparse(X):
+        X = X.astype(dtype)
+        X.sum_duplicates()
+        return X
+    many = X.shape[1] >= SPARSE_FROM_FEATURES
+    if many and np.count_nonzero(X) < (1.0 - SPARSE_FROM_ZEROS) * X.size:
+        return sparse.csr_matrix(X, dtype=dtype)
+    return np.ascontiguousarray(X, dtype=dtype)
