@@ -1,8 +1,8 @@
 """Which columns move which label: by shuffling columns for any model, by weights for maximum entropy, row by row.
 
 `column_effects` shuffles one column at a time, so that it tells nothing any more, and looks at what that does to the
-predictions. `feature_weights` reads the weights of a maximum entropy model, centred over labels. `explain_row` says for one
-row what each column contributes: for a maximum entropy model exactly (weight times value), for neighbours by naming
+predictions. `feature_weights` reads the weights of a maximum entropy model, centred over labels. `explain_row` says for
+one row what each column contributes: for a maximum entropy model exactly (weight times value), for neighbours by naming
 them, for any other model by putting the column's typical value in its place.
 """
 
@@ -134,8 +134,8 @@ def feature_weights(model: Any) -> pd.DataFrame | None:
     Returns
     -------
     DataFrame or None
-        One row for each feature after encoding, one column for each label, the heaviest feature first; None if the model
-        has no weights.
+        One row for each feature after encoding, one column for each label, the heaviest feature first; None if the
+        model has no weights.
     """
     step = last_step(model)
     if not hasattr(step, "coef_"):
