@@ -10,20 +10,26 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME_OF = {
+    "AAKNN": "skldl.neighbors._aaknn",
     "BaseLDL": "skldl.base",
+    "LDLClassifier": "skldl.classification",
     "MeanDistribution": "skldl.baseline",
+    "SABFGS": "skldl.maxent",
 }
 ESTIMATORS = tuple(name for name in _HOME_OF if name != "BaseLDL")
 """Names of all estimators of this package."""
 
 _HOME_OF |= dict.fromkeys(("save", "load"), "skldl.persistence")
-_SUBMODULES = ("datasets", "exceptions", "metrics", "simplex", "testing")
+_SUBMODULES = ("datasets", "distributions", "exceptions", "metrics", "simplex", "testing")
 
 __all__ = ["ESTIMATORS", "__version__", *_HOME_OF, *_SUBMODULES]
 
 if TYPE_CHECKING:
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
+    from skldl.classification import LDLClassifier as LDLClassifier
+    from skldl.maxent import SABFGS as SABFGS
+    from skldl.neighbors._aaknn import AAKNN as AAKNN
     from skldl.persistence import load as load
     from skldl.persistence import save as save
 

@@ -66,6 +66,18 @@ class UnknownLabelError(DataError):
     """A label that is not among the known ones. Cure: name it in `classes` or `labels`."""
 
 
+class MissingLabelError(DataError):
+    """An empty cell where a label belongs. Cure: drop that row, or leave the whole answer out."""
+
+
+class DuplicateVoteError(DataError):
+    """One annotator gave one label to one item twice. Cure: drop the copy, or name the two answers apart."""
+
+
+class RankingError(DataError):
+    """A ranking that names a label twice or has a gap in it. Cure: each label at most once, best first."""
+
+
 class UnknownNameError(DataError):
     """A measure, dataset or other thing that is not known by this name."""
 

@@ -1,0 +1,51 @@
+"""From what people have to label distributions, and back.
+
+Few people own label distributions; they own labels, sets of labels, votes, ratings, rankings. Each function here is
+pure: it checks what it is given, never changes it, and says what it does with every bad input.
+
+**Tables.** A DataFrame or Series gives back a DataFrame or Series of the same library (pandas or polars), with the
+labels as names of its columns and, in pandas, with the same index; anything else gives back a NumPy array. Columns
+stand in the order of ``classes`` or ``labels`` if you name them, else in the order of the columns of a table, else
+sorted.
+
+========================  ==========================================================================
+what you have             what to call
+========================  ==========================================================================
+single labels             `from_labels`; `from_neighbours` (ordered), `from_similarity` (related)
+sets of labels            `from_label_sets`, `from_similarity`; `PropagationEnhancer` (with features)
+counts, intensities       `from_counts`, `from_scores`
+answers of annotators     `from_votes`
+rankings                  `from_rankings`
+distributions, the other  `to_labels`, `to_label_sets`, `rank_labels`, `expected_value`,
+way round                 `to_weighted_examples`
+========================  ==========================================================================
+"""
+
+from skldl.distributions._agreement import NoiseCeiling
+from skldl.distributions._back import expected_value, rank_labels, to_label_sets, to_labels, to_weighted_examples
+from skldl.distributions._counts import from_counts, from_scores
+from skldl.distributions._labels import from_label_sets, from_labels
+from skldl.distributions._neighbours import from_neighbours
+from skldl.distributions._propagation import PropagationEnhancer
+from skldl.distributions._rankings import from_rankings
+from skldl.distributions._similarity import from_similarity
+from skldl.distributions._votes import Votes, from_votes
+
+__all__ = [
+    "NoiseCeiling",
+    "PropagationEnhancer",
+    "Votes",
+    "expected_value",
+    "from_counts",
+    "from_label_sets",
+    "from_labels",
+    "from_neighbours",
+    "from_rankings",
+    "from_scores",
+    "from_similarity",
+    "from_votes",
+    "rank_labels",
+    "to_label_sets",
+    "to_labels",
+    "to_weighted_examples",
+]

@@ -1,0 +1,273 @@
+"""`minimise`: quasi-Newton minimisation of a smooth convex function, with a convergence test in the function's own unit.
+
+Two methods share one loop: L-BFGS, which remembers the last steps, and the dense BFGS of Nocedal and Wright [1]_, which
+keeps the whole inverse Hessian. Both take steps that satisfy the strong Wolfe conditions. scipy's own solvers stop by
+gradient size or by relative change; here a run ends when the function is known to lie within ``tol`` of its minimum.
+
+References
+----------
+.. [1] J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition, Springer 2006: algorithms 3.5, 3.6, 6.1, 7.5.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.floating]
+Objective = Callable[[FloatArray], tuple[float, FloatArray]]
+
+SUFFICIENT_DECREASE = 1e-4
+CURVATURE = 0.9
+MAX_TRIALS = 30
+MEMORY = 20
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+
+
+class Metric(Protocol):
+    """The quadratic form M in which curvature is measured: near the identity times the Hessian, in some coordinates."""
+
+    def primal(self, step: FloatArray) -> float:
+        """Return sᵀ M s."""
+
+    def dual(self, gradient: FloatArray) -> float:
+        """Return gᵀ M⁻¹ g."""
+
+
+class Euclidean:
+    """M is the identity: for coordinates that are already whitened."""
+
+    def primal(self, step: FloatArray) -> float:
+        return float(step @ step)
+
+    def dual(self, gradient: FloatArray) -> float:
+        return float(gradient @ gradient)
+
+
+@dataclass
+class Minimum:
+    """Where a run ended and what it cost.
+
+    Attributes
+    ----------
+    x : ndarray
+        The best point found.
+    loss : float
+        The function there.
+    excess : float
+        Bound on how far the function lies above its minimum: see `minimise`.
+    converged : bool
+        Whether ``excess`` fell below the tolerance.
+    curvature : float
+        μ, the smallest curvature among the last steps.
+    n_iter, n_evaluations : int
+        Steps taken, and calls of the function.
+    loss_curve : list of float
+        The function at the start and after each step.
+    """
+
+    x: FloatArray
+    loss: float
+    excess: float = np.inf
+    converged: bool = False
+    curvature: float = 1.0
+    n_iter: int = 0
+    n_evaluations: int = 1
+    loss_curve: list[float] = field(default_factory=list)
+
+
+def minimise(
+    objective: Objective,
+    start: FloatArray,
+    *,
+    method: Literal["lbfgs", "bfgs"] = "lbfgs",
+    tol: float,
+    max_iter: int,
+    lower_bound: float = -np.inf,
+    metric: Metric | None = None,
+    curvature: float = 1.0,
+    callback: Callable[[int, FloatArray], None] | None = None,
+) -> Minimum:
+    """Minimise a smooth convex function from a start, until it is within ``tol`` of its minimum.
+
+    Parameters
+    ----------
+    objective : callable
+        From a vector to the function's value and gradient.
+    start : ndarray of shape (n,)
+        Where to begin.
+    method : {"lbfgs", "bfgs"}, default="lbfgs"
+        With the last 20 steps in memory, or with the whole inverse Hessian (n × n).
+    tol : float
+        Largest excess over the minimum. It is bounded by ½ gᵀM⁻¹g / μ, where μ is the smallest curvature sᵀy / sᵀMs among
+        the last 20 steps s and their changes y of the gradient. For a quadratic function with smallest curvature μ this
+        is a bound; here μ is what the run has met, so it is as honest as the directions it has walked. The distance to
+        ``lower_bound`` is a second bound, and the smaller of the two counts.
+    max_iter : int
+        Largest number of steps.
+    lower_bound : float, default=-inf
+        A value that the function cannot fall below.
+    metric : Metric, default=None
+        M; None is the identity.
+    curvature : float, default=1.0
+        What to take for μ before the first step.
+    callback : callable, default=None
+        Called with the number of steps so far and the point, at the start and after each step.
+
+    Returns
+    -------
+    Minimum
+        The end of the run. A line search that finds no lower value ends it early: then rounding hides what is left, and
+        ``converged`` says whether the bound was reached before.
+    """
+    metric = metric or Euclidean()
+    memory = LimitedMemory() if method == "lbfgs" else DenseInverse(start.size)
+    x = start
+    loss, gradient = objective(x)
+    run = Minimum(x=x, loss=loss, curvature=curvature, loss_curve=[loss])
+    curvatures: deque[float] = deque(maxlen=MEMORY)
+    while True:
+        if callback is not None:
+            callback(run.n_iter, x)
+        run.curvature = min(curvatures, default=curvature)
+        run.excess = min(0.5 * metric.dual(gradient) / run.curvature, loss - lower_bound)
+        run.converged = run.excess <= tol
+        if run.converged or run.n_iter == max_iter:
+            return run
+        direction = -memory.times(gradient)
+        found = _line_search(objective, x, loss, gradient, direction, first_step=memory.first_step(gradient))
+        run.n_evaluations += found.n_evaluations
+        if found.loss >= loss and (found.x is x or found.loss > loss + ROUNDING * abs(loss)):
+            return run
+        step, change = found.x - x, found.gradient - gradient
+        if step @ change > 0:  # rounding can spoil the last digits of a convex function
+            memory.remember(step, change)
+            curvatures.append(float(step @ change) / metric.primal(step))
+        x, loss, gradient = found.x, found.loss, found.gradient
+        run.x, run.loss, run.n_iter = x, loss, run.n_iter + 1
+        run.loss_curve.append(loss)
+
+
+class LimitedMemory:
+    """Inverse Hessian from the last steps, applied by the two-loop recursion."""
+
+    def __init__(self) -> None:
+        self.pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=MEMORY)
+
+    def remember(self, step: FloatArray, change: FloatArray) -> None:
+        self.pairs.append((step, change, 1.0 / float(step @ change)))
+
+    def times(self, gradient: FloatArray) -> FloatArray:
+        if not self.pairs:
+            return gradient
+        direction = gradient.copy()
+        shares = []
+        for step, change, rho in reversed(self.pairs):
+            share = rho * float(step @ direction)
+            direction -= share * change
+            shares.append(share)
+        step, change, rho = self.pairs[-1]
+        direction /= rho * float(change @ change)
+        for (step, change, rho), share in zip(self.pairs, reversed(shares), strict=True):
+            direction += (share - rho * float(change @ direction)) * step
+        return direction
+
+    def first_step(self, gradient: FloatArray) -> float:
+        """One, but no longer than one in length while nothing is known about the function's scale."""
+        return 1.0 if self.pairs else _unit_step(gradient)
+
+
+class DenseInverse:
+    """Inverse Hessian as a matrix: B ← (I − ρ s uᵀ) B (I − ρ u sᵀ) + ρ s sᵀ, from the identity scaled by the first step."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.inverse: FloatArray | None = None
+
+    def remember(self, step: FloatArray, change: FloatArray) -> None:
+        product = float(step @ change)
+        if self.inverse is None:
+            self.inverse = np.eye(self.size) * (product / float(change @ change))
+        turned = self.inverse @ change
+        outer = np.multiply.outer(step, turned / product)
+        self.inverse -= outer
+        self.inverse -= outer.T
+        self.inverse += np.multiply.outer(step, step * ((1.0 + float(change @ turned) / product) / product))
+
+    def times(self, gradient: FloatArray) -> FloatArray:
+        return gradient if self.inverse is None else self.inverse @ gradient
+
+    def first_step(self, gradient: FloatArray) -> float:
+        return 1.0 if self.inverse is not None else _unit_step(gradient)
+
+
+def _unit_step(gradient: FloatArray) -> float:
+    return min(1.0, 1.0 / max(float(np.linalg.norm(gradient)), np.finfo(np.float64).tiny))
+
+
+@dataclass
+class _Trial:
+    """The function along the search direction at one step length."""
+
+    length: float
+    loss: float
+    slope: float
+    x: FloatArray
+    gradient: FloatArray
+    n_evaluations: int = 0
+
+
+def _line_search(
+    objective: Objective, x: FloatArray, loss: float, gradient: FloatArray, direction: FloatArray, *, first_step: float
+) -> _Trial:
+    """Find a step that satisfies the strong Wolfe conditions, or return the best step met.
+
+    The interval [low, high] holds such a step once ``high`` is known: ``low`` has the least value met so far among those
+    with sufficient decrease. Until then the step grows. New lengths come from the cubic through both ends.
+    """
+    start = _Trial(0.0, loss, float(gradient @ direction), x, gradient)
+    slack = ROUNDING * abs(loss)
+    low, high, length = start, None, first_step
+    for n_evaluations in range(1, MAX_TRIALS + 1):
+        point = x + length * direction
+        value, slope_vector = objective(point)
+        trial = _Trial(length, value, float(slope_vector @ direction), point, slope_vector)
+        too_high = not value <= loss + SUFFICIENT_DECREASE * length * start.slope + slack  # also true for nan
+        if too_high or value > low.loss + slack:
+            high = trial
+        elif abs(trial.slope) <= -CURVATURE * start.slope:
+            low = trial
+            break
+        else:
+            if trial.slope > 0 if high is None else trial.slope * (high.length - low.length) >= 0:
+                high = low
+            low = trial
+        if high is None:
+            ahead = _cubic_minimum(start, trial)
+            length = min(max(ahead, 2.0 * length), 10.0 * length) if ahead > 0 else 10.0 * length  # nan included
+        else:
+            width = high.length - low.length
+            if abs(width) <= 1e-12 * max(low.length, high.length):
+                break
+            inner = _cubic_minimum(low, high)
+            near, far = low.length + 0.1 * width, low.length + 0.9 * width
+            length = min(max(inner, min(near, far)), max(near, far)) if np.isfinite(inner) else low.length + 0.5 * width
+    low.n_evaluations = n_evaluations
+    return low
+
+
+def _cubic_minimum(a: _Trial, b: _Trial) -> float:
+    """Minimum of the cubic that has the values and slopes of both trials; nan if it has none."""
+    if not (np.isfinite(b.loss) and np.isfinite(b.slope)):
+        return np.nan
+    width = b.length - a.length
+    mean = a.slope + b.slope - 3.0 * (b.loss - a.loss) / width
+    square = mean * mean - a.slope * b.slope
+    if square < 0:
+        return np.nan
+    root = np.copysign(np.sqrt(square), width)
+    bottom = b.slope - a.slope + 2.0 * root
+    return b.length - width * (b.slope + root - mean) / bottom if bottom != 0 else np.nan

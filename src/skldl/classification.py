@@ -1,0 +1,254 @@
+r"""`LDLClassifier`: any label distribution learner as an ordinary classifier, for single labels and sets of labels.
+
+Geng (2016) shows single-label and multi-label learning as special cases of label distribution learning. The way there
+is easy; the way back from a predicted distribution to a *set* of labels is not, since the degrees of a row sum to one
+whatever the number of labels. Here a **virtual label** joins every set, as the cut joins a ranking. With the indicator
+matrix L and its rows Y_i, row i is learnt with the distribution L'_i / (|Y_i| + 1), L' being L with a column of ones,
+and with the weight |Y_i| + 1. A learner that fits weighted means then predicts
+
+.. math:: d_j = \frac{P(j \in Y \mid x)}{1 + E(|Y| \mid x)}, \qquad d_0 = \frac{1}{1 + E(|Y| \mid x)}
+
+so that d_j / d_0 is the probability that label j belongs to the set, and one half the cut that makes fewest mistakes.
+Rows without any label need no special care: their mass is all on the virtual label.
+"""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
+
+from skldl._validation import (
+    check_distributions,
+    check_features,
+    check_same_length,
+    check_weights,
+    column_names,
+)
+from skldl.exceptions import DataError, SampleWeightError, SingleLabelError
+
+FloatArray = npt.NDArray[np.floating]
+
+
+def label_probabilities(D: FloatArray) -> FloatArray:
+    """Probability of each label to belong to the set: its degree over that of the virtual label, the last column."""
+    virtual = D[:, -1:]
+    ratio = np.divide(D[:, :-1], virtual, out=(D[:, :-1] > 0).astype(np.float64), where=virtual > 0)
+    return np.minimum(ratio, 1.0)
+
+
+class LDLClassifier(ClassifierMixin, BaseEstimator):
+    """Classify with a label distribution learner.
+
+    Single labels become distributions with the whole mass on the label. Sets of labels are joined by a virtual label
+    that marks the cut between the labels that belong to the set and those that do not; see the notes.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Label distribution learner: `fit` takes features and distributions, `predict` returns distributions.
+    enhance : None, transformer or callable, default=None
+        Turns labels into richer distributions before they are learnt. A transformer such as
+        `skldl.distributions.PropagationEnhancer` is cloned, and its ``fit_transform(X, L)`` gives the distributions; a
+        callable is called with ``(X, L)``. L is the indicator matrix, for sets with the virtual label as last column.
+    threshold : float, default=0.5
+        For sets of labels: a label belongs to the set if its probability is above this.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted learner.
+    classes_ : ndarray of shape (n_labels,)
+        The labels; for an indicator matrix the names of its columns, or their positions.
+    multilabel_ : bool
+        Whether y was an indicator matrix.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, if X was a DataFrame whose column names are all strings.
+
+    Notes
+    -----
+    Let row i have the set Y_i. It is learnt with the same degree for each label of the set and for the virtual label,
+    and with the weight |Y_i| + 1, so that each label of each set counts the same. The predicted degree of a label over
+    that of the virtual label is then the probability that the label belongs to the set: above one half, leaving it out
+    would be wrong more often than right. A learner whose ``fit`` takes no ``sample_weight`` is fitted without these
+    weights; large sets then count less, and probabilities come out lower than they are where sets differ in size. So
+    put a scaler before this classifier, not into a pipeline inside it.
+
+    With an enhancer, the probabilities are those of the enhanced degrees.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skldl import LDLClassifier, MeanDistribution
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LDLClassifier(MeanDistribution()).fit(X, y).predict_proba(X[:1]).round(3)
+    array([[0.333, 0.333, 0.333]])
+    >>> sets = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 0, 1]]
+    >>> model = LDLClassifier(MeanDistribution()).fit(X[:4], sets)
+    >>> model.predict_proba(X[:1])
+    array([[0.75, 0.25, 0.25]])
+    >>> model.predict(X[:1])
+    array([[1, 0, 0]])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        enhance: BaseEstimator | Callable[[Any, FloatArray], Any] | None = None,
+        threshold: float = 0.5,
+    ) -> None:
+        self.estimator = estimator
+        self.enhance = enhance
+        self.threshold = threshold
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Turn labels into distributions and learn them.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,) or indicator matrix of shape (n_samples, n_labels)
+            Single labels, or sets of labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        if not 0 < self.threshold < 1:
+            raise ValueError(f"threshold={self.threshold!r} is a probability and must lie between 0 and 1.")
+        if y is None:
+            raise DataError("LDLClassifier requires y to be passed, but the target y is None.")
+        X = check_features(self, X, reset=True, accept_sparse=self._takes_sparse())
+        L = self._read_target(y)
+        check_same_length(X, L)
+        D = self._distributions(X, L)
+        weight = self._weights(sample_weight, L)
+        model = clone(self.estimator)
+        self.estimator_ = model.fit(X, D) if weight is None else model.fit(X, D, sample_weight=weight)
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict a label, or a set of labels, for each row.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            The label with the highest degree (of equal ones the first in ``classes_``), or an indicator matrix.
+        """
+        probabilities = self.predict_proba(X)
+        if self.multilabel_:
+            return (probabilities > self.threshold).astype(np.intp)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Predict the probability of each label.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            For single labels, rows that sum to one; for sets, the probability of each label to belong to the set.
+        """
+        D = self._predict_degrees(X)
+        return label_probabilities(D) if self.multilabel_ else D
+
+    def predict_distribution(self, X: Any) -> FloatArray:
+        """Predict the label distribution of each row, without the virtual label.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Rows that sum to one; uniform where the virtual label has all the mass.
+        """
+        D = self._predict_degrees(X)
+        if not self.multilabel_:
+            return D
+        degrees = D[:, :-1]
+        totals = degrees.sum(axis=1, keepdims=True)
+        return np.divide(degrees, totals, out=np.full_like(degrees, 1 / degrees.shape[1]), where=totals > 0)
+
+    def _predict_degrees(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, accept_sparse=self._takes_sparse())
+        return np.asarray(self.estimator_.predict(X), dtype=np.float64)
+
+    def _read_target(self, y: Any) -> FloatArray:
+        """Set ``classes_`` and return the labels as a matrix of zeros and ones, sets with the virtual label."""
+        self.multilabel_ = type_of_target(y, input_name="y") == "multilabel-indicator"
+        if not self.multilabel_:
+            y = column_or_1d(y, warn=True)
+            check_classification_targets(y)
+            self.classes_, codes = np.unique(y, return_inverse=True)
+            if len(self.classes_) < 2:
+                raise SingleLabelError(
+                    f"y holds only one class, {self.classes_[0]!r}: there is nothing to classify. "
+                    "Rows of at least two classes are needed."
+                )
+            return np.eye(len(self.classes_))[codes]
+        names = column_names(y)
+        indicator = np.asarray(y.toarray() if sparse.issparse(y) else y, dtype=np.float64)
+        self.classes_ = np.array(names) if names else np.arange(indicator.shape[1])
+        return np.column_stack([indicator, np.ones(len(indicator))])
+
+    def _distributions(self, X: Any, L: FloatArray) -> FloatArray:
+        if self.enhance is None:
+            return np.asarray(L / L.sum(axis=1, keepdims=True))
+        if hasattr(self.enhance, "fit_transform"):
+            enhanced = clone(self.enhance).fit_transform(X, L)
+        elif callable(self.enhance):
+            enhanced = self.enhance(X, L)
+        else:
+            raise TypeError(
+                f"enhance={self.enhance!r} is neither None, nor a transformer with fit_transform(X, L), nor callable."
+            )
+        D = check_distributions(enhanced, name="the result of enhance")
+        if D.shape != L.shape:
+            raise DataError(f"enhance returned shape {D.shape} for labels of shape {L.shape}: one row per row of X.")
+        return D
+
+    def _weights(self, sample_weight: Any, L: FloatArray) -> FloatArray | None:
+        weight = check_weights(sample_weight, len(L))
+        takes_weights = has_fit_parameter(self.estimator, "sample_weight")
+        if weight is not None and not takes_weights:
+            raise SampleWeightError(
+                f"{type(self.estimator).__name__} takes no sample_weight in fit, so the weights cannot be used."
+            )
+        if not self.multilabel_ or not takes_weights:
+            return weight
+        sizes = L.sum(axis=1)
+        return sizes if weight is None else sizes * weight
+
+    def _takes_sparse(self) -> bool:
+        return bool(get_tags(self.estimator).input_tags.sparse)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.input_tags.sparse = self._takes_sparse()
+        tags.target_tags.single_output = True
+        return tags

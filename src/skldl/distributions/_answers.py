@@ -1,0 +1,184 @@
+"""Answers of annotators, wide or long, as one flat list: who said what about which item."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldl.distributions._tables import (
+    Rows,
+    cells,
+    check_label,
+    check_names,
+    check_not_empty,
+    is_frame,
+    is_missing,
+    library,
+    position_of,
+    sorted_names,
+)
+from skldl.exceptions import DataError, DimensionError, DuplicateVoteError, MissingLabelError, SampleWeightError
+
+FloatArray = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One entry per answer, that is, per item and annotator who said something about it.
+
+    Attributes
+    ----------
+    item, annotator : ndarray of int
+        Positions in ``items`` and ``annotators``.
+    mass : ndarray of shape (n_answers, n_labels)
+        The labels of the answer, sharing a mass of one.
+    items, annotators, labels : list
+        Their names.
+    """
+
+    item: Rows
+    annotator: Rows
+    mass: FloatArray
+    items: list[Any]
+    annotators: list[Any]
+    labels: list[Any]
+
+
+def read_answers(votes: Any, *, item: Any, annotator: Any, label: Any, labels: Any) -> Answers:
+    """Read a table of answers, long if the three columns are named and wide if none of them is."""
+    named = [column is not None for column in (item, annotator, label)]
+    if any(named) and not all(named):
+        raise ValueError(
+            "A long table needs the names of three columns: item=..., annotator=... and label=.... "
+            "Leave all of them out for a wide table (one row per item, one column per annotator)."
+        )
+    said, items, annotators = _read_long(votes, item, annotator, label) if all(named) else _read_wide(votes)
+    if not said:
+        raise MissingLabelError("There is not a single answer in the table: every cell is empty.")
+    if labels is None:
+        names = sorted_names(entry for members in said.values() for entry in members)
+    else:
+        names = check_names(labels, name="labels")
+    column = {entry: j for j, entry in enumerate(names)}
+    mass = np.zeros((len(said), len(names)))
+    for answer, ((i, r), members) in enumerate(said.items()):
+        for entry in members:
+            if entry not in column:
+                where = f"The answer of annotator {annotators[r]!r} to item {items[i]!r}"
+                position_of(names, entry, where=where, argument="labels")
+            mass[answer, column[entry]] = 1.0 / len(members)
+    places = np.array(list(said), dtype=np.intp)
+    return Answers(places[:, 0], places[:, 1], mass, items, annotators, names)
+
+
+Said = dict[tuple[int, int], list[Any]]
+
+
+def _read_wide(votes: Any) -> tuple[Said, list[Any], list[Any]]:
+    rows = table_rows(votes)
+    check_not_empty(rows, name="votes")
+    n_annotators = len(rows[0])
+    items = list(votes.index) if library(votes) == "pandas" else list(range(len(rows)))
+    annotators = list(votes.columns) if is_frame(votes) else list(range(n_annotators))
+    said: Said = {}
+    for i, row in enumerate(rows):
+        if len(row) != n_annotators:
+            raise DimensionError(
+                f"Row {i} of votes has {len(row)} cells and row 0 has {n_annotators}. A wide table has one cell per "
+                "annotator, None where one gave no answer."
+            )
+        for r, cell in enumerate(row):
+            if is_missing(cell):
+                continue
+            where = f"The answer of annotator {annotators[r]!r} to item {items[i]!r}"
+            members = list(cell) if isinstance(cell, list | tuple | set | frozenset | np.ndarray) else [cell]
+            for position, entry in enumerate(members):
+                check_label(entry, where=where)
+                if entry in members[:position]:
+                    raise _twice(where, entry)
+            if members:
+                said[i, r] = members
+    return said, items, annotators
+
+
+def table_rows(table: Any) -> list[list[Any]]:
+    """Return a two-dimensional table as lists of cells, whatever the cells hold."""
+    if library(table) == "polars":
+        return [list(row) for row in table.rows()]
+    if library(table) == "pandas" and is_frame(table):
+        return [list(row) for row in table.itertuples(index=False, name=None)]
+    rows = cells(table)
+    for i, row in enumerate(rows):
+        if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
+            raise DimensionError(
+                f"Row {i} of the table is {row!r}, not a row of cells. Pass one row per item and one column per "
+                "person, or name the columns item, annotator and label of a long table."
+            )
+    return [list(row) for row in rows]
+
+
+def _read_long(votes: Any, item: Any, annotator: Any, label: Any) -> tuple[Said, list[Any], list[Any]]:
+    columns = [_column(votes, name) for name in (item, annotator, label)]
+    check_not_empty(columns[0], name="votes")
+    if len({len(column) for column in columns}) != 1:
+        raise DimensionError(f"The three columns of votes have different lengths: {[len(c) for c in columns]}.")
+    items: dict[Any, int] = {}
+    annotators: dict[Any, int] = {}
+    said: Said = {}
+    for row, (what, who, entry) in enumerate(zip(*columns, strict=True)):
+        for name, key in ((item, what), (annotator, who)):
+            if is_missing(key):
+                raise MissingLabelError(f"Row {row} of votes has no {name!r}. Every vote names its item and annotator.")
+        place = items.setdefault(what, len(items)), annotators.setdefault(who, len(annotators))
+        if is_missing(entry):  # asked, but gave no answer
+            continue
+        where = f"Row {row} of votes: the answer of annotator {who!r} to item {what!r}"
+        members = said.setdefault(place, [])
+        for one in entry if isinstance(entry, list | tuple | set | frozenset | np.ndarray) else [entry]:
+            if check_label(one, where=where) in members:
+                raise _twice(where, one)
+            members.append(one)
+    return {place: members for place, members in said.items() if members}, list(items), list(annotators)
+
+
+def _column(votes: Any, name: Any) -> list[Any]:
+    if not is_frame(votes) and not isinstance(votes, Mapping):
+        raise DimensionError(
+            f"A long table is a DataFrame or a dict of columns, not a {type(votes).__name__}: its columns have names."
+        )
+    known = list(votes.columns) if is_frame(votes) else list(votes)
+    if name not in known:
+        raise DataError(f"votes has no column {name!r}; its columns are {', '.join(map(repr, known))}.")
+    return cells(votes[name])
+
+
+def _twice(where: str, entry: Any) -> DuplicateVoteError:
+    return DuplicateVoteError(
+        f"{where} holds the label {entry!r} twice. One annotator votes once for a label: drop the copy, or give the "
+        "second answer an annotator of its own."
+    )
+
+
+def check_annotator_weights(weights: Any, annotators: list[Any]) -> FloatArray:
+    """Return one weight per annotator."""
+    if weights is None:
+        return np.ones(len(annotators))
+    if isinstance(weights, Mapping):
+        unknown = [name for name in weights if name not in annotators]
+        missing = [name for name in annotators if name not in weights]
+        if unknown or missing:
+            raise SampleWeightError(
+                f"weights must name every annotator once: unknown are {unknown}, without a weight are {missing}."
+            )
+        weights = [weights[name] for name in annotators]
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (len(annotators),):
+        raise SampleWeightError(
+            f"weights has shape {values.shape}, but there are {len(annotators)} annotators: pass one number each, in "
+            "the order of the columns, or a dict from annotator to weight."
+        )
+    if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+        raise SampleWeightError("weights of annotators must be finite, at least zero, and not all zero.")
+    return values

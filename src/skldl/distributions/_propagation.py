@@ -1,0 +1,249 @@
+r"""`PropagationEnhancer`: degrees for multi-label data, by propagation over a graph of the instances.
+
+With the affinity A over the instances (zero on the diagonal), the matrix Δ of its row sums, P = Δ^{-1/2} A Δ^{-1/2}
+and the indicator matrix L, Li, Zhang and Geng (2015) iterate F ← α P F + (1 − α) L. The limit is
+
+.. math:: F = (1 - \alpha) (I - \alpha P)^{-1} L
+
+The eigenvalues of P lie in [−1, 1], so I − αP is positive definite with a condition number of at most
+(1 + α)/(1 − α): conjugate gradients solve it to the last digits in a few dozen products, with no fill-in.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg, sparse
+from scipy.sparse.linalg import cg
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from skldl._validation import check_features, check_same_length
+from skldl.distributions._labels import label_codes, membership
+from skldl.distributions._tables import frame_like
+from skldl.exceptions import DataError, ZeroRowError
+
+FloatArray = npt.NDArray[np.floating]
+
+
+def _affinity(distances: Any, bandwidth: float) -> Any:
+    """exp(−distance² / 2σ²), of a matrix of distances or of the stored entries of a sparse one."""
+    if sparse.issparse(distances):
+        affinity = distances.copy()
+        affinity.data = np.exp(-0.5 * (distances.data / bandwidth) ** 2)
+        return affinity
+    return np.exp(-0.5 * (distances / bandwidth) ** 2)
+
+
+def _inverse_root(degree: FloatArray) -> FloatArray:
+    return np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+
+
+def propagate(affinity: Any, L: FloatArray, alpha: float) -> FloatArray:
+    """Solve (I − αP) F = (1 − α) L, with a sparse or a dense affinity."""
+    n_samples = L.shape[0]
+    root = _inverse_root(np.asarray(affinity.sum(axis=1), dtype=np.float64).ravel())
+    if not sparse.issparse(affinity):
+        system = np.eye(n_samples) - alpha * (root[:, None] * affinity * root[None, :])
+        return np.maximum(linalg.solve(system, (1 - alpha) * L, assume_a="pos"), 0.0)
+    scaling = sparse.diags(root)
+    system = (sparse.identity(n_samples) - alpha * (scaling @ affinity @ scaling)).tocsr()
+    F = np.empty_like(L)
+    for label in range(L.shape[1]):
+        F[:, label], failed = cg(system, (1 - alpha) * L[:, label], rtol=1e-13, atol=0.0)
+        if failed:
+            raise DataError(f"The propagation of label {label} did not converge. Choose an alpha further from one.")
+    return np.maximum(F, 0.0)
+
+
+class PropagationEnhancer(TransformerMixin, BaseEstimator):
+    r"""Turn sets of labels into distributions by propagation over a graph of the instances.
+
+    Instances with similar features lend each other their labels: a label that the neighbours carry too gets a higher
+    degree, one that stands alone a lower one, and labels that only the neighbours carry get some. The result
+
+    .. math:: F = (1 - \alpha) (I - \alpha \Delta^{-1/2} A \Delta^{-1/2})^{-1} L, \qquad
+        A_{ij} = e^{-\lVert x_i - x_j \rVert^2 / 2 \sigma^2}
+
+    is divided by its row sums [1]_. It is solved in closed form, not by repeated products.
+
+    Parameters
+    ----------
+    alpha : float, default=0.5
+        Share of the neighbours against an instance's own labels, in [0, 1); 0 gives 1/|Y| each.
+    n_neighbors : int or None, default=10
+        Number of nearest neighbours that are tied to each instance (i and j are tied if one of them is among the
+        neighbours of the other). None ties all to all, with a dense matrix of n_samples².
+    bandwidth : float or None, default=None
+        σ of the affinity. None takes the median distance of those that are tied.
+
+    Attributes
+    ----------
+    distributions_ : ndarray of shape (n_samples, n_labels)
+        Distributions of the training rows.
+    bandwidth_ : float
+        σ in use.
+    classes_ : list
+        Names of the labels.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    ``fit_transform(X, Y)`` returns ``distributions_``, in which an instance's own labels take part. ``transform(X)``
+    is for new rows without labels: each takes the affinity-weighted mean of the propagated degrees of its neighbours
+    in the training set, the same equation with L = 0 for the new row. So ``fit(X, Y).transform(X)`` differs from
+    ``fit_transform(X, Y)``.
+
+    References
+    ----------
+    .. [1] Y.-K. Li, M.-L. Zhang and X. Geng, "Leveraging implicit relative labeling-importance information for
+       effective multi-label learning", ICDM 2015.
+
+    Examples
+    --------
+    >>> from skldl.distributions import PropagationEnhancer
+    >>> X = [[0.0], [0.1], [1.0], [1.1]]
+    >>> Y = [[1, 1], [1, 0], [0, 1], [0, 1]]
+    >>> PropagationEnhancer(n_neighbors=1).fit_transform(X, Y).round(3)
+    array([[0.6, 0.4],
+           [0.75, 0.25],
+           [0. , 1. ],
+           [0. , 1. ]])
+    """
+
+    def __init__(self, alpha: float = 0.5, n_neighbors: int | None = 10, bandwidth: float | None = None) -> None:
+        self.alpha = alpha
+        self.n_neighbors = n_neighbors
+        self.bandwidth = bandwidth
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Propagate the labels of the training rows.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features; scale them first if their units differ.
+        y : indicator matrix, list of sets of labels, or column of labels
+            As in `from_label_sets` or `from_labels`. A row without labels takes those of its neighbours.
+
+        Returns
+        -------
+        self
+            The fitted enhancer.
+        """
+        self._check_parameters()
+        if y is None:
+            raise DataError("PropagationEnhancer requires y to be passed, but the target y is None.")
+        X = check_features(self, X, reset=True, accept_sparse=True)
+        L, self.classes_ = _as_indicator(y)
+        check_same_length(X, L)
+        self._neighbors = NearestNeighbors(n_neighbors=self._n_tied(X.shape[0] - 1)).fit(X)
+        distances = self._graph(X)
+        tied = distances.data if sparse.issparse(distances) else distances[~np.eye(len(L), dtype=bool)]
+        self.bandwidth_ = float(self.bandwidth or (np.median(tied) if tied.size else 1.0) or 1.0)
+        affinity = _affinity(distances, self.bandwidth_)
+        if not sparse.issparse(affinity):
+            np.fill_diagonal(affinity, 0.0)
+        self._root = _inverse_root(np.asarray(affinity.sum(axis=1), dtype=np.float64).ravel())
+        self._propagated = propagate(affinity, L, self.alpha)
+        self.distributions_ = _normalized(self._propagated)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Propagate the labels of the training rows and return their distributions.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        **fit_params
+            None are known.
+
+        Returns
+        -------
+        ndarray or DataFrame of shape (n_samples, n_labels)
+            The distributions; a DataFrame y gives a DataFrame of the same library.
+        """
+        self.fit(X, y, **fit_params)
+        return frame_like(y, self.distributions_, self.classes_)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Give new rows, whose labels are not known, the degrees of their neighbours in the training set.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Rows that sum to one.
+        """
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, accept_sparse=True)
+        if self.n_neighbors is None:
+            distances = pairwise_distances(X, self._neighbors._fit_X)
+            columns = np.broadcast_to(np.arange(distances.shape[1]), distances.shape)
+        else:
+            distances, columns = self._neighbors.kneighbors(X, n_neighbors=self._n_tied(len(self._root)))
+        exponent = -0.5 * (distances / self.bandwidth_) ** 2
+        affinity = np.exp(exponent - exponent.max(axis=1, keepdims=True))  # far from all rows the nearest still counts
+        # a training row without ties has degree zero; as a neighbour of a new row it still lends its labels
+        scaling = np.where(self._root > 0, self._root, 1.0)
+        weights = affinity * scaling[columns]
+        return _normalized(np.einsum("ij,ijk->ik", weights, self._propagated[columns]))
+
+    def _graph(self, X: Any) -> Any:
+        """Distances between rows that are tied: sparse for nearest neighbours, dense for all."""
+        if self.n_neighbors is None:
+            return pairwise_distances(X)
+        n_tied = self._n_tied(X.shape[0] - 1)
+        distances, columns = self._neighbors.kneighbors(n_neighbors=n_tied) if n_tied else (np.empty((1, 0)),) * 2
+        n_samples = X.shape[0]
+        rows = np.repeat(np.arange(n_samples), n_tied)
+        # a distance of zero, between copies of a row, is a tie as well: it must not vanish from the sparse matrix
+        stored = np.maximum(distances.ravel(), np.finfo(np.float64).tiny)
+        graph = sparse.csr_matrix((stored, (rows, columns.ravel().astype(np.intp))), shape=(n_samples, n_samples))
+        return graph.maximum(graph.T).tocsr()
+
+    def _n_tied(self, available: int) -> int:
+        return max(min(self.n_neighbors or 1, available), 0)
+
+    def _check_parameters(self) -> None:
+        if not 0 <= self.alpha < 1:
+            raise ValueError(f"alpha={self.alpha!r} is the share of the neighbours and must lie in [0, 1).")
+        if self.n_neighbors is not None and (self.n_neighbors != int(self.n_neighbors) or self.n_neighbors < 1):
+            raise ValueError(f"n_neighbors={self.n_neighbors!r} must be a whole number from 1 on, or None for all.")
+        if self.bandwidth is not None and not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
+            raise ValueError(f"bandwidth={self.bandwidth!r} must be a finite number above zero, or None.")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _as_indicator(y: Any) -> tuple[FloatArray, list[Any]]:
+    """Sets of labels as they are; a column of single labels as sets of one."""
+    if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object:
+        codes, names = label_codes(y, None, name="y")
+        return np.eye(len(names))[codes], names
+    return membership(y, None, name="y")
+
+
+def _normalized(F: FloatArray) -> FloatArray:
+    totals = F.sum(axis=1, keepdims=True)
+    if not totals.all():
+        row = int(np.argmin(totals))
+        raise ZeroRowError(
+            f"Row {row} holds no label, and none reaches it from its neighbours. Drop the row, tie it to more "
+            "neighbours (n_neighbors) or choose a larger bandwidth."
+        )
+    return np.asarray(F / totals)

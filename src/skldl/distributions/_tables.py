@@ -1,0 +1,183 @@
+"""Tables in, tables out, and names of labels: the one place that knows pandas and polars, without importing either.
+
+The rule for all of `skldl.distributions`: a DataFrame or Series gives back a DataFrame or Series of the same library,
+with the labels as names of its columns and, in pandas, with the same index; anything else gives back a NumPy array.
+The columns stand in the order of ``classes`` or ``labels`` if the caller names them, else in the order of the columns
+of a table, else sorted. polars takes text alone as name of a column, so other names become text there.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldl._validation import check_numbers, column_names, label_names
+from skldl.exceptions import (
+    DimensionError,
+    DuplicateLabelError,
+    EmptyDataError,
+    LengthMismatchError,
+    MissingLabelError,
+    SingleLabelError,
+    UnknownLabelError,
+)
+
+FloatArray = npt.NDArray[np.floating]
+Rows = npt.NDArray[np.intp]
+
+
+def library(table: Any) -> str:
+    """Return "pandas" or "polars" for their DataFrames and Series, and "" for anything else."""
+    names = {kind.__module__.split(".")[0] for kind in type(table).__mro__}
+    found = names & {"pandas", "polars"}
+    return found.pop() if found and hasattr(table, "to_numpy") else ""
+
+
+def is_frame(table: Any) -> bool:
+    """Tell whether the table is a DataFrame of pandas or polars."""
+    return bool(library(table)) and hasattr(table, "columns")
+
+
+def is_series(table: Any) -> bool:
+    """Tell whether the table is a Series of pandas or polars."""
+    return bool(library(table)) and hasattr(table, "to_frame") and not hasattr(table, "columns")
+
+
+def frame_like(table: Any, values: npt.NDArray[Any], columns: Sequence[Any], rows: Rows | None = None) -> Any:
+    """Give the values the form of the table they come from.
+
+    Parameters
+    ----------
+    table : any
+        What the caller handed in.
+    values : ndarray of shape (n_rows, n_columns)
+        What goes back.
+    columns : sequence
+        Names of the columns.
+    rows : ndarray of int, default=None
+        Which rows of the table the values belong to; None means all.
+    """
+    if not (is_frame(table) or is_series(table)):
+        return values
+    kind = type(table.to_frame()) if is_series(table) else type(table)
+    if library(table) == "polars":
+        return kind({str(name): values[:, j] for j, name in enumerate(columns)})
+    index = table.index if rows is None else table.index[rows]
+    return kind(values, index=index, columns=list(columns))
+
+
+def series_like(table: Any, values: Sequence[Any] | npt.NDArray[Any]) -> Any:
+    """Give one value per row the form of the table they come from: a Series, or the values as they are."""
+    if not is_frame(table):
+        return values
+    if library(table) == "polars":
+        return type(table.to_series(0))(list(values))
+    return type(table.iloc[:, 0])(list(values), index=table.index)
+
+
+def cells(table: Any) -> list[Any]:
+    """Return one entry per row of a one-dimensional thing: a list, an array or a Series."""
+    if is_series(table):
+        return list(table.to_list())
+    if isinstance(table, np.ndarray) and table.dtype != object:
+        return list(table.tolist())
+    if isinstance(table, str | bytes) or not isinstance(table, Iterable):
+        raise DimensionError(f"A {type(table).__name__} is no column of labels: pass one entry per row.")
+    return list(table)
+
+
+def is_missing(cell: Any) -> bool:
+    """Tell an empty cell: None, NaN, NaT or pandas.NA."""
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and cell != cell)
+
+
+def check_names(names: Any, *, name: str) -> list[Any]:
+    """Return the names that the caller gave to the labels: at least two, and no two of them alike."""
+    listed = cells(names)
+    for j, entry in enumerate(listed):
+        if is_missing(entry):
+            raise MissingLabelError(f"{name}[{j}] is missing. Every label needs a name.")
+    duplicate = next((entry for j, entry in enumerate(listed) if entry in listed[:j]), None)
+    if duplicate is not None:
+        raise DuplicateLabelError(f"{name} holds {duplicate!r} twice. Each label is named once.")
+    return check_two(listed)
+
+
+def check_two(names: list[Any]) -> list[Any]:
+    """Demand at least two labels."""
+    if len(names) < 2:
+        raise SingleLabelError(
+            f"There is only one label ({names[0]!r}), so nothing to distribute. Name the others too: classes=[...]."
+            if names
+            else "There is no label at all. Name the labels: classes=[...]."
+        )
+    return names
+
+
+def sorted_names(found: Iterable[Any]) -> list[Any]:
+    """Sort the labels that occur; labels of kinds that do not compare are sorted by their text."""
+    distinct = list(dict.fromkeys(found))
+    try:
+        return check_two(sorted(distinct))
+    except TypeError:
+        return check_two(sorted(distinct, key=lambda entry: (type(entry).__name__, str(entry))))
+
+
+def position_of(names: list[Any], label: Any, *, where: str, argument: str) -> int:
+    """Look a label up among the names, or say where the unknown one stands."""
+    try:
+        return names.index(label)
+    except ValueError:
+        shown = ", ".join(repr(entry) for entry in names[:8]) + (", …" if len(names) > 8 else "")
+        raise UnknownLabelError(
+            f"{where} holds the label {label!r}, which is not among {argument} ({shown}). "
+            f"Add it to {argument}, or correct the entry."
+        ) from None
+
+
+def check_label(label: Any, *, where: str) -> Any:
+    """Refuse an empty cell and anything that cannot be a label."""
+    if is_missing(label):
+        raise MissingLabelError(f"{where} holds no label ({label!r}). Drop the row, or fill the label in.")
+    if getattr(label, "__hash__", None) is None:
+        raise DimensionError(
+            f"{where} holds {label!r}, where a single label belongs. "
+            "For several labels per row use skldl.distributions.from_label_sets."
+        )
+    return label
+
+
+def numbers(table: Any, *, name: str) -> tuple[FloatArray, list[Any]]:
+    """Return a numeric table of at least two columns, and the names of its labels."""
+    values = check_numbers(table, name=name)
+    if values.shape[1] < 2:
+        raise SingleLabelError(
+            f"{name} has {values.shape[1]} column (shape {values.shape}). A distribution needs at least two labels."
+        )
+    return values, names_of(table, values.shape[1])
+
+
+def names_of(table: Any, n_labels: int, classes: Any = None) -> list[Any]:
+    """Names of the columns of a table: as the caller says, else as the DataFrame says, else their positions."""
+    if classes is not None:
+        names = check_names(classes, name="classes")
+        if len(names) != n_labels:
+            raise LengthMismatchError(f"classes names {len(names)} labels, but there are {n_labels} columns.")
+        return names
+    if not is_frame(table):
+        return list(range(n_labels))
+    label_names(table, n_labels)  # refuses two columns of one name
+    return column_names(table)
+
+
+def check_not_empty(rows: Sequence[Any], *, name: str) -> None:
+    """Demand at least one row."""
+    if len(rows) == 0:
+        raise EmptyDataError(f"{name} has no rows: at least one is needed.")
+
+
+def check_choice(value: Any, choices: Sequence[str], *, name: str) -> None:
+    """Demand one of a few words."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} is not known; choose one of {', '.join(map(repr, choices))}.")

@@ -1,0 +1,208 @@
+"""Votes of several annotators as distributions, with what they tell about agreement and noise."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldl.distributions._agreement import NoiseCeiling, krippendorff_alpha, noise_ceiling
+from skldl.distributions._answers import Answers, check_annotator_weights, read_answers
+from skldl.distributions._counts import _check_smoothing
+from skldl.distributions._labels import share_out
+from skldl.distributions._tables import check_choice, frame_like, is_frame, library
+from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
+
+FloatArray = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Label distributions from the votes of several annotators.
+
+    Attributes
+    ----------
+    D : ndarray or DataFrame of shape (n_items, n_labels)
+        The distributions: a DataFrame if the votes came as one.
+    counts : ndarray of shape (n_items, n_labels)
+        Mass of the votes, weighted: each answer brings the weight of its annotator, shared among its labels.
+    n_votes : ndarray of shape (n_items,)
+        Number of answers to each item; a natural ``sample_weight``.
+    items, annotators, label_names : list
+        Names, in the order of the rows of ``D``, of ``weights`` and of the columns of ``D``.
+    weights : ndarray of shape (n_annotators,)
+        Weight of each annotator.
+    """
+
+    D: Any
+    counts: FloatArray
+    n_votes: npt.NDArray[np.intp]
+    items: list[Any]
+    annotators: list[Any]
+    label_names: list[Any]
+    weights: FloatArray
+    _answers: Answers = field(repr=False)
+    _smoothing: FloatArray = field(repr=False)
+
+    def alpha(self, level: str = "nominal") -> float:
+        r"""Krippendorff's α: 1 if the annotators always agree, 0 if they agree as often as by chance.
+
+        .. math:: \alpha = 1 - D_o / D_e
+
+        is one minus the observed over the expected disagreement [1]_; it takes any number of annotators and missing
+        answers, and leaves out items with a single answer. The weights of the annotators take no part.
+
+        Parameters
+        ----------
+        level : {"nominal", "ordinal", "interval"}, default="nominal"
+            How different two labels are: different or not, by their ranks (the labels stand in their order), or by
+            their values (the labels are numbers). Between answers of several labels, the nominal difference is the
+            total variation distance, which is 0 or 1 for single labels.
+
+        Returns
+        -------
+        float
+            At most 1; below 0 if the annotators disagree more than by chance.
+
+        References
+        ----------
+        .. [1] K. Krippendorff, "Content Analysis: An Introduction to Its Methodology", chapter on reliability,
+           Sage, 2004.
+        """
+        return krippendorff_alpha(self._answers, level)
+
+    def noise_ceiling(
+        self,
+        measures: Iterable[str | Measure] = tuple(PAPER_MEASURES),
+        *,
+        n_splits: int = 20,
+        random_state: int | None = 0,
+    ) -> dict[str, NoiseCeiling]:
+        """Best score that any model can be expected to reach on these votes.
+
+        Votes are a sample: even a model that knew the distribution behind the votes of every item would not meet the
+        shares exactly. Two figures say how far, for each measure:
+
+        - ``split_half`` splits the annotators of each item at random into two halves, and scores one half as a
+          prediction for the other. The predicting half is smoothed by the prior below, so that a label that it did
+          not happen to name does not count as impossible.
+        - ``ceiling`` is the score against all votes. A Dirichlet prior is fitted to the counts of all items; the
+          distribution behind an item is drawn from its posterior, as many votes as the item has are drawn from that,
+          and their shares are compared with it. This rests on a model (votes independent, given the item);
+          ``split_half`` does not, and is always the worse of the two, as `NoiseCeiling` explains.
+
+        Parameters
+        ----------
+        measures : iterable of str or Measure, default: the six of the paper
+            Which measures to score with.
+        n_splits : int, default=20
+            Number of random splits, and of draws.
+        random_state : int or None, default=0
+            Seed of the splits and draws.
+
+        Returns
+        -------
+        dict
+            From the name of each measure to a `NoiseCeiling`.
+        """
+        chosen = {}
+        for entry in [measures] if isinstance(measures, str | Measure) else measures:
+            name = entry.name if isinstance(entry, Measure) else entry
+            if name not in MEASURES:
+                raise ValueError(f"No measure is called {name!r}. The known ones are {', '.join(MEASURES)}.")
+            chosen[name] = entry if isinstance(entry, Measure) else MEASURES[name]
+        return noise_ceiling(self._answers, self.weights, self._smoothing, chosen, n_splits, random_state)
+
+
+def from_votes(
+    votes: Any,
+    *,
+    item: Any = None,
+    annotator: Any = None,
+    label: Any = None,
+    labels: Any = None,
+    weights: Any = None,
+    smoothing: Any = 0.0,
+    empty: str = "error",
+) -> Votes:
+    r"""Turn the answers of several annotators into distributions, and measure their agreement.
+
+    The degree of label j for an item is the weighted share of the answers that name it,
+
+    .. math:: d_j = \frac{\sum_r w_r m_{rj} + \alpha_j}{\sum_r w_r + \sum_k \alpha_k}
+
+    where the answer of annotator r shares a mass of one among its labels, m_rj = [j ∈ answer] / |answer|.
+
+    Parameters
+    ----------
+    votes : table
+        Wide: one row per item, one column per annotator; a cell holds a label, a list or set of labels, or nothing
+        (None, NaN). Long: a DataFrame or dict of columns, one row per vote; several rows of one annotator for one
+        item are an answer of several labels.
+    item, annotator, label : column names, default=None
+        The three columns of a long table; None for a wide one.
+    labels : sequence, default=None
+        All labels, in the order of the columns of the result. None takes those that occur, sorted.
+    weights : array-like of shape (n_annotators,) or dict, default=None
+        Weight of each annotator: in the order of the columns (wide) or of first appearance (long), or by name.
+    smoothing : float or array-like of shape (n_labels,), default=0.0
+        Pseudo-count of each label, as in `from_counts`.
+    empty : {"error", "uniform", "drop"}, default="error"
+        What an item without any answer becomes, where smoothing does not decide it. ``items`` names those that stay.
+
+    Returns
+    -------
+    Votes
+        With the distributions ``D``, the ``counts``, ``n_votes``, the names of ``items``, ``annotators`` and labels,
+        and the methods ``alpha`` and ``noise_ceiling``.
+
+    Raises
+    ------
+    UnknownLabelError
+        If an answer is not among ``labels``.
+    DuplicateVoteError
+        If an annotator gives one label to one item twice.
+    ZeroRowError
+        If nobody answered for an item and ``empty="error"``.
+
+    Examples
+    --------
+    >>> from skldl.distributions import from_votes
+    >>> votes = from_votes([["cat", "cat", "dog"], ["dog", None, "dog"], ["cat", ["cat", "dog"], "cat"]])
+    >>> votes.D.round(3)
+    array([[0.667, 0.333],
+           [0.   , 1.   ],
+           [0.833, 0.167]])
+    >>> votes.n_votes
+    array([3, 2, 3])
+    >>> round(votes.alpha(), 3)
+    0.323
+    """
+    check_choice(empty, ("error", "uniform", "drop"), name="empty")
+    answers = read_answers(votes, item=item, annotator=annotator, label=label, labels=labels)
+    weight = check_annotator_weights(weights, answers.annotators)
+    alpha = _check_smoothing(smoothing, len(answers.labels))
+    counts = np.zeros((len(answers.items), len(answers.labels)))
+    np.add.at(counts, answers.item, answers.mass * weight[answers.annotator, None])
+    D, rows = share_out(counts + alpha, empty, name="votes")
+    kept = np.arange(len(counts)) if rows is None else rows
+    items = [answers.items[i] for i in kept]
+    return Votes(
+        D=_as_frame(votes, D, answers.labels, items, kept, wide=item is None),
+        counts=counts[kept],
+        n_votes=np.bincount(answers.item, minlength=len(counts))[kept],
+        items=items,
+        annotators=answers.annotators,
+        label_names=answers.labels,
+        weights=weight,
+        _answers=answers,
+        _smoothing=alpha,
+    )
+
+
+def _as_frame(votes: Any, D: FloatArray, names: list[Any], items: list[Any], kept: Any, *, wide: bool) -> Any:
+    """A DataFrame of votes gives a DataFrame; a long table of pandas gives one with the items as its index."""
+    if wide or library(votes) != "pandas" or not is_frame(votes):
+        return frame_like(votes, D, names, kept)
+    return type(votes)(D, index=items, columns=names)

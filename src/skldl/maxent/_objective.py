@@ -1,0 +1,125 @@
+"""The maximum entropy objective with soft targets: loss and gradient together, in one pass over the rows.
+
+With scores S = X U + 1 bᵀ, row weights ω that sum to one and P = softmax(S) row by row:
+
+    loss(U, b) = Σ_i ω_i [ln Σ_j exp s_ij − Σ_j d_ij s_ij] + alpha/2 ‖U‖²
+    ∂/∂U = Xᵀ diag(ω) (P − D) + alpha U        ∂/∂b = Σ_i ω_i (p_i − d_i)
+
+This is the weighted mean cross-entropy: mean Kullback-Leibler divergence plus the entropy of D, which does not depend on
+the parameters. D enters through Xᵀ diag(ω) D alone, so it is read once.
+
+Shapes: X is (n_samples, n_columns), dense or CSR; parameters and gradient are (n_columns, n_labels), with one more row
+at the end for b if there is an intercept. Inside, scores are (n_labels, n_samples), so that sums over labels run along
+memory; dense rows are taken in blocks that stay in the cache, and single precision becomes double block by block.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from skldl.simplex import entropy, softmax
+
+FloatArray = npt.NDArray[np.floating]
+
+BLOCK_CELLS = 1 << 16
+SAFE_SCORE = 500.0
+
+
+def row_weights(n_samples: int, sample_weight: FloatArray | None) -> FloatArray:
+    """Weights that sum to one."""
+    if sample_weight is None:
+        return np.full(n_samples, 1.0 / n_samples)
+    scaled = sample_weight / sample_weight.max()  # a sum of huge weights must not overflow
+    return np.asarray(scaled / scaled.sum())
+
+
+class CrossEntropy:
+    """Weighted mean cross-entropy of softmax scores, plus alpha/2 ‖U‖².
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_columns)
+        Features.
+    D : ndarray of shape (n_samples, n_labels)
+        Distributions.
+    weight : ndarray of shape (n_samples,)
+        Row weights that sum to one.
+    alpha : float, default=0.0
+        Strength of the penalty on U; the intercept is free.
+    fit_intercept : bool, default=False
+        Whether the last row of the parameters is the intercept.
+
+    Attributes
+    ----------
+    entropy : float
+        Weighted mean entropy of D: the loss never falls below it.
+    """
+
+    def __init__(
+        self, X: Any, D: FloatArray, weight: FloatArray, *, alpha: float = 0.0, fit_intercept: bool = False
+    ) -> None:
+        self.X, self.weight, self.alpha, self.fit_intercept = X, weight, alpha, fit_intercept
+        self.is_sparse = sparse.issparse(X)
+        if self.is_sparse:
+            self.X = X.astype(np.float64, copy=False)
+        weighted = D * weight[:, None]
+        self.entropy = float(weight @ entropy(D))
+        self.shape = (X.shape[1] + fit_intercept, D.shape[1])
+        self.target = np.empty(self.shape)  # Xᵀ diag(ω) D, and the mean of D for the intercept
+        self.target[: X.shape[1]] = self.X.T @ weighted
+        if fit_intercept:
+            self.target[-1] = weighted.sum(axis=0)
+        self._block = max(64, BLOCK_CELLS // D.shape[1])
+
+    def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """Return the loss and its gradient, which has the shape of the parameters."""
+        n_columns = self.X.shape[1]
+        U, b = parameters[:n_columns], parameters[n_columns:]
+        gradient = np.empty(self.shape)
+        if self.is_sparse:
+            P = np.ascontiguousarray((self.X @ U).T)
+            log_partition = self._to_probabilities(P, b, self.weight)
+            gradient[:n_columns] = self.X.T @ P.T
+            if self.fit_intercept:
+                gradient[-1] = P.sum(axis=1)
+        else:
+            gradient.fill(0.0)
+            log_partition = 0.0
+            across = np.ascontiguousarray(U.T)
+            for first in range(0, self.X.shape[0], self._block):
+                rows = self.X[first : first + self._block].astype(np.float64, copy=False)
+                P = across @ rows.T
+                log_partition += self._to_probabilities(P, b, self.weight[first : first + self._block])
+                gradient[:n_columns] += (P @ rows).T
+                if self.fit_intercept:
+                    gradient[-1] += P.sum(axis=1)
+        gradient -= self.target
+        loss = log_partition - float(np.vdot(self.target, parameters))
+        if self.alpha:
+            loss += 0.5 * self.alpha * float(np.vdot(U, U))
+            gradient[:n_columns] += self.alpha * U
+        return loss, gradient
+
+    def _to_probabilities(self, scores: FloatArray, b: FloatArray, weight: FloatArray) -> float:
+        """Turn scores (n_labels, n_rows) into weighted probabilities in place; return Σ ω_i ln Σ_j exp s_ij."""
+        if self.fit_intercept:
+            scores += b.T
+        shift = None
+        if not max(scores.max(), -scores.min()) < SAFE_SCORE:  # else exp can neither overflow nor vanish
+            shift = scores.max(axis=0)
+            scores -= shift
+        np.exp(scores, out=scores)
+        totals = scores.sum(axis=0)
+        scores *= weight / totals
+        np.log(totals, out=totals)
+        if shift is not None:
+            totals += shift
+        return float(weight @ totals)
+
+
+def probabilities(X: Any, W: FloatArray, b: FloatArray | None = None) -> FloatArray:
+    """Softmax of X W (+ b) for feature weights W of shape (n_features, n_labels), in double precision."""
+    scores = X @ W
+    return softmax(scores if b is None else scores + b)

@@ -1,0 +1,288 @@
+"""Coordinates in which the maximum entropy objective is nearly round, so that a quasi-Newton run needs few steps.
+
+The Hessian of the mean cross-entropy is Σ ω_i (diag p_i − p_i p_iᵀ) ⊗ x_i x_iᵀ. Label distributions are far from one-hot,
+so it changes little with the parameters and is close to M = v G + alpha I for every label, with G = Xᵀ diag(ω) X and
+v the mean of d̄ (1 − d̄) over labels. In coordinates V with U = T V and T Tᵀ = M⁻¹ it is near the identity, whatever the
+scale of the features. T only changes the path to the optimum, never the optimum itself.
+
+What T is depends on the shape of X:
+
+- at most 5000 columns, no more columns than rows: the Cholesky factor of M, or, where many alphas share the work, the
+  eigenvectors of G;
+- fewer rows than columns, at most 5000 rows: the optimum lies in the span of the rows, so X is replaced by its
+  n × n coordinates there, from the eigenvectors of X Xᵀ;
+- neither: the diagonal of M. X is never made dense.
+
+Without penalty the scale of a feature means nothing, so columns are scaled to length one first. Columns without length
+keep weight zero. Directions whose share of the scaled G is below 1e-10 (1e-12 in the row space) count as rank deficiency:
+there the weights stay where they began.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg, sparse
+
+FloatArray = npt.NDArray[np.floating]
+
+LARGEST_MATRIX = 5000
+RIDGES = (1e-10, 1e-6, 1e-2)  # the next one only where rounding in G defeats the Cholesky factor
+RANK_CUT = 1e-12
+BLOCK_CELLS = 1 << 18
+
+
+@dataclass
+class Whitening:
+    """The map between whitened coordinates V and parameters U (and b) of a design: U = basis (scale ∘ V).
+
+    With an intercept the columns are centred by ``centre``, so that b and U hardly interact: b = b' − centreᵀ U.
+    """
+
+    basis: FloatArray | None
+    scale: FloatArray | float
+    centre: FloatArray | None
+    intercept_scale: float
+
+    def expand(self, V: FloatArray) -> FloatArray:
+        """Parameters of the design from whitened coordinates."""
+        n_columns = len(V) - (self.centre is not None)
+        U = V[:n_columns] * self.scale
+        if self.basis is not None:
+            U = self.basis @ U
+        if self.centre is None:
+            return U
+        return np.vstack([U, V[n_columns] * self.intercept_scale - self.centre @ U])
+
+    def contract(self, gradient: FloatArray) -> FloatArray:
+        """Gradient in whitened coordinates: the transpose of `expand`."""
+        if self.centre is None:
+            G = gradient
+        else:
+            G = gradient[:-1] - np.multiply.outer(self.centre, gradient[-1])
+        G = (G if self.basis is None else self.basis.T @ G) * self.scale
+        return G if self.centre is None else np.vstack([G, gradient[-1] * self.intercept_scale])
+
+
+@dataclass
+class Factorisation:
+    """What is computed once for a training set and serves every alpha.
+
+    Attributes
+    ----------
+    design : ndarray or CSR matrix of shape (n_samples, n_columns)
+        The matrix that stands for X in the objective: X, or its coordinates in the space of its rows.
+    centre : ndarray of shape (n_columns,) or None
+        Mean of the design's columns if there is an intercept.
+    curvature : float
+        v.
+    gram : ndarray or None
+        G, if each alpha takes a Cholesky factor of its own.
+    eigenvalues : ndarray or None
+        Of G, along the columns of ``basis``; with ``basis`` None, along the columns of the design.
+    basis : ndarray or None
+        Eigenvectors of G.
+    rows : RowSpace or None
+        How to come back from the space of the rows.
+    """
+
+    design: Any
+    centre: FloatArray | None
+    curvature: float
+    gram: FloatArray | None = None
+    eigenvalues: FloatArray | None = None
+    basis: FloatArray | None = None
+    rows: "RowSpace | None" = None
+
+    def whitening(self, alpha: float) -> Whitening:
+        """Whitened coordinates for one alpha."""
+        inner = 1.0 / np.sqrt(self.curvature)
+        if self.gram is not None:
+            return Whitening(_inverse_root(self.gram, alpha / self.curvature) * inner, 1.0, self.centre, inner)
+        assert self.eigenvalues is not None
+        spectrum = self.curvature * self.eigenvalues + alpha
+        scale = np.divide(1.0, np.sqrt(spectrum), out=np.zeros_like(spectrum), where=spectrum > 0)
+        return Whitening(self.basis, scale[:, None], self.centre, inner)
+
+    def to_features(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weights of the features (n_features, n_labels) and intercept (n_labels,) from the design's parameters."""
+        U, b = parameters, np.zeros(parameters.shape[1])
+        if self.centre is not None:
+            U, b = parameters[:-1], parameters[-1]
+        if self.rows is None:
+            return U, b
+        W = self.rows.to_features(U)
+        return W, b - self.rows.mean @ W if self.centre is not None else b
+
+    def from_features(self, W: FloatArray, b: FloatArray) -> FloatArray:
+        """Parameters of the design from weights of the features; what lies outside the space of the rows is left out."""
+        U = W
+        if self.rows is not None:
+            U = self.rows.from_features(W)
+            b = b + self.rows.mean @ W
+        return U if self.centre is None else np.vstack([U, b])
+
+    def gradient_from_features(self, gradient: FloatArray) -> FloatArray:
+        """Gradient over the design's parameters from the gradient over weights of the features and intercept."""
+        if self.rows is None:
+            return gradient
+        if self.centre is None:
+            return self.rows.gradient_from_features(gradient)
+        G = gradient[:-1] - np.multiply.outer(self.rows.mean, gradient[-1])
+        return np.vstack([self.rows.gradient_from_features(G), gradient[-1]])
+
+
+@dataclass
+class RowSpace:
+    """Coordinates of n rows in the space that they span: A = √ω (X − 1 meanᵀ) diag(scale) = left √λ rightᵀ.
+
+    ``right`` = Aᵀ left / √λ has orthonormal columns. It is not stored: with many features it would be large.
+    """
+
+    X: Any
+    root_weight: FloatArray
+    mean: FloatArray
+    scale: FloatArray
+    left: FloatArray
+    eigenvalues: FloatArray
+
+    def to_features(self, U: FloatArray) -> FloatArray:
+        """Return diag(scale) right U."""
+        Y = self.left @ (U / np.sqrt(self.eigenvalues)[:, None]) * self.root_weight[:, None]
+        return np.asarray((self.X.T @ Y - np.multiply.outer(self.mean, Y.sum(axis=0))) * self.scale[:, None])
+
+    def from_features(self, W: FloatArray) -> FloatArray:
+        """Return rightᵀ diag(1/scale) W."""
+        scaled = np.divide(W, self.scale[:, None], out=np.zeros_like(W), where=self.scale[:, None] > 0)
+        return self._rightwards(scaled)
+
+    def gradient_from_features(self, gradient: FloatArray) -> FloatArray:
+        """Return rightᵀ diag(scale) gradient: the transpose of `to_features`."""
+        return self._rightwards(gradient * self.scale[:, None])
+
+    def _rightwards(self, scaled: FloatArray) -> FloatArray:
+        unscaled = scaled * self.scale[:, None]
+        Y = (self.X @ unscaled - self.mean @ unscaled) * self.root_weight[:, None]
+        return np.asarray(self.left.T @ Y / np.sqrt(self.eigenvalues)[:, None])
+
+
+def mean_curvature(D: FloatArray, weight: FloatArray) -> float:
+    """Mean of d̄ (1 − d̄) over labels, kept away from zero where nearly all mass lies on one label."""
+    mean = weight @ D
+    n_labels = len(mean)
+    return float(max((mean * (1 - mean)).mean(), 0.01 * (1 - 1 / n_labels) / n_labels))
+
+
+def factorise(
+    X: Any, weight: FloatArray, curvature: float, *, fit_intercept: bool, scale_free: bool, many_alphas: bool = False
+) -> Factorisation:
+    """Factorise a training set once, in the way that its shape allows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Features.
+    weight : ndarray of shape (n_samples,)
+        Row weights that sum to one.
+    curvature : float
+        v, from `mean_curvature`.
+    fit_intercept : bool
+        Whether columns are centred.
+    scale_free : bool
+        Whether there is no penalty, so that columns may be scaled in the space of the rows.
+    many_alphas : bool, default=False
+        Whether to pay for eigenvectors once instead of a Cholesky factor for each alpha.
+    """
+    n_samples, n_features = X.shape
+    mean = np.asarray(weight @ X, dtype=np.float64) if fit_intercept else np.zeros(n_features)
+    centre = mean if fit_intercept else None
+    if n_samples < n_features and n_samples <= LARGEST_MATRIX:
+        rows = _row_space(X, weight, mean, scale_free)
+        design = np.ascontiguousarray(rows.left * np.sqrt(rows.eigenvalues) / rows.root_weight[:, None])
+        centre = np.zeros(design.shape[1]) if fit_intercept else None
+        return Factorisation(design, centre, curvature, eigenvalues=rows.eigenvalues, rows=rows)
+    if n_features > LARGEST_MATRIX:
+        return Factorisation(X, centre, curvature, eigenvalues=_variances(X, weight, mean))
+    gram = _gram(X, weight, mean)
+    if not many_alphas:
+        return Factorisation(X, centre, curvature, gram=gram)
+    eigenvalues, basis = linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+    return Factorisation(X, centre, curvature, eigenvalues=np.maximum(eigenvalues, 0.0), basis=basis)
+
+
+def _inverse_root(gram: FloatArray, ridge: float) -> FloatArray:
+    """T with T Tᵀ = (gram + ridge I)⁻¹, up to the rank rule; columns without length get weight zero."""
+    length = np.sqrt(np.diag(gram) + ridge)
+    scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    scaled = gram * scale
+    scaled *= scale[:, None]
+    diagonal = np.diag(scaled) + ridge * scale**2
+    for small in RIDGES:
+        np.fill_diagonal(scaled, diagonal + small)
+        factor, failed = linalg.lapack.dpotrf(scaled, lower=1)
+        if not failed:
+            break
+    inverse, _ = linalg.lapack.dtrtri(factor, lower=1, overwrite_c=1)
+    return np.asarray(inverse.T * scale[:, None])
+
+
+def _blocks(X: FloatArray) -> list[slice]:
+    size = max(64, BLOCK_CELLS // X.shape[1])
+    return [slice(first, first + size) for first in range(0, X.shape[0], size)]
+
+
+def _gram(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
+    """Σ ω_i (x_i − mean)(x_i − mean)ᵀ; for dense X without the cancellation of subtracting afterwards."""
+    if sparse.issparse(X):
+        rooted = X.multiply(np.sqrt(weight)[:, None]).tocsr().astype(np.float64)
+        gram = (rooted.T @ rooted).toarray()
+        gram -= np.multiply.outer(mean, mean)
+    else:
+        gram = np.zeros((X.shape[1], X.shape[1]))
+        for rows in _blocks(X):
+            centred = X[rows] - mean
+            centred *= np.sqrt(weight[rows])[:, None]
+            gram += centred.T @ centred
+    constant = _is_constant(np.diag(gram), X, mean)
+    gram[constant] = gram[:, constant] = 0.0
+    return gram
+
+
+def _variances(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
+    """Σ ω_i (x_ik − mean_k)² for each column k."""
+    if sparse.issparse(X):
+        variances = np.asarray(weight @ X.multiply(X), dtype=np.float64) - mean**2
+    else:
+        variances = np.zeros(X.shape[1])
+        for rows in _blocks(X):
+            variances += weight[rows] @ (X[rows] - mean) ** 2
+    variances[_is_constant(variances, X, mean)] = 0.0
+    return variances
+
+
+def _is_constant(variances: FloatArray, X: Any, mean: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which columns have a variance that is nothing but rounding error."""
+    rounding = 1e-13 if sparse.issparse(X) else 1e-26
+    return np.asarray(variances <= rounding * mean**2)
+
+
+def _row_space(X: Any, weight: FloatArray, mean: FloatArray, scale_free: bool) -> RowSpace:
+    scale = np.ones(X.shape[1])
+    if scale_free:
+        length = np.sqrt(_variances(X, weight, mean))
+        scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    root = np.sqrt(weight)
+    if sparse.issparse(X):
+        A = X.multiply(root[:, None]).tocsr().astype(np.float64).multiply(scale).tocsr()
+        across = A @ (mean * scale)
+        products = (A @ A.T).toarray()
+        products -= np.multiply.outer(across, root) + np.multiply.outer(root, across)
+        products += float((mean * scale) @ (mean * scale)) * np.multiply.outer(root, root)
+    else:
+        A = (X - mean) * scale
+        A *= root[:, None]
+        products = A @ A.T
+    eigenvalues, left = linalg.eigh(products, driver="evd", overwrite_a=True, check_finite=False)
+    kept = eigenvalues > RANK_CUT * max(eigenvalues[-1], np.finfo(np.float64).tiny)
+    return RowSpace(X, root, mean, scale, left[:, kept], eigenvalues[kept])

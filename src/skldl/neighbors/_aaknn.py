@@ -1,0 +1,301 @@
+"""`AAKNN`: the mean of the distributions of the k nearest neighbours (algorithm adaptation of k-NN).
+
+For N_k(x), the k training rows nearest to x,
+
+    p(y_j | x) = 1/k Σ_{i ∈ N_k(x)} d_ij,
+
+or the weighted mean if neighbours count by their distance or the rows carry weights. The neighbours for k contain those
+for every smaller k, so one search serves all k, and leaving a row out only strikes it from its own list.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from skldl._validation import check_features, check_weights
+from skldl.base import BaseLDL
+from skldl.neighbors._search import IndexArray, StableSearch, row_blocks
+
+FloatArray = npt.NDArray[np.floating]
+Weights = str | Callable[[FloatArray], FloatArray]
+
+
+class AAKNN(BaseLDL):
+    """Average the label distributions of the nearest neighbours.
+
+    The prediction is the mean of the distributions of the ``n_neighbors`` nearest training rows. The paper names
+    neither k, nor the metric, nor what happens to ties, nor a scaling of the features; its tables on the Yeast sets
+    follow from k = 4 with Euclidean distances on the features as they are. Here equal distances are ordered by the
+    index of the training row, whatever the batch, so a prediction is a function of the data alone.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Number of neighbours k. More than there are training rows is an error, in ``fit`` already: a silent cut would
+        make two settings of a search the same model.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        "uniform" counts all k neighbours the same; "distance" by the inverse of the distance (if training rows are at
+        distance zero, only those count); a callable takes the distances (n_new × k, ascending) and returns weights of
+        the same shape.
+    metric : str or callable, default="euclidean"
+        Any metric that scikit-learn's neighbour search knows, or "precomputed": then ``fit`` takes the distances
+        between training rows (n × n) and ``predict`` those from new rows to training rows (n_new × n).
+    metric_params : dict, default=None
+        Parameters of the metric, such as ``{"p": 3}`` for "minkowski".
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        How the neighbours are searched for; the result is the same.
+    n_jobs : int, default=None
+        Number of threads of the search.
+
+    Attributes
+    ----------
+    distributions_ : ndarray of shape (n_samples, n_labels)
+        Distributions of the training rows.
+    n_samples_fit_ : int
+        Number of training rows.
+    n_features_in_ : int
+        Number of features seen by ``fit``.
+    n_labels_ : int
+        Number of labels.
+    label_names_ : ndarray of str
+        Names of the labels.
+
+    Notes
+    -----
+    ``sample_weight`` multiplies the weights of the neighbours. A row of weight two is not the same as the row twice: a
+    copy would take a second of the k places.
+
+    The search works in blocks: memory grows with n_new × k, not with n_new × n_samples.
+
+    References
+    ----------
+    .. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
+
+    Examples
+    --------
+    >>> from skldl import AAKNN
+    >>> X = [[0.0], [1.0], [5.0]]
+    >>> D = [[0.2, 0.8], [0.4, 0.6], [0.9, 0.1]]
+    >>> model = AAKNN(n_neighbors=2).fit(X, D)
+    >>> model.predict([[0.4]])
+    array([[0.3, 0.7]])
+    >>> model.leave_one_out(max_neighbors=1)[0]
+    array([[0.4, 0.6],
+           [0.2, 0.8],
+           [0.4, 0.6]])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Weights = "uniform",
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        algorithm: str = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.metric = metric
+        self.metric_params = metric_params
+        self.algorithm = algorithm
+        self.n_jobs = n_jobs
+
+    def predict_all(self, X: Any, max_neighbors: int) -> FloatArray:
+        """Predict with every number of neighbours from 1 to ``max_neighbors``, from one search.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_new, n_features)
+            Features, in the columns that ``fit`` saw.
+        max_neighbors : int
+            Largest number of neighbours.
+
+        Returns
+        -------
+        ndarray of shape (max_neighbors, n_new, n_labels)
+            At place k − 1 the prediction with k neighbours.
+        """
+        check_is_fitted(self)
+        _check_count("max_neighbors", max_neighbors, self.n_samples_fit_)
+        distances, neighbors = self._nearest(self._check_new(X), max_neighbors)
+        return self._averages(distances, neighbors, range(1, max_neighbors + 1))
+
+    def leave_one_out(self, max_neighbors: int) -> FloatArray:
+        """Predict every training row from all the others, with every number of neighbours up to ``max_neighbors``.
+
+        Exactly what a fit without the row would predict for it: the row itself is left out, its duplicates are not.
+
+        Parameters
+        ----------
+        max_neighbors : int
+            Largest number of neighbours, less than the number of training rows.
+
+        Returns
+        -------
+        ndarray of shape (max_neighbors, n_samples, n_labels)
+            At place k − 1 the predictions with k neighbours, in the order of the training rows.
+        """
+        check_is_fitted(self)
+        _check_count("max_neighbors", max_neighbors, self.n_samples_fit_ - 1)
+        distances, neighbors = self._search.query(self._training_rows, max_neighbors + 1, exact=self._by_distance())
+        keep = neighbors != np.arange(len(neighbors))[:, None]
+        keep[keep.all(axis=1), -1] = False  # a row behind so many duplicates that it is not in its own list
+        distances, neighbors = (part[keep].reshape(-1, max_neighbors) for part in (distances, neighbors))
+        return self._averages(distances, neighbors, range(1, max_neighbors + 1))
+
+    def kneighbors(self, X: Any, n_neighbors: int | None = None) -> tuple[FloatArray, IndexArray]:
+        """Return the distances and indices of the training rows that a prediction rests on.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_new, n_features)
+            Features, in the columns that ``fit`` saw.
+        n_neighbors : int, default=None
+            How many neighbours; None means as many as ``predict`` uses.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_new, n_neighbors)
+            Ascending distances.
+        neighbors : ndarray of shape (n_new, n_neighbors)
+            Index of each neighbour among the training rows of positive weight, equal distances by index.
+        """
+        check_is_fitted(self)
+        n_neighbors = self.n_neighbors if n_neighbors is None else n_neighbors
+        _check_count("n_neighbors", n_neighbors, self.n_samples_fit_)
+        return self._search.query(self._known_columns(self._check_new(X)), n_neighbors, exact=True)
+
+    def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
+        X, D, weight = super()._check_training_set(X, y, sample_weight)
+        self._columns = None
+        if isinstance(self.metric, str) and self.metric == "precomputed":
+            if sparse.issparse(X):
+                raise TypeError(
+                    "X is sparse, but metric='precomputed' needs the distances of all pairs of rows: pass a dense X."
+                )
+            if X.shape[1] != len(y):
+                raise ValueError(
+                    f"X has {len(y)} rows and {X.shape[1]} columns, but metric='precomputed' needs a square matrix: "
+                    "the distances between all training rows."
+                )
+            weights = check_weights(sample_weight, len(y))
+            if weights is not None:  # rows of weight zero are gone: so must be the distances to them
+                self._columns = np.flatnonzero(weights)
+                X = X[:, self._columns]
+        return X, D, weight
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        if not (callable(self.weights) or self.weights in ("uniform", "distance")):
+            raise ValueError(f"weights={self.weights!r} must be 'uniform', 'distance' or a callable.")
+        _check_count("n_neighbors", self.n_neighbors, X.shape[0])
+        self._search = StableSearch(
+            X, metric=self.metric, metric_params=self.metric_params, algorithm=self.algorithm, n_jobs=self.n_jobs
+        )
+        self._training_rows = X
+        self.distributions_ = D
+        self.n_samples_fit_ = X.shape[0]
+        self._row_weight = sample_weight
+
+    def _predict(self, X: Any) -> FloatArray:
+        X = self._known_columns(X)
+        by_distance = self._by_distance()  # a plain mean does not see the order of its terms
+        distances, neighbors = self._search.query(X, self.n_neighbors, ordered=by_distance, exact=by_distance)
+        return self._average(self._neighbor_weights(distances, neighbors), neighbors)
+
+    def _predict_path(
+        self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
+    ) -> Iterator[FloatArray]:
+        if param != "n_neighbors":
+            yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
+            return
+        for value in values:
+            _check_count("n_neighbors", value, X.shape[0])
+        self.set_params(n_neighbors=max(values))
+        self._fit(X, D, sample_weight)
+        yield from self._averages(*self._nearest(X_new, self.n_neighbors), values)
+
+    def _check_new(self, X: Any) -> Any:
+        return check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
+
+    def _known_columns(self, X: Any) -> Any:
+        return X if self._columns is None else X[:, self._columns]
+
+    def _by_distance(self) -> bool:
+        return callable(self.weights) or self.weights != "uniform"
+
+    def _nearest(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IndexArray]:
+        return self._search.query(self._known_columns(X), n_neighbors, exact=self._by_distance())
+
+    def _average(self, weights: FloatArray, neighbors: IndexArray) -> FloatArray:
+        """Weighted mean of the neighbours' distributions."""
+        total = np.empty((len(neighbors), self.n_labels_))
+        for rows in row_blocks(len(neighbors), neighbors.shape[1] * self.n_labels_):
+            total[rows] = (weights[rows, None, :] @ self.distributions_[neighbors[rows]])[:, 0]
+        return total / weights.sum(axis=1, keepdims=True)
+
+    def _averages(self, distances: FloatArray, neighbors: IndexArray, counts: Sequence[int]) -> FloatArray:
+        """Predictions from the first k neighbours for each k in ``counts``: one table for each."""
+        tables = np.empty((len(counts), len(neighbors), self.n_labels_))
+        if callable(self.weights):  # it may look at a whole row of distances, so each k asks again
+            for table, k in zip(tables, counts, strict=True):
+                table[:] = self._average(self._neighbor_weights(distances[:, :k], neighbors[:, :k]), neighbors[:, :k])
+            return tables
+        weights = np.ascontiguousarray(self._neighbor_weights(distances, neighbors).T)[:, :, None]
+        places: dict[int, list[int]] = {}
+        for place, k in enumerate(counts):
+            places.setdefault(k, []).append(place)
+        total, total_weight = np.zeros(tables.shape[1:]), np.zeros((len(neighbors), 1))
+        for k, (weight, rows) in enumerate(zip(weights, neighbors.T, strict=True), start=1):
+            total += weight * self.distributions_[rows]
+            total_weight += weight
+            for place in places.get(k, ()):
+                np.divide(total, total_weight, out=tables[place])
+        return tables
+
+    def _neighbor_weights(self, distances: FloatArray, neighbors: IndexArray) -> FloatArray:
+        """Weights of the neighbours up to a factor per row: by distance, times the weights of the training rows."""
+        if callable(self.weights):
+            weights = _check_callable_weights(self.weights(distances), distances.shape)
+        elif self.weights == "distance":
+            nearest = distances[:, :1]
+            with np.errstate(invalid="ignore"):  # 0/0 where the nearest is at distance zero, replaced at once
+                weights = np.where(nearest > 0, nearest / distances, distances == 0)
+        else:
+            weights = np.ones(distances.shape)
+        if self._row_weight is not None:
+            weights = weights * self._row_weight[neighbors]
+        return weights
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
+        return tags
+
+
+def _check_count(name: str, value: Any, most: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
+    if value > most:
+        raise ValueError(
+            f"{name}={value} is more than the {most} rows that can be neighbours (n_samples={most}). "
+            "Choose fewer neighbours or fit on more rows."
+        )
+
+
+def _check_callable_weights(weights: Any, shape: tuple[int, ...]) -> FloatArray:
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != shape:
+        raise ValueError(f"weights returned shape {weights.shape} for distances of shape {shape}: one weight for each.")
+    if not np.isfinite(weights).all() or weights.min() < 0:
+        raise ValueError("weights returned numbers that are negative or not finite. Weights are at least zero.")
+    if not weights.any(axis=1).all():
+        row = int(np.argmin(weights.any(axis=1)))
+        raise ValueError(f"weights gave no weight to any neighbour of row {row}. Let far neighbours keep some weight.")
+    return weights

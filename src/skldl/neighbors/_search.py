@@ -1,0 +1,172 @@
+"""Nearest neighbours whose order is a fact about the data: equal distances stand in the order of the training rows.
+
+scikit-learn finds the neighbours. Two of its habits would make a prediction depend on chance: among equal distances it
+keeps any, and its fast Euclidean distances, by ‖x‖² − 2xᵀy + ‖y‖², carry rounding noise that breaks the tie between two
+identical rows and changes with the size of the batch. Here a few neighbours more than needed are asked for. Where the
+gaps between neighbouring distances exceed the noise, the order is proven and nothing more is done; only for the other
+rows are the distances of the candidates computed from differences and sorted by distance, then by index, and more
+candidates asked for if the last place is still tied.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import normalize as unit_rows
+from sklearn.utils.extmath import row_norms
+
+FloatArray = npt.NDArray[np.floating]
+IndexArray = npt.NDArray[np.intp]
+
+BLOCK_CELLS = 2**22
+"""Temporary arrays hold at most about this many numbers (32 MiB)."""
+SPARE = 2
+"""Candidates asked for beyond the wanted ones: one shows whether the last place is tied, the next settles a pair."""
+
+
+class StableSearch:
+    """Search for nearest neighbours with ties in the order of the training rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Training rows; distances between them if the metric is "precomputed".
+    metric : str or callable
+        Any metric of `sklearn.neighbors.NearestNeighbors`.
+    metric_params : dict or None
+        Parameters of the metric, such as ``{"p": 3}`` for "minkowski".
+    algorithm : str
+        As in `sklearn.neighbors.NearestNeighbors`.
+    n_jobs : int or None
+        Number of threads.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        metric: str | Callable[..., float],
+        metric_params: dict[str, Any] | None,
+        algorithm: str,
+        n_jobs: int | None,
+    ) -> None:
+        params = dict(metric_params or {})
+        power = params.pop("p", 2)
+        self.n_samples = X.shape[0]
+        self._X = X
+        self._index = NearestNeighbors(
+            metric=metric, p=power, metric_params=params or None, algorithm=algorithm, n_jobs=n_jobs
+        ).fit(X)
+        self._squared = metric == "sqeuclidean"
+        self._euclidean = metric in ("euclidean", "l2", "sqeuclidean") or (metric == "minkowski" and power == 2)
+        self._cosine = metric == "cosine"
+        self._noisy = self._euclidean or self._cosine
+        if self._euclidean:
+            self._largest_norm = float(row_norms(X, squared=True).max())
+        if self._cosine:
+            self._unit = unit_rows(X)
+
+    def query(
+        self, X: Any, n_neighbors: int, *, ordered: bool = True, exact: bool = False
+    ) -> tuple[FloatArray, IndexArray]:
+        """Return distances and indices of the nearest training rows, nearest first.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_new, n_features)
+            Rows to find neighbours of.
+        n_neighbors : int
+            How many, at most the number of training rows.
+        ordered : bool, default=True
+            Prove the order among the neighbours too, not only which rows they are.
+        exact : bool, default=False
+            Compute every returned distance from differences, so that a row is at distance zero from itself.
+        """
+        if sparse.issparse(X) != sparse.issparse(self._X):
+            X = sparse.csr_matrix(X) if sparse.issparse(self._X) else X.toarray()
+        rough, found = self._index.kneighbors(X, min(n_neighbors + SPARE, self.n_samples))
+        distances, neighbors = rough[:, :n_neighbors].astype(np.float64), found[:, :n_neighbors].copy()
+        if exact and self._noisy:
+            unsure = np.arange(X.shape[0])
+        else:
+            tied = self._tied(X, rough)[:, 0 if ordered else n_neighbors - 1 : n_neighbors]
+            unsure = np.flatnonzero(tied.any(axis=1))
+        n_candidates, more = rough.shape[1], 8
+        while len(unsure):
+            open_rows = []
+            for block in row_blocks(len(unsure), n_candidates * X.shape[1]):
+                rows = unsure[block]
+                if n_candidates == rough.shape[1]:
+                    candidates = rough[rows], found[rows]
+                else:
+                    candidates = self._index.kneighbors(X[rows], n_candidates)
+                settled, *nearest = self._settle(X[rows], *candidates, n_neighbors, exact)
+                distances[rows[settled]], neighbors[rows[settled]] = nearest[0][settled], nearest[1][settled]
+                open_rows.append(rows[~settled])
+            unsure = np.concatenate(open_rows)
+            n_candidates, more = min(n_candidates + more, self.n_samples), 8 * more
+        return distances, neighbors
+
+    def _settle(
+        self, X: Any, rough: FloatArray, found: IndexArray, n_neighbors: int, exact: bool
+    ) -> tuple[npt.NDArray[np.bool_], FloatArray, IndexArray]:
+        """Sort candidates by distance and index; say for which rows no other row can be among the nearest."""
+        distances = rough.astype(np.float64)
+        if self._noisy:
+            tied = self._tied(X, rough)
+            cells = np.ones(rough.shape, dtype=bool) if exact else np.pad(tied, ((0, 0), (1, 0)))
+            cells[:, :-1] |= tied
+            distances[cells] = self._measure(X, np.nonzero(cells)[0], found[cells])
+        order = np.lexsort((found, distances), axis=1)[:, :n_neighbors]
+        distances = np.take_along_axis(distances, order, axis=1)
+        reach = self._key(rough[:, -1]) - self._noise(X, rough)  # every other row is at least this far
+        settled = (self._key(distances[:, -1]) < reach) | (found.shape[1] == self.n_samples)
+        return settled, distances, np.take_along_axis(found, order, axis=1)
+
+    def _tied(self, X: Any, rough: FloatArray) -> npt.NDArray[np.bool_]:
+        """Whether each candidate and the next are too close together to know which is nearer."""
+        return np.asarray(np.diff(self._key(rough), axis=1) <= 2 * self._noise(X, rough)[:, None])
+
+    def _key(self, distances: FloatArray) -> FloatArray:
+        """Distances in the unit in which the noise is known: squared for Euclidean ones."""
+        return distances**2 if self._euclidean and not self._squared else distances
+
+    def _noise(self, X: Any, distances: FloatArray) -> FloatArray:
+        """Bound, for each row of X, on the rounding error of scikit-learn's distances; zero where it forms no product.
+
+        Inner products of q terms are exact to about q ulp of the norms, and the result may be stored in single
+        precision.
+        """
+        stored = 4 * np.finfo(distances.dtype).eps * self._key(distances[:, -1])
+        if self._euclidean:
+            norms = row_norms(X, squared=True).astype(np.float64) + self._largest_norm
+            return np.asarray(stored + 4 * (X.shape[1] + 8) * np.finfo(np.float64).eps * norms)
+        if self._cosine:
+            return np.asarray(stored + 4 * (X.shape[1] + 8) * np.finfo(X.dtype).eps)
+        return np.zeros(X.shape[0])
+
+    def _measure(self, X: Any, rows: IndexArray, neighbors: IndexArray) -> FloatArray:
+        """Distances between pairs of a row of X and a training row, each computed from the pair alone."""
+        if self._cosine:
+            left, right = unit_rows(X)[rows].astype(np.float64), self._unit[neighbors].astype(np.float64)
+            return np.asarray(np.clip(1 - _sums_of_products(left, right), 0, 2))
+        difference = X[rows].astype(np.float64) - self._X[neighbors]
+        squares = _sums_of_products(difference, difference)
+        return squares if self._squared else np.sqrt(squares)
+
+
+def _sums_of_products(left: Any, right: Any) -> FloatArray:
+    """Inner product of each row on the left with the row on the right."""
+    if sparse.issparse(left):
+        return np.asarray(left.multiply(right).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", left, right))
+
+
+def row_blocks(n_rows: int, cells_per_row: int) -> Iterator[slice]:
+    """Cut the rows into blocks of a bounded number of cells."""
+    size = max(1, BLOCK_CELLS // cells_per_row)
+    for start in range(0, n_rows, size):
+        yield slice(start, start + size)
