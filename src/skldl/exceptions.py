@@ -98,5 +98,13 @@ class DatasetNotFoundError(DatasetError, FileNotFoundError):
     """A dataset that is neither in the named folder nor in the cache. Cure: fetch it or say where it is."""
 
 
+class StudyError(DataError):
+    """A study that cannot be run as it is written. Cure: mend the study file or the option named."""
+
+
+class RecordsError(StudyError):
+    """A record file that is damaged, or belongs to another study or another version. Cure: another folder."""
+
+
 class UnknownDatasetError(UnknownNameError, DatasetNotFoundError):
     """A name that is neither in the catalogue of datasets nor a file. Cure: one of the names that the message lists."""

@@ -21,6 +21,7 @@ app = App(
 
 # One line for each command; its module is imported when it is called:
 # app.command("skldl.cli.measures:app", name="measures")
+app.command("skldl.cli.bench:app", name="bench")
 
 USER_MISTAKES = (DataError, FileNotFoundError, FileExistsError, IsADirectoryError, PermissionError)
 

@@ -1,0 +1,125 @@
+"""What runs, what is left, and how long it will take: a bar on a terminal, now and then a line elsewhere."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from skldl.experiments import Progress
+from skldl.experiments.tasks import Task
+
+SECONDS_BETWEEN_LINES = 30.0
+
+
+class Forecast:
+    """An estimate of the time that is left, from the times of the tasks that are done.
+
+    A task is taken to last as long as the tasks of the same contender and dataset did, else of the same contender,
+    else of all.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Number of tasks that run at the same time.
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = max(1, n_jobs)
+        self._seen: dict[tuple[str, ...], list[float]] = {}
+
+    def learn(self, task: Task, seconds: float) -> None:
+        """Take note of a task that is done."""
+        for key in self._keys(task):
+            entry = self._seen.setdefault(key, [0.0, 0.0])
+            entry[0] += seconds
+            entry[1] += 1
+
+    def seconds_left(self, left: tuple[Task, ...]) -> float | None:
+        """Estimate the time for these tasks; None before the first is done."""
+        if not self._seen:
+            return None
+        return sum(self._expect(task) for task in left) / self.n_jobs
+
+    def _expect(self, task: Task) -> float:
+        total, count = next(self._seen[key] for key in self._keys(task) if key in self._seen)
+        return total / count
+
+    @staticmethod
+    def _keys(task: Task) -> list[tuple[str, ...]]:
+        return [(task.kind, task.contender, task.dataset), (task.kind, task.contender), (task.contender,), ()]
+
+
+def show_time(seconds: float | None) -> str:
+    """Write a time that is left as a person would say it.
+
+    Examples
+    --------
+    >>> show_time(42.0), show_time(600.0), show_time(None)
+    ('about 42 s left', 'about 10 min left', '')
+    """
+    if seconds is None:
+        return ""
+    return f"about {seconds:.0f} s left" if seconds < 100 else f"about {seconds / 60:.0f} min left"
+
+
+@contextmanager
+def watch(n_jobs: int) -> Iterator[Callable[[Progress], None]]:
+    """Show the progress of a study on standard error while the block runs.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Number of tasks that run at the same time.
+
+    Yields
+    ------
+    callable
+        To be called with each `Progress`.
+    """
+    forecast = Forecast(n_jobs)
+    if not sys.stderr.isatty():
+        yield _plain_lines(forecast)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        row = bar.add_task("", left="", total=None)
+
+        def tell(progress: Progress) -> None:
+            if progress.record is not None:
+                forecast.learn(Task.of(progress.record), progress.record["seconds"])
+            running = ", ".join(f"{task.dataset} · {task.contender}" for task in progress.left[: forecast.n_jobs])
+            bar.update(
+                row,
+                completed=progress.done,
+                total=progress.total,
+                left=show_time(forecast.seconds_left(progress.left)),
+                description=f"now: {running}" if running else "",
+            )
+
+        yield tell
+
+
+def _plain_lines(forecast: Forecast) -> Callable[[Progress], None]:
+    last = time.monotonic()
+
+    def tell(progress: Progress) -> None:
+        nonlocal last
+        if progress.record is not None:
+            forecast.learn(Task.of(progress.record), progress.record["seconds"])
+        now = time.monotonic()
+        if now - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            left = show_time(forecast.seconds_left(progress.left))
+            print(f"{progress.done} of {progress.total} tasks{', ' if left else ''}{left}", file=sys.stderr, flush=True)
+
+    return tell

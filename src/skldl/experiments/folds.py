@@ -1,0 +1,124 @@
+"""Who is in which fold: contiguous chunks of the file or of a shuffled order; groups stay together."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit
+
+from skldl.exceptions import StudyError
+
+IntArray = npt.NDArray[np.intp]
+
+
+def derive_seed(*parts: object) -> int:
+    """Make a seed from anything that names a task, the same on every machine and in every process.
+
+    Examples
+    --------
+    >>> derive_seed(0, "Yeast_alpha", "AA-BP", 3) == derive_seed(0, "Yeast_alpha", "AA-BP", 3)
+    True
+    """
+    digest = hashlib.sha256("\0".join(str(part) for part in parts).encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def assign_folds(
+    n_samples: int, n_folds: int, *, seed: int | None = None, groups: Any = None, name: str = "the data"
+) -> IntArray:
+    """Give each row the number of its fold.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    n_folds : int
+        Number of folds.
+    seed : int, default=None
+        Seed of the shuffling; None keeps the order of the file.
+    groups : array-like of shape (n_samples,), default=None
+        Rows of one group come into the same fold.
+    name : str
+        What the error message calls the data.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Number of the fold of each row, from 0.
+
+    Examples
+    --------
+    >>> assign_folds(7, 3)
+    array([0, 0, 0, 1, 1, 2, 2])
+    >>> assign_folds(4, 2, groups=["a", "b", "b", "a"])
+    array([1, 0, 0, 1])
+    """
+    units, what = (n_samples, "rows") if groups is None else (len(np.unique(groups)), "groups")
+    if units < n_folds:
+        raise StudyError(f"{name} has {units} {what}, too few for {n_folds} folds. Use at most {units} folds.")
+    fold_of = np.empty(n_samples, dtype=np.intp)
+    if groups is None:
+        order = np.arange(n_samples) if seed is None else np.random.default_rng(seed).permutation(n_samples)
+        for fold, rows in enumerate(np.array_split(order, n_folds)):
+            fold_of[rows] = fold
+        return fold_of
+    splitter = GroupKFold(n_folds) if seed is None else GroupKFold(n_folds, shuffle=True, random_state=seed)
+    for fold, (_, rows) in enumerate(splitter.split(fold_of, groups=groups)):
+        fold_of[rows] = fold
+    return fold_of
+
+
+def pairs_of(fold_of: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Go through the folds: the rows outside of each, and the rows in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> next(pairs_of(np.array([0, 0, 1])))
+    (array([2]), array([0, 1]))
+    """
+    for fold in range(int(fold_of.max()) + 1):
+        yield np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+
+
+def hold_out(
+    n_samples: int, share: float, *, seed: int, groups: Any = None, name: str = "the data"
+) -> tuple[IntArray, IntArray]:
+    """Keep back a random share of the rows, at least one.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    share : float
+        Share to keep back.
+    seed : int
+        Seed of the draw.
+    groups : array-like of shape (n_samples,), default=None
+        Rows of one group stay on one side; then the share is a share of the groups.
+    name : str
+        What the error message calls the data.
+
+    Returns
+    -------
+    rest, held : ndarray of int
+        The row numbers of both parts, ascending.
+
+    Examples
+    --------
+    >>> rest, held = hold_out(10, 0.2, seed=0)
+    >>> len(rest), len(held)
+    (8, 2)
+    """
+    units, what = (n_samples, "row") if groups is None else (len(np.unique(groups)), "group")
+    if units < 2:
+        raise StudyError(f"{name} has only one {what}: nothing can be kept back.")
+    if groups is not None:
+        splitter = GroupShuffleSplit(1, test_size=max(1, round(units * share)), random_state=seed)
+        rest, held = next(splitter.split(np.empty(n_samples), groups=groups))
+        return np.sort(rest), np.sort(held)
+    order = np.random.default_rng(seed).permutation(n_samples)
+    cut = max(1, round(n_samples * share))
+    return np.sort(order[cut:]), np.sort(order[:cut])

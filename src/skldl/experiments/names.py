@@ -1,0 +1,62 @@
+"""Names as people type them: case, ``-``, ``_``, dots and blanks make no difference."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from skldl.exceptions import UnknownNameError
+
+Thing = TypeVar("Thing")
+
+
+def plain(name: str) -> str:
+    """Bring a name to the form in which names are compared.
+
+    Examples
+    --------
+    >>> plain("s-BU_3DFE") == plain("SBU_3DFE") == plain("sbu 3dfe")
+    True
+    """
+    return "".join(letter for letter in name.casefold() if letter not in "-_. ")
+
+
+def split_list(words: str | Iterable[str]) -> list[str]:
+    """Cut a comma-separated list; a list is taken as it is.
+
+    Examples
+    --------
+    >>> split_list("AA-kNN, sa-bfgs,")
+    ['AA-kNN', 'sa-bfgs']
+    """
+    pieces = words.split(",") if isinstance(words, str) else words
+    return [piece.strip() for piece in pieces if piece.strip()]
+
+
+def find(word: str, known: Mapping[str, Thing], what: str) -> Thing:
+    """Find the thing that a word names.
+
+    Parameters
+    ----------
+    word : str
+        The name as typed.
+    known : mapping
+        From names, in any spelling, to things.
+    what : str
+        What is looked for, for the error message.
+
+    Returns
+    -------
+    object
+        The thing.
+
+    Examples
+    --------
+    >>> find("aaknn", {"AA-kNN": 1, "AA-BP": 2}, "algorithm")
+    1
+    """
+    by_plain_name = {plain(name): thing for name, thing in known.items()}
+    try:
+        return by_plain_name[plain(word)]
+    except KeyError:
+        raise UnknownNameError(
+            f"No {what} is called {word!r}. Known here: {', '.join(dict.fromkeys(known))}."
+        ) from None

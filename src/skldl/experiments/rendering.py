@@ -1,0 +1,243 @@
+"""`Table`: cells that become terminal, Markdown, LaTeX and CSV output; and numbers with just enough decimals."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.floating]
+USUAL_DECIMALS = 3
+MOST_DECIMALS = 8
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Text of a cell.
+
+    Attributes
+    ----------
+    text : str
+        The text; ``±`` and arrows are turned into LaTeX where needed.
+    best : bool
+        Whether it is set in bold.
+    """
+
+    text: str
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in all its forms.
+
+    Attributes
+    ----------
+    title : str
+        One line above it.
+    head : list of str
+        Headings; the first stands above the names of the rows.
+    rows : list of tuples
+        Name of the row, and its cells.
+    foot : list of tuples
+        The same, below a line: averages.
+    notes : list of str
+        What the reader must know.
+    data : list of lists
+        The CSV form, headings first: numbers in full.
+    """
+
+    title: str
+    head: list[str]
+    rows: list[tuple[str, list[Cell]]]
+    foot: list[tuple[str, list[Cell]]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    data: list[list[Any]] = field(default_factory=list)
+
+    def to_csv(self) -> str:
+        """Write numbers in full, for programs.
+
+        Returns
+        -------
+        str
+            Comma-separated values.
+        """
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows(self.data)
+        return stream.getvalue()
+
+    def to_markdown(self) -> str:
+        """Write a Markdown table with title and notes; the best in bold.
+
+        Returns
+        -------
+        str
+            Markdown.
+        """
+        lines = [f"### {_markdown(self.title)}", ""]
+        lines.append("| " + " | ".join(_markdown(word) for word in self.head) + " |")
+        lines.append("|" + "|".join(["---"] + ["---:"] * (len(self.head) - 1)) + "|")
+        for name, cells in [*self.rows, *self.foot]:
+            texts = [f"**{_markdown(cell.text)}**" if cell.best else _markdown(cell.text) for cell in cells]
+            lines.append("| " + " | ".join([_markdown(name), *texts]) + " |")
+        lines += ["", *(f"{_markdown(note)}  " for note in self.notes)]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def to_latex(self) -> str:
+        """Write a LaTeX document that compiles as it is; the table stands between two marked lines.
+
+        Returns
+        -------
+        str
+            LaTeX, with the package booktabs.
+        """
+        columns = "l" + "c" * (len(self.head) - 1)
+        lines = [
+            r"\documentclass{article}",
+            r"\usepackage[landscape,margin=1cm]{geometry}",
+            r"\usepackage{booktabs}",
+            r"\pagestyle{empty}",
+            r"\begin{document}",
+            "% --- copy from here ---",
+            r"\begin{table}",
+            r"\centering\scriptsize\setlength{\tabcolsep}{3pt}",
+            rf"\caption{{{_latex(self.title)}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            " & ".join(_latex(word) for word in self.head) + r" \\",
+            r"\midrule",
+        ]
+        for part, rows in ((0, self.rows), (1, self.foot)):
+            if part and rows:
+                lines.append(r"\midrule")
+            for name, cells in rows:
+                texts = [rf"\textbf{{{_latex(cell.text)}}}" if cell.best else _latex(cell.text) for cell in cells]
+                lines.append(" & ".join([_latex(name), *texts]) + r" \\")
+        lines += [r"\bottomrule", r"\end{tabular}", ""]
+        lines += [rf"\smallskip\footnotesize {_latex(note)}" + "\n" for note in self.notes]
+        lines += [r"\end{table}", "% --- to here ---", r"\end{document}"]
+        return "\n".join(lines) + "\n"
+
+    def __str__(self) -> str:
+        """Plain text; ``*`` marks the best."""
+        grid = [self.head]
+        for name, cells in [*self.rows, *self.foot]:
+            grid.append([name, *(f"{cell.text}*" if cell.best else cell.text for cell in cells)])
+        widths = [max(len(line[column]) for line in grid) for column in range(len(self.head))]
+        lines = [self.title, ""]
+        for line in grid:
+            first, *others = (word.ljust(w) if i == 0 else word.rjust(w) for i, (word, w) in _numbered(line, widths))
+            lines.append("  ".join([first, *others]).rstrip())
+        return "\n".join([*lines, "", *self.notes]).rstrip()
+
+
+def _numbered(line: Sequence[str], widths: Sequence[int]) -> list[tuple[int, tuple[str, int]]]:
+    return list(enumerate(zip(line, widths, strict=True)))
+
+
+def _markdown(text: str) -> str:
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+_LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "–": "--",
+    "…": r"\dots{}",
+}
+_LATEX_MATHS = {
+    "±": r"\pm",
+    "↑": r"\uparrow",
+    "↓": r"\downarrow",
+    "−": "-",
+    "·": r"\cdot",
+    "•": r"\bullet",
+    "◦": r"\circ",
+    "×": r"\times",
+    "→": r"\to",
+    "≻": r"\succ",
+    "χ": r"\chi",
+    "²": "^2",
+    "≥": r"\geq",
+    "≤": r"\leq",
+}
+_LATEX = (
+    _LATEX_SPECIAL
+    | {letter: f"${code}$" for letter, code in _LATEX_MATHS.items()}
+    | {letter: f"\\{letter}" for letter in "&%$#_{}"}
+)
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
+def decimals_to_tell_apart(values: FloatArray) -> list[int]:
+    """Number of decimals for each value: three, and more only where neighbours would print alike.
+
+    Parameters
+    ----------
+    values : ndarray
+        Values of one row of a table; NaN takes no part.
+
+    Returns
+    -------
+    list of int
+        Decimals of each value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> decimals_to_tell_apart(np.array([0.174, 0.01472, 0.01483, 0.036]))
+    [3, 4, 4, 3]
+    """
+    decimals = [USUAL_DECIMALS] * len(values)
+    order = [int(place) for place in np.argsort(values) if np.isfinite(values[place])]
+    for lower, upper in pairwise(order):
+        if same(values[lower], values[upper]):
+            continue
+        needed = next(
+            (n for n in range(USUAL_DECIMALS, MOST_DECIMALS) if f"{values[lower]:.{n}f}" != f"{values[upper]:.{n}f}"),
+            MOST_DECIMALS,
+        )
+        decimals[lower] = max(decimals[lower], needed)
+        decimals[upper] = max(decimals[upper], needed)
+    return decimals
+
+
+def same(one: float, other: float) -> bool:
+    """Whether two means differ by nothing but rounding errors: then they share their rank."""
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-15)
+
+
+def show_deviation(value: float) -> str:
+    """Write a standard deviation: three decimals, or the first digit that is not zero.
+
+    Examples
+    --------
+    >>> show_deviation(0.0124), show_deviation(0.00043), show_deviation(0.0)
+    ('0.012', '0.0004', '0.000')
+    """
+    if value == 0 or value >= 0.5 * 10**-USUAL_DECIMALS:
+        return f"{value:.{USUAL_DECIMALS}f}"
+    return f"{value:.{min(MOST_DECIMALS, -math.floor(math.log10(value)))}f}"
+
+
+def show_rank(rank: float) -> str:
+    """Write a rank: whole if it is whole, a tie with one decimal.
+
+    Examples
+    --------
+    >>> show_rank(2.0), show_rank(2.5)
+    ('2', '2.5')
+    """
+    return f"{rank:.0f}" if rank == int(rank) else f"{rank:.1f}"

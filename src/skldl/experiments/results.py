@@ -1,0 +1,281 @@
+"""`StudyResults`: what the records of a study say, in the order of the study."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skldl.exceptions import RecordsError, UnknownNameError
+from skldl.experiments.names import find
+from skldl.experiments.store import FILE_NAME, Record, read_records
+from skldl.experiments.study import measure_name
+from skldl.experiments.tasks import Task, unpack
+
+FloatArray = npt.NDArray[np.floating]
+TIMES = ("fit_seconds", "predict_seconds", "selection_seconds")
+
+
+class StudyResults:
+    """The results of a study.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Its records, the header first. Of two records of one task the later counts.
+    notices : iterable of str
+        What the user should know about the run.
+    missing : iterable of str
+        Datasets of the study that were not found.
+
+    Attributes
+    ----------
+    study : dict
+        The study as its file holds it.
+    header : dict
+        The header of the record file: study, versions, date.
+    datasets, contenders, measures : list of str
+        Names, in the order of the study.
+    info : dict
+        For each dataset its size, label names and fingerprints.
+    evaluations, selections : list of dict
+        The records of both kinds of task, in the order of the study.
+    """
+
+    def __init__(self, records: Sequence[Record], *, notices: Iterable[str] = (), missing: Iterable[str] = ()) -> None:
+        if not records:
+            raise RecordsError("The record file is empty: the study was stopped before it began. Start it again.")
+        self.header = records[0]
+        self.study: dict[str, Any] = self.header["study"]
+        self.notices = list(notices)
+        self.missing = list(missing) or list(self.header.get("missing", []))
+        self.datasets = [entry["name"] for entry in self.study["datasets"]]
+        self.contenders = [entry["name"] for entry in self.study["contenders"]]
+        self.measures = list(self.study["measures"])
+        self.info: dict[str, Record] = {r["name"]: r for r in records if r["kind"] == "dataset"}
+        self.evaluations = self._in_order(records, "evaluation")
+        self.selections = self._in_order(records, "selection")
+
+    def _in_order(self, records: Sequence[Record], kind: str) -> list[Record]:
+        latest = {Task.of(record): record for record in records if record["kind"] == kind}
+        row = {name: place for place, name in enumerate(self.datasets)}
+        column = {name: place for place, name in enumerate(self.contenders)}
+        tasks = sorted(latest, key=lambda task: (row[task.dataset], column[task.contender], task.repeat, task.fold))
+        return [latest[task] for task in tasks]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "StudyResults":
+        """Read the results from the folder of a study.
+
+        Parameters
+        ----------
+        folder : path
+            The folder that ``skldl bench --out`` named.
+
+        Returns
+        -------
+        StudyResults
+            The results as far as they are recorded.
+        """
+        records, torn = read_records(Path(folder) / FILE_NAME)
+        notice = [f"The last line of {FILE_NAME} is torn and was left out; --resume runs its task again."]
+        return cls(records, notices=notice if torn else ())
+
+    @property
+    def baseline(self) -> str:
+        """Name of the mean baseline."""
+        return next(
+            entry["name"]
+            for entry in self.study["contenders"]
+            if entry.get("estimator", "").endswith(":MeanDistribution")
+            or entry.get("described", "").startswith("MeanDistribution(")
+        )
+
+    @property
+    def averaged(self) -> list[str]:
+        """Datasets that count in average ranks and tests."""
+        return [name for name in self.datasets if not self.info[name]["apart"]] or self.datasets
+
+    @property
+    def families(self) -> list[list[str]]:
+        """The averaged datasets in groups that share the same features."""
+        groups: dict[str, list[str]] = {}
+        for name in self.averaged:
+            groups.setdefault(self.info[name]["family"], []).append(name)
+        return list(groups.values())
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], list[Record]]:
+        cells: dict[tuple[str, str], list[Record]] = {(d, c): [] for d in self.datasets for c in self.contenders}
+        for record in self.evaluations:
+            cells[record["dataset"], record["contender"]].append(record)
+        return cells
+
+    @property
+    def failures(self) -> list[Record]:
+        """Records of the tasks that failed."""
+        return [record for record in [*self.selections, *self.evaluations] if record["status"] != "ok"]
+
+    def n_expected(self, dataset: str) -> int:
+        """Number of tests of each contender on a dataset."""
+        single = self.info[dataset]["n_test"] or self.study["protocol"] == "holdout"
+        return int(self.study["repeats"]) * (1 if single else int(self.study["folds"]))
+
+    def state(self, dataset: str, contender: str) -> str:
+        """Say what is wrong with a cell of the tables: empty if all its tests ran.
+
+        Parameters
+        ----------
+        dataset, contender : str
+            The cell.
+
+        Returns
+        -------
+        str
+            Such as ``failed 2/10`` or ``not run 3/10``.
+        """
+        expected = self.n_expected(dataset)
+        records = self._cells[dataset, contender]
+        failed = sum(record["status"] != "ok" for record in records)
+        if failed:
+            return f"failed {failed}/{expected}"
+        return f"not run {expected - len(records)}/{expected}" if len(records) < expected else ""
+
+    def values(self, measure: str, dataset: str, contender: str) -> FloatArray:
+        """One value per test of a contender on a dataset; of a measure, or of a time.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure of the study, or ``fit_seconds``, ``predict_seconds`` or ``selection_seconds``.
+        dataset, contender : str
+            Names.
+
+        Returns
+        -------
+        ndarray
+            The values in the order of repeats and folds; empty if a test is missing or failed, since means over
+            different folds must not be compared.
+        """
+        if self.state(dataset, contender):
+            return np.empty(0)
+        records = self._cells[dataset, contender]
+        if measure in TIMES:
+            return np.array([record[measure] for record in records], dtype=np.float64)
+        return np.array([float(record["measures"][self._measure(measure)]) for record in records])
+
+    def _measure(self, word: str) -> str:
+        name = measure_name(word)
+        if name not in self.measures:
+            raise UnknownNameError(f"The study did not compute {name}. It has {', '.join(self.measures)}.")
+        return name
+
+    def means(self, measure: str, datasets: Sequence[str] | None = None) -> FloatArray:
+        """Mean over the tests, for each dataset and contender.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure of the study, or of a time.
+        datasets : sequence of str, default=None
+            Which datasets; None means all.
+
+        Returns
+        -------
+        ndarray of shape (n_datasets, n_contenders)
+            The means; NaN where a test is missing or failed.
+        """
+        names = self.datasets if datasets is None else list(datasets)
+        cells = [[self.values(measure, dataset, contender) for contender in self.contenders] for dataset in names]
+        return np.array([[cell.mean() if len(cell) else np.nan for cell in row] for row in cells])
+
+    def deviations(self, measure: str, datasets: Sequence[str] | None = None) -> FloatArray:
+        """Standard deviation (n − 1) over the tests, for each dataset and contender.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure of the study, or of a time.
+        datasets : sequence of str, default=None
+            Which datasets; None means all.
+
+        Returns
+        -------
+        ndarray of shape (n_datasets, n_contenders)
+            The deviations; NaN where there are fewer than two tests.
+        """
+        names = self.datasets if datasets is None else list(datasets)
+        cells = [[self.values(measure, dataset, contender) for contender in self.contenders] for dataset in names]
+        return np.array([[cell.std(ddof=1) if len(cell) > 1 else np.nan for cell in row] for row in cells])
+
+    def chosen(self, dataset: str, contender: str) -> list[dict[str, Any]]:
+        """The setting of each test of a contender on a dataset."""
+        return [record["params"] for record in self._cells[dataset, contender] if record["status"] == "ok"]
+
+    def predictions(self, dataset: str) -> dict[str, Any] | None:
+        """What the records keep of the predictions for a dataset.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name, in any spelling.
+
+        Returns
+        -------
+        dict or None
+            ``rows`` (row numbers), ``labels`` (names), ``truth`` (rows × labels) and ``predicted``, which maps each
+            contender to an array of the same shape, of the first repeat, NaN where there is no prediction. None if
+            the study kept none.
+        """
+        name = find(dataset, {known: known for known in self.datasets}, "dataset")
+        info = self.info[name]
+        if "truth" not in info:
+            return None
+        rows = np.asarray(info["truth"]["rows"])
+        truth = unpack(info["truth"])
+        predicted = {}
+        for contender in self.contenders:
+            table = np.full(truth.shape, np.nan)
+            for record in self._cells[name, contender]:
+                if record["repeat"] == 0 and "predictions" in record:
+                    table[np.searchsorted(rows, record["predictions"]["rows"])] = unpack(record["predictions"])
+            predicted[contender] = table
+        return {"rows": rows, "labels": info["label_names"], "truth": truth, "predicted": predicted}
+
+    def table(self, measure: str) -> Any:
+        """The table of a measure, as in the paper.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure of the study.
+
+        Returns
+        -------
+        skldl.experiments.tables.Table
+            Prints as text; ``to_markdown``, ``to_latex`` and ``to_csv`` give the other forms.
+        """
+        from skldl.experiments.tables import measure_table
+
+        return measure_table(self, self._measure(measure))
+
+    def to_pandas(self) -> Any:
+        """All tests as a table: one row per dataset, contender, repeat and fold.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns: the key, status, each measure, each chosen parameter as ``param_…``, times, memory, iterations.
+        """
+        import pandas as pd
+
+        rows = []
+        for record in self.evaluations:
+            row = {key: record[key] for key in ("dataset", "contender", "repeat", "fold", "status")}
+            row |= {name: float(record["measures"][name]) for name in self.measures if "measures" in record}
+            row |= {f"param_{name}": value for name, value in record.get("params", {}).items()}
+            row |= {key: record.get(key) for key in (*TIMES, "peak_memory_mib", "n_iter", "seed", "error")}
+            rows.append(row)
+        return pd.DataFrame(rows)

@@ -1,0 +1,292 @@
+"""Which differences can be trusted: tests over datasets and tests within one dataset.
+
+Over datasets, after Demšar (2006): Friedman with the correction of Iman and Davenport, the critical differences of
+Nemenyi and of Bonferroni and Dunn, Wilcoxon signed-rank with Holm's correction, and the Bayesian signed-rank test of
+Benavoli et al. (2014) with a region of practical equivalence. Within a dataset: the corrected resampled t-test of
+Nadeau and Bengio (2003). Where a test is not possible, the reason stands in its place.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from skldl.experiments.names import find
+from skldl.experiments.results import StudyResults
+from skldl.experiments.tables import losses_of, rank_rows
+
+FloatArray = npt.NDArray[np.floating]
+ALPHA = 0.05
+ROPE = 0.01
+POSTERIOR_DRAWS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Tests of one measure over several datasets.
+
+    Attributes
+    ----------
+    measure : str
+        The measure.
+    datasets, contenders : list of str
+        What entered the tests; datasets on which a contender failed are left out.
+    control : str
+        The contender that the others are compared with.
+    average_ranks : ndarray of shape (n_contenders,)
+        Average ranks, 1 is best.
+    friedman : dict
+        ``chi2``, ``chi2_p``, ``F`` and ``F_p`` (Iman-Davenport).
+    nemenyi_difference, dunn_difference : float
+        Critical differences of average ranks, between any two and against the control.
+    nemenyi, wilcoxon : ndarray of shape (n_contenders, n_contenders)
+        p values of all pairs; those of Wilcoxon are Holm's.
+    dunn : dict
+        For each other contender its p value against the control, with Bonferroni's correction.
+    bayes : dict
+        For each other contender the probabilities that it is better than the control, practically equivalent, worse.
+    reasons : dict
+        For each of these tests that is missing (empty, or NaN), why.
+    """
+
+    measure: str
+    datasets: list[str]
+    contenders: list[str]
+    control: str
+    average_ranks: FloatArray
+    friedman: dict[str, float] = field(default_factory=dict)
+    nemenyi_difference: float = np.nan
+    dunn_difference: float = np.nan
+    nemenyi: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    wilcoxon: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    dunn: dict[str, float] = field(default_factory=dict)
+    bayes: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+def compare(
+    results: StudyResults,
+    measure: str,
+    datasets: Sequence[str] | None = None,
+    *,
+    control: str = "",
+    alpha: float = ALPHA,
+    rope: float = ROPE,
+) -> Comparison:
+    """Test a measure over datasets.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    measure : str
+        The measure.
+    datasets : sequence of str, default=None
+        Which datasets; None means all that count in average ranks.
+    control : str, default=""
+        The contender to compare with; empty means the control of the study.
+    alpha : float, default=0.05
+        Level of the critical differences.
+    rope : float, default=0.01
+        Region of practical equivalence: the share of the control's loss that does not matter.
+
+    Returns
+    -------
+    Comparison
+        The tests, and reasons for those that are not possible.
+    """
+    contenders = results.contenders
+    control = find(control or results.study["control"], {name: name for name in contenders}, "contender")
+    wanted = results.averaged if datasets is None else list(datasets)
+    all_losses = dict(zip(results.datasets, losses_of(results, measure), strict=True))
+    used = [name for name in wanted if not np.isnan(all_losses[name]).any()]
+    losses = np.array([all_losses[name] for name in used]).reshape(len(used), len(contenders))
+    ranks = rank_rows(losses, higher_is_better=False)
+    average = ranks.mean(axis=0) if used else np.full(len(contenders), np.nan)
+    place = contenders.index(control)
+    reasons: dict[str, str] = {}
+    told: dict[str, Any] = {}
+    n_datasets, n_contenders = ranks.shape
+    if n_datasets < 2:
+        reasons["all"] = f"{n_datasets} dataset{'' if n_datasets == 1 else 's'}: a test over datasets needs at least 2."
+    elif n_contenders < 2:
+        reasons["all"] = "One contender: there is nothing to compare."
+    elif (ranks == ranks[:, :1]).all():
+        reasons["all"] = "All contenders are tied on every dataset: there is no difference to test."
+    else:
+        told["friedman"], why = _friedman(ranks)
+        if why:
+            reasons["friedman"] = why
+        spread = np.sqrt(n_contenders * (n_contenders + 1) / (6 * n_datasets))
+        told["nemenyi_difference"] = float(
+            stats.studentized_range.ppf(1 - alpha, n_contenders, np.inf) / np.sqrt(2) * spread
+        )
+        told["nemenyi"] = _nemenyi(ranks)
+        comparisons = n_contenders - 1
+        told["dunn_difference"] = float(stats.norm.isf(alpha / (2 * comparisons)) * spread)
+        z = np.abs(average - average[place]) / spread
+        p_values = np.minimum(1.0, comparisons * 2 * stats.norm.sf(z))
+        told["dunn"] = {name: float(p_values[j]) for j, name in enumerate(contenders) if j != place}
+        relative = _relative(losses, losses[:, place])
+        told["wilcoxon"] = _wilcoxon(_relative(losses, losses[:, contenders.index(results.baseline)]))
+        told["bayes"] = {
+            name: _bayes(relative[:, j], relative[:, place], rope, int(results.study["seed"]))
+            for j, name in enumerate(contenders)
+            if j != place
+        }
+    return Comparison(measure, used, contenders, control, average, reasons=reasons, **told)
+
+
+def _relative(losses: FloatArray, reference: FloatArray) -> FloatArray:
+    """Losses as multiples of one contender's, so that datasets of any scale count alike; without rounding noise."""
+    scale = np.where(reference > 0, reference, 1.0)[:, np.newaxis]
+    return np.round(losses / scale, 9)
+
+
+def _friedman(ranks: FloatArray) -> tuple[dict[str, float], str]:
+    n_datasets, n_contenders = ranks.shape
+    if n_contenders < 3:
+        return {}, "Two contenders: Friedman's test needs at least 3; Wilcoxon's test compares two."
+    chi2, chi2_p = stats.friedmanchisquare(*ranks.T)
+    room = n_datasets * (n_contenders - 1) - chi2
+    degrees = (n_contenders - 1, (n_contenders - 1) * (n_datasets - 1))
+    if room <= 1e-9:  # every dataset ranks the contenders in the same order
+        return {"chi2": float(chi2), "chi2_p": float(chi2_p), "F": np.inf, "F_p": 0.0}, ""
+    F = (n_datasets - 1) * chi2 / room
+    return {"chi2": float(chi2), "chi2_p": float(chi2_p), "F": float(F), "F_p": float(stats.f.sf(F, *degrees))}, ""
+
+
+def _nemenyi(ranks: FloatArray) -> FloatArray:
+    import scikit_posthocs
+
+    return np.asarray(scikit_posthocs.posthoc_nemenyi_friedman(ranks), dtype=np.float64)
+
+
+def _wilcoxon(losses: FloatArray) -> FloatArray:
+    import scikit_posthocs
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few datasets, or ties: scipy then computes what it can, and says so
+        table = scikit_posthocs.posthoc_wilcoxon(list(losses.T), zero_method="zsplit", p_adjust="holm")
+    return np.asarray(table, dtype=np.float64)
+
+
+def _bayes(one: FloatArray, control: FloatArray, rope: float, seed: int) -> tuple[float, float, float]:
+    import baycomp
+
+    test = baycomp.SignedRankTest(one, control, rope, nsamples=POSTERIOR_DRAWS, random_state=seed)
+    worse, equal, better = test.probs()  # "left" is the first argument having the greater score, here the greater loss
+    return float(better), float(equal), float(worse)
+
+
+@dataclass(frozen=True, eq=False)
+class PairTests:
+    """Corrected resampled t-tests within each dataset.
+
+    Attributes
+    ----------
+    measure : str
+        The measure.
+    p_values : dict
+        From (dataset, contender, other contender) to the p value; pairs without a test are not in it.
+    better : dict
+        From the same key to whether the first contender's mean is better.
+    alpha : float
+        The level.
+    reasons : dict
+        For each dataset without tests, why.
+    """
+
+    measure: str
+    p_values: dict[tuple[str, str, str], float]
+    better: dict[tuple[str, str, str], bool]
+    alpha: float
+    reasons: dict[str, str]
+
+    def mark(self, dataset: str, one: str, other: str) -> str:
+        """Say whether a contender wins, ties or loses against another on a dataset.
+
+        Parameters
+        ----------
+        dataset, one, other : str
+            Names.
+
+        Returns
+        -------
+        {"win", "tie", "loss", ""}
+            Empty if there is no test.
+        """
+        key = (dataset, one, other)
+        if key not in self.p_values:
+            return ""
+        if self.p_values[key] >= self.alpha:
+            return "tie"
+        return "win" if self.better[key] else "loss"
+
+    def count(self, one: str, other: str) -> tuple[int, int, int]:
+        """Count wins, ties and losses of a contender against another over all datasets.
+
+        Parameters
+        ----------
+        one, other : str
+            Names.
+
+        Returns
+        -------
+        wins, ties, losses : int
+            The counts.
+        """
+        marks = [self.mark(*key) for key in self.p_values if key[1:] == (one, other)]
+        return marks.count("win"), marks.count("tie"), marks.count("loss")
+
+
+def pair_tests(results: StudyResults, measure: str, *, alpha: float = ALPHA) -> PairTests:
+    """Test every pair of contenders on every dataset, with the variance corrected for overlapping training parts.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    measure : str
+        The measure.
+    alpha : float, default=0.05
+        The level.
+
+    Returns
+    -------
+    PairTests
+        p values and marks.
+    """
+    from skldl.metrics import MEASURES
+
+    sign = -1.0 if MEASURES[measure].higher_is_better else 1.0
+    p_values: dict[tuple[str, str, str], float] = {}
+    better: dict[tuple[str, str, str], bool] = {}
+    reasons: dict[str, str] = {}
+    for dataset in results.datasets:
+        losses = {name: sign * results.values(measure, dataset, name) for name in results.contenders}
+        n_folds = results.n_expected(dataset) // int(results.study["repeats"])
+        if n_folds < 2:
+            reasons[dataset] = "one test set: a t-test needs at least two folds"
+            continue
+        for one in results.contenders:
+            for other in results.contenders:
+                if one != other and len(losses[one]) and len(losses[other]):
+                    key = (dataset, one, other)
+                    p_values[key] = _corrected_t(losses[one], losses[other], int(results.study["repeats"]))
+                    better[key] = bool(losses[one].mean() < losses[other].mean())
+    return PairTests(measure, p_values, better, alpha, reasons)
+
+
+def _corrected_t(one: FloatArray, other: FloatArray, repeats: int) -> float:
+    from baycomp.single import CorrelatedTTest
+
+    mean, variance, degrees = CorrelatedTTest.compute_statistics(one, other, repeats)
+    scale = max(float(np.abs(one).mean()), float(np.abs(other).mean()))
+    if np.sqrt(variance) <= 1e-12 * scale:  # the same difference in every fold
+        return 1.0 if abs(mean) <= 1e-12 * scale else 0.0
+    return float(2 * stats.t.sf(abs(mean) / np.sqrt(variance), degrees))

@@ -1,0 +1,199 @@
+"""Records that are never lost: one JSON object on one line per task, appended whole or not at all.
+
+A line reaches the file by a single write to a descriptor opened for appending, and is forced to the disk before the
+next task is counted as done. A process killed at any moment leaves whole lines and at most one torn last line.
+"""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from skldl.exceptions import RecordsError
+
+try:
+    import fcntl
+except ImportError:  # Windows: the file is written as safely, only two studies in one folder are not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = 1
+FILE_NAME = "records.jsonl"
+Record = dict[str, Any]
+
+
+def encode(record: Mapping[str, Any]) -> bytes:
+    """Write a record as one line. JSON knows no infinity, so non-finite numbers become text.
+
+    Examples
+    --------
+    >>> encode({"clark": 0.5, "kullback_leibler": float("inf")})
+    b'{"clark": 0.5, "kullback_leibler": "inf"}\\n'
+    """
+    return (json.dumps(_json_ready(record), ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _json_ready(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _json_ready(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_ready(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def read_records(path: Path) -> tuple[list[Record], bytes]:
+    """Read a record file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    records : list of dict
+        The records, the header first.
+    torn : bytes
+        The torn last line, if the writing process was killed; else nothing.
+    """
+    if not path.is_file():
+        raise RecordsError(f"There are no records in {path.parent}: {path} does not exist.")
+    content = path.read_bytes()
+    end = content.rfind(b"\n") + 1
+    records = []
+    for number, line in enumerate(content[:end].splitlines(), start=1):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict) or "kind" not in record:
+            raise RecordsError(
+                f"Line {number} of {path} is not a record: the file was changed or damaged after it was written. "
+                "Delete this line to run its task again with --resume, or start in another folder."
+            )
+        records.append(record)
+    if records:
+        _check_header(records[0], path)
+    return records, content[end:]
+
+
+def _check_header(header: Record, path: Path) -> None:
+    if header["kind"] != "header":
+        raise RecordsError(f"{path} does not begin with the header of a study: it is not a record file of skldl bench.")
+    if header.get("format") != FORMAT:
+        raise RecordsError(
+            f"{path} has record format {header.get('format')}, written by scikit-ldl {header.get('skldl')}; this "
+            f"version reads format {FORMAT}. Use that version, or run the study again in another folder."
+        )
+
+
+class MemoryStore:
+    """Records that live as long as the process."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.notices: list[str] = []
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Keep a record.
+
+        Parameters
+        ----------
+        record : mapping
+            The record.
+        """
+        self.records.append(json.loads(encode(record)))
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class FileStore(MemoryStore):
+    """Records in a file, which no other process can write at the same time.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the study.
+    resume : bool
+        Continue the records that are there; otherwise there must be none.
+
+    Attributes
+    ----------
+    records : list of dict
+        What the file holds.
+    notices : list of str
+        What the user should know about the state in which the file was found.
+    """
+
+    def __init__(self, folder: Path, *, resume: bool) -> None:
+        super().__init__()
+        self.path = folder / FILE_NAME
+        if self.path.exists() and not resume:
+            raise RecordsError(
+                f"{self.path} holds the records of a study. Continue it with --resume, or choose another --out folder."
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._descriptor = os.open(self.path, flags, 0o644)
+        try:
+            self._lock()
+            self.records, torn = read_records(self.path)
+            if torn:
+                self._drop(torn)
+        except BaseException:
+            self.close()
+            raise
+
+    def _lock(self) -> None:
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RecordsError(
+                f"Another process is writing {self.path}. Wait until it ends, or choose another --out folder."
+            ) from None
+
+    def _drop(self, torn: bytes) -> None:
+        """Cut a torn last line off, and keep its bytes beside the file."""
+        aside = self.path.with_suffix(".torn")
+        with aside.open("ab") as stream:
+            stream.write(torn + b"\n")
+        os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - len(torn))
+        os.fsync(self._descriptor)
+        self.notices.append(
+            f"The last line of {self.path} was torn: the writing process was killed. Its {len(torn)} bytes now lie in "
+            f"{aside.name}; its task runs again."
+        )
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Append a record: afterwards it is on the disk, whole.
+
+        Parameters
+        ----------
+        record : mapping
+            The record.
+        """
+        line = encode(record)
+        size = os.fstat(self._descriptor).st_size
+        try:
+            written = os.write(self._descriptor, line)
+            if written != len(line):
+                raise OSError(f"only {written} of {len(line)} bytes could be written")
+            os.fsync(self._descriptor)
+        except OSError as error:
+            os.ftruncate(self._descriptor, size)
+            raise RecordsError(
+                f"Could not append to {self.path}: {error}. The records so far are whole. Make room, then use --resume."
+            ) from error
+        self.records.append(json.loads(line))
+
+    def close(self) -> None:
+        """Close the file and let others write."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

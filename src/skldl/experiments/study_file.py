@@ -1,0 +1,195 @@
+"""Studies as TOML files: read, write, find the built-in ones, and choose among what they hold."""
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from skldl.exceptions import StudyError, UnknownNameError
+from skldl.experiments.contender import Contender
+from skldl.experiments.names import find, plain
+from skldl.experiments.study import BASELINE, DatasetSpec, Study
+
+_STUDIES = resources.files("skldl.experiments") / "studies"
+
+
+def builtin_studies() -> list[str]:
+    """Names of the studies that the package brings along.
+
+    Examples
+    --------
+    >>> "demo" in builtin_studies()
+    True
+    """
+    return sorted(entry.name[: -len(".toml")] for entry in _STUDIES.iterdir() if entry.name.endswith(".toml"))
+
+
+def load_study(name_or_path: str | Path) -> Study:
+    """Load a built-in study by name, or any study from its TOML file.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Such as ``demo``, ``tkde2016`` or ``my/study.toml``.
+
+    Returns
+    -------
+    Study
+        The study.
+
+    Examples
+    --------
+    >>> from skldl.experiments import load_study
+    >>> load_study("tkde2016").protocol
+    'geng2016'
+    """
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or path.is_file():
+        if not path.is_file():
+            raise FileNotFoundError(f"There is no study file {path}.")
+        return parse_study(path.read_text(encoding="utf-8"), where=str(path))
+    try:
+        name = find(str(name_or_path), {known: known for known in builtin_studies()}, "study")
+    except UnknownNameError as error:
+        raise UnknownNameError(f"{error} Or give the path of a .toml file.") from None
+    return parse_study((_STUDIES / f"{name}.toml").read_text(encoding="utf-8"), where=name)
+
+
+def parse_study(text: str, *, where: str = "the study") -> Study:
+    """Make a study from the text of its TOML file.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    where : str
+        What the error messages call it.
+
+    Returns
+    -------
+    Study
+        The study.
+    """
+    try:
+        told = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"{where} is not valid TOML: {error}.") from None
+    _refuse_unknown(told, {entry.name for entry in fields(Study)}, where)
+    for key in ("datasets", "contenders"):
+        if not isinstance(told.get(key), list):
+            raise StudyError(f"{where}: there is no list {key!r}.")
+    told["datasets"] = [_dataset(entry, where) for entry in told["datasets"]]
+    told["contenders"] = [_contender(entry, where) for entry in told["contenders"]]
+    try:
+        return Study(**told)
+    except StudyError as error:
+        raise StudyError(f"{where}: {error}") from None
+
+
+def _refuse_unknown(table: Mapping[str, Any], known: set[str], where: str) -> None:
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise StudyError(f"{where}: unknown key {unknown[0]!r}. Known here: {', '.join(sorted(known))}.")
+
+
+def _dataset(entry: Any, where: str) -> DatasetSpec:
+    if isinstance(entry, str):
+        return DatasetSpec(entry)
+    _refuse_unknown(entry, {known.name for known in fields(DatasetSpec)}, f"{where}, datasets")
+    if "name" not in entry:
+        raise StudyError(f"{where}: a dataset has no name.")
+    return DatasetSpec(**entry)
+
+
+def _contender(entry: Any, where: str) -> Contender:
+    if isinstance(entry, str):
+        return find_contender(entry)
+    if "described" in entry:
+        raise StudyError(
+            f"{where}: contender {entry.get('name')} was built in Python as {entry['described']}; a study file "
+            "cannot build it again. Run the study from Python."
+        )
+    _refuse_unknown(entry, {known.name for known in fields(Contender)}, f"{where}, contenders")
+    for key in ("name", "estimator"):
+        if key not in entry:
+            raise StudyError(f"{where}: contender {entry.get('name', '')} has no {key}.")
+    return Contender(**entry)
+
+
+def find_contender(word: str, among: Iterable[Contender] | None = None) -> Contender:
+    """Find a contender by its name, its class name, or any spelling of these; or by an import path.
+
+    Parameters
+    ----------
+    word : str
+        Such as ``AA-kNN``, ``aaknn`` or ``my_package.models:MyLearner``.
+    among : iterable of Contender, default=None
+        Contenders to prefer to those of the study ``tkde2016``.
+
+    Returns
+    -------
+    Contender
+        The contender; one that was given by import path has no grid.
+    """
+    known: dict[str, Contender] = {}
+    for contender in [*(among or ()), BASELINE, *load_study("tkde2016").contenders]:
+        known.setdefault(plain(contender.name), contender)
+        known.setdefault(plain(contender.class_name), contender)
+    if ":" in word:
+        return known.get(plain(word)) or Contender(word.rpartition(":")[2], word)
+    if plain(word) in known:
+        return known[plain(word)]
+    return find(word, {contender.name: contender for contender in known.values()}, "algorithm")
+
+
+def find_dataset(word: str, among: Iterable[Any]) -> Any:
+    """Find a dataset of the study in any spelling; any other word is taken as a name or path of its own.
+
+    Parameters
+    ----------
+    word : str
+        The name as typed.
+    among : iterable of DatasetSpec or Problem
+        The datasets of the study.
+
+    Returns
+    -------
+    DatasetSpec or Problem
+        The dataset.
+    """
+    known = {plain(dataset.name): dataset for dataset in among}
+    return known.get(plain(word)) or DatasetSpec(word)
+
+
+def dump_study(study: Study) -> str:
+    """Write a study as TOML.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+
+    Returns
+    -------
+    str
+        Text that `parse_study` reads back as the same study, if all its contenders have import paths.
+    """
+    told = study.to_dict()
+    lines = [f"{key} = {_toml(value)}" for key, value in told.items() if key not in ("datasets", "contenders")]
+    for key in ("datasets", "contenders"):
+        for entry in told[key]:
+            lines += ["", f"[[{key}]]", *(f"{name} = {_toml(value)}" for name, value in entry.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value)  # bool, int and float look the same in JSON and TOML
