@@ -14,6 +14,7 @@ _HOME_OF = {
     "BaseLDL": "skldl.base",
     "LDLClassifier": "skldl.classification",
     "MeanDistribution": "skldl.baseline",
+    "PTBayes": "skldl.transformation._ptbayes",
     "SABFGS": "skldl.maxent",
 }
 ESTIMATORS = tuple(name for name in _HOME_OF if name != "BaseLDL")
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from skldl.neighbors._aaknn import AAKNN as AAKNN
     from skldl.persistence import load as load
     from skldl.persistence import save as save
+    from skldl.transformation._ptbayes import PTBayes as PTBayes
 
 
 def __getattr__(name: str) -> Any:

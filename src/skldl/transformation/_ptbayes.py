@@ -1,0 +1,276 @@
+"""`PTBayes`: a Gaussian for each label, and Bayes' rule (problem transformation with the Bayes classifier).
+
+Each row xᵢ counts for label yⱼ with the mass mᵢⱼ = wᵢ dᵢⱼ, or with the number of times that the pair is drawn. Then
+
+    Nⱼ = Σᵢ mᵢⱼ,   πⱼ = Nⱼ / Σₖ Nₖ,   μⱼ = Σᵢ mᵢⱼ xᵢ / Nⱼ,   Σⱼ = Σᵢ mᵢⱼ (xᵢ − μⱼ)(xᵢ − μⱼ)ᵀ / Nⱼ,
+
+and the predicted degree is πⱼ N(x; μⱼ, Σⱼ), normalised over the labels, all in log space. The means of all labels are
+one product MᵀX. With one pooled covariance the square of x is the same for every label, so the model is a softmax of
+linear scores.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg, sparse
+
+from skldl.base import BaseLDL
+from skldl.simplex import softmax
+from skldl.transformation._resampling import RandomState, multinomial_examples
+
+FloatArray = npt.NDArray[np.floating]
+
+BLOCK_CELLS = 2**22
+"""Temporary arrays in ``predict`` hold at most about this many numbers (32 MiB)."""
+SMALLEST_REG = 1e-9
+"""Ridge that is added even with ``reg=0``, so that a Cholesky factor exists."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What the training set says about the labels with mass, features measured from ``center``."""
+
+    labels: npt.NDArray[np.intp]
+    center: FloatArray
+    log_priors: FloatArray
+    means: FloatArray
+    covariances: FloatArray | None
+    """Of each label: (c, q, q), variances (c, q), or None if only the pooled one is wanted."""
+    pooled: FloatArray
+    """Mean of the labels' covariances, weighted by the priors: (q, q), or variances (q,)."""
+    largest_variance: float
+
+
+def _moments(X: Any, mass: FloatArray, covariance: str) -> Moments:
+    labels = np.flatnonzero(mass.any(axis=0))
+    mass = mass[:, labels]
+    row_mass = mass.sum(axis=1)
+    priors = mass.sum(axis=0) / row_mass.sum()
+    shares = mass / mass.sum(axis=0)
+    row_shares = row_mass / row_mass.sum()
+    mean = np.asarray(X.T @ row_shares, dtype=np.float64).ravel()
+    if sparse.issparse(X):  # centring would make it dense
+        X, center = X.astype(np.float64), np.zeros_like(mean)
+        squares = X.multiply(X)
+    else:  # fewer digits are lost near the origin
+        X, center = X - mean, mean
+        squares = X**2
+    means = np.asarray(shares.T @ X)
+    variances = np.asarray(squares.T @ row_shares).ravel() - (mean - center) ** 2
+    covariances = pooled = None
+    if covariance == "diag":
+        covariances = np.maximum(np.asarray((squares.T @ shares).T) - means**2, 0.0)
+        pooled = priors @ covariances
+    elif covariance == "full":
+        covariances = np.stack([_gram(X, share) - np.outer(mu, mu) for share, mu in zip(shares.T, means, strict=True)])
+        pooled = np.tensordot(priors, covariances, axes=1)
+    else:
+        pooled = _gram(X, row_shares) - (means.T * priors) @ means
+    largest = float(variances.max())
+    negligible = 1e-14 * float(np.max(np.asarray(squares.max(axis=0).max())))
+    largest = largest if largest > negligible else 1.0  # no feature varies: any scale serves
+    return Moments(labels, center, np.log(priors), means, covariances, pooled, largest)
+
+
+def _gram(X: Any, weight: FloatArray) -> FloatArray:
+    """Xᵀ diag(weight) X as a dense matrix."""
+    if sparse.issparse(X):
+        return np.asarray((X.T @ sparse.diags(weight) @ X).toarray())
+    return np.asarray((X * weight[:, None]).T @ X)
+
+
+def _cholesky(matrix: FloatArray, ridge: float) -> FloatArray:
+    """Lower Cholesky factor of matrix + ridge · I."""
+    matrix = matrix.copy()
+    np.fill_diagonal(matrix, np.diagonal(matrix) + ridge)
+    try:
+        return np.asarray(linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False))
+    except linalg.LinAlgError as error:
+        raise ValueError(
+            "A covariance is not positive definite in spite of reg: sparse features with means far larger than their "
+            "deviations lose all digits. Raise reg, centre these features, or pass a dense X."
+        ) from error
+
+
+def _solve(covariance: FloatArray, ridge: float, columns: FloatArray) -> FloatArray:
+    """(covariance + ridge · I)⁻¹ times the columns, for a matrix or a vector of variances."""
+    if covariance.ndim == 1:
+        return np.asarray(columns / (covariance + ridge)[:, None])
+    return np.asarray(linalg.cho_solve((_cholesky(covariance, ridge), True), columns, check_finite=False))
+
+
+class PTBayes(BaseLDL):
+    r"""Bayes classifier with one Gaussian per label, learnt from weighted single-label examples.
+
+    The covariance of label j that enters the density is
+
+    .. math:: (1 - \mathtt{pooling})\, \Sigma_j + \mathtt{pooling}\, \bar\Sigma + \mathtt{reg}\, v\, I,
+        \qquad \bar\Sigma = \sum_j \pi_j \Sigma_j,
+
+    where v is the largest variance of a feature. So it is positive definite whatever the data: constant features, more
+    features than rows, one-hot features. Covariances are maximum likelihood (division by Nⱼ, not by Nⱼ − 1, which
+    has no meaning for fractional weights).
+
+    Parameters
+    ----------
+    covariance : {"full", "diag", "tied"}, default="full"
+        "full" is a matrix for each label, as in the code of the paper's author (the paper does not say); "diag" takes
+        features as independent (naive Bayes); "tied" is one matrix for all labels (linear discriminant analysis).
+    resample : {None, "multinomial"}, default=None
+        None weighs each pair of row and label by its degree. "multinomial" draws n_samples · n_labels examples with
+        these probabilities, as in the paper: the same in the limit, with noise.
+    pooling : float, default=0.5
+        Share of the pooled covariance in each label's own, from 0 (none) to 1 (all labels share one). Rows of one
+        dataset count for all labels, so the true covariances differ little, and what differs in the estimates is
+        mostly noise, which adds up over the features. Has no effect if the covariance is "tied" already.
+    reg : float, default=0.1
+        Ridge, as a share of the largest variance of a feature; at least 1e-9 is always added. It depends on the units
+        of the features: standardise those that are not alike.
+    random_state : int, RandomState or None, default=None
+        Source of randomness for ``resample="multinomial"``.
+
+    Attributes
+    ----------
+    priors_ : ndarray of shape (n_labels,)
+        Share of the mass that each label has. A label without mass is predicted with degree 0.
+    means_ : ndarray of shape (n_labels, n_features)
+        Mean of the features for each label; nan for a label without mass.
+    n_features_in_ : int
+        Number of features seen by ``fit``.
+    n_labels_ : int
+        Number of labels.
+    label_names_ : ndarray of str
+        Names of the labels.
+
+    Notes
+    -----
+    With ``covariance="diag"``, ``pooling=0`` and no resampling, this is Gaussian naive Bayes on weighted copies with
+    ``var_smoothing=reg``. Sparse X is never made dense as a whole; "full" and "tied" hold matrices of n_features ×
+    n_features, "diag" none.
+
+    References
+    ----------
+    .. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
+    .. [2] J. H. Friedman, "Regularized discriminant analysis", Journal of the American Statistical Association 84,
+       1989.
+
+    Examples
+    --------
+    >>> from skldl import PTBayes
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> D = [[0.9, 0.1], [0.7, 0.3], [0.3, 0.7], [0.1, 0.9]]
+    >>> PTBayes().fit(X, D).predict([[0.0], [1.5]]).round(3)
+    array([[0.915, 0.085],
+           [0.5  , 0.5  ]])
+    """
+
+    def __init__(
+        self,
+        covariance: str = "full",
+        *,
+        resample: str | None = None,
+        pooling: float = 0.5,
+        reg: float = 0.1,
+        random_state: RandomState = None,
+    ) -> None:
+        self.covariance = covariance
+        self.resample = resample
+        self.pooling = pooling
+        self.reg = reg
+        self.random_state = random_state
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        self._check_parameters()
+        self._regularize(_moments(X, self._mass(D, sample_weight), self.covariance))
+
+    def _check_parameters(self) -> None:
+        if self.covariance not in ("full", "diag", "tied"):
+            raise ValueError(f"covariance={self.covariance!r} must be 'full', 'diag' or 'tied'.")
+        if self.resample not in (None, "multinomial"):
+            raise ValueError(f"resample={self.resample!r} must be None (weights) or 'multinomial'.")
+        if not 0 <= self.pooling <= 1:
+            raise ValueError(f"pooling={self.pooling!r} is a share and must lie in [0, 1].")
+        if not 0 <= self.reg < np.inf:
+            raise ValueError(f"reg={self.reg!r} must be at least 0 and finite.")
+
+    def _mass(self, D: FloatArray, sample_weight: FloatArray | None) -> FloatArray:
+        """Mass of each pair of row and label: its weight, or how often it was drawn."""
+        if self.resample is None:
+            return D if sample_weight is None else sample_weight[:, None] * D
+        rows, labels = multinomial_examples(D, D.size, sample_weight, self.random_state)
+        return np.bincount(rows * D.shape[1] + labels, minlength=D.size).reshape(D.shape).astype(np.float64)
+
+    def _regularize(self, moments: Moments) -> None:
+        """Turn moments into scores: linear, quadratic in each feature, or by Cholesky factors."""
+        ridge = max(self.reg, SMALLEST_REG) * moments.largest_variance
+        means, own = moments.means, moments.covariances
+        self._labels, self._center = moments.labels, moments.center
+        self._squares = self._factors = None
+        if own is None or self.pooling == 1:  # what is quadratic in x is the same for all labels
+            common = np.exp(moments.log_priors) @ means
+            self._coef = _solve(moments.pooled, ridge, (means - common).T)
+            self._intercept = moments.log_priors - ((means + common) / 2 * self._coef.T).sum(axis=1)
+        elif own.ndim == 2:
+            variances = (1 - self.pooling) * own + self.pooling * moments.pooled + ridge
+            self._coef, self._squares = (means / variances).T, -0.5 / variances.T
+            self._intercept = moments.log_priors - 0.5 * (means**2 / variances + np.log(variances)).sum(axis=1)
+        else:
+            self._factors, self._intercept = np.empty_like(own), moments.log_priors.copy()
+            for label, matrix in enumerate(own):
+                matrix = (1 - self.pooling) * matrix + self.pooling * moments.pooled
+                self._factors[label] = _cholesky(matrix, ridge)
+                self._intercept[label] -= np.log(np.diagonal(self._factors[label])).sum()
+        self.priors_ = np.zeros(self.n_labels_)
+        self.priors_[self._labels] = np.exp(moments.log_priors)
+        self.means_ = np.full((self.n_labels_, means.shape[1]), np.nan)
+        self.means_[self._labels] = self._center + means
+
+    def _predict(self, X: Any) -> FloatArray:
+        distributions = np.zeros((X.shape[0], self.n_labels_))
+        size = max(1, BLOCK_CELLS // max(X.shape[1], self.n_labels_))
+        for start in range(0, X.shape[0], size):
+            block = slice(start, start + size)
+            distributions[block, self._labels] = softmax(self._log_joint(X[block]))
+        return distributions
+
+    def _log_joint(self, X: Any) -> FloatArray:
+        """Log of prior times density for each label with mass, up to a constant for each row."""
+        if self._factors is not None:
+            dense = X.toarray() if sparse.issparse(X) else X
+            scores = np.empty((X.shape[0], len(self._labels)))
+            for label, factor in enumerate(self._factors):
+                residual = (dense - self.means_[self._labels[label]]).T
+                whitened = linalg.solve_triangular(factor, residual, lower=True, check_finite=False)
+                scores[:, label] = self._intercept[label] - 0.5 * np.einsum("ij,ij->j", whitened, whitened)
+            return scores
+        coef, intercept, squares = self._coef, self._intercept, self._squares
+        if not sparse.issparse(X):
+            X = X - self._center
+        else:  # move the origin of the polynomial instead of the rows
+            center = self._center[:, None]
+            intercept = intercept - (center * coef).sum(axis=0)
+            if squares is not None:
+                intercept = intercept + (center**2 * squares).sum(axis=0)
+                coef = coef - 2 * center * squares
+        scores = np.asarray(X @ coef) + intercept
+        if squares is not None:
+            scores += (X.multiply(X) if sparse.issparse(X) else X**2) @ squares
+        return scores
+
+    def _predict_path(
+        self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
+    ) -> Iterator[FloatArray]:
+        if param not in ("reg", "pooling"):
+            yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
+            return
+        moments = None
+        for value in values:
+            self.set_params(**{param: value})
+            self._check_parameters()
+            if moments is None:
+                moments = _moments(X, self._mass(D, sample_weight), self.covariance)
+            self._regularize(moments)
+            yield self._predict(X_new)
