@@ -102,9 +102,9 @@ def minimise(
     method : {"lbfgs", "bfgs"}, default="lbfgs"
         With the last 20 steps in memory, or with the whole inverse Hessian (n × n).
     tol : float
-        Largest excess over the minimum. It is bounded by ½ gᵀM⁻¹g / μ, where μ is the smallest curvature sᵀy / sᵀMs among
-        the last 20 steps s and their changes y of the gradient. For a quadratic function with smallest curvature μ this
-        is a bound; here μ is what the run has met, so it is as honest as the directions it has walked. The distance to
+        Largest excess over the minimum. It is bounded by gᵀM⁻¹g / μ, where μ is the smallest curvature sᵀy / sᵀMs among
+        the last 20 steps s and their changes y of the gradient. For a quadratic function with smallest curvature μ half
+        of this is a bound; the other half is a margin for directions that the run has not met. The distance to
         ``lower_bound`` is a second bound, and the smaller of the two counts.
     max_iter : int
         Largest number of steps.
@@ -133,15 +133,15 @@ def minimise(
         if callback is not None:
             callback(run.n_iter, x)
         run.curvature = min(curvatures, default=curvature)
-        run.excess = min(0.5 * metric.dual(gradient) / run.curvature, loss - lower_bound)
+        run.excess = min(metric.dual(gradient) / run.curvature, loss - lower_bound)
         run.converged = run.excess <= tol
         if run.converged or run.n_iter == max_iter:
             return run
         direction = -memory.times(gradient)
         found = _line_search(objective, x, loss, gradient, direction, first_step=memory.first_step(gradient))
         run.n_evaluations += found.n_evaluations
-        if found.loss >= loss and (found.x is x or found.loss > loss + ROUNDING * abs(loss)):
-            return run
+        if found.loss >= loss and not metric.dual(found.gradient) < 0.5 * metric.dual(gradient):
+            return run  # neither the loss nor the gradient fell: what is left is rounding
         step, change = found.x - x, found.gradient - gradient
         if step @ change > 0:  # rounding can spoil the last digits of a convex function
             memory.remember(step, change)

@@ -2,21 +2,22 @@
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl._solvers import Minimum, minimise
-from skldl.maxent._objective import CrossEntropy, row_weights
-from skldl.maxent._whitening import Factorisation, Whitening, factorise, mean_curvature
+from skldl._solvers import Metric, Minimum, minimise
+from skldl.maxent._objective import CrossEntropy, row_weights, weighted_softmax
+from skldl.maxent._whitening import Factorisation, Whitening, factorise
 
 FloatArray = npt.NDArray[np.floating]
 
 LARGEST_DENSE_INVERSE = 20_000
-SMALLEST_SHARED_ALPHA = 1e-12
+SMALLEST_SHARE = 1e-11  # of a label in a mean prediction: below this it is gone
+MAX_HALVINGS = 20
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,30 @@ class Weights:
         )
 
 
-class PlainMetric:
-    """M = v G + alpha I on the plain parameters, for the convergence test of a run that is not whitened."""
+class WhitenedMetric:
+    """M in whitened coordinates: the identity at the start, and then whatever the mean prediction makes of it."""
 
-    def __init__(self, objective: CrossEntropy, factorisation: Factorisation, whitening: Whitening) -> None:
-        self.objective, self.factorisation, self.whitening = objective, factorisation, whitening
+    def __init__(self, objective: CrossEntropy, whitening: Whitening) -> None:
+        self.objective, self.whitening = objective, whitening
+
+    def ratio(self) -> FloatArray:
+        """Diagonal of M."""
+        now = self.whitening.diagonal(np.maximum(self.objective.mean_prediction, SMALLEST_SHARE))
+        return np.divide(now, self.whitening.hessian, out=np.ones_like(now), where=self.whitening.hessian > 0).ravel()
+
+    def primal(self, step: FloatArray) -> float:
+        return float(step**2 @ self.ratio())
+
+    def dual(self, gradient: FloatArray) -> float:
+        return float(gradient**2 @ (1.0 / self.ratio()))
+
+
+class PlainMetric(WhitenedMetric):
+    """M on the weights of the features themselves, for the convergence test of a run that is not whitened."""
+
+    def __init__(self, objective: CrossEntropy, whitening: Whitening, factorisation: Factorisation) -> None:
+        super().__init__(objective, whitening)
+        self.factorisation = factorisation
 
     def primal(self, step: FloatArray) -> float:
         objective = self.objective
@@ -75,13 +95,11 @@ class PlainMetric:
         if objective.fit_intercept:
             scores = scores + parameters[-1]
         scores *= scores
-        data = float(objective.weight @ scores.sum(axis=1))
-        return self.factorisation.curvature * data + objective.alpha * float(np.vdot(U, U))
+        return float(objective.weight @ (scores @ objective.mean_prediction)) + objective.alpha * float(np.vdot(U, U))
 
     def dual(self, gradient: FloatArray) -> float:
         of_design = self.factorisation.gradient_from_features(gradient.reshape(self.objective.shape))
-        whitened = self.whitening.contract(of_design)
-        return float(np.vdot(whitened, whitened))
+        return super().dual(self.whitening.contract(of_design).ravel())
 
 
 def fit_weights(
@@ -97,18 +115,13 @@ def fit_weights(
     """Fit one alpha, from W and b in ``start`` (zero if None); ``keep`` says after which steps to keep W and b."""
     weight = row_weights(X.shape[0], sample_weight)
     factorisation = factorise(
-        X,
-        weight,
-        mean_curvature(D, weight),
-        fit_intercept=settings.fit_intercept,
-        scale_free=alpha == 0 and settings.whiten,
+        X, weight, fit_intercept=settings.fit_intercept, scale_free=alpha == 0 and settings.whiten
     )
     fit = _fit_whitened if settings.whiten else _fit_plain
     design = factorisation.design if settings.whiten else X
     objective = CrossEntropy(design, D, weight, alpha=alpha, fit_intercept=settings.fit_intercept)
-    if start is None:
-        origin = np.zeros(objective.shape)
-    else:
+    origin = None
+    if start is not None:
         origin = factorisation.from_features(*start) if settings.whiten else _stack(*start, settings.fit_intercept)
     return fit(objective, factorisation, settings, origin, keep=keep)
 
@@ -118,25 +131,20 @@ def fit_path(
 ) -> Iterator[tuple[int, Weights]]:
     """Fit many alphas from one factorisation, from the largest to the smallest, each from the one before.
 
-    Yields the place of each alpha in ``alphas`` and its weights. An alpha so small that the eigenvectors of G no longer
-    resolve it (zero above all) gets a Cholesky factor of its own.
+    Yields the place of each alpha in ``alphas`` and its weights. Zero is fitted alone: without a penalty the optimum need
+    not be unique, and then it would depend on the start.
     """
     weight = row_weights(X.shape[0], sample_weight)
-    curvature = mean_curvature(D, weight)
-    shared = factorise(X, weight, curvature, fit_intercept=settings.fit_intercept, scale_free=False, many_alphas=True)
-    assert shared.eigenvalues is not None
-    resolved = SMALLEST_SHARED_ALPHA * curvature * float(shared.eigenvalues.max(initial=0.0))
+    shared = factorise(X, weight, fit_intercept=settings.fit_intercept, scale_free=False)
     objective = CrossEntropy(shared.design, D, weight, fit_intercept=settings.fit_intercept)
-    weights = None
-    origin, met = np.zeros(objective.shape), 1.0
+    origin, curvature = None, 1.0
     for place in sorted(range(len(alphas)), key=lambda place: -alphas[place]):
-        if alphas[place] > resolved:
-            objective.alpha = alphas[place]
-            weights = _fit_whitened(objective, shared, settings, origin, curvature=met)
-            origin, met = shared.from_features(weights.W, weights.b), weights.run.curvature
-        else:
-            start = None if weights is None else (weights.W, weights.b)
-            weights = fit_weights(X, D, sample_weight, alphas[place], settings, start=start)
+        if alphas[place] == 0:
+            yield place, fit_weights(X, D, sample_weight, 0.0, settings)
+            continue
+        objective.alpha = alphas[place]
+        weights = _fit_whitened(objective, shared, settings, origin, curvature=curvature)
+        origin, curvature = shared.from_features(weights.W, weights.b), weights.run.curvature
         yield place, weights
 
 
@@ -144,13 +152,26 @@ def _fit_whitened(
     objective: CrossEntropy,
     factorisation: Factorisation,
     settings: Settings,
-    origin: FloatArray,
+    origin: FloatArray | None,
     *,
     curvature: float = 1.0,
     keep: Collection[int] = (),
 ) -> Weights:
-    """Minimise over the displacement from ``origin`` in whitened coordinates."""
-    whitening = factorisation.whitening(objective.alpha)
+    """Minimise over the displacement from ``origin`` in whitened coordinates.
+
+    From zero (``origin`` None) the first step goes to the weights whose predictions are nearest to the mean distribution:
+    there the Hessian is about what it will be at the optimum.
+    """
+    n_labels = objective.shape[1]
+    whitening = factorisation.whitening(objective.alpha, np.full(n_labels, 1.0 / n_labels))
+    first = 0  # steps taken before the run
+    if origin is None:
+        origin, labels = _towards_mean(objective, whitening)
+        first = int(origin.any())
+    else:
+        objective(origin)
+        labels = objective.mean_prediction
+    whitening = replace(whitening, labels=np.maximum(labels, SMALLEST_SHARE))
 
     def parameters(displacement: FloatArray) -> FloatArray:
         return origin + whitening.expand(displacement.reshape(objective.shape))
@@ -162,20 +183,58 @@ def _fit_whitened(
     def features(displacement: FloatArray) -> tuple[FloatArray, FloatArray]:
         return _centred(*factorisation.to_features(parameters(displacement)))
 
-    return _run(evaluate, np.zeros(origin.size), objective, settings, features, keep, curvature=curvature)
+    metric = WhitenedMetric(objective, whitening)
+    weights = _run(
+        evaluate,
+        np.zeros(origin.size),
+        objective,
+        replace(settings, max_iter=settings.max_iter - first),
+        metric,
+        features,
+        {steps - first for steps in keep},
+        curvature=curvature,
+    )
+    if first:
+        weights.run.n_iter += 1
+        weights.run.loss_curve.insert(0, float(np.log(n_labels)))
+        weights.kept = {steps + 1: kept for steps, kept in weights.kept.items()}
+    return weights
+
+
+def _towards_mean(objective: CrossEntropy, whitening: Whitening) -> tuple[FloatArray, FloatArray]:
+    """Parameters that predict nearly the mean distribution, better than uniform, and their mean prediction.
+
+    Zero if the features allow no such thing.
+    """
+    n_labels = objective.shape[1]
+    mean = np.maximum(objective.mean_target, SMALLEST_SHARE)
+    goal = np.log(mean)
+    goal -= goal.mean()
+    origin = np.zeros(objective.shape)
+    if objective.fit_intercept:
+        origin[-1] = goal
+        return origin, mean
+    u = whitening.solve(np.asarray(objective.weight @ objective.X, dtype=np.float64))  # X u is nearest to 1 on all rows
+    scores = np.asarray(objective.X @ u, dtype=np.float64)
+    for size in 0.5 ** np.arange(MAX_HALVINGS):
+        P = np.multiply.outer(size * goal, scores)
+        loss = weighted_softmax(P, objective.weight) - size * float(goal @ (u @ objective.target))
+        if loss < np.log(n_labels):
+            return np.multiply.outer(u, size * goal), P.sum(axis=1)
+    return origin, np.full(n_labels, 1.0 / n_labels)
 
 
 def _fit_plain(
     objective: CrossEntropy,
     factorisation: Factorisation,
     settings: Settings,
-    origin: FloatArray,
+    origin: FloatArray | None,
     *,
     keep: Collection[int] = (),
 ) -> Weights:
     """Minimise over the weights of the features themselves; only the convergence test is whitened."""
-    whitening = factorisation.whitening(objective.alpha)
-    metric = PlainMetric(objective, factorisation, whitening)
+    n_labels = objective.shape[1]
+    whitening = factorisation.whitening(objective.alpha, np.full(n_labels, 1.0 / n_labels))
 
     def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
         loss, gradient = objective(flat.reshape(objective.shape))
@@ -184,10 +243,12 @@ def _fit_plain(
     def features(flat: FloatArray) -> tuple[FloatArray, FloatArray]:
         parameters = flat.reshape(objective.shape)
         n_features = objective.X.shape[1]
-        b = parameters[n_features] if objective.fit_intercept else np.zeros(objective.shape[1])
+        b = parameters[n_features] if objective.fit_intercept else np.zeros(n_labels)
         return _centred(parameters[:n_features], b)
 
-    return _run(evaluate, origin.ravel(), objective, settings, features, keep, metric=metric)
+    start = np.zeros(objective.shape) if origin is None else origin
+    metric = PlainMetric(objective, whitening, factorisation)
+    return _run(evaluate, start.ravel(), objective, settings, metric, features, keep)
 
 
 def _run(
@@ -195,10 +256,10 @@ def _run(
     start: FloatArray,
     objective: CrossEntropy,
     settings: Settings,
+    metric: Metric,
     features: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
     keep: Collection[int],
     *,
-    metric: PlainMetric | None = None,
     curvature: float = 1.0,
 ) -> Weights:
     """Minimise, and turn the end and the steps to keep into weights of the features."""

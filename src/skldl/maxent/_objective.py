@@ -55,6 +55,10 @@ class CrossEntropy:
     ----------
     entropy : float
         Weighted mean entropy of D: the loss never falls below it.
+    mean_target : ndarray of shape (n_labels,)
+        Weighted mean of D.
+    mean_prediction : ndarray of shape (n_labels,)
+        Weighted mean of P at the last evaluation.
     """
 
     def __init__(
@@ -69,8 +73,10 @@ class CrossEntropy:
         self.shape = (X.shape[1] + fit_intercept, D.shape[1])
         self.target = np.empty(self.shape)  # Xᵀ diag(ω) D, and the mean of D for the intercept
         self.target[: X.shape[1]] = self.X.T @ weighted
+        self.mean_target = weighted.sum(axis=0)
         if fit_intercept:
-            self.target[-1] = weighted.sum(axis=0)
+            self.target[-1] = self.mean_target
+        self.mean_prediction = np.full(D.shape[1], 1.0 / D.shape[1])
         self._block = max(64, BLOCK_CELLS // D.shape[1])
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
@@ -80,21 +86,27 @@ class CrossEntropy:
         gradient = np.empty(self.shape)
         if self.is_sparse:
             P = np.ascontiguousarray((self.X @ U).T)
-            log_partition = self._to_probabilities(P, b, self.weight)
-            gradient[:n_columns] = self.X.T @ P.T
             if self.fit_intercept:
-                gradient[-1] = P.sum(axis=1)
+                P += b.T
+            log_partition = weighted_softmax(P, self.weight)
+            gradient[:n_columns] = self.X.T @ P.T
+            mean = P.sum(axis=1)
         else:
             gradient.fill(0.0)
             log_partition = 0.0
+            mean = np.zeros(self.shape[1])
             across = np.ascontiguousarray(U.T)
             for first in range(0, self.X.shape[0], self._block):
                 rows = self.X[first : first + self._block].astype(np.float64, copy=False)
                 P = across @ rows.T
-                log_partition += self._to_probabilities(P, b, self.weight[first : first + self._block])
-                gradient[:n_columns] += (P @ rows).T
                 if self.fit_intercept:
-                    gradient[-1] += P.sum(axis=1)
+                    P += b.T
+                log_partition += weighted_softmax(P, self.weight[first : first + self._block])
+                gradient[:n_columns] += (P @ rows).T
+                mean += P.sum(axis=1)
+        if self.fit_intercept:
+            gradient[-1] = mean
+        self.mean_prediction = mean
         gradient -= self.target
         loss = log_partition - float(np.vdot(self.target, parameters))
         if self.alpha:
@@ -102,21 +114,20 @@ class CrossEntropy:
             gradient[:n_columns] += self.alpha * U
         return loss, gradient
 
-    def _to_probabilities(self, scores: FloatArray, b: FloatArray, weight: FloatArray) -> float:
-        """Turn scores (n_labels, n_rows) into weighted probabilities in place; return Σ ω_i ln Σ_j exp s_ij."""
-        if self.fit_intercept:
-            scores += b.T
-        shift = None
-        if not max(scores.max(), -scores.min()) < SAFE_SCORE:  # else exp can neither overflow nor vanish
-            shift = scores.max(axis=0)
-            scores -= shift
-        np.exp(scores, out=scores)
-        totals = scores.sum(axis=0)
-        scores *= weight / totals
-        np.log(totals, out=totals)
-        if shift is not None:
-            totals += shift
-        return float(weight @ totals)
+
+def weighted_softmax(scores: FloatArray, weight: FloatArray) -> float:
+    """Turn scores (n_labels, n_samples) into ω_i p_ij in place, and return Σ ω_i ln Σ_j exp s_ij."""
+    shift = None
+    if not max(scores.max(), -scores.min()) < SAFE_SCORE:  # else exp can neither overflow nor vanish
+        shift = scores.max(axis=0)
+        scores -= shift
+    np.exp(scores, out=scores)
+    totals = scores.sum(axis=0)
+    scores *= weight / totals
+    np.log(totals, out=totals)
+    if shift is not None:
+        totals += shift
+    return float(weight @ totals)
 
 
 def probabilities(X: Any, W: FloatArray, b: FloatArray | None = None) -> FloatArray:

@@ -28,13 +28,15 @@ class SABFGS(BaseLDL):
 
     The loss is the weighted mean of the cross-entropy plus ``alpha / 2`` times the sum of squared weights; it is convex.
     The search begins at zero, and every step satisfies the strong Wolfe conditions. It has converged when a bound on the
-    excess of the mean Kullback-Leibler divergence over its minimum falls below ``tol``. The bound is ½ gᵀM⁻¹g / μ, where
-    g is the gradient, M = v Xᵀ diag(ω) X + alpha I the Hessian as it would be if every row were predicted near the mean
-    distribution, and μ the smallest curvature, relative to M, among the last 20 steps; or the divergence itself where
-    that is smaller. So it is a bound for the curvature that the search has met, not for the one it has not.
+    excess of the mean Kullback-Leibler divergence over its minimum falls below ``tol``. The bound is gᵀM⁻¹g / μ, where g is
+    the gradient, M the Hessian as it would be if every row had the mean prediction (p̄_j Xᵀ diag(ω) X + alpha I for label
+    j), and μ the smallest curvature, relative to M, among the last 20 steps; or the divergence itself where that is
+    smaller. In a bowl of curvature μ the excess is half of it: the other half is a margin for directions that the search
+    has not met.
 
-    By default the search runs in coordinates where M is the identity. They change the way, not the goal: about ten
-    evaluations are enough on most label distribution data, whatever the scale of the features.
+    By default the search runs in coordinates where M is the identity, and its first step goes from zero to the mean
+    distribution, as near as the features allow. This changes the way, not the goal: about ten evaluations are enough on
+    most label distribution data, whatever the scale of the features.
 
     Parameters
     ----------

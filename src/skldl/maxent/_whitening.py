@@ -1,17 +1,18 @@
 """Coordinates in which the maximum entropy objective is nearly round, so that a quasi-Newton run needs few steps.
 
 The Hessian of the mean cross-entropy is Σ ω_i (diag p_i − p_i p_iᵀ) ⊗ x_i x_iᵀ. Label distributions are far from one-hot,
-so it changes little with the parameters and is close to M = v G + alpha I for every label, with G = Xᵀ diag(ω) X and
-v the mean of d̄ (1 − d̄) over labels. In coordinates V with U = T V and T Tᵀ = M⁻¹ it is near the identity, whatever the
-scale of the features. T only changes the path to the optimum, never the optimum itself.
+so it changes little with the parameters and is close to (diag p̄ − p̄ p̄ᵀ) ⊗ G + alpha I, with G = Xᵀ diag(ω) X and p̄ the mean
+prediction. Gradients sum to zero over labels, and there it acts as M_j = p̄_j G + alpha I on the weights of label j. In
+coordinates V with u_j = T_j v_j and T_j T_jᵀ = M_j⁻¹ it is near the identity, whatever the scale of the features and
+however rare a label. T only changes the path to the optimum, never the optimum itself.
 
 What T is depends on the shape of X:
 
-- at most 5000 columns, no more columns than rows: the Cholesky factor of M, or, where many alphas share the work, the
-  eigenvectors of G;
+- at most 5000 columns, no more columns than rows: the Cholesky factor of G, or with a penalty the eigenvectors of G,
+  which serve every alpha and label;
 - fewer rows than columns, at most 5000 rows: the optimum lies in the span of the rows, so X is replaced by its
   n × n coordinates there, from the eigenvectors of X Xᵀ;
-- neither: the diagonal of M. X is never made dense.
+- neither: the diagonal of G. X is never made dense.
 
 Without penalty the scale of a feature means nothing, so columns are scaled to length one first. Columns without length
 keep weight zero. Directions whose share of the scaled G is below 1e-10 (1e-12 in the row space) count as rank deficiency:
@@ -30,6 +31,7 @@ FloatArray = npt.NDArray[np.floating]
 LARGEST_MATRIX = 5000
 RIDGES = (1e-10, 1e-6, 1e-2)  # the next one only where rounding in G defeats the Cholesky factor
 RANK_CUT = 1e-12
+RESOLUTION = 1e-13  # below this share of the trace of G, its eigenvectors do not resolve alpha
 BLOCK_CELLS = 1 << 18
 
 
@@ -37,32 +39,52 @@ BLOCK_CELLS = 1 << 18
 class Whitening:
     """The map between whitened coordinates V and parameters U (and b) of a design: U = basis (scale ∘ V).
 
-    With an intercept the columns are centred by ``centre``, so that b and U hardly interact: b = b' − centreᵀ U.
+    basisᵀ G basis is diagonal and holds ``spectrum``, so scale_kj = (spectrum_k p̄_j + alpha)^(−½). What is scaled is also
+    centred over labels: a common shift changes nothing, and its curvature would be alpha alone. With an intercept the
+    columns are centred by ``centre``, so that b and U hardly interact: b = b' − centreᵀ U.
     """
 
     basis: FloatArray | None
-    scale: FloatArray | float
+    spectrum: FloatArray
+    alpha: float
     centre: FloatArray | None
-    intercept_scale: float
+    labels: FloatArray  # p̄
+
+    def __post_init__(self) -> None:
+        self.hessian = self.diagonal(self.labels)
+        self.scale = np.divide(
+            1.0, np.sqrt(self.hessian), out=np.zeros_like(self.hessian), where=self.hessian > 0
+        )
+
+    def diagonal(self, labels: FloatArray) -> FloatArray:
+        """The Hessian in the basis, for a mean prediction p̄, one entry for each parameter."""
+        hessian = np.multiply.outer(self.spectrum, labels) + self.alpha
+        return hessian if self.centre is None else np.vstack([hessian, labels])
+
+    def solve(self, vector: FloatArray) -> FloatArray:
+        """(G + alpha I)⁻¹ times a vector over the design's columns."""
+        inner = vector if self.basis is None else self.basis.T @ vector
+        spectrum = self.spectrum + self.alpha
+        inner = np.divide(inner, spectrum, out=np.zeros_like(inner), where=spectrum > 0)
+        return inner if self.basis is None else self.basis @ inner
 
     def expand(self, V: FloatArray) -> FloatArray:
         """Parameters of the design from whitened coordinates."""
-        n_columns = len(V) - (self.centre is not None)
-        U = V[:n_columns] * self.scale
+        scaled = V * self.scale
+        scaled -= scaled.mean(axis=1, keepdims=True)
+        U = scaled if self.centre is None else scaled[:-1]
         if self.basis is not None:
             U = self.basis @ U
-        if self.centre is None:
-            return U
-        return np.vstack([U, V[n_columns] * self.intercept_scale - self.centre @ U])
+        return U if self.centre is None else np.vstack([U, scaled[-1] - self.centre @ U])
 
     def contract(self, gradient: FloatArray) -> FloatArray:
         """Gradient in whitened coordinates: the transpose of `expand`."""
-        if self.centre is None:
-            G = gradient
-        else:
-            G = gradient[:-1] - np.multiply.outer(self.centre, gradient[-1])
-        G = (G if self.basis is None else self.basis.T @ G) * self.scale
-        return G if self.centre is None else np.vstack([G, gradient[-1] * self.intercept_scale])
+        G = gradient if self.centre is None else gradient[:-1] - np.multiply.outer(self.centre, gradient[-1])
+        if self.basis is not None:
+            G = self.basis.T @ G
+        if self.centre is not None:
+            G = np.vstack([G, gradient[-1]])
+        return (G - G.mean(axis=1, keepdims=True)) * self.scale
 
 
 @dataclass
@@ -75,10 +97,8 @@ class Factorisation:
         The matrix that stands for X in the objective: X, or its coordinates in the space of its rows.
     centre : ndarray of shape (n_columns,) or None
         Mean of the design's columns if there is an intercept.
-    curvature : float
-        v.
     gram : ndarray or None
-        G, if each alpha takes a Cholesky factor of its own.
+        G, where it is small enough.
     eigenvalues : ndarray or None
         Of G, along the columns of ``basis``; with ``basis`` None, along the columns of the design.
     basis : ndarray or None
@@ -89,21 +109,20 @@ class Factorisation:
 
     design: Any
     centre: FloatArray | None
-    curvature: float
     gram: FloatArray | None = None
     eigenvalues: FloatArray | None = None
     basis: FloatArray | None = None
     rows: "RowSpace | None" = None
 
-    def whitening(self, alpha: float) -> Whitening:
-        """Whitened coordinates for one alpha."""
-        inner = 1.0 / np.sqrt(self.curvature)
-        if self.gram is not None:
-            return Whitening(_inverse_root(self.gram, alpha / self.curvature) * inner, 1.0, self.centre, inner)
-        assert self.eigenvalues is not None
-        spectrum = self.curvature * self.eigenvalues + alpha
-        scale = np.divide(1.0, np.sqrt(spectrum), out=np.zeros_like(spectrum), where=spectrum > 0)
-        return Whitening(self.basis, scale[:, None], self.centre, inner)
+    def whitening(self, alpha: float, labels: FloatArray) -> Whitening:
+        """Whitened coordinates for one alpha and a mean prediction."""
+        if self.gram is not None and alpha <= RESOLUTION * float(np.trace(self.gram)):
+            basis = _inverse_root(self.gram, alpha * len(labels))
+            return Whitening(basis, np.ones(len(basis)), 0.0, self.centre, labels)
+        if self.eigenvalues is None:
+            eigenvalues, self.basis = linalg.eigh(self.gram, driver="evd", check_finite=False)
+            self.eigenvalues = np.maximum(eigenvalues, 0.0)
+        return Whitening(self.basis, self.eigenvalues, alpha, self.centre, labels)
 
     def to_features(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights of the features (n_features, n_labels) and intercept (n_labels,) from the design's parameters."""
@@ -150,7 +169,7 @@ class RowSpace:
     def to_features(self, U: FloatArray) -> FloatArray:
         """Return diag(scale) right U."""
         Y = self.left @ (U / np.sqrt(self.eigenvalues)[:, None]) * self.root_weight[:, None]
-        return np.asarray((self.X.T @ Y - np.multiply.outer(self.mean, Y.sum(axis=0))) * self.scale[:, None])
+        return np.asarray((self.X.T @ Y - np.multiply.outer(self.mean, Y.sum(axis=0))) * self.scale[:, None] ** 2)
 
     def from_features(self, W: FloatArray) -> FloatArray:
         """Return rightᵀ diag(1/scale) W."""
@@ -167,16 +186,7 @@ class RowSpace:
         return np.asarray(self.left.T @ Y / np.sqrt(self.eigenvalues)[:, None])
 
 
-def mean_curvature(D: FloatArray, weight: FloatArray) -> float:
-    """Mean of d̄ (1 − d̄) over labels, kept away from zero where nearly all mass lies on one label."""
-    mean = weight @ D
-    n_labels = len(mean)
-    return float(max((mean * (1 - mean)).mean(), 0.01 * (1 - 1 / n_labels) / n_labels))
-
-
-def factorise(
-    X: Any, weight: FloatArray, curvature: float, *, fit_intercept: bool, scale_free: bool, many_alphas: bool = False
-) -> Factorisation:
+def factorise(X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bool) -> Factorisation:
     """Factorise a training set once, in the way that its shape allows.
 
     Parameters
@@ -185,14 +195,10 @@ def factorise(
         Features.
     weight : ndarray of shape (n_samples,)
         Row weights that sum to one.
-    curvature : float
-        v, from `mean_curvature`.
     fit_intercept : bool
         Whether columns are centred.
     scale_free : bool
-        Whether there is no penalty, so that columns may be scaled in the space of the rows.
-    many_alphas : bool, default=False
-        Whether to pay for eigenvectors once instead of a Cholesky factor for each alpha.
+        Whether columns may be scaled in the space of the rows, as they may without a penalty.
     """
     n_samples, n_features = X.shape
     mean = np.asarray(weight @ X, dtype=np.float64) if fit_intercept else np.zeros(n_features)
@@ -201,14 +207,10 @@ def factorise(
         rows = _row_space(X, weight, mean, scale_free)
         design = np.ascontiguousarray(rows.left * np.sqrt(rows.eigenvalues) / rows.root_weight[:, None])
         centre = np.zeros(design.shape[1]) if fit_intercept else None
-        return Factorisation(design, centre, curvature, eigenvalues=rows.eigenvalues, rows=rows)
+        return Factorisation(design, centre, eigenvalues=rows.eigenvalues, rows=rows)
     if n_features > LARGEST_MATRIX:
-        return Factorisation(X, centre, curvature, eigenvalues=_variances(X, weight, mean))
-    gram = _gram(X, weight, mean)
-    if not many_alphas:
-        return Factorisation(X, centre, curvature, gram=gram)
-    eigenvalues, basis = linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
-    return Factorisation(X, centre, curvature, eigenvalues=np.maximum(eigenvalues, 0.0), basis=basis)
+        return Factorisation(X, centre, eigenvalues=_variances(X, weight, mean))
+    return Factorisation(X, centre, gram=_gram(X, weight, mean))
 
 
 def _inverse_root(gram: FloatArray, ridge: float) -> FloatArray:
