@@ -1,7 +1,9 @@
-"""Measures between distributions: each is an object that knows its name, family, formula and arrow.
+"""Measures between distributions: each is an object that knows its name, family, formula, range and arrow.
 
-`PAPER_MEASURES` are the six of Geng (2016); `MEASURES` holds all, by name; `SCORERS` turns them into scikit-learn
-scorers with the right sign.
+`PAPER_MEASURES` are the six of Geng (2016), `CHA_MEASURES` the 45 in the eight families of Cha (2007),
+`VICISSITUDE_MEASURES` the six that Cha lists outside the families; `MEASURES` holds all of them and the later ones, by
+name. `SCORERS` turns them into scikit-learn scorers with the right sign. How the six were chosen among the others can
+be run again with `skldl.metrics.selection`.
 """
 
 from collections.abc import Iterable
@@ -10,32 +12,177 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import make_scorer
 
-from skldl._validation import check_weights
 from skldl.metrics import _evaluate
+from skldl.metrics._bounds import Bound
+from skldl.metrics._decisions import argmax_accuracy, error_probability, kendall, spearman, top_k
 from skldl.metrics._evaluate import Skill
+from skldl.metrics._fidelity_chi2 import (
+    additive_symmetric_chi2,
+    bhattacharyya,
+    clark,
+    divergence,
+    fidelity,
+    hellinger,
+    matusita,
+    neyman_chi2,
+    pearson_chi2,
+    probabilistic_symmetric_chi2,
+    squared_chi2,
+    squared_chord,
+    squared_euclidean,
+)
+from skldl.metrics._intersection_product import (
+    cosine,
+    czekanowski,
+    dice,
+    harmonic_mean,
+    inner_product,
+    intersection,
+    jaccard,
+    kulczynski_s,
+    kumar_hassebrook,
+    motyka,
+    ruzicka,
+    tanimoto,
+    wave_hedges,
+)
 from skldl.metrics._measure import Measure
-from skldl.metrics._paper import canberra, chebyshev, clark, cosine, intersection, kullback_leibler
+from skldl.metrics._minkowski_l1 import (
+    canberra,
+    chebyshev,
+    city_block,
+    euclidean,
+    gower,
+    kulczynski_d,
+    lorentzian,
+    minkowski,
+    soergel,
+    sorensen,
+)
+from skldl.metrics._ordered import cumulative_jensen_shannon, earth_mover, error_of_mean
+from skldl.metrics._shannon_combinations import (
+    average_l1_linf,
+    jeffreys,
+    jensen_difference,
+    jensen_shannon,
+    k_divergence,
+    kullback_leibler,
+    kumar_johnson,
+    reversed_kullback_leibler,
+    taneja,
+    topsoe,
+)
+from skldl.metrics._vicissitude import (
+    max_symmetric_chi2,
+    min_symmetric_chi2,
+    vicis_symmetric_chi2_1,
+    vicis_symmetric_chi2_2,
+    vicis_symmetric_chi2_3,
+    vicis_wave_hedges,
+)
 
-PAPER_MEASURES: dict[str, Measure] = {
-    measure.name: measure for measure in (chebyshev, clark, canberra, kullback_leibler, cosine, intersection)
-}
-MEASURES: dict[str, Measure] = dict(PAPER_MEASURES)
+
+def _by_name(*measures: Measure) -> dict[str, Measure]:
+    return {measure.name: measure for measure in measures}
+
+
+PAPER_MEASURES: dict[str, Measure] = _by_name(chebyshev, clark, canberra, kullback_leibler, cosine, intersection)
+# fmt: off
+CHA_MEASURES: dict[str, Measure] = _by_name(
+    euclidean, city_block, minkowski, chebyshev,
+    sorensen, gower, soergel, kulczynski_d, canberra, lorentzian,
+    intersection, wave_hedges, czekanowski, motyka, kulczynski_s, ruzicka, tanimoto,
+    inner_product, harmonic_mean, cosine, kumar_hassebrook, jaccard, dice,
+    fidelity, bhattacharyya, hellinger, matusita, squared_chord,
+    squared_euclidean, pearson_chi2, neyman_chi2, squared_chi2, probabilistic_symmetric_chi2, divergence, clark,
+    additive_symmetric_chi2,
+    kullback_leibler, jeffreys, k_divergence, topsoe, jensen_shannon, jensen_difference,
+    taneja, kumar_johnson, average_l1_linf,
+)
+VICISSITUDE_MEASURES: dict[str, Measure] = _by_name(
+    vicis_wave_hedges, vicis_symmetric_chi2_1, vicis_symmetric_chi2_2, vicis_symmetric_chi2_3, max_symmetric_chi2,
+    min_symmetric_chi2,
+)
+LATER_MEASURES: dict[str, Measure] = _by_name(
+    reversed_kullback_leibler, earth_mover, cumulative_jensen_shannon, error_of_mean, argmax_accuracy,
+    error_probability, top_k, spearman, kendall,
+)
+# fmt: on
+MEASURES: dict[str, Measure] = {**CHA_MEASURES, **VICISSITUDE_MEASURES, **LATER_MEASURES}
 SCORERS = {name: make_scorer(measure, greater_is_better=measure.higher_is_better) for name, measure in MEASURES.items()}
 
 __all__ = [
+    "CHA_MEASURES",
+    "LATER_MEASURES",
     "MEASURES",
     "PAPER_MEASURES",
     "SCORERS",
+    "VICISSITUDE_MEASURES",
+    "Bound",
     "Measure",
     "Skill",
+    "additive_symmetric_chi2",
+    "argmax_accuracy",
+    "average_l1_linf",
+    "bhattacharyya",
     "canberra",
     "chebyshev",
+    "city_block",
     "clark",
     "cosine",
+    "cumulative_jensen_shannon",
+    "czekanowski",
+    "dice",
+    "divergence",
+    "earth_mover",
+    "error_of_mean",
+    "error_probability",
+    "euclidean",
     "evaluate",
+    "fidelity",
+    "gower",
+    "harmonic_mean",
+    "hellinger",
+    "inner_product",
     "intersection",
+    "jaccard",
+    "jeffreys",
+    "jensen_difference",
+    "jensen_shannon",
+    "k_divergence",
+    "kendall",
+    "kulczynski_d",
+    "kulczynski_s",
     "kullback_leibler",
+    "kumar_hassebrook",
+    "kumar_johnson",
+    "lorentzian",
+    "matusita",
+    "max_symmetric_chi2",
+    "min_symmetric_chi2",
+    "minkowski",
+    "motyka",
+    "neyman_chi2",
+    "pearson_chi2",
+    "probabilistic_symmetric_chi2",
+    "reversed_kullback_leibler",
+    "ruzicka",
     "skill",
+    "soergel",
+    "sorensen",
+    "spearman",
+    "squared_chi2",
+    "squared_chord",
+    "squared_euclidean",
+    "taneja",
+    "tanimoto",
+    "top_k",
+    "topsoe",
+    "vicis_symmetric_chi2_1",
+    "vicis_symmetric_chi2_2",
+    "vicis_symmetric_chi2_3",
+    "vicis_wave_hedges",
+    "wave_hedges",
 ]
 
 
@@ -70,9 +217,7 @@ def evaluate(
     {'chebyshev': 0.25, 'clark': 0.3887, 'canberra': 0.5333, 'kullback_leibler': 0.1438, 'cosine': 0.8944,
      'intersection': 0.75}
     """
-    values = _evaluate.evaluate_rowwise(D_true, D_pred, _evaluate.resolve(measures, MEASURES))
-    n_samples = len(next(iter(values.values()))) if values else 0
-    return _evaluate.means(values, check_weights(sample_weight, n_samples))
+    return _evaluate.evaluate(D_true, D_pred, sample_weight, _evaluate.resolve(measures, MEASURES))
 
 
 def skill(

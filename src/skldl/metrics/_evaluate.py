@@ -1,15 +1,14 @@
 """Several measures at once, and the one figure that a practitioner can read: skill against a reference."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from skldl._validation import check_distributions, check_pair, check_same_shape, check_weights
-from skldl.exceptions import UnknownNameError
-from skldl.metrics._measure import MACHINE_EPSILON, Measure, mean
-from skldl.metrics._pair import blocks
+from skldl._validation import check_distributions, check_pair, check_weights
+from skldl.exceptions import LengthMismatchError, UnknownNameError
+from skldl.metrics._measure import Measure, compute_rows, mean
 
 FloatArray = npt.NDArray[np.floating]
 
@@ -27,14 +26,11 @@ def resolve(measures: Iterable[str | Measure], known: Mapping[str, Measure]) -> 
     return found
 
 
-def evaluate_rowwise(D_true: Any, D_pred: Any, measures: list[Measure]) -> dict[str, FloatArray]:
-    """Compute each measure for each row, in one pass over the arrays."""
+def evaluate(D_true: Any, D_pred: Any, sample_weight: Any, measures: Sequence[Measure]) -> dict[str, float]:
+    """See `skldl.metrics.evaluate`; the measures come from there."""
     true, pred = check_pair(D_true, D_pred)
-    values: dict[str, FloatArray] = {measure.name: np.empty(len(true)) for measure in measures}
-    for rows, pair in blocks(true, pred, MACHINE_EPSILON):
-        for measure in measures:
-            values[measure.name][rows] = measure.compute(pair)
-    return values
+    weight = check_weights(sample_weight, len(true))
+    return {name: mean(values, weight) for name, values in compute_rows(true, pred, measures).items()}
 
 
 class Skill(float):
@@ -76,7 +72,11 @@ def skill(
     reference = check_distributions(D_reference, name="D_reference", renormalize=False)
     if reference.shape[0] == 1:
         reference = np.broadcast_to(reference, (len(true), reference.shape[1]))
-    check_same_shape(true, reference)
+    if true.shape != reference.shape:
+        raise LengthMismatchError(
+            f"D_true has shape {true.shape} and D_reference {reference.shape}. "
+            "Pass one reference row for each true row, or a single row that stands for all."
+        )
     weight = check_weights(sample_weight, len(true))
     model_rows = divergence.rowwise(true, pred)
     reference_rows = divergence.rowwise(true, reference)
@@ -99,11 +99,6 @@ def skill(
 
 def _one_minus_ratio(model: float, reference: float) -> float:
     """1 − model/reference; a perfect reference leaves skill 0 if the model is perfect too, else −∞."""
-    if reference == 0:
-        return 0.0 if model == 0 else -np.inf
+    if reference <= 0:  # below zero only by rounding
+        return 0.0 if model <= 0 else -np.inf
     return float(1.0 - model / reference)
-
-
-def means(values: Mapping[str, FloatArray], weight: FloatArray | None) -> dict[str, float]:
-    """Mean of each measure over rows."""
-    return {name: mean(rows, weight) for name, rows in values.items()}

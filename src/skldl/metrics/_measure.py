@@ -1,14 +1,16 @@
 """`Measure`: a distance or similarity between distributions that knows its name, family, formula and arrow."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skldl._validation import check_pair, check_weights
-from skldl.metrics._pair import Pair, blocks
+from skldl.metrics._bounds import INFINITY, Bound
+from skldl.metrics._pair import blocks
 
 FloatArray = npt.NDArray[np.floating]
 
@@ -17,7 +19,7 @@ MACHINE_EPSILON = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """A distance or similarity between true and predicted label distributions.
+    r"""A distance or similarity between true and predicted label distributions.
 
     Call it for the mean over rows; `rowwise` gives one value per row.
 
@@ -28,19 +30,29 @@ class Measure:
     title : str
         The name in print.
     family : str
-        Syntactic family in Cha (2007).
+        Syntactic family: one of the eight of Cha (2007), ``"vicissitude"`` outside them, or a later one.
     formula : str
-        The formula in LaTeX; d is the true degree, \\hat d the predicted one.
+        The formula in LaTeX; :math:`d_j` is the true degree of label j, :math:`\hat d_j` the predicted one.
+    text : str
+        The formula in plain text; d is the true degree, p the predicted one.
     higher_is_better : bool
         True for similarities.
     compute : callable
-        From a block of rows to one value per row.
-    lower, upper : float
-        Range of the values; ``inf`` where there is no bound, ``nan`` where the bound grows with the number of labels.
+        From a block of rows (and the options, as keywords) to one value per row.
+    use : str
+        When to use it, in one sentence.
+    lower : float
+        The least value.
+    bound : Bound
+        The greatest value, as a function of the number of labels.
     zeros : str
-        What happens where the formula meets a zero.
+        What happens where the formula meets a zero or a tie.
     uses_eps : bool
         Whether the floor ``eps`` takes part.
+    options : mapping
+        What can be set with `with_options`, and how it is set now.
+    check : callable or None
+        Refuses bad options and returns the good ones.
 
     Examples
     --------
@@ -49,20 +61,24 @@ class Measure:
     0.3887
     >>> clark.rowwise([[0.5, 0.5], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]])
     array([0., 0.])
-    >>> clark.family, clark.higher_is_better
-    ('squared L2 or χ²', False)
+    >>> clark.family, clark.higher_is_better, clark.range
+    ('squared L2 or χ²', False, '[0, √c]')
     """
 
     name: str
     title: str
     family: str
     formula: str
+    text: str
     higher_is_better: bool
-    compute: Callable[[Pair], FloatArray] = field(repr=False)
+    compute: Callable[..., FloatArray] = field(repr=False)
+    use: str = field(default="", repr=False)
     lower: float = 0.0
-    upper: float = np.inf
-    zeros: str = ""
-    uses_eps: bool = False
+    bound: Bound = field(default=INFINITY, repr=False)
+    zeros: str = field(default="nothing to decide", repr=False)
+    uses_eps: bool = field(default=False, repr=False)
+    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    check: Callable[..., dict[str, Any]] | None = field(default=None, repr=False)
 
     @property
     def __name__(self) -> str:
@@ -72,6 +88,58 @@ class Measure:
     def arrow(self) -> str:
         """↑ if higher is better, else ↓."""
         return "↑" if self.higher_is_better else "↓"
+
+    @property
+    def range(self) -> str:
+        """The values that it can take, in print; c is the number of labels."""
+        return f"[{self.lower:g}, {self.bound.text}]"
+
+    def upper(self, n_labels: int) -> float:
+        """Give the greatest value on distributions over so many labels.
+
+        Parameters
+        ----------
+        n_labels : int
+            Number of labels.
+
+        Returns
+        -------
+        float
+            The bound; infinite where there is none.
+        """
+        return float(self.bound.value(n_labels, **self.options))
+
+    def with_options(self, **options: Any) -> "Measure":
+        """Make the same measure with other options; this one stays as it is.
+
+        Parameters
+        ----------
+        **options
+            New values of the names in ``options``.
+
+        Returns
+        -------
+        Measure
+            Its name tells the options, such as ``top_k(k=3)``.
+
+        Examples
+        --------
+        >>> from skldl.metrics import minkowski
+        >>> minkowski.with_options(power=4)([[1.0, 0.0]], [[0.0, 1.0]]).__round__(4)
+        1.1892
+        """
+        unknown = set(options) - set(self.options)
+        if unknown or self.check is None:
+            known = ", ".join(self.options) or "none"
+            raise TypeError(f"{self.key} has no option {', '.join(sorted(unknown))!r}. Its options: {known}.")
+        settled = self.check(**{**self.options, **options})
+        told = ", ".join(f"{name}={value}" for name, value in settled.items())
+        return replace(self, name=f"{self.key}({told})", options=MappingProxyType(settled))
+
+    @property
+    def key(self) -> str:
+        """The name without options."""
+        return self.name.partition("(")[0]
 
     def rowwise(self, D_true: Any, D_pred: Any, *, eps: float | None = None) -> FloatArray:
         """Compute one value per row.
@@ -89,11 +157,8 @@ class Measure:
         ndarray of shape (n_samples,)
             The measure of each row.
         """
-        true, pred = check_pair(D_true, D_pred)
-        values = np.empty(len(true))
-        for rows, pair in blocks(true, pred, self._floor(eps)):
-            values[rows] = self.compute(pair)
-        return values
+        floor = self._floor(eps)
+        return compute_rows(*check_pair(D_true, D_pred), [self], floor)[self.name]
 
     def __call__(self, D_true: Any, D_pred: Any, sample_weight: Any = None, *, eps: float | None = None) -> float:
         """Compute the (weighted) mean over rows.
@@ -124,14 +189,33 @@ class Measure:
             raise ValueError(f"eps={eps!r} is a floor under description degrees and must lie in [0, 1).")
         return float(eps)
 
-    def __reduce__(self) -> tuple[Callable[[str], "Measure"], tuple[str]]:
-        return _by_name, (self.name,)
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from skldl.metrics import MEASURES
+
+        known = MEASURES.get(self.key)
+        if known is None or known.compute is not self.compute:  # someone else's measure travels as a whole
+            return super().__reduce_ex__(protocol)
+        changed = {} if self.name == known.name else dict(self.options)
+        return _by_name, (self.key, changed)
 
 
-def _by_name(name: str) -> Measure:
+def _by_name(key: str, options: dict[str, Any]) -> Measure:
     from skldl.metrics import MEASURES
 
-    return MEASURES[name]
+    return MEASURES[key].with_options(**options) if options else MEASURES[key]
+
+
+def compute_rows(
+    true: FloatArray, pred: FloatArray, measures: Sequence[Measure], eps: float = MACHINE_EPSILON
+) -> dict[str, FloatArray]:
+    """Compute each measure for each row of checked distributions, in one pass over the arrays."""
+    values: dict[str, FloatArray] = {measure.name: np.empty(len(true)) for measure in measures}
+    # 0/0, x/0 and overflow are decided term by term, by the rules that each measure states
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        for rows, pair in blocks(true, pred, eps):
+            for measure in measures:
+                values[measure.name][rows] = measure.compute(pair, **measure.options)
+    return values
 
 
 def mean(values: FloatArray, weight: FloatArray | None) -> float:

@@ -2,6 +2,9 @@
 
 Arrays inside have the shape (n_labels, n_rows): a sum over labels then runs along long contiguous rows, which NumPy
 does several times faster than a sum over a short last axis. `p` is the true distribution and `q` the predicted one.
+
+Rules for zeros: 0/0 is 0 and 0 ln 0 is 0. Where a denominator or the argument of a logarithm can vanish while the rest
+of the term does not, p, q or the sum in question is floored at `eps`; with eps = 0 such a term is infinite.
 """
 
 from collections.abc import Iterator
@@ -32,6 +35,22 @@ class Pair:
         self.q = q
         self.eps = eps
 
+    def floored(self, values: FloatArray) -> FloatArray:
+        """Give max(values, eps)."""
+        return np.maximum(values, self.eps) if self.eps else values
+
+    # -- arrays of shape (n_labels, n_rows)
+
+    @cached_property
+    def floored_p(self) -> FloatArray:
+        """max(p, eps)."""
+        return self.floored(self.p)
+
+    @cached_property
+    def floored_q(self) -> FloatArray:
+        """max(q, eps)."""
+        return self.floored(self.q)
+
     @cached_property
     def difference(self) -> FloatArray:
         """|p − q|."""
@@ -49,6 +68,44 @@ class Pair:
         return divide(self.difference, self.total)
 
     @cached_property
+    def smaller(self) -> FloatArray:
+        """min(p, q)."""
+        return np.minimum(self.p, self.q)
+
+    @cached_property
+    def difference_per_larger(self) -> FloatArray:
+        """|p − q| / max(p, q), with 0/0 = 0."""
+        return divide(self.difference, np.maximum(self.p, self.q))
+
+    @cached_property
+    def difference_per_smaller(self) -> FloatArray:
+        """|p − q| / min(p, q), the denominator floored at eps."""
+        return divide(self.difference, self.floored(self.smaller))
+
+    @cached_property
+    def root_p(self) -> FloatArray:
+        """√p."""
+        return np.sqrt(self.p)
+
+    @cached_property
+    def root_q(self) -> FloatArray:
+        """√q."""
+        return np.sqrt(self.q)
+
+    @cached_property
+    def root_difference(self) -> FloatArray:
+        """|√p − √q|, as |p − q| / (√p + √q), which keeps its digits where p and q are close."""
+        return divide(self.difference, self.root_p + self.root_q)
+
+    @cached_property
+    def floored_geometric_mean(self) -> FloatArray:
+        """√p √q, each of p and q floored at eps."""
+        root_eps = np.sqrt(self.eps)
+        return np.maximum(self.root_p, root_eps) * np.maximum(self.root_q, root_eps)
+
+    # -- one value per row
+
+    @cached_property
     def sum_difference(self) -> FloatArray:
         """Σ|p − q|."""
         return np.asarray(self.difference.sum(axis=0))
@@ -59,9 +116,24 @@ class Pair:
         return np.asarray(self.difference.max(axis=0))
 
     @cached_property
-    def sum_minimum(self) -> FloatArray:
+    def sum_difference_squared(self) -> FloatArray:
+        """Σ (p − q)²."""
+        return column_dot(self.difference, self.difference)
+
+    @cached_property
+    def sum_total(self) -> FloatArray:
+        """Σ (p + q)."""
+        return np.asarray(self.total.sum(axis=0))
+
+    @cached_property
+    def sum_smaller(self) -> FloatArray:
         """Σ min(p, q)."""
-        return np.asarray(np.minimum(self.p, self.q).sum(axis=0))
+        return np.asarray(self.smaller.sum(axis=0))
+
+    @cached_property
+    def sum_larger(self) -> FloatArray:
+        """Σ max(p, q)."""
+        return self.sum_total - self.sum_smaller
 
     @cached_property
     def sum_relative_squared(self) -> FloatArray:
@@ -84,9 +156,49 @@ class Pair:
         return column_dot(self.q, self.q)
 
     @cached_property
+    def fidelity(self) -> FloatArray:
+        """Σ √(pq)."""
+        return column_dot(self.root_p, self.root_q)
+
+    @cached_property
+    def squared_chord(self) -> FloatArray:
+        """Σ (√p − √q)²."""
+        return column_dot(self.root_difference, self.root_difference)
+
+    @cached_property
+    def squared_chi2(self) -> FloatArray:
+        """Σ (p − q)² / (p + q)."""
+        return column_dot(self.difference, self.relative)
+
+    @cached_property
+    def pearson_chi2(self) -> FloatArray:
+        """Σ (p − q)² / q, the denominator floored at eps."""
+        return column_dot(self.difference, divide(self.difference, self.floored_q))
+
+    @cached_property
+    def neyman_chi2(self) -> FloatArray:
+        """Σ (p − q)² / p, the denominator floored at eps."""
+        return column_dot(self.difference, divide(self.difference, self.floored_p))
+
+    @cached_property
     def relative_entropy(self) -> FloatArray:
-        """Σ p ln(p / q), the prediction floored at eps; 0 ln 0 = 0."""
-        return log_ratio_sum(self.p, np.maximum(self.q, self.eps) if self.eps else self.q)
+        """Σ p ln(p / q), the prediction floored at eps."""
+        return log_ratio_sum(self.p, self.floored_q)
+
+    @cached_property
+    def reversed_relative_entropy(self) -> FloatArray:
+        """Σ q ln(q / p), the truth floored at eps."""
+        return log_ratio_sum(self.q, self.floored_p)
+
+    @cached_property
+    def k_divergence(self) -> FloatArray:
+        """Σ p ln(2p / (p + q))."""
+        return k_divergence(self.p, self.total)
+
+    @cached_property
+    def topsoe(self) -> FloatArray:
+        """Σ p ln(2p / (p + q)) + q ln(2q / (p + q))."""
+        return np.maximum(self.k_divergence + k_divergence(self.q, self.total), 0.0)
 
 
 def column_dot(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -96,8 +208,7 @@ def column_dot(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """Quotient with 0/0 = 0; a positive number over zero is infinite."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quotient = np.divide(numerator, denominator)
+    quotient = np.divide(numerator, denominator)
     if not denominator.all():
         quotient[(numerator == 0) & (denominator == 0)] = 0.0
     return quotient
@@ -105,16 +216,20 @@ def divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
 
 def log_ratio_sum(a: FloatArray, b: FloatArray) -> FloatArray:
     """Σ a ln(a / b) over labels with 0 ln 0 = 0, infinite where b = 0 < a."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        terms = np.divide(a, b)
-        if np.isinf(terms).any():  # a tiny b: the quotient overflows although its logarithm does not
-            np.subtract(np.log(a), np.log(b), out=terms)
-        else:
-            np.log(terms, out=terms)
-        terms *= a
+    terms = np.divide(a, b)
+    if np.isinf(terms).any():  # a tiny b: the quotient overflows although its logarithm does not
+        np.subtract(np.log(a), np.log(b), out=terms)
+    else:
+        np.log(terms, out=terms)
+    terms *= a
     if not a.all():
         terms[a == 0] = 0.0
     return np.asarray(terms.sum(axis=0))
+
+
+def k_divergence(a: FloatArray, total: FloatArray) -> FloatArray:
+    """Σ a ln(2a / total) over labels; doubling instead of halving the total keeps the least of numbers exact."""
+    return log_ratio_sum(2.0 * a, total) / 2.0
 
 
 def blocks(true: FloatArray, pred: FloatArray, eps: float) -> Iterator[tuple[slice, Pair]]:

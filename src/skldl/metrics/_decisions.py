@@ -1,0 +1,149 @@
+"""Measures of decisions and of order: which label comes first, which few, and in what order do all come.
+
+Degrees that are equal leave the decision open. Where the prediction ties, the value is the expectation over a random
+choice among the tied labels, so that no measure depends on the order of the columns; where the truth ties, each of its
+top labels is right. A row whose degrees are all equal has no order, and its rank correlation counts as 0.
+"""
+
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from scipy import special, stats
+
+from skldl.metrics._bounds import ONE
+from skldl.metrics._measure import FloatArray, Measure
+from skldl.metrics._pair import Pair, column_dot, divide
+
+DECISIONS = "decisions"
+RANKS = "rank correlation"
+
+
+def _top(degrees: FloatArray) -> FloatArray:
+    """1.0 where a label has the greatest degree of its row, else 0.0."""
+    return np.asarray(degrees == degrees.max(axis=0), dtype=np.float64)
+
+
+def _argmax_accuracy(pair: Pair) -> FloatArray:
+    chosen = _top(pair.q)
+    return column_dot(chosen, _top(pair.p)) / chosen.sum(axis=0)
+
+
+def _error_probability(pair: Pair) -> FloatArray:
+    chosen = _top(pair.q)
+    return np.clip(1.0 - column_dot(chosen, pair.p) / chosen.sum(axis=0), 0.0, 1.0)
+
+
+def _check_k(k: Any) -> dict[str, Any]:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ValueError(f"k={k!r} must be a whole number of at least 1: the number of labels that are named.")
+    return {"k": int(k)}
+
+
+def _top_k(pair: Pair, k: int) -> FloatArray:
+    n_labels, n_rows = pair.q.shape
+    if k >= n_labels:
+        return np.ones(n_rows)
+    last_named = np.partition(pair.q, n_labels - k, axis=0)[n_labels - k]
+    true_top = pair.p == pair.p.max(axis=0)
+    surely, perhaps = pair.q > last_named, pair.q == last_named
+    places = k - surely.sum(axis=0)
+    tied = perhaps.sum(axis=0)
+    others = tied - (perhaps & true_top).sum(axis=0)
+    # chance that a draw of `places` from the `tied` labels holds none of the true top labels
+    missed = np.exp(_log_choose(np.maximum(others, places), places) - _log_choose(tied, places))
+    missed[others < places] = 0.0
+    return np.where((surely & true_top).any(axis=0), 1.0, 1.0 - missed)
+
+
+def _log_choose(n: FloatArray, k: FloatArray) -> FloatArray:
+    return np.asarray(special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1.0))
+
+
+def _spearman(pair: Pair) -> FloatArray:
+    middle = (len(pair.p) + 1) / 2.0
+    true, pred = stats.rankdata(pair.p, axis=0) - middle, stats.rankdata(pair.q, axis=0) - middle
+    spread = np.sqrt(column_dot(true, true) * column_dot(pred, pred))
+    return np.clip(divide(column_dot(true, pred), spread), -1.0, 1.0)
+
+
+def _kendall(pair: Pair) -> FloatArray:
+    n_labels, n_rows = pair.p.shape
+    agreement, untied_true, untied_pred = np.zeros((3, n_rows))
+    for j in range(n_labels - 1):  # all pairs at once would need c²/2 numbers per row
+        true, pred = np.sign(pair.p[j] - pair.p[j + 1 :]), np.sign(pair.q[j] - pair.q[j + 1 :])
+        agreement += column_dot(true, pred)
+        untied_true += column_dot(true, true)
+        untied_pred += column_dot(pred, pred)
+    return np.clip(divide(agreement, np.sqrt(untied_true * untied_pred)), -1.0, 1.0)
+
+
+argmax_accuracy = Measure(
+    name="argmax_accuracy",
+    title="Argmax accuracy",
+    family=DECISIONS,
+    formula=r"\left[\arg\max_j \hat d_j \in \arg\max_j d_j\right]",
+    text="[argmax p is argmax d]",
+    higher_is_better=True,
+    compute=_argmax_accuracy,
+    use="How often the top label is right; blind to how close the race was.",
+    bound=ONE,
+    zeros="ties of p: share of the tied labels that are right; ties of d: each top label is right",
+)
+
+error_probability = Measure(
+    name="error_probability",
+    title="Error probability",
+    family=DECISIONS,
+    formula=r"1 - d_{\arg\max_j \hat d_j}",
+    text="1 − d[argmax p]",
+    higher_is_better=False,
+    compute=_error_probability,
+    use="Chance that a label drawn from the truth differs from the one predicted: the cost of deciding for one label.",
+    bound=ONE,
+    zeros="ties of p: mean over the tied labels",
+)
+
+top_k = Measure(
+    name="top_k",
+    title="Top-k accuracy",
+    family=DECISIONS,
+    formula=r"\left[\arg\max_j d_j \in \mathrm{top}_k(\hat d)\right]",
+    text="[argmax d is in the top k of p]",
+    higher_is_better=True,
+    compute=_top_k,
+    use="How often the true top label is among the k that a user is shown; k is an option, 2 by default.",
+    bound=ONE,
+    zeros="ties of p: chance under a random choice; ties of d: any top label will do; 1 where k ≥ c",
+    options=MappingProxyType({"k": 2}),
+    check=_check_k,
+)
+
+spearman = Measure(
+    name="spearman",
+    title="Spearman",
+    family=RANKS,
+    formula=r"\mathrm{corr}(\mathrm{rank}\, d, \mathrm{rank}\, \hat d)",
+    text="correlation of the ranks of d and p",
+    higher_is_better=True,
+    compute=_spearman,
+    use="Are the labels in the right order? Large displacements count more.",
+    lower=-1.0,
+    bound=ONE,
+    zeros="ties share their mean rank; a row without order counts as 0",
+)
+
+kendall = Measure(
+    name="kendall",
+    title="Kendall",
+    family=RANKS,
+    formula=r"\frac{\sum_{j<k} \mathrm{sgn}(d_j - d_k)\, \mathrm{sgn}(\hat d_j - \hat d_k)}"
+    r"{\sqrt{\sum_{j<k} \mathrm{sgn}(d_j - d_k)^2} \sqrt{\sum_{j<k} \mathrm{sgn}(\hat d_j - \hat d_k)^2}}",
+    text="Σ_{j<k} sgn(d_j−d_k) sgn(p_j−p_k) / √(untied pairs of d × untied pairs of p)",
+    higher_is_better=True,
+    compute=_kendall,
+    use="Pairs of labels in the right order minus pairs in the wrong one (tau-b); slow for thousands of labels.",
+    lower=-1.0,
+    bound=ONE,
+    zeros="ties as in tau-b; a row without order counts as 0",
+)
