@@ -9,7 +9,6 @@ extra ``save``.
 import hashlib
 import json
 import os
-import tempfile
 import warnings
 import zipfile
 import zlib
@@ -22,6 +21,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 import skldl
+from skldl._whole_files import whole_file
 from skldl.exceptions import ModelFileError
 
 FORMAT = 1
@@ -70,21 +70,10 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
         "sha256": hashlib.sha256(content).hexdigest(),
         "description": dict(description or {}),
     }
-    path = Path(path)
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            with zipfile.ZipFile(stream, "w") as archive:
-                archive.writestr(_DESCRIPTION, json.dumps(about, indent=1))
-                archive.writestr(_MODEL, content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(partial, 0o666 & ~_umask())
-        os.replace(partial, path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
-    return path
+    with whole_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(_DESCRIPTION, json.dumps(about, indent=1))
+        archive.writestr(_MODEL, content)
+    return Path(path)
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
@@ -142,12 +131,6 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
         Format, date, versions and the description given to `save`.
     """
     return _read(path)[0]
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], bytes]:

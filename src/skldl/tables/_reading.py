@@ -24,12 +24,23 @@ SAMPLE_BYTES = 2**18
 CHUNK_ROWS = 20_000
 SEPARATORS = (",", ";", "\t", "|")
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?(?:\d*|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?")
+_WITHOUT_ROW_NAMES = "Unnamed: 0"
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written."""
+    """How a CSV file is written.
+
+    Attributes
+    ----------
+    encoding : str
+        Name of the encoding.
+    separator : str
+        What stands between two cells.
+    decimal : {".", ","}
+        Decimal mark of its numbers.
+    """
 
     encoding: str
     separator: str
@@ -39,27 +50,65 @@ class Dialect:
 class Table:
     """A table in a file, with its columns known and its rows not yet read.
 
+    The rows can be read once, by `read` or by `chunks`.
+
     Parameters
     ----------
     source : str or path
         A CSV or Parquet file, or ``-`` for standard input.
+
+    Attributes
+    ----------
+    name : str
+        What messages call the file.
+    columns : list of str
+        Names of the columns.
+    dialect : Dialect or None
+        How the file is written; None for Parquet.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from skldl.tables import Table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "prices.csv"
+    ...     _ = file.write_text("thing;price\\ntea;1,50\\n")
+    ...     table = Table(file)
+    ...     table.dialect, table.read().to_dict("records")
+    (Dialect(encoding='utf-8', separator=';', decimal=','), [{'thing': 'tea', 'price': '1.50'}])
     """
 
     def __init__(self, source: str | os.PathLike[str]) -> None:
         self.name = "standard input" if str(source) == "-" else str(source)
-        self._stream = _open(source, self.name)
-        start = self._stream.peek(SAMPLE_BYTES)[:SAMPLE_BYTES]
-        if not start:
-            raise TableError(f"{self.name} is empty. A table needs a header line with the names of its columns.")
-        self._parquet = start[:4] == b"PAR1"
-        if self._parquet:
-            self._file = _open_parquet(self._stream, self.name)
-            self.columns = [str(name) for name in self._file.schema_arrow.names]
-            self.dialect = None
-        else:
-            self.dialect = sniff(start, self.name)
-            self.columns = _header(start, self.dialect, self.name)
-        _refuse_duplicates(self.columns, self.name)
+        self._stream, start = _open(source, self.name)
+        self._size = os.path.getsize(source) if str(source) != "-" else 0
+        try:
+            if not start.strip():
+                raise TableError(f"{self.name} is empty. A table needs a header line with the names of its columns.")
+            self._parquet = start[:4] == b"PAR1"
+            self.dialect: Dialect | None = None
+            if self._parquet:
+                self._file = _open_parquet(self._stream, self.name)
+                self.columns = [str(name) for name in self._file.schema_arrow.names]
+            else:
+                self.dialect = sniff(start, self.name)
+                self.columns = _header(start, self.dialect, self.name)
+            _refuse_duplicates(self.columns, self.name)
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def share_read(self) -> float | None:
+        """Say what part of the file has been read.
+
+        Returns
+        -------
+        float or None
+            Between 0 and 1; None for standard input, whose length is not known.
+        """
+        if not self._size or self._stream.closed:
+            return None
+        return min(1.0, self._stream.tell() / self._size)
 
     def read(self) -> pd.DataFrame:
         """Read all rows.
@@ -70,10 +119,9 @@ class Table:
             The table; a file without rows is an error.
         """
         chunks = list(self.chunks(rows=10 * CHUNK_ROWS))
-        table = pd.concat(chunks, ignore_index=True) if chunks else pd.DataFrame(columns=self.columns)
-        if not len(table):
+        if not sum(map(len, chunks)):
             raise TableError(f"{self.name} has a header but no rows.")
-        return table
+        return pd.concat(chunks)
 
     def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[pd.DataFrame]:
         """Read the rows in pieces; the memory needed does not grow with the file.
@@ -87,7 +135,8 @@ class Table:
         ------
         DataFrame
             The next rows, numbered from the first data row of the file, 0. In a CSV file every column holds text or
-            missing values: what is a number is for the schema to say.
+            missing values: what is a number is for the schema to say. Numbers have a decimal point, whatever the file
+            has.
         """
         try:
             yield from self._parquet_chunks(rows) if self._parquet else self._csv_chunks(rows)
@@ -95,13 +144,18 @@ class Table:
             self._stream.close()
 
     def _parquet_chunks(self, rows: int) -> Iterator[pd.DataFrame]:
+        import pyarrow as pa
+
         start = 0
-        for batch in self._file.iter_batches(batch_size=rows):
-            chunk = batch.to_pandas()
-            chunk.columns = self.columns
-            chunk.index = pd.RangeIndex(start, start + len(chunk))
-            start += len(chunk)
-            yield chunk
+        try:
+            for batch in self._file.iter_batches(batch_size=rows):
+                chunk = batch.to_pandas()
+                chunk.columns = self.columns
+                chunk.index = pd.RangeIndex(start, start + len(chunk))
+                start += len(chunk)
+                yield chunk
+        except (pa.ArrowException, OSError) as error:
+            raise TableError(f"{self.name} cannot be read to its end: {_first_line(error)}") from error
 
     def _csv_chunks(self, rows: int) -> Iterator[pd.DataFrame]:
         assert self.dialect is not None
@@ -120,9 +174,14 @@ class Table:
                 skipinitialspace=True,
                 on_bad_lines="error",
             )
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", pd.errors.ParserWarning)  # every row longer than the header
-                yield from reader
+            while True:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", pd.errors.ParserWarning)  # every row longer than the header
+                    try:
+                        chunk = next(reader)
+                    except StopIteration:
+                        return
+                yield _with_decimal_points(chunk) if self.dialect.decimal == "," else chunk
         except pd.errors.EmptyDataError:
             return
         except UnicodeError as error:
@@ -130,27 +189,43 @@ class Table:
                 f"{self.name} is not all {self.dialect.encoding}: {error}. Save it as UTF-8 and try again."
             ) from error
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-            place = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-            detail = (
-                f"line {place[2]} has {place[3]} fields, the header {place[1]}"
-                if place
-                else " ".join(str(error).split())
-            )
             raise TableError(
-                f"{self.name} cannot be read as a table: {detail}. Text with the separator "
+                f"{self.name} cannot be read as a table: {_parser_complaint(error)}. Text with the separator "
                 f"{self.dialect.separator!r} in it needs quotation marks."
             ) from error
 
 
-def _open(source: str | os.PathLike[str], name: str) -> Any:
+class _Again(io.RawIOBase):
+    """A stream that cannot go back, with the bytes put back that were read from it to look at them."""
+
+    def __init__(self, start: bytes, rest: IO[bytes]) -> None:
+        self._start, self._rest = io.BytesIO(start), rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        block = self._start.read(len(buffer)) or self._rest.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+
+def _open(source: str | os.PathLike[str], name: str) -> tuple[IO[bytes], bytes]:
+    """A stream at the start of the table, and its first bytes."""
     if str(source) == "-":
-        return io.BufferedReader(
-            sys.stdin.buffer.raw if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer, SAMPLE_BYTES
-        )
+        start = sys.stdin.buffer.read(SAMPLE_BYTES)
+        return io.BufferedReader(_Again(start, sys.stdin.buffer)), start
     path = Path(source)
     if path.is_dir():
         raise TableError(f"{name} is a folder. Name a CSV or Parquet file.")
-    return io.BufferedReader(path.open("rb", buffering=0), SAMPLE_BYTES)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {name}.")
+    stream = path.open("rb")
+    start = stream.read(SAMPLE_BYTES)
+    if stream.seekable():
+        stream.seek(0)
+        return stream, start
+    return io.BufferedReader(_Again(start, stream)), start
 
 
 def _open_parquet(stream: IO[bytes], name: str) -> Any:
@@ -165,8 +240,8 @@ def _open_parquet(stream: IO[bytes], name: str) -> Any:
         stream = spool
     try:
         return pq.ParquetFile(stream)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise TableError(f"{name} starts like a Parquet file but cannot be read: {error}") from error
+    except (pa.ArrowException, OSError) as error:
+        raise TableError(f"{name} starts like a Parquet file but cannot be read: {_first_line(error)}") from error
 
 
 def sniff(start: bytes, name: str) -> Dialect:
@@ -185,12 +260,11 @@ def sniff(start: bytes, name: str) -> Dialect:
         Encoding, separator and decimal mark.
     """
     encoding = _encoding(start, name)
-    text = start.decode(encoding, errors="ignore")
-    lines = text.splitlines()
+    lines = start.decode(encoding, errors="ignore").splitlines()
     if len(start) >= SAMPLE_BYTES and len(lines) > 1:
         lines = lines[:-1]  # the last one is cut
     separator = _separator(lines)
-    cells = [cell.strip() for row in csv.reader(lines[1:500], delimiter=separator) for cell in row]
+    cells = [cell.strip() for row in _rows(lines[1:500], separator) for cell in row]
     decimal = "," if separator != "," and any(_DECIMAL_COMMA.fullmatch(cell) for cell in cells) else "."
     return Dialect(encoding, separator, decimal)
 
@@ -210,27 +284,34 @@ def _encoding(start: bytes, name: str) -> str:
     return "utf-8"
 
 
+def _rows(lines: list[str], separator: str) -> list[list[str]]:
+    """Cut lines into cells; a cell larger than the csv module takes is no reason to fail, only to stop looking."""
+    rows: list[list[str]] = []
+    try:
+        rows.extend(row for row in csv.reader(lines, delimiter=separator, skipinitialspace=True) if row)
+    except csv.Error:
+        pass
+    return rows
+
+
 def _separator(lines: list[str]) -> str:
     """The separator that cuts the first lines into the same number of fields, the more the better."""
-    best, most = ",", 0
+    best, most = ",", 1
     for separator in SEPARATORS:
-        widths = [len(row) for row in csv.reader(lines[:50], delimiter=separator) if row]
-        if widths and widths[0] > 1 and widths.count(widths[0]) >= 0.9 * len(widths) and widths[0] > most:
+        widths = [len(row) for row in _rows(lines[:50], separator)]
+        if widths and widths[0] > most and widths.count(widths[0]) >= 0.9 * len(widths):
             best, most = separator, widths[0]
     return best
 
 
 def _header(start: bytes, dialect: Dialect, name: str) -> list[str]:
-    text = start.decode(dialect.encoding, errors="ignore")
-    for row in csv.reader(io.StringIO(text), delimiter=dialect.separator, skipinitialspace=True):
-        if row:
-            names = [cell.strip() for cell in row]
-            break
-    else:
+    rows = _rows(start.decode(dialect.encoding, errors="ignore").splitlines(keepends=True)[:500], dialect.separator)
+    if not rows:
         raise TableError(f"{name} holds no header line.")
+    names = [cell.strip() for cell in rows[0]]
     unnamed = [position + 1 for position, cell in enumerate(names) if not cell]
     if unnamed == [1] and len(names) > 1:
-        names[0] = "Unnamed: 0"  # R and pandas write row names under an empty heading
+        names[0] = _WITHOUT_ROW_NAMES  # R and pandas write row names under an empty heading
     elif unnamed:
         raise TableError(f"{name}: column {unnamed[0]} has no name in the header line. Give every column a name.")
     return names
@@ -240,3 +321,26 @@ def _refuse_duplicates(columns: list[str], name: str) -> None:
     for position, column in enumerate(columns):
         if column in columns[:position]:
             raise TableError(f"{name} has two columns called {column!r}. Rename one of them.")
+
+
+def _with_decimal_points(chunk: pd.DataFrame) -> pd.DataFrame:
+    """1.234,5 becomes 1234.5 in cells that hold nothing but a number."""
+    for name in chunk.columns:
+        numbers = chunk[name].str.fullmatch(_DECIMAL_COMMA.pattern).fillna(False).astype(bool)
+        if numbers.any():
+            plain = chunk.loc[numbers, name].str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+            chunk.loc[numbers, name] = plain
+    return chunk
+
+
+def _parser_complaint(error: Exception) -> str:
+    place = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+    if place:
+        return f"line {place[2]} has {place[3]} fields, the header {place[1]}"
+    if isinstance(error, pd.errors.ParserWarning):
+        return "rows have more fields than the header"
+    return _first_line(error)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

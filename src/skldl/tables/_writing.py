@@ -2,14 +2,17 @@
 
 import os
 import sys
-import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import pandas as pd
 
+from skldl._whole_files import whole_file
 from skldl.exceptions import TableError
+
+ENDINGS = (".csv", ".tsv", ".parquet")
 
 
 class TableWriter:
@@ -22,29 +25,32 @@ class TableWriter:
     ----------
     target : str or path
         A file that ends in ``.csv``, ``.tsv`` or ``.parquet``, or ``-`` for CSV on standard output.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tables import TableWriter
+    >>> with TableWriter("-") as writer:
+    ...     writer.write(pd.DataFrame({"joy": [0.25]}))
+    ...     writer.write(pd.DataFrame({"joy": [0.75]}))
+    joy
+    0.25
+    0.75
     """
 
     def __init__(self, target: str | os.PathLike[str]) -> None:
         self.target = str(target)
         ending = Path(self.target).suffix.lower()
-        if self.target != "-" and ending not in (".csv", ".tsv", ".parquet"):
-            raise TableError(f"{self.target}: the ending says how to write: use .csv, .tsv or .parquet.")
+        if self.target != "-" and ending not in ENDINGS:
+            raise TableError(f"{self.target}: the ending says how to write it. Use .csv, .tsv or .parquet.")
         self._parquet = ending == ".parquet"
         self._separator = "\t" if ending == ".tsv" else ","
-        self._writer: Any = None
+        self._rows: Any = None
         self._first = True
 
     def __enter__(self) -> Self:
-        if self.target == "-":
-            self._stream: Any = sys.stdout
-            return self
-        folder = Path(self.target).parent
-        if not folder.is_dir():
-            raise TableError(f"There is no folder {folder}; make it first.")
-        handle, self._partial = tempfile.mkstemp(dir=folder, prefix=f".{Path(self.target).name}.", suffix=".part")
-        self._stream = (
-            os.fdopen(handle, "wb") if self._parquet else os.fdopen(handle, "w", encoding="utf-8", newline="")
-        )
+        self._stack = ExitStack()
+        self._stream: Any = sys.stdout if self.target == "-" else self._stack.enter_context(whole_file(self.target))
         return self
 
     def write(self, piece: pd.DataFrame) -> None:
@@ -56,36 +62,33 @@ class TableWriter:
             Rows with the same columns each time.
         """
         if self._parquet:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-
-            content = pa.Table.from_pandas(piece, preserve_index=False)
-            if self._writer is None:
-                self._writer = pq.ParquetWriter(self._stream, content.schema)
-            self._writer.write_table(content)
+            self._write_parquet(piece)
         else:
-            piece.to_csv(self._stream, sep=self._separator, index=False, header=self._first, lineterminator="\n")
+            text = piece.to_csv(sep=self._separator, index=False, header=self._first, lineterminator="\n")
+            self._stream.write(text if self.target == "-" else text.encode("utf-8"))
         self._first = False
+
+    def _write_parquet(self, piece: pd.DataFrame) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self._rows is None:
+            schema = pa.Schema.from_pandas(piece, preserve_index=False).remove_metadata()
+            for place, entry in enumerate(schema):
+                if pa.types.is_null(entry.type):  # nothing but missing cells so far: text can hold whatever comes
+                    schema = schema.set(place, entry.with_type(pa.string()))
+            self._schema = schema
+            self._rows = self._stack.enter_context(pq.ParquetWriter(self._stream, schema))
+        try:
+            self._rows.write_table(pa.Table.from_pandas(piece, schema=self._schema, preserve_index=False))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise TableError(
+                f"{self.target}: the cells of a column changed their type on the way ({error}). Write .csv instead."
+            ) from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.target == "-":
-            if kind is None:
-                self._stream.flush()
-            return
-        try:
-            if self._writer is not None:
-                self._writer.close()
-            if kind is None:
-                self._stream.flush()
-                os.fsync(self._stream.fileno())
-        finally:
-            self._stream.close()
-            if kind is None:
-                mask = os.umask(0)
-                os.umask(mask)
-                os.chmod(self._partial, 0o666 & ~mask)
-                os.replace(self._partial, self.target)
-            else:
-                Path(self._partial).unlink(missing_ok=True)
+        if self.target == "-" and kind is None:
+            self._stream.flush()
+        self._stack.__exit__(kind, error, trace)
