@@ -11,10 +11,12 @@ __version__ = "0.1.0"
 
 _HOME_OF = {
     "AAKNN": "skldl.neighbors._aaknn",
+    "AARegressor": "skldl.adaptation._aaregressor",
     "BaseLDL": "skldl.base",
     "LDLClassifier": "skldl.classification",
     "MeanDistribution": "skldl.baseline",
     "PTBayes": "skldl.transformation._ptbayes",
+    "PTClassifier": "skldl.transformation._ptclassifier",
     "SABFGS": "skldl.maxent",
 }
 ESTIMATORS = tuple(name for name in _HOME_OF if name != "BaseLDL")
@@ -26,6 +28,7 @@ _SUBMODULES = ("datasets", "distributions", "exceptions", "metrics", "simplex", 
 __all__ = ["ESTIMATORS", "__version__", *_HOME_OF, *_SUBMODULES]
 
 if TYPE_CHECKING:
+    from skldl.adaptation._aaregressor import AARegressor as AARegressor
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
     from skldl.classification import LDLClassifier as LDLClassifier
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from skldl.persistence import load as load
     from skldl.persistence import save as save
     from skldl.transformation._ptbayes import PTBayes as PTBayes
+    from skldl.transformation._ptclassifier import PTClassifier as PTClassifier
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,133 @@
+"""`PTClassifier`: any classifier that predicts probabilities becomes a label distribution learner.
+
+The problem transformation of the paper, for any single-label learner: each pair of a row xᵢ and a label yⱼ is one
+example with the weight dᵢⱼ, and the predicted degree of a label is its predicted probability P(yⱼ | x).
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from skldl.base import BaseLDL
+from skldl.transformation._resampling import RandomState, multinomial_examples, weighted_examples
+
+FloatArray = npt.NDArray[np.floating]
+
+SUMS_OVER_ROWS = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB)
+"""Classifiers whose model is made of sums over rows, so that they can learn one label after the other."""
+
+
+class PTClassifier(BaseLDL):
+    """Turn a classifier into a label distribution learner by weighted single-label examples.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Any classifier of scikit-learn's kind with ``predict_proba``. It is cloned, never changed.
+    resample : {None, "multinomial"}, default=None
+        None gives the classifier every pair of row and label once, with its degree as weight; this needs a ``fit`` that
+        takes ``sample_weight``. "multinomial" draws n_samples · n_labels examples without weights, as in the
+        paper, and serves every classifier.
+    random_state : int, RandomState or None, default=None
+        Source of randomness of the draws. The classifier keeps its own ``random_state``: set it there
+        (``classifier__random_state``).
+
+    Attributes
+    ----------
+    classifier_ : estimator
+        The fitted classifier; its ``classes_`` are the columns of the labels with mass. Others get degree 0.
+    n_features_in_ : int
+        Number of features seen by ``fit``.
+    n_labels_ : int
+        Number of labels.
+    label_names_ : ndarray of str
+        Names of the labels.
+
+    Notes
+    -----
+    The weights of a row's examples sum to the row's own weight, so without ``sample_weight`` all weights sum to
+    n_samples, and a penalty such as ``C`` of a logistic regression means what it means on n_samples rows. Settings
+    that count examples, such as ``min_samples_leaf``, count each row as often as it has positive degrees.
+
+    Naive Bayes classifiers see X itself, once for each label. All others need the examples in one table: a row comes
+    as often as its distribution has positive degrees. Where this is too much, several of these models exist without
+    copies: `PTBayes`; `AARegressor` with trees or forests of regression (the Gini gain of a split on weighted examples
+    is its gain in squared error on the distributions, so a tree is the same tree); `SABFGS` for logistic regression.
+
+    Scaling and other steps that learn from X belong in a pipeline around this estimator, not inside it.
+
+    References
+    ----------
+    .. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skldl import PTClassifier
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> D = [[0.9, 0.1], [0.7, 0.3], [0.3, 0.7], [0.1, 0.9]]
+    >>> PTClassifier(LogisticRegression(C=10)).fit(X, D).predict([[0.0], [1.5]]).round(2)
+    array([[0.87, 0.13],
+           [0.5 , 0.5 ]])
+    """
+
+    def __init__(
+        self, classifier: BaseEstimator, *, resample: str | None = None, random_state: RandomState = None
+    ) -> None:
+        self.classifier = classifier
+        self.resample = resample
+        self.random_state = random_state
+
+    @property
+    def _accept_sparse(self) -> bool:  # type: ignore[override]
+        return bool(get_tags(self.classifier).input_tags.sparse)
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        name = type(self.classifier).__name__
+        if self.resample not in (None, "multinomial"):
+            raise ValueError(f"resample={self.resample!r} must be None (weights) or 'multinomial'.")
+        if not hasattr(self.classifier, "predict_proba"):
+            raise ValueError(
+                f"classifier={name} has no predict_proba, so it says nothing about the degree of a label. "
+                "Choose another, or wrap it in sklearn.calibration.CalibratedClassifierCV."
+            )
+        if self.resample is None and not has_fit_parameter(self.classifier, "sample_weight"):
+            raise ValueError(
+                f"classifier={name} takes no sample_weight in fit. Set resample='multinomial' to draw examples "
+                "instead; if it is a Pipeline, put its first steps in front of PTClassifier."
+            )
+        self.classifier_ = clone(self.classifier)
+        if self.resample == "multinomial":
+            rows, labels = multinomial_examples(D, D.size, sample_weight, self.random_state)
+            self.classifier_.fit(X[rows], labels)
+        elif isinstance(self.classifier_, SUMS_OVER_ROWS):
+            mass = D if sample_weight is None else sample_weight[:, None] * D
+            present = np.flatnonzero(mass.any(axis=0))
+            for label in present:
+                column = np.full(X.shape[0], label)
+                self.classifier_.partial_fit(X, column, classes=present, sample_weight=mass[:, label])
+        else:
+            X_examples, labels, weights = weighted_examples(X, D, sample_weight)
+            self.classifier_.fit(X_examples, labels, sample_weight=weights)
+
+    def _predict(self, X: Any) -> FloatArray:
+        distributions = np.zeros((X.shape[0], self.n_labels_))
+        distributions[:, self.classifier_.classes_] = self.classifier_.predict_proba(X)
+        if not np.isfinite(distributions).all():
+            row = int(np.argmin(np.isfinite(distributions).all(axis=1)))
+            raise ValueError(
+                f"{type(self.classifier_).__name__} predicted probabilities that are not finite (row {row})."
+            )
+        return distributions
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.classifier)
+        tags.input_tags.positive_only = inner.input_tags.positive_only
+        tags.non_deterministic = inner.non_deterministic
+        return tags

@@ -1,0 +1,149 @@
+"""PTClassifier: equal to the classifier on copies, without copies where sums suffice, and clear about what it needs."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from skldl import AARegressor, PTBayes, PTClassifier
+from skldl.testing import CHECKS, check_estimator, make_distributions
+from skldl.transformation import _ptclassifier
+
+LOGISTIC = LogisticRegression(tol=1e-10, max_iter=2000)
+
+
+def test_passes_the_common_checks():
+    expected = {
+        "check_equal_weights_are_no_weights": "the penalty of LogisticRegression weighs against the sum of weights",
+        "check_sample_weight_equivalence_on_sparse_data": "LogisticRegression stops short of the tolerance of 1e-9",
+    }
+    check_estimator(PTClassifier(LOGISTIC), expected_failed_checks=expected)
+
+
+@pytest.mark.parametrize("check", sorted(CHECKS.keys() - {"check_odd_shapes"}))
+def test_passes_our_checks_with_naive_bayes(check):
+    CHECKS[check](PTClassifier(GaussianNB()))
+
+
+@pytest.mark.parametrize(
+    "check",
+    sorted(CHECKS.keys() - {"check_label_permutation", "check_weight_two_is_row_twice", "check_odd_shapes"}),
+)
+def test_passes_our_checks_with_a_forest(check):
+    CHECKS[check](PTClassifier(RandomForestClassifier(5, random_state=0)))
+
+
+def copies_in_eighths(n_samples=60, n_labels=3):
+    X, D = make_distributions(n_samples, 4, n_labels)
+    counts = np.stack([np.random.default_rng(i).multinomial(8, d) for i, d in enumerate(D)])
+    rows = np.repeat(np.arange(n_samples).repeat(n_labels), counts.ravel())
+    labels = np.repeat(np.tile(np.arange(n_labels), n_samples), counts.ravel())
+    return X, counts / 8, X[rows], labels
+
+
+def test_weights_are_copies():
+    X, D, X_copies, labels = copies_in_eighths()
+    oracle = LogisticRegression(C=1 / 8, tol=1e-10, max_iter=2000).fit(X_copies, labels)
+    np.testing.assert_allclose(PTClassifier(LOGISTIC).fit(X, D).predict(X), oracle.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("classifier", [GaussianNB(), MultinomialNB(), BernoulliNB(binarize=0.5), ComplementNB()])
+def test_naive_bayes_learns_label_by_label_what_it_learns_from_copies(classifier, form, monkeypatch):
+    if isinstance(classifier, GaussianNB) and form is not np.asarray:
+        with pytest.raises(TypeError, match="dense"):
+            PTClassifier(classifier).fit(form(np.eye(3)), np.full((3, 2), 0.5))
+        return
+    X, D = make_distributions(40, 4, 3)
+    D = np.column_stack([D, np.zeros(40)])
+    weight = np.linspace(1, 2, 40)
+    P = PTClassifier(classifier).fit(form(X), D, weight).predict(form(X))
+    monkeypatch.setattr(_ptclassifier, "SUMS_OVER_ROWS", ())
+    np.testing.assert_allclose(P, PTClassifier(classifier).fit(form(X), D, weight).predict(form(X)), atol=1e-9)
+    assert np.all(P[:, 3] == 0)
+
+
+def test_gaussian_naive_bayes_is_ptbayes():
+    X, D = make_distributions(40, 4, 3)
+    P = PTClassifier(GaussianNB(var_smoothing=0.1)).fit(X, D).predict(X)
+    np.testing.assert_allclose(P, PTBayes("diag", pooling=0, reg=0.1).fit(X, D).predict(X), atol=1e-9)
+
+
+def test_a_tree_on_weighted_examples_is_a_regression_tree_on_distributions():
+    X, D = make_distributions(80, 3, 4)
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    regression_tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    np.testing.assert_allclose(
+        PTClassifier(tree).fit(X, D).predict(X), AARegressor(regression_tree).fit(X, D).predict(X), atol=1e-9
+    )
+
+
+def test_draws_tend_to_the_weights_and_serve_classifiers_without_weights():
+    X, D = make_distributions(5, 3, 3)
+    X, D = np.tile(X, (2000, 1)), np.tile(D, (2000, 1))
+    drawn = PTClassifier(KNeighborsClassifier(4000), resample="multinomial", random_state=0).fit(X, D)
+    np.testing.assert_allclose(drawn.predict(X[:5]), D[:5], atol=0.05)
+
+
+def test_draws_are_seeded():
+    X, D = make_distributions()
+    first, again, other = (
+        PTClassifier(GaussianNB(), resample="multinomial", random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert np.any(first != other)
+
+
+def test_sample_weight_counts_when_drawing():
+    X, D = make_distributions(40, 3, 3)
+    weight = np.where(np.arange(40) < 20, 1e9, 1.0)
+    model = PTClassifier(KNeighborsClassifier(1), resample="multinomial", random_state=0).fit(X, D, weight)
+    drawn = model.classifier_._fit_X
+    assert all(any(np.array_equal(row, x) for x in X[:20]) for row in drawn)
+
+
+def test_boosting_takes_part():
+    X, D = make_distributions(60, 4, 3)
+    model = PTClassifier(HistGradientBoostingClassifier(max_iter=3, random_state=0)).fit(X, D)
+    assert model.score(X, D) > -0.2
+
+
+def test_nested_parameters_in_a_grid_search():
+    X, D = make_distributions()
+    pipeline = make_pipeline(StandardScaler(), PTClassifier(LOGISTIC))
+    search = GridSearchCV(pipeline, {"ptclassifier__classifier__C": [1e-6, 1.0]}, cv=3).fit(X, D)
+    assert search.best_params_ == {"ptclassifier__classifier__C": 1.0}
+    assert LOGISTIC.C == 1.0
+    assert not hasattr(LOGISTIC, "coef_")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (PTClassifier(GaussianNB(), resample="once"), "resample='once'"),
+        (PTClassifier(RidgeClassifier()), "RidgeClassifier has no predict_proba"),
+        (PTClassifier(SGDClassifier(loss="hinge")), "SGDClassifier has no predict_proba"),
+        (PTClassifier(SVC()), "CalibratedClassifierCV"),
+        (PTClassifier(KNeighborsClassifier()), "resample='multinomial'"),
+        (PTClassifier(make_pipeline(StandardScaler(), LogisticRegression())), "in front of PTClassifier"),
+    ],
+)
+def test_unfit_classifiers_are_refused(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(*make_distributions())
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_probabilities_that_are_not_finite_are_refused():
+    _, D = make_distributions()
+    X = np.ones((len(D), 2))  # no variance at all, and nothing to smooth it with
+    with pytest.raises(ValueError, match="not finite"):
+        PTClassifier(GaussianNB()).fit(X, D).predict(X)
