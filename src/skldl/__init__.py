@@ -18,6 +18,8 @@ _HOME_OF = {
     "PTBayes": "skldl.transformation._ptbayes",
     "PTClassifier": "skldl.transformation._ptclassifier",
     "SABFGS": "skldl.maxent",
+    "SABFGSCV": "skldl.maxent",
+    "SAIIS": "skldl.maxent",
 }
 ESTIMATORS = tuple(name for name in _HOME_OF if name != "BaseLDL")
 """Names of all estimators of this package."""
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from skldl.baseline import MeanDistribution as MeanDistribution
     from skldl.classification import LDLClassifier as LDLClassifier
     from skldl.maxent import SABFGS as SABFGS
+    from skldl.maxent import SABFGSCV as SABFGSCV
+    from skldl.maxent import SAIIS as SAIIS
     from skldl.neighbors._aaknn import AAKNN as AAKNN
     from skldl.persistence import load as load
     from skldl.persistence import save as save
