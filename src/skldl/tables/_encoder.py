@@ -5,7 +5,7 @@ one column each, and a category never seen in training becomes none of them; boo
 character n-grams. Columns are found by name, so their order does not matter and further columns are ignored.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,14 +15,22 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from skldl.exceptions import NonFiniteError, NotNumericError, TableError
+from skldl.exceptions import TableError
+from skldl.tables._cells import (
+    as_frame,
+    as_numbers,
+    as_words,
+    checked_numbers,
+    checked_truth,
+    is_plain_number,
+    is_truth,
+    list_names,
+)
 
-TRUE_WORDS = frozenset({"true", "yes", "t", "y"})
-FALSE_WORDS = frozenset({"false", "no", "f", "n"})
 NUMBER, BOOLEAN, CATEGORY, TEXT = "number", "boolean", "category", "text"
 MISSING_CATEGORY = "(missing)"
 
@@ -36,8 +44,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns to cut into character n-grams.
     categories : sequence of str, default=()
         Columns to take as categories though they hold numbers, such as a postcode.
-    decimal : {".", ","}, default="."
-        Decimal mark of numbers that come as text.
+    max_categories : int, default=100
+        At most so many features for each column of categories; the rarer categories share one of them.
     max_text_features : int, default=2000
         At most so many n-grams for each text column, the most frequent ones.
 
@@ -66,15 +74,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self,
         text: Sequence[str] = (),
         categories: Sequence[str] = (),
-        decimal: str = ".",
+        max_categories: int = 100,
         max_text_features: int = 2000,
     ) -> None:
         self.text = text
         self.categories = categories
-        self.decimal = decimal
+        self.max_categories = max_categories
         self.max_text_features = max_text_features
 
-    def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find out the kind of each column and learn medians, scales, categories and n-grams.
 
         Parameters
@@ -89,21 +97,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self
             The fitted encoder.
         """
-        table = _as_frame(X)
+        table = as_frame(X)
         for name in (*self.text, *self.categories):
             if name not in table.columns:
-                raise TableError(f"The table has no column {name!r}. Its columns are {_names(table.columns)}.")
+                raise TableError(f"The table has no column {name!r}. Its columns are {list_names(table.columns)}.")
         if not len(table.columns):
-            raise TableError("No column is left to learn from: all are labels, weights or dropped.")
-        self.kinds_ = {name: self._kind(name, table[name]) for name in table.columns}
+            raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
+        self.kinds_ = {name: self._kind(table[name]) for name in table.columns}
         self.feature_names_in_ = np.array(list(table.columns), dtype=object)
         self.n_features_in_ = len(table.columns)
         typed = self._typed(table)
         self.with_missing_ = [name for name in self._of(NUMBER, BOOLEAN) if typed[name].isna().any()]
-        self.encoder_ = self._encoder().fit(typed)
+        self.encoder_ = self._encoder(typed).fit(typed)
         return self
 
-    def transform(self, X: pd.DataFrame) -> Any:
+    def transform(self, X: Any) -> Any:
         """Turn a table into features.
 
         Parameters
@@ -117,14 +125,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             One row of numbers for each row of the table.
         """
         check_is_fitted(self)
-        table = _as_frame(X)
+        table = as_frame(X)
         lacking = [name for name in self.feature_names_in_ if name not in table.columns]
         if lacking:
             more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             raise TableError(
                 f"The table lacks the column {lacking[0]!r}{more}, which the model was trained with. "
-                f"It has {_names(table.columns)}."
+                f"It has {list_names(table.columns)}."
             )
+        if not len(table):
+            raise TableError("The table has no rows.")
         return self.encoder_.transform(self._typed(table))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
@@ -138,7 +148,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of str
-            Such as ``age``, ``age is missing``, ``town=Ulm``, ``comment~goo``.
+            Such as ``age``, ``age is missing``, ``town=Ulm``, ``town=(rare)``, ``comment~goo``.
         """
         check_is_fitted(self)
         names: list[str] = []
@@ -146,25 +156,41 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if label == "numbers":
                 names += [*columns, *(f"{name} is missing" for name in self.with_missing_)]
             elif label == "categories":
-                names += [f"{n}={v}" for n, vs in zip(columns, step.categories_, strict=True) for v in vs]
+                names += [f"{n}={v}" for n, vs in zip(columns, _known_categories(step), strict=True) for v in vs]
             elif label.startswith("text "):
                 names += [f"{columns}~{gram}" for gram in step.get_feature_names_out()]
         return np.array(names, dtype=object)
 
-    def _kind(self, name: str, column: pd.Series) -> str:
-        if name in self.text:
+    def sources(self) -> list[str]:
+        """Say for each feature that `transform` gives which column of the table it comes from.
+
+        Returns
+        -------
+        list of str
+            Names of columns, as many as there are features.
+        """
+        check_is_fitted(self)
+        found: list[str] = []
+        for label, step, columns in self.encoder_.transformers_:
+            if label == "numbers":
+                found += [*columns, *self.with_missing_]
+            elif label == "categories":
+                found += [n for n, vs in zip(columns, _known_categories(step), strict=True) for _ in vs]
+            elif label.startswith("text "):
+                found += [columns] * len(step.vocabulary_)
+        return found
+
+    def _kind(self, column: pd.Series) -> str:
+        if column.name in self.text:
             return TEXT
-        if name in self.categories:
+        if column.name in self.categories:
             return CATEGORY
-        if pd.api.types.is_bool_dtype(column):
+        if is_truth(column):
             return BOOLEAN
-        present = column.dropna()
-        if pd.api.types.is_numeric_dtype(column):
+        if is_plain_number(column):
             return NUMBER
-        words = {str(value).strip().lower() for value in present.unique()}
-        if words and words <= TRUE_WORDS | FALSE_WORDS:
-            return BOOLEAN
-        return CATEGORY if _numbers(present, self.decimal).isna().any() else NUMBER
+        present = column.dropna()
+        return CATEGORY if as_numbers(present).isna().any() else NUMBER
 
     def _of(self, *kinds: str) -> list[str]:
         return [name for name, kind in self.kinds_.items() if kind in kinds]
@@ -173,23 +199,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """The columns of the schema, each in the type that its kind asks for."""
         typed = {}
         for name, kind in self.kinds_.items():
-            column = table[name]
             if kind == NUMBER:
-                typed[name] = _checked_numbers(name, column, self.decimal)
+                typed[name] = checked_numbers(table[name], "the model expects a number")
             elif kind == BOOLEAN:
-                typed[name] = _checked_booleans(name, column)
+                typed[name] = checked_truth(table[name])
             else:
-                filler = MISSING_CATEGORY if kind == CATEGORY else ""
-                typed[name] = _as_words(column, filler)
+                typed[name] = as_words(table[name], MISSING_CATEGORY if kind == CATEGORY else "")
         return pd.DataFrame(typed, index=table.index)
 
-    def _encoder(self) -> ColumnTransformer:
+    def _encoder(self, typed: pd.DataFrame) -> ColumnTransformer:
         steps: list[tuple[str, Any, Any]] = []
         if numbers := self._of(NUMBER, BOOLEAN):
-            steps.append(("numbers", _number_pipeline(), numbers))
+            imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+            steps.append(("numbers", make_pipeline(imputer, StandardScaler()), numbers))
         if categories := self._of(CATEGORY):
-            steps.append(("categories", OneHotEncoder(handle_unknown="ignore", dtype=np.float64), categories))
+            one_hot = OneHotEncoder(
+                handle_unknown="infrequent_if_exist", max_categories=self.max_categories, dtype=np.float64
+            )
+            steps.append(("categories", one_hot, categories))
         for name in self._of(TEXT):
+            if not typed[name].str.strip().any():
+                raise TableError(f"The text column {name!r} is empty in every row. Drop it.")
             grams = TfidfVectorizer(
                 analyzer="char_wb", ngram_range=(2, 4), max_features=self.max_text_features, sublinear_tf=True
             )
@@ -197,69 +227,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return ColumnTransformer(steps, verbose_feature_names_out=False)
 
 
-def _number_pipeline() -> Pipeline:
-    return make_pipeline(
-        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), StandardScaler()
-    )
-
-
-def _as_frame(X: Any) -> pd.DataFrame:
-    if hasattr(X, "to_pandas"):  # polars, pyarrow
-        X = X.to_pandas()
-    if not isinstance(X, pd.DataFrame):
-        raise TableError(f"A table with named columns is needed (a DataFrame), not {type(X).__name__}.")
-    return X.rename(columns=str)
-
-
-def _names(columns: Iterable[str]) -> str:
-    names = [repr(str(name)) for name in columns]
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-def _as_words(column: pd.Series, filler: str) -> pd.Series:
-    """Text, the same for 3, 3.0 and "3", so that a category does not depend on how a file was written."""
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        words = column.map(lambda value: filler if pd.isna(value) else f"{value:.15g}")
-    else:
-        words = column.map(lambda value: filler if pd.isna(value) else str(value).strip())
-    return words.astype(object)
-
-
-def _numbers(column: pd.Series, decimal: str) -> pd.Series:
-    """Numbers where text can be read as one, else NaN."""
-    if pd.api.types.is_numeric_dtype(column):
-        return column.astype(np.float64)
-    text = column.astype(object).map(lambda value: value if pd.isna(value) else str(value).strip())
-    if decimal == ",":
-        text = text.map(lambda value: value.replace(",", ".") if isinstance(value, str) else value)
-    return pd.to_numeric(text, errors="coerce").astype(np.float64)
-
-
-def _checked_numbers(name: str, column: pd.Series, decimal: str) -> pd.Series:
-    numbers = _numbers(column, decimal)
-    if numbers.isna().sum() > column.isna().sum():
-        row = int(np.argmax((numbers.isna() & column.notna()).to_numpy()))
-        raise NotNumericError(
-            f"Row {column.index[row] + 1} of column {name!r} holds {column.iloc[row]!r}, "
-            "where the model expects a number."
-        )
-    if np.isinf(numbers.to_numpy()).any():
-        row = int(np.argmax(np.isinf(numbers.to_numpy())))
-        raise NonFiniteError(f"Row {column.index[row] + 1} of column {name!r} is infinite. Leave such cells empty.")
-    return numbers
-
-
-def _checked_booleans(name: str, column: pd.Series) -> pd.Series:
-    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_numeric_dtype(column):
-        return column.astype(np.float64)
-    words = column.map(lambda value: value if pd.isna(value) else str(value).strip().lower())
-    meanings = {**dict.fromkeys(TRUE_WORDS, 1.0), "1": 1.0, **dict.fromkeys(FALSE_WORDS, 0.0), "0": 0.0}
-    numbers = words.map(meanings).astype(np.float64)
-    wrong = numbers.isna() & column.notna()
-    if wrong.any():
-        row = int(np.argmax(wrong.to_numpy()))
-        raise NotNumericError(
-            f"Row {column.index[row] + 1} of column {name!r} holds {column.iloc[row]!r}, "
-            "where the model expects yes or no."
-        )
-    return numbers
+def _known_categories(one_hot: OneHotEncoder) -> list[list[str]]:
+    """The categories of each column that have a feature of their own, and one name for the rare ones together."""
+    known = []
+    for values, rare in zip(one_hot.categories_, one_hot.infrequent_categories_, strict=True):
+        if rare is None:
+            known.append([str(value) for value in values])
+        else:
+            own = [str(value) for value in values if value not in set(rare)]
+            known.append([*own, "(rare)"])
+    return known
