@@ -213,6 +213,11 @@ def factorise(X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bo
     return Factorisation(X, centre, gram=_gram(X, weight, mean))
 
 
+def column_deviations(X: Any, weight: FloatArray) -> FloatArray:
+    """Weighted standard deviation of each column; exactly zero for a constant one."""
+    return np.sqrt(_variances(X, weight, np.asarray(weight @ X, dtype=np.float64)))
+
+
 def _inverse_root(gram: FloatArray, ridge: float) -> FloatArray:
     """T with T Tᵀ = (gram + ridge I)⁻¹, up to the rank rule; columns without length get weight zero."""
     length = np.sqrt(np.diag(gram) + ridge)

@@ -1,0 +1,226 @@
+"""SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation, ready for data as they come."""
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.model_selection import KFold, check_cv
+
+from skldl.base import BaseLDL
+from skldl.maxent._fitting import Settings, fit_path, fit_weights
+from skldl.maxent._objective import probabilities, row_weights
+from skldl.maxent._sabfgs import check_stopping
+from skldl.maxent._whitening import column_deviations
+from skldl.simplex import entropy, log_softmax
+
+FloatArray = npt.NDArray[np.floating]
+Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
+FOLD_TOL = 1e-6  # the choice of alpha does not see smaller differences
+
+
+class SABFGSCV(BaseLDL):
+    """Maximum entropy model whose penalty is chosen by cross-validation: the model to begin with.
+
+    The model is that of `skldl.SABFGS` with an intercept and with features scaled to unit standard deviation inside, so
+    that the penalty treats them alike. For each fold, the whole path of ``alphas`` comes from one factorisation of the
+    training rows, each fit beginning where the one before ended. The alpha with the least held-out Kullback-Leibler
+    divergence is taken, and the model is fitted again on all rows. The largest default alphas predict the mean
+    distribution, so the choice is never much worse than that.
+
+    Parameters
+    ----------
+    alphas : sequence of float, default=None
+        Penalties to choose from. None takes 17 from 1e-5 to 1e3, two per decade.
+    cv : int, splitter or iterable of (train, test) pairs, default=5
+        How to split. A number of folds splits the rows at random, the same way in every fit; any splitter of
+        scikit-learn does too, those for groups with ``groups`` given to ``fit``.
+    one_standard_error : bool, default=False
+        Whether to take the largest alpha whose divergence is within one standard error (over folds) of the least.
+    max_iter : int, default=1000
+        Largest number of steps for each alpha.
+    tol : float, default=1e-8
+        Largest excess of the mean Kullback-Leibler divergence over the optimum in the final fit; see `skldl.SABFGS`.
+    n_jobs : int, default=None
+        Number of folds to work on at once, through joblib.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The alpha chosen.
+    alphas_ : ndarray of shape (n_alphas,)
+        The alphas tried.
+    cv_scores_ : ndarray of shape (n_alphas, n_folds)
+        Held-out mean Kullback-Leibler divergence: lower is better.
+    coef_ : ndarray of shape (n_labels, n_features)
+        Weights of the features as they came in, one row for each label; each column sums to zero.
+    intercept_ : ndarray of shape (n_labels,)
+        Intercepts, which sum to zero.
+    n_iter_ : int
+        Number of steps of the final fit.
+    loss_curve_ : list of float
+        The loss of the final fit at the start and after each step.
+
+    See Also
+    --------
+    skldl.SABFGS : One alpha, the paper's objective by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import SABFGSCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> D = np.exp(X @ [[1.0, 0.0], [0.0, 0.5], [0.0, 0.0]] + 0.1 * rng.normal(size=(60, 2)))
+    >>> D /= D.sum(axis=1, keepdims=True)
+    >>> model = SABFGSCV().fit(X, D)
+    >>> model.alpha_ < 0.1
+    True
+    >>> model.cv_scores_.shape
+    (17, 5)
+    >>> model.score(X, D) > -0.01
+    True
+    """
+
+    def __init__(
+        self,
+        alphas: Sequence[float] | None = None,
+        *,
+        cv: Any = 5,
+        one_standard_error: bool = False,
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.one_standard_error = one_standard_error
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Choose alpha and fit.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Label distributions: non-negative rows that sum to one.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, in training and in the held-out divergence; None means that all count the same.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, for a splitter that keeps groups together.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        X, D, weight = self._check_training_set(X, y, sample_weight)
+        kept = np.arange(len(D)) if weight is None else np.flatnonzero(np.broadcast_to(sample_weight, np.shape(y)[:1]))
+        self._select(X, D, weight, self._splits(D, groups, kept))
+        return self
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        self._select(X, D, sample_weight, self._splits(D, None, np.arange(len(D))))
+
+    def _select(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, splits: list[Split]) -> None:
+        check_stopping(self.max_iter, self.tol)
+        alphas = _check_alphas(self.alphas)
+        settings = Settings(True, True, "lbfgs", int(self.max_iter), float(self.tol))
+        scores = Parallel(n_jobs=self.n_jobs)(
+            delayed(_held_out)(X, D, sample_weight, train, test, alphas, settings) for train, test in splits
+        )
+        self.alphas_ = alphas
+        self.cv_scores_ = np.column_stack(scores)
+        self.alpha_ = float(alphas[_choose(alphas, self.cv_scores_, self.one_standard_error)])
+        scaled, inverse = _standardised(X, sample_weight)
+        weights = fit_weights(scaled, D, sample_weight, self.alpha_, settings)
+        weights.warn_unless_converged(type(self).__name__, self.alpha_, settings)
+        self.coef_ = np.ascontiguousarray(weights.W.T * inverse)
+        self.intercept_ = weights.b
+        self.n_iter_ = weights.run.n_iter
+        self.loss_curve_ = weights.run.loss_curve
+
+    def _splits(self, D: FloatArray, groups: Any, kept: npt.NDArray[np.intp]) -> list[Split]:
+        """Training and test rows of each fold among the rows kept, which are those with weight."""
+        cv = self.cv
+        if isinstance(cv, Integral):
+            if isinstance(cv, bool) or cv < 2:
+                raise ValueError(f"cv={cv!r} must be at least 2 folds, a splitter or (train, test) pairs.")
+            cv = KFold(int(cv), shuffle=True, random_state=0)
+        if groups is not None:
+            groups = np.asarray(groups)[kept]
+        if not hasattr(cv, "split"):
+            return [(_places(train, kept), _places(test, kept)) for train, test in _as_pairs(cv)]
+        return [(train, test) for train, test in check_cv(cv).split(np.empty((len(D), 1)), groups=groups)]
+
+    def _predict(self, X: Any) -> FloatArray:
+        return probabilities(X, self.coef_.T, self.intercept_)
+
+
+def _as_pairs(cv: Any) -> Iterable[Any]:
+    if not isinstance(cv, Iterable) or isinstance(cv, str):
+        raise ValueError(f"cv={cv!r} must be a number of folds, a splitter or an iterable of (train, test) pairs.")
+    return cv
+
+
+def _places(rows: Any, kept: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Where the rows stand among those kept."""
+    rows = np.asarray(rows)
+    wanted = np.flatnonzero(rows) if rows.dtype == bool else rows
+    return np.flatnonzero(np.isin(kept, wanted))
+
+
+def _check_alphas(alphas: Sequence[float] | None) -> FloatArray:
+    if alphas is None:
+        return np.array(DEFAULT_ALPHAS)
+    values = list(np.atleast_1d(np.asarray(alphas, dtype=object)))
+    if not values or not all(isinstance(alpha, Real) and 0 <= alpha < np.inf for alpha in values):
+        raise ValueError(f"alphas={alphas!r} must hold at least one number, each finite and at least 0.")
+    return np.array(values, dtype=np.float64)
+
+
+def _standardised(X: Any, sample_weight: FloatArray | None) -> tuple[Any, FloatArray]:
+    """X with columns of unit standard deviation, not centred, and what they were multiplied by; 0 for constants."""
+    deviations = column_deviations(X, row_weights(X.shape[0], sample_weight))
+    inverse = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
+    return (X.multiply(inverse).tocsr() if hasattr(X, "tocsr") else X * inverse), inverse
+
+
+def _held_out(
+    X: Any,
+    D: FloatArray,
+    sample_weight: FloatArray | None,
+    train: npt.NDArray[np.intp],
+    test: npt.NDArray[np.intp],
+    alphas: FloatArray,
+    settings: Settings,
+) -> FloatArray:
+    """Held-out mean Kullback-Leibler divergence of one fold for each alpha."""
+    weight = None if sample_weight is None else sample_weight[train]
+    scaled, inverse = _standardised(X[train], weight)
+    X_test, D_test = X[test], D[test]
+    test_weight = row_weights(len(test), None if sample_weight is None else sample_weight[test])
+    minus_entropy = -float(test_weight @ entropy(D_test))
+    settings = Settings(True, True, "lbfgs", settings.max_iter, max(settings.tol, FOLD_TOL))
+    divergences = np.empty(len(alphas))
+    for place, weights in fit_path(scaled, D[train], weight, list(alphas), settings):
+        log_P = log_softmax(X_test @ (weights.W * inverse[:, None]) + weights.b)
+        divergences[place] = minus_entropy - float(test_weight @ (D_test * log_P).sum(axis=1))
+    return divergences
+
+
+def _choose(alphas: FloatArray, scores: FloatArray, one_standard_error: bool) -> int:
+    """Place of the best alpha; among equals, of the largest."""
+    means = scores.mean(axis=1)
+    bound = means.min()
+    if one_standard_error and scores.shape[1] > 1:
+        bound += scores[means.argmin()].std(ddof=1) / np.sqrt(scores.shape[1])
+    return int(np.argmax(np.where(means <= bound, alphas, -np.inf)))
