@@ -48,6 +48,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         At most so many features for each column of categories; the rarer categories share one of them.
     max_text_features : int, default=2000
         At most so many n-grams for each text column, the most frequent ones.
+    dense : bool, default=False
+        Whether the features must be an array; otherwise they are a sparse matrix where most of them are zero.
 
     Attributes
     ----------
@@ -76,11 +78,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         categories: Sequence[str] = (),
         max_categories: int = 100,
         max_text_features: int = 2000,
+        dense: bool = False,
     ) -> None:
         self.text = text
         self.categories = categories
         self.max_categories = max_categories
         self.max_text_features = max_text_features
+        self.dense = dense
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find out the kind of each column and learn medians, scales, categories and n-grams.
@@ -224,7 +228,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 analyzer="char_wb", ngram_range=(2, 4), max_features=self.max_text_features, sublinear_tf=True
             )
             steps.append((f"text {name}", grams, name))
-        return ColumnTransformer(steps, verbose_feature_names_out=False)
+        return ColumnTransformer(steps, sparse_threshold=0.0 if self.dense else 0.3, verbose_feature_names_out=False)
 
 
 def _known_categories(one_hot: OneHotEncoder) -> list[list[str]]:

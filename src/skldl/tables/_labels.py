@@ -1,4 +1,4 @@
-"""Label columns of a table as distributions, by the converters of `skldl.distributions`; bad cells by row and column."""
+"""Label columns of a table as distributions, by the converters of `skldl.distributions`; bad cells are named."""
 
 from typing import Any
 
@@ -8,7 +8,14 @@ import pandas as pd
 
 from skldl._validation import SUM_TOLERANCE, check_distributions
 from skldl.distributions import from_counts, from_labels, from_scores, from_votes
-from skldl.exceptions import NegativeDegreeError, NonFiniteError, RowSumError, SingleLabelError, TableError, ZeroRowError
+from skldl.exceptions import (
+    NegativeDegreeError,
+    NonFiniteError,
+    RowSumError,
+    SingleLabelError,
+    TableError,
+    ZeroRowError,
+)
 from skldl.tables._cells import as_words, cell_place, checked_numbers, list_names
 
 KINDS = ("distribution", "counts", "scores", "votes", "label")

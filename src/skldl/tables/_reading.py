@@ -4,6 +4,7 @@ Everything is found out from the first bytes: encoding (UTF-8 with or without a 
 Windows-1252), separator (comma, semicolon, tab or bar) and decimal mark. ``-`` means standard input.
 """
 
+import contextlib
 import csv
 import io
 import os
@@ -287,10 +288,8 @@ def _encoding(start: bytes, name: str) -> str:
 def _rows(lines: list[str], separator: str) -> list[list[str]]:
     """Cut lines into cells; a cell larger than the csv module takes is no reason to fail, only to stop looking."""
     rows: list[list[str]] = []
-    try:
+    with contextlib.suppress(csv.Error):
         rows.extend(row for row in csv.reader(lines, delimiter=separator, skipinitialspace=True) if row)
-    except csv.Error:
-        pass
     return rows
 
 

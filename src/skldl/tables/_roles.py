@@ -206,8 +206,8 @@ def _oddities(column: pd.Series) -> list[str]:
         bad = present[numbers.isna()]
         return [
             f"Column {column.name!r} is mostly numbers, but {cell_place(column, column.index.get_loc(bad.index[0]))} "
-            f"holds {bad.iloc[0]!r} ({len(bad)} such cells), so it is taken as categories. Empty these cells if it is a "
-            "number."
+            f"holds {bad.iloc[0]!r} ({len(bad)} such cells), so it is taken as categories. Empty these cells "
+            "if it is a number."
         ]
     if present.astype(str).nunique() == len(present):
         return [

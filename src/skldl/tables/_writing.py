@@ -18,8 +18,8 @@ ENDINGS = (".csv", ".tsv", ".parquet")
 class TableWriter:
     """Write a table in pieces; use it in a ``with`` block.
 
-    The pieces go to a file beside the target, which takes the target's name when the block ends well and disappears when
-    it does not. Standard output (``-``) is written as the pieces come.
+    The pieces go to a file beside the target, which takes the target's name when the block ends well and disappears
+    when it does not. Standard output (``-``) is written as the pieces come.
 
     Parameters
     ----------
