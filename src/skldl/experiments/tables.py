@@ -80,7 +80,10 @@ def losses_of(results: StudyResults, measure: str) -> FloatArray:
     """Mean losses: a distance as it is, a similarity as what it lacks to its upper bound."""
     means = results.means(measure)
     known = MEASURES[measure]
-    return np.asarray(known.upper - means) if known.higher_is_better else means
+    if not known.higher_is_better:
+        return means
+    upper = [[known.upper(results.info[dataset]["n_labels"])] for dataset in results.datasets]
+    return np.asarray(upper - means)
 
 
 def measure_table(results: StudyResults, measure: str) -> Table:
