@@ -2,8 +2,11 @@
 
 from skldl.tables._choice import Choice, choose_model
 from skldl.tables._encoder import TableEncoder
+from skldl.tables._explain import ColumnEffects, column_effects, feature_weights
+from skldl.tables._explain_row import RowExplanation, explain_row
 from skldl.tables._labels import KINDS, label_values, read_labels
 from skldl.tables._models import AUTO, find_model
+from skldl.tables._prediction import predict_table
 from skldl.tables._reading import Table
 from skldl.tables._roles import TrainingSet, training_set
 from skldl.tables._training import FittedTable, fit_table
@@ -13,15 +16,21 @@ __all__ = [
     "AUTO",
     "KINDS",
     "Choice",
+    "ColumnEffects",
     "FittedTable",
+    "RowExplanation",
     "Table",
     "TableEncoder",
     "TableWriter",
     "TrainingSet",
     "choose_model",
+    "column_effects",
+    "explain_row",
+    "feature_weights",
     "find_model",
     "fit_table",
     "label_values",
+    "predict_table",
     "read_labels",
     "training_set",
 ]

@@ -1,9 +1,7 @@
-"""Which columns move which label: by shuffling columns for any model, by weights for maximum entropy, row by row.
+"""Which columns move which label: by shuffling columns for any model, and by weights for maximum entropy.
 
 `column_effects` shuffles one column at a time, so that it tells nothing any more, and looks at what that does to the
-predictions. `feature_weights` reads the weights of a maximum entropy model, centred over labels. `explain_row` says for
-one row what each column contributes: for a maximum entropy model exactly (weight times value), for neighbours by naming
-them, for any other model by putting the column's typical value in its place.
+predictions. `feature_weights` reads the weights of a maximum entropy model, centred over labels.
 """
 
 from dataclasses import dataclass
@@ -15,8 +13,9 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from skldl._validation import check_distributions, check_weights
+from skldl.exceptions import LengthMismatchError
 from skldl.metrics import kullback_leibler
-from skldl.simplex import entropy
+from skldl.tables._cells import as_frame
 
 FloatArray = npt.NDArray[np.floating]
 
@@ -37,8 +36,10 @@ class ColumnEffects:
         Standard deviation of that over the repeats.
     movement : ndarray of shape (n_columns, n_labels)
         Mean absolute change of each predicted degree.
-    divergence : float
-        Mean Kullback-Leibler divergence before any shuffling.
+    divergence : float or None
+        Mean Kullback-Leibler divergence before any shuffling; None if the true distributions are not known.
+    n_rows : int
+        Number of rows used.
     """
 
     columns: list[str]
@@ -46,7 +47,8 @@ class ColumnEffects:
     importance: FloatArray
     spread: FloatArray
     movement: FloatArray
-    divergence: float
+    divergence: float | None
+    n_rows: int
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each column of the table.
@@ -54,16 +56,17 @@ class ColumnEffects:
         Returns
         -------
         DataFrame
-            Importance, its spread, and the movement of each label.
+            Importance, its spread, and the movement of each label, named ``moves <label>``.
         """
         table = pd.DataFrame({"column": self.columns, "importance": self.importance, "std": self.spread})
-        return pd.concat([table, pd.DataFrame(self.movement, columns=self.labels)], axis=1)
+        moves = pd.DataFrame(self.movement, columns=[f"moves {label}" for label in self.labels])
+        return pd.concat([table, moves], axis=1)
 
 
 def column_effects(
     model: Any,
-    table: pd.DataFrame,
-    D: Any,
+    table: Any,
+    D: Any = None,
     *,
     sample_weight: Any = None,
     n_repeats: int = 5,
@@ -74,12 +77,13 @@ def column_effects(
 
     Parameters
     ----------
-    model : fitted estimator or pipeline
+    model : fitted pipeline
         Its ``predict`` takes the table.
     table : DataFrame
         Rows to explain; rows that the model was not trained on give the more honest answer.
-    D : array-like or DataFrame of shape (n_rows, n_labels)
-        Their true distributions.
+    D : array-like or DataFrame of shape (n_rows, n_labels), default=None
+        Their true distributions. Without them, importance is the mean divergence from the prediction before the
+        shuffling to that after it.
     sample_weight : array-like of shape (n_rows,), default=None
         Weight of each row.
     n_repeats : int, default=5
@@ -94,32 +98,38 @@ def column_effects(
     ColumnEffects
         Importance on Kullback-Leibler and movement of each label.
     """
+    frame = as_frame(table)
     generator = np.random.default_rng(random_state)
-    D, weight = check_distributions(D), check_weights(sample_weight, len(table))
-    if len(table) > max_rows:
-        rows = np.sort(generator.choice(len(table), size=max_rows, replace=False))
-        table, D = table.iloc[rows], D[rows]
-        weight = None if weight is None else weight[rows]
-    before = model.predict(table)
-    divergence = kullback_leibler(D, before, sample_weight=weight)
-    names = [str(name) for name in columns_used(model, table)]
-    rises, movement = np.empty((len(names), n_repeats)), np.zeros((len(names), D.shape[1]))
+    truth = None if D is None else check_distributions(D)
+    if truth is not None and len(truth) != len(frame):
+        raise LengthMismatchError(f"The table has {len(frame)} rows and D has {len(truth)}. Pass one for each.")
+    weight = check_weights(sample_weight, len(frame))
+    if len(frame) > max_rows:
+        rows = np.sort(generator.choice(len(frame), size=max_rows, replace=False))
+        frame = frame.iloc[rows]
+        truth, weight = (None if some is None else some[rows] for some in (truth, weight))
+    before = model.predict(frame)
+    reference = before if truth is None else truth
+    divergence = kullback_leibler(reference, before, sample_weight=weight)
+    names = columns_used(model, frame)
+    rises, movement = np.empty((len(names), n_repeats)), np.zeros((len(names), before.shape[1]))
     for position, name in enumerate(names):
         for repeat in range(n_repeats):
-            shuffled = table.copy()
-            shuffled[name] = table[name].to_numpy()[generator.permutation(len(table))]
+            order = generator.permutation(len(frame))
+            shuffled = frame.assign(**{name: frame[name].iloc[order].set_axis(frame.index)})
             after = model.predict(shuffled)
-            rises[position, repeat] = kullback_leibler(D, after, sample_weight=weight) - divergence
+            rises[position, repeat] = kullback_leibler(reference, after, sample_weight=weight) - divergence
             movement[position] += np.average(np.abs(after - before), axis=0, weights=weight) / n_repeats
     importance = rises.mean(axis=1)
     order = np.argsort(-importance, kind="stable")
     return ColumnEffects(
-        columns=[names[i] for i in order],
+        columns=[names[place] for place in order],
         labels=[str(name) for name in last_step(model).label_names_],
         importance=importance[order],
         spread=rises.std(axis=1, ddof=1 if n_repeats > 1 else 0)[order],
         movement=movement[order],
-        divergence=divergence,
+        divergence=None if truth is None else divergence,
+        n_rows=len(frame),
     )
 
 
@@ -128,7 +138,7 @@ def feature_weights(model: Any) -> pd.DataFrame | None:
 
     Parameters
     ----------
-    model : fitted estimator or pipeline
+    model : fitted pipeline
         Any model.
 
     Returns
@@ -140,75 +150,20 @@ def feature_weights(model: Any) -> pd.DataFrame | None:
     step = last_step(model)
     if not hasattr(step, "coef_"):
         return None
-    weights = step.coef_.T - step.coef_.T.mean(axis=1, keepdims=True)
-    table = pd.DataFrame(weights, index=feature_names(model), columns=[str(name) for name in step.label_names_])
-    return table.loc[table.abs().max(axis=1).sort_values(ascending=False, kind="stable").index]
+    table = pd.DataFrame(centred_weights(step), index=feature_names(model), columns=label_names(model))
+    return heaviest_first(table)
 
 
-@dataclass(frozen=True)
-class RowExplanation:
-    """Why one row is predicted as it is.
-
-    Attributes
-    ----------
-    prediction : Series
-        The predicted distribution.
-    how : str
-        "contributions" (weight times value, which add up to the log-degrees up to a constant), "neighbours" (rows of
-        the training table and their weights) or "replacement" (change of each degree when the column takes its typical
-        value).
-    table : DataFrame
-        The contributions, neighbours or changes.
-    """
-
-    prediction: pd.Series
-    how: str
-    table: pd.DataFrame
+def centred_weights(step: Any) -> FloatArray:
+    """Weights of shape (n_features, n_labels), less their mean over labels, which changes no prediction."""
+    weights = np.asarray(step.coef_, dtype=np.float64).T
+    return np.asarray(weights - weights.mean(axis=1, keepdims=True))
 
 
-def explain_row(model: Any, table: pd.DataFrame, row: int, background: pd.DataFrame | None = None) -> RowExplanation:
-    """Say what makes the prediction of one row.
-
-    Parameters
-    ----------
-    model : fitted estimator or pipeline
-        Any model.
-    table : DataFrame
-        The table that holds the row.
-    row : int
-        Position of the row.
-    background : DataFrame, default=None
-        Where typical values come from; the table itself if None.
-
-    Returns
-    -------
-    RowExplanation
-        The prediction and what made it.
-    """
-    one = table.iloc[[row]]
-    step = last_step(model)
-    labels = [str(name) for name in step.label_names_]
-    prediction = pd.Series(model.predict(one)[0], index=labels)
-    if hasattr(step, "coef_"):
-        values = _encoded(model, one)
-        weights = step.coef_.T - step.coef_.T.mean(axis=1, keepdims=True)
-        contributions = pd.DataFrame(values[0][:, None] * weights, index=feature_names(model), columns=labels)
-        contributions = contributions[(contributions != 0).any(axis=1)]
-        order = contributions.abs().max(axis=1).sort_values(ascending=False, kind="stable").index
-        return RowExplanation(prediction, "contributions", contributions.loc[order])
-    if hasattr(step, "kneighbors"):
-        distances, rows = step.kneighbors(_encoded(model, one, keep_sparse=True))
-        neighbours = pd.DataFrame({"training row": np.asarray(rows)[0] + 1, "distance": np.asarray(distances)[0]})
-        return RowExplanation(prediction, "neighbours", neighbours)
-    background = table if background is None else background
-    changes = {}
-    for name in columns_used(model, table):
-        changed = one.copy()
-        changed[name] = _typical(background[name])
-        changes[str(name)] = prediction.to_numpy() - model.predict(changed)[0]
-    effect = pd.DataFrame.from_dict(changes, orient="index", columns=labels)
-    order = effect.abs().max(axis=1).sort_values(ascending=False, kind="stable").index
-    return RowExplanation(prediction, "replacement", effect.loc[order])
+def heaviest_first(table: pd.DataFrame) -> pd.DataFrame:
+    """Order rows by their largest absolute value."""
+    order = np.argsort(-table.abs().max(axis=1).to_numpy(), kind="stable")
+    return table.iloc[order]
 
 
 def last_step(model: Any) -> Any:
@@ -216,10 +171,15 @@ def last_step(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
-def columns_used(model: Any, table: pd.DataFrame) -> list[Any]:
+def label_names(model: Any) -> list[str]:
+    """Names of the labels of a fitted model."""
+    return [str(name) for name in last_step(model).label_names_]
+
+
+def columns_used(model: Any, table: pd.DataFrame) -> list[str]:
     """Columns of the table that the model looks at."""
     names = getattr(model, "feature_names_in_", None)
-    return list(table.columns) if names is None else list(names)
+    return [str(name) for name in (table.columns if names is None else names)]
 
 
 def feature_names(model: Any) -> list[str]:
@@ -228,28 +188,3 @@ def feature_names(model: Any) -> list[str]:
     if isinstance(model, Pipeline) and len(model.steps) > 1:
         return [str(name) for name in model[:-1].get_feature_names_out()]
     return [str(name) for name in getattr(step, "feature_names_in_", range(step.n_features_in_))]
-
-
-def summary(D: FloatArray, labels: list[str], values: FloatArray | None) -> pd.DataFrame:
-    """What stands beside each prediction: the top label, the entropy and, for ordered labels, the expected value."""
-    columns: dict[str, Any] = {"top": np.asarray(labels, dtype=object)[D.argmax(axis=1)], "entropy": entropy(D)}
-    if values is not None:
-        columns["expected"] = D @ values
-    return pd.DataFrame(columns)
-
-
-def _encoded(model: Any, table: pd.DataFrame, *, keep_sparse: bool = False) -> Any:
-    features = model[:-1].transform(table) if isinstance(model, Pipeline) and len(model.steps) > 1 else table
-    if keep_sparse:
-        return features
-    return features.toarray() if hasattr(features, "toarray") else np.asarray(features, dtype=np.float64)
-
-
-def _typical(column: pd.Series) -> Any:
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        return column.median()
-    numbers = pd.to_numeric(column, errors="coerce")
-    if numbers.notna().sum() == column.notna().sum() and column.notna().any():
-        return str(numbers.median())
-    modes = column.mode()
-    return modes.iloc[0] if len(modes) else None
