@@ -27,6 +27,19 @@ from skldl.exceptions import ModelFileError
 FORMAT = 1
 _DESCRIPTION = "skldl.json"
 _MODEL = "model.skops"
+_PARTS = {
+    "skldl.neighbors._search.StableSearch",
+    "skldl.tables._encoder.TableEncoder",
+    # arrays in compiled classes: nodes of trees, points of a neighbour search, and the distance between them
+    "numpy.dtype",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    "sklearn.neighbors._ball_tree.BallTree",
+    "sklearn.neighbors._ball_tree.BallTree64",
+    "sklearn.neighbors._kd_tree.KDTree",
+    "sklearn.neighbors._kd_tree.KDTree64",
+    "sklearn.tree._tree.Tree",
+}
 _PACKAGES = ("scikit-learn", "numpy", "scipy", "skops")
 
 
@@ -167,9 +180,9 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _known_types() -> set[str]:
-    """The estimators of this package and what skops itself leaves out though it holds no code."""
+    """The estimators of this package, their parts, and what skops itself leaves out though it holds no code."""
     homes = (getattr(skldl, name) for name in skldl.ESTIMATORS)
-    return {f"{kind.__module__}.{kind.__qualname__}" for kind in homes} | {"numpy.dtype"}
+    return {f"{kind.__module__}.{kind.__qualname__}" for kind in homes} | _PARTS
 
 
 def _warn_of_other_versions(path: str | os.PathLike[str], versions: Mapping[str, str]) -> None:

@@ -22,6 +22,13 @@ app = App(
 # One line for each command; its module is imported when it is called:
 # app.command("skldl.cli.measures:app", name="measures")
 app.command("skldl.cli.bench:app", name="bench")
+app.command("skldl.cli.convert:convert", name="convert")
+app.command("skldl.cli.datasets:app", name="datasets")
+app.command("skldl.cli.evaluate:evaluate", name="evaluate")
+app.command("skldl.cli.explain:explain", name="explain")
+app.command("skldl.cli.fit:fit", name="fit")
+app.command("skldl.cli.inspect:inspect", name="inspect")
+app.command("skldl.cli.predict:predict", name="predict")
 
 USER_MISTAKES = (DataError, FileNotFoundError, FileExistsError, IsADirectoryError, PermissionError)
 

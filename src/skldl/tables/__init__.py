@@ -1,6 +1,7 @@
 """Tables that people have: files of CSV and Parquet, columns of every kind, and a pipeline that learns from them."""
 
 from skldl.tables._choice import Choice, choose_model
+from skldl.tables._convert import Converted, convert_table
 from skldl.tables._encoder import TableEncoder
 from skldl.tables._explain import ColumnEffects, column_effects, feature_weights
 from skldl.tables._explain_row import RowExplanation, explain_row
@@ -17,6 +18,7 @@ __all__ = [
     "KINDS",
     "Choice",
     "ColumnEffects",
+    "Converted",
     "FittedTable",
     "RowExplanation",
     "Table",
@@ -25,6 +27,7 @@ __all__ = [
     "TrainingSet",
     "choose_model",
     "column_effects",
+    "convert_table",
     "explain_row",
     "feature_weights",
     "find_model",

@@ -5,7 +5,7 @@ one column each, and a category never seen in training becomes none of them; boo
 character n-grams. Columns are found by name, so their order does not matter and further columns are ignored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -130,16 +130,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = as_frame(X)
-        lacking = [name for name in self.feature_names_in_ if name not in table.columns]
+        self.check_columns(table.columns)
+        if not len(table):
+            raise TableError("The table has no rows.")
+        return self.encoder_.transform(self._typed(table))
+
+    def check_columns(self, columns: Iterable[str]) -> None:
+        """Demand every column of the training table.
+
+        Parameters
+        ----------
+        columns : iterable of str
+            The columns that there are; further ones do not matter.
+        """
+        present = list(columns)
+        lacking = [name for name in self.feature_names_in_ if name not in present]
         if lacking:
             more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             raise TableError(
                 f"The table lacks the column {lacking[0]!r}{more}, which the model was trained with. "
-                f"It has {list_names(table.columns)}."
+                f"It has {list_names(present)}."
             )
-        if not len(table):
-            raise TableError("The table has no rows.")
-        return self.encoder_.transform(self._typed(table))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Name the columns that `transform` gives.

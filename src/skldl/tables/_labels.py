@@ -1,5 +1,6 @@
 """Label columns of a table as distributions, by the converters of `skldl.distributions`; bad cells are named."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def read_labels(labels: pd.DataFrame, kind: str) -> pd.DataFrame:
         return _at_least_two(_from_one_column(labels))
     if kind == "votes":
         words = labels.apply(lambda column: as_words(column, "").replace("", None))
-        return _at_least_two(from_votes(words).D)
+        return _at_least_two(from_votes(words, labels=in_order(words.stack().unique())).D)
     numbers = _numbers(_at_least_two(labels))
     if kind == "distribution":
         return _distributions(numbers)
@@ -105,7 +106,23 @@ def _from_one_column(labels: pd.DataFrame) -> pd.DataFrame:
             f"--kind label needs one column that names the label of each row, not {labels.shape[1]}: "
             f"{list_names(labels.columns)}. If each column belongs to an annotator, use --kind votes."
         )
-    return from_labels(as_words(labels.iloc[:, 0], ""))
+    words = as_words(labels.iloc[:, 0], "")
+    return from_labels(words, classes=in_order(words.unique()))
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of labels in the order of the columns: by value if all are numbers, else by the alphabet.
+
+    Examples
+    --------
+    >>> in_order(["10", "9", "-1"]), in_order(["b", "a"])
+    (['-1', '9', '10'], ['a', 'b'])
+    """
+    words = sorted(names)
+    try:
+        return sorted(words, key=float)
+    except ValueError:
+        return words
 
 
 def _at_least_two(labels: pd.DataFrame) -> pd.DataFrame:

@@ -39,15 +39,15 @@ def predict_table(
     Returns
     -------
     DataFrame
-        The kept columns; the predicted degree of each label, under the label's name; ``top``, the label with the highest
-        degree; ``entropy``, in nats; and, if there are values, ``expected``, their mean under the distribution. Where
-        a label or kept column has one of these three names, an underscore is added: ``top_``.
+        The kept columns; the predicted degree of each label, under the label's name; ``top``, the label with the
+        highest degree; ``entropy``, in nats; and, if there are values, ``expected``, their mean under the distribution.
+        Where a label or kept column has one of these three names, an underscore is added: ``top_``.
 
     Examples
     --------
     >>> import pandas as pd
     >>> import skldl
-    >>> model = skldl.MeanDistribution().fit([[0.0], [1.0]], [[0.25, 0.75], [0.25, 0.75]])
+    >>> model = skldl.MeanDistribution().fit(pd.DataFrame({"x": [0.0, 1.0]}), [[0.25, 0.75]] * 2)
     >>> predict_table(model, pd.DataFrame({"x": [5.0]}), labels=["1", "2"], values=[1, 2]).round(3)
           1     2 top  entropy  expected
     0  0.25  0.75   2    0.562      1.75

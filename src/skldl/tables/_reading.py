@@ -111,6 +111,18 @@ class Table:
             return None
         return min(1.0, self._stream.tell() / self._size)
 
+    def nothing(self) -> pd.DataFrame:
+        """A table with the same columns and no rows.
+
+        Returns
+        -------
+        DataFrame
+            Columns of text, or of the types of a Parquet file.
+        """
+        if self._parquet:
+            return self._file.schema_arrow.empty_table().to_pandas().set_axis(self.columns, axis=1)
+        return pd.DataFrame(columns=self.columns, dtype=object)
+
     def read(self) -> pd.DataFrame:
         """Read all rows.
 

@@ -26,6 +26,11 @@ class TableWriter:
     target : str or path
         A file that ends in ``.csv``, ``.tsv`` or ``.parquet``, or ``-`` for CSV on standard output.
 
+    Attributes
+    ----------
+    written : bool
+        Whether anything was written yet.
+
     Examples
     --------
     >>> import pandas as pd
@@ -46,7 +51,7 @@ class TableWriter:
         self._parquet = ending == ".parquet"
         self._separator = "\t" if ending == ".tsv" else ","
         self._rows: Any = None
-        self._first = True
+        self.written = False
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
@@ -64,9 +69,9 @@ class TableWriter:
         if self._parquet:
             self._write_parquet(piece)
         else:
-            text = piece.to_csv(sep=self._separator, index=False, header=self._first, lineterminator="\n")
+            text = piece.to_csv(sep=self._separator, index=False, header=not self.written, lineterminator="\n")
             self._stream.write(text if self.target == "-" else text.encode("utf-8"))
-        self._first = False
+        self.written = True
 
     def _write_parquet(self, piece: pd.DataFrame) -> None:
         import pyarrow as pa
