@@ -33,9 +33,9 @@ def raising(error: BaseException):
     ("error", "status", "message"),
     [
         (DataError("Row 3\nis bad. Mend it."), 2, "skldl: Row 3 is bad. Mend it.\n"),
-        (FileNotFoundError(2, "No such file", "a.csv"), 2, "FileNotFoundError: [Errno 2] No such file: 'a.csv'"),
+        (FileNotFoundError(2, "No such file", "a.csv"), 2, "skldl: a.csv: No such file\n"),
         (RuntimeError("our mistake"), 1, "skldl: RuntimeError: our mistake (--debug shows where)\n"),
-        (ModuleNotFoundError("no", name="pandas.core"), 2, "needs the package pandas: pip install 'scikit-ldl[bench]'"),
+        (ModuleNotFoundError("no", name="pandas.core"), 2, "needs the package pandas: pip install 'scikit-ldl[cli]'"),
         (ModuleNotFoundError("no", name="strange"), 2, "needs the package strange: pip install strange"),
         (KeyboardInterrupt(), 130, "skldl: interrupted\n"),
         (BrokenPipeError(), 0, ""),

@@ -10,7 +10,8 @@ from skldl.experiments.names import split_list
 
 Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
 """A file, or - for standard input or output."""
-Words = Annotated[list[str], Parameter(negative="")]
+Name = Annotated[str, Parameter(show_default=False)]
+Words = Annotated[list[str], Parameter(negative="", show_default=False)]
 Kind = Literal["distribution", "counts", "scores", "votes", "label"]
 
 
@@ -24,9 +25,9 @@ class Columns:
     kind: Kind = "distribution"
     """What the label columns hold: shares that sum to one (distribution), counts or scores for each label, answers of
     annotators, one column for each (votes), or the one label of the row (label)."""
-    weight: str = ""
+    weight: Name = ""
     """Column with the weight of each row."""
-    groups: str = ""
+    groups: Name = ""
     """Column that says which rows belong together, such as those of one person: they are never split."""
     drop: Words = field(default_factory=list)
     """Columns to leave out, names or patterns."""

@@ -82,13 +82,15 @@ def print_table(table: pd.DataFrame, title: str, *, decimals: int = 4) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+    shown = RichTable(box=box.SIMPLE_HEAD)
     numeric = [pd.api.types.is_numeric_dtype(table[name]) for name in table]
     for name, is_number in zip(table, numeric, strict=True):
         shown.add_column(Text(str(name)), justify="right" if is_number else "left", overflow="fold")
     for row in table.itertuples(index=False):
         shown.add_row(*(Text(_show(cell, decimals)) for cell in row))
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(shown)
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    console.print(Text(title))
+    console.print(shown)
 
 
 def _show(cell: Any, decimals: int) -> str:

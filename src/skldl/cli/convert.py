@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Source, Words, words
+from skldl.cli._options import Name, Source, Words, words
 from skldl.cli._screen import note
 from skldl.tables import Table, TableWriter, convert_table
 
@@ -15,20 +15,20 @@ def convert(
     *,
     source: Annotated[Literal["votes", "counts", "scores", "label", "sets", "rankings"], Parameter(name="--from")],
     out: Source = "-",
-    item: str = "",
-    annotator: str = "",
-    label: str = "",
+    item: Name = "",
+    annotator: Name = "",
+    label: Name = "",
     labels: Words | None = None,
-    separator: str = "",
-    prefix: str = "",
-    weight: str = "",
+    separator: Name = "",
+    prefix: Name = "",
+    weight: Name = "",
 ) -> None:
     """Turn what people have into a table of label distributions.
 
     Other columns are kept where one row is one item, and else where they have one value for each item. For instance:
 
-        skldl convert raw.csv --from votes --item id --annotator who --label answer --out data.csv
-        skldl convert stars.csv --from counts --labels 'stars_*' > shares.csv
+        skldl convert votes.csv --from votes --item id --annotator who --label says
+        skldl convert stars.csv --from counts --labels 'stars_*' --out shares.csv
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skldl.cli._options import Columns, Source
+from skldl.cli._options import Columns, Name, Source
 from skldl.cli._progress import watch
 from skldl.cli._screen import note
 from skldl.cli.bench import _need_the_packages_of_the_tests, _new_folder, _print_results
@@ -23,8 +23,8 @@ def evaluate(
     /,
     *,
     columns: Columns,
-    models: str = "",
-    measures: str = "",
+    models: Name = "",
+    measures: Name = "",
     folds: int = 5,
     inner_folds: int = 3,
     repeats: int = 1,
@@ -38,7 +38,7 @@ def evaluate(
     new rows. For instance:
 
         skldl evaluate faces.csv --labels 'emo_*'
-        skldl evaluate faces.csv --labels 'emo_*' --groups person --models sa-bfgs,aa-knn --repeats 2 --out compared
+        skldl evaluate faces.csv --labels 'emo_*' --groups person --models sa-bfgs
 
     Parameters
     ----------

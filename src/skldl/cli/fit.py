@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Columns, Source
+from skldl.cli._options import Columns, Name, Source
 from skldl.cli._screen import note, status
 from skldl.exceptions import TableError
 from skldl.persistence import save
@@ -21,7 +21,7 @@ def fit(
     out: Path,
     model: str = "auto",
     settings: Annotated[list[str] | None, Parameter(name="--set", negative="")] = None,
-    values: str = "",
+    values: Name = "",
     folds: int = FOLDS,
     seed: int = 0,
 ) -> None:
@@ -30,7 +30,7 @@ def fit(
     The model is the best of a few by cross-validation, or the one named. For instance:
 
         skldl fit faces.csv --labels 'emo_*' --out faces.skldl
-        skldl fit faces.csv --labels 'emo_*' --model sa-bfgs --set alpha=0.1 --drop person --out faces.skldl
+        skldl fit faces.csv --labels 'emo_*' --model sa-bfgs --out linear.skldl
 
     Parameters
     ----------

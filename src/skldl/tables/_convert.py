@@ -55,8 +55,8 @@ def convert_table(
     source : {"votes", "counts", "scores", "label", "sets", "rankings"}
         What that is. Votes: either one row for each vote (``item``, ``annotator``, ``label``), or one row for each item
         and one column for each annotator (``labels``). Counts and scores: one column for each label (``labels``).
-        Label, sets, rankings: one column (``label``) that holds a label, several labels, or labels in falling order; several
-        rankings of one thing share their ``item``.
+        Label, sets, rankings: one column (``label``) that holds a label, several labels, or labels in falling order;
+        several rankings of one thing share their ``item``.
     labels : str or sequence of str, default=()
         Columns, as names or patterns.
     label, item, annotator : str, default=""
