@@ -1,5 +1,6 @@
 """The command `skldl`: parse, call, print. Needs the extra ``cli``."""
 
+import signal
 import sys
 
 
@@ -12,4 +13,5 @@ def main() -> None:
             raise
         print("skldl: the command line needs the extra 'cli': pip install 'scikit-ldl[cli]'", file=sys.stderr)
         sys.exit(2)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that unfinished files are taken away
     sys.exit(run(sys.argv[1:]))

@@ -3,6 +3,8 @@
 Exit status: 0 when all went well, 2 for a mistake of the user (bad data, unknown name, missing file), 1 for ours.
 """
 
+import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -77,7 +79,8 @@ def _run(words: list[str], *, debug: bool) -> int:
     except KeyboardInterrupt:
         print("skldl: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader has seen enough, as head does
+        _forget_standard_output()
         return 0
     except ModuleNotFoundError as error:
         if debug:
@@ -88,6 +91,12 @@ def _run(words: list[str], *, debug: bool) -> int:
             raise
         print(f"skldl: {_one_line(error)}", file=sys.stderr)
         return 2 if isinstance(error, USER_MISTAKES) else 1
+
+
+def _forget_standard_output() -> None:
+    """What is still to be written goes nowhere, so that Python does not complain of the closed pipe when it ends."""
+    with contextlib.suppress(OSError, ValueError):  # a standard output that is no file needs no care
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 _EXTRA_OF = {

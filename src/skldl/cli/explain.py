@@ -61,9 +61,9 @@ def explain(
     if repeats < 1:
         raise TableError(f"--repeats {repeats}: each column must be shuffled at least once.")
     made = open_model(str(model))
-    source = Table(table)
-    made.encoder.check_columns(source.columns)
-    frame = source.read()
+    with Table(table) as source:
+        made.encoder.check_columns(source.columns)
+        frame = source.read()
     if row is None:
         shown, display = _explain_table(made, frame, repeats, seed)
     else:

@@ -41,7 +41,7 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
     roles = told["roles"]
     lines += [
         ("trained on", f"{told['source'] or 'a table'}, {told['rows']:,} rows"),
-        ("labels", f"{', '.join(told['labels'])} (from {told['kind']}: {', '.join(told['label_columns'])})"),
+        ("labels", f"{', '.join(told['labels'])} ({_origin(told)})"),
     ]
     if told["values"]:
         lines.append(("values", ", ".join(f"{value:g}" for value in told["values"])))
@@ -52,6 +52,11 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
     lines.append(("model", told["estimator"]))
     lines += [("" if place else "chosen", line) for place, line in enumerate(told["why"])]
     return lines
+
+
+def _origin(told: dict[str, Any]) -> str:
+    columns = "" if told["label_columns"] == told["labels"] else f": {', '.join(told['label_columns'])}"
+    return f"from {told['kind']}{columns}"
 
 
 _HEADINGS = {"number": "numbers", "boolean": "booleans", "category": "categories", "text": "text"}

@@ -35,12 +35,11 @@ def predict(model: Path, table: Source, /, *, out: Source = "-", keep: Words | N
     values = made.about.get("values")
     kept = words(keep or [])
     writer = TableWriter(out)
-    source = Table(table)
-    made.encoder.check_columns(source.columns)
-    checked_keep(kept, source.columns, made.labels)
     rows = 0
     to_terminal = out == "-" and sys.stdout.isatty()
-    with writer, progress_of(source, quiet=to_terminal) as tell:
+    with Table(table) as source, writer, progress_of(source, quiet=to_terminal) as tell:
+        made.encoder.check_columns(source.columns)
+        checked_keep(kept, source.columns, made.labels)
         for chunk in source.chunks():
             writer.write(predict_table(made.pipeline, chunk, labels=made.labels, values=values, keep=kept))
             rows += len(chunk)

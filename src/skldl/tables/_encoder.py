@@ -163,7 +163,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of str
-            Such as ``age``, ``age is missing``, ``town=Ulm``, ``town=(rare)``, ``comment~goo``.
+            Such as ``age``, ``age is missing``, ``town=Ulm``, ``town=(rare)``, ``comment~goo_``,
+            where the low line marks the end of a word.
         """
         check_is_fitted(self)
         names: list[str] = []
@@ -173,7 +174,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             elif label == "categories":
                 names += [f"{n}={v}" for n, vs in zip(columns, _known_categories(step), strict=True) for v in vs]
             elif label.startswith("text "):
-                names += [f"{columns}~{gram}" for gram in step.get_feature_names_out()]
+                names += [f"{columns}~{gram.replace(' ', '_')}" for gram in step.get_feature_names_out()]
         return np.array(names, dtype=object)
 
     def sources(self) -> list[str]:

@@ -19,7 +19,7 @@ MODEL_STEP = "model"
 AUTO = (
     BASELINE,
     Contender(
-        "SA-BFGS", "skldl:SABFGS", {"fit_intercept": True}, {"alpha": (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)}, "alpha"
+        "SA-BFGS", "skldl:SABFGS", {"fit_intercept": True}, {"alpha": (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)}, "alpha"
     ),
     Contender("AA-kNN", "skldl:AAKNN", {}, {"n_neighbors": (80, 50, 30, 20, 10, 5)}, "n_neighbors"),
     Contender(

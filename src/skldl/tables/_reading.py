@@ -9,13 +9,14 @@ import csv
 import io
 import os
 import re
+import shutil
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import pandas as pd
 
@@ -51,7 +52,8 @@ class Dialect:
 class Table:
     """A table in a file, with its columns known and its rows not yet read.
 
-    The rows can be read once, by `read` or by `chunks`.
+    The rows can be read once, by `read` or by `chunks`; then the file is closed. Use it in a ``with`` block where the
+    reading may not come to its end.
 
     Parameters
     ----------
@@ -89,6 +91,7 @@ class Table:
             self._parquet = start[:4] == b"PAR1"
             self.dialect: Dialect | None = None
             if self._parquet:
+                self._stream = _seekable(self._stream)
                 self._file = _open_parquet(self._stream, self.name)
                 self.columns = [str(name) for name in self._file.schema_arrow.names]
             else:
@@ -96,8 +99,18 @@ class Table:
                 self.columns = _header(start, self.dialect, self.name)
             _refuse_duplicates(self.columns, self.name)
         except BaseException:
-            self._stream.close()
+            self.close()
             raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def share_read(self) -> float | None:
         """Say what part of the file has been read.
@@ -154,7 +167,7 @@ class Table:
         try:
             yield from self._parquet_chunks(rows) if self._parquet else self._csv_chunks(rows)
         finally:
-            self._stream.close()
+            self.close()
 
     def _parquet_chunks(self, rows: int) -> Iterator[pd.DataFrame]:
         import pyarrow as pa
@@ -222,6 +235,11 @@ class _Again(io.RawIOBase):
         buffer[: len(block)] = block
         return len(block)
 
+    def close(self) -> None:
+        if self._rest is not sys.stdin.buffer:
+            self._rest.close()
+        super().close()
+
 
 def _open(source: str | os.PathLike[str], name: str) -> tuple[IO[bytes], bytes]:
     """A stream at the start of the table, and its first bytes."""
@@ -241,16 +259,21 @@ def _open(source: str | os.PathLike[str], name: str) -> tuple[IO[bytes], bytes]:
     return io.BufferedReader(_Again(start, stream)), start
 
 
+def _seekable(stream: IO[bytes]) -> IO[bytes]:
+    """The stream, or a copy of it on the disk: Parquet keeps its index at the end."""
+    if stream.seekable():
+        return stream
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the rows are read
+    with stream:
+        shutil.copyfileobj(stream, copy)
+    copy.seek(0)
+    return copy
+
+
 def _open_parquet(stream: IO[bytes], name: str) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if not stream.seekable():  # Parquet keeps its index at the end
-        spool = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the rows are read
-        while block := stream.read(2**20):
-            spool.write(block)
-        spool.seek(0)
-        stream = spool
     try:
         return pq.ParquetFile(stream)
     except (pa.ArrowException, OSError) as error:
