@@ -52,8 +52,9 @@ def list_names(names: Iterable[Any]) -> str:
 
 
 def is_plain_number(column: pd.Series) -> bool:
-    """Whether the column holds numbers already; truth values are none."""
-    return bool(pd.api.types.is_numeric_dtype(column)) and not pd.api.types.is_bool_dtype(column)
+    """Whether the column holds real numbers already; truth values are none."""
+    kind = pd.api.types
+    return bool(kind.is_numeric_dtype(column)) and not (kind.is_bool_dtype(column) or kind.is_complex_dtype(column))
 
 
 def as_words(column: pd.Series, filler: str) -> pd.Series:
@@ -66,9 +67,7 @@ def as_words(column: pd.Series, filler: str) -> pd.Series:
 
 def as_numbers(column: pd.Series) -> pd.Series:
     """Numbers where a cell can be read as one, else NaN."""
-    if pd.api.types.is_datetime64_any_dtype(column):
-        return pd.Series(np.nan, index=column.index)
-    if pd.api.types.is_complex_dtype(column):
+    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_complex_dtype(column):
         return pd.Series(np.nan, index=column.index)
     if not is_plain_number(column):
         column = column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else value)

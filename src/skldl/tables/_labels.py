@@ -53,11 +53,13 @@ def read_labels(labels: pd.DataFrame, kind: str) -> pd.DataFrame:
     if kind not in KINDS:
         raise TableError(f"--kind {kind} is not known. The kinds are {', '.join(KINDS)}.")
     if kind == "label":
-        return _at_least_two(_from_one_column(labels))
+        return _from_one_column(labels)
     if kind == "votes":
-        words = labels.apply(lambda column: as_words(column, "").replace("", None))
-        return _at_least_two(from_votes(words, labels=in_order(words.stack().unique())).D)
-    numbers = _numbers(_at_least_two(labels))
+        words = labels.apply(lambda column: as_words(column, ""))
+        names = in_order(set(words.to_numpy().ravel()) - {""})
+        return from_votes(words.where(words != "", None), labels=_at_least_two(names)).D
+    _at_least_two(list(labels))
+    numbers = _numbers(labels)
     if kind == "distribution":
         return _distributions(numbers)
     _refuse_empty_rows(numbers, f"--kind {kind}")
@@ -107,7 +109,7 @@ def _from_one_column(labels: pd.DataFrame) -> pd.DataFrame:
             f"{list_names(labels.columns)}. If each column belongs to an annotator, use --kind votes."
         )
     words = as_words(labels.iloc[:, 0], "")
-    return from_labels(words, classes=in_order(words.unique()))
+    return from_labels(words, classes=_at_least_two(in_order(words.unique())))
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -125,13 +127,13 @@ def in_order(names: Iterable[str]) -> list[str]:
         return words
 
 
-def _at_least_two(labels: pd.DataFrame) -> pd.DataFrame:
-    if labels.shape[1] < 2:
+def _at_least_two(names: list[str]) -> list[str]:
+    if len(names) < 2:
         raise SingleLabelError(
-            f"There is only one label, {labels.columns[0]!r}: nothing to distribute. Name two or more label columns; "
+            f"There is only one label, {names[0]!r}: nothing to distribute. Name two or more label columns; "
             "if one column names the label of each row, use --kind label."
         )
-    return labels
+    return names
 
 
 def _numbers(labels: pd.DataFrame) -> pd.DataFrame:

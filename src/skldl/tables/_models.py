@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from skldl.base import BaseLDL
 from skldl.exceptions import StudyError, TableError, UnknownNameError
 from skldl.experiments import Contender
 from skldl.experiments.study import BASELINE
@@ -88,7 +89,7 @@ def with_settings(contender: Contender, settings: Iterable[str]) -> Contender:
     >>> with_settings(find_model("aa-knn"), ["n_neighbors=7"]).make()
     AAKNN(n_neighbors=7)
     """
-    model = contender.make()
+    model = _built(contender)
     values = {}
     for setting in settings:
         name, sign, text = (part.strip() for part in setting.partition("="))
@@ -105,6 +106,19 @@ def with_settings(contender: Contender, settings: Iterable[str]) -> Contender:
     return Contender(
         contender.name, model.set_params(**values), grid=grid, path=contender.path if contender.path in grid else ""
     )
+
+
+def _built(contender: Contender) -> Any:
+    try:
+        model = contender.make()
+    except TypeError as error:  # a class that needs arguments, such as the estimator to wrap
+        raise StudyError(f"{contender.name} cannot be built from its name alone: {error}.") from error
+    if not isinstance(model, BaseLDL):
+        raise StudyError(
+            f"{contender.name} is no label distribution learner. Derive it from skldl.BaseLDL; in Python, AARegressor "
+            "and PTClassifier make one of any regressor or classifier."
+        )
+    return model
 
 
 def _value(text: str) -> Any:
@@ -164,9 +178,6 @@ def in_pipeline(contender: Contender, encoder: TableEncoder, n_train: int) -> Co
         A model for tables.
     """
     contender = limited_to(contender, n_train)
-    try:
-        pipeline = table_pipeline(contender.make(), encoder)
-    except TypeError as error:  # an estimator of the user's that cannot be built without arguments
-        raise StudyError(f"{contender.name} cannot be built: {error}.") from error
+    pipeline = table_pipeline(_built(contender), encoder)
     grid = {f"{MODEL_STEP}__{name}": values for name, values in contender.grid.items()}
     return Contender(contender.name, pipeline, grid=grid)

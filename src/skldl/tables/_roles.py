@@ -129,6 +129,10 @@ def training_set(
             raise TableError(f"No row has a label: the columns {list_names(label_columns)} are empty.")
         notes.append(f"{(~labelled).sum()} of {len(frame)} rows have no label and are left out.")
         frame = frame[labelled]
+    weights = _weights(frame[weight]) if weight else None
+    if weights is not None and not weights.all():
+        notes.append(f"{(weights == 0).sum()} of {len(frame)} rows have weight zero and are left out.")
+        frame, weights = frame[weights > 0], weights[weights > 0]
     D = read_labels(frame[label_columns], kind)
     X = frame.drop(columns=[*label_columns, *others, *dropped])
     if not len(X.columns):
@@ -137,7 +141,7 @@ def training_set(
     return TrainingSet(
         X,
         D,
-        _weights(frame[weight]) if weight else None,
+        weights,
         _groups(frame[groups]) if groups else None,
         label_columns,
         notes,
