@@ -13,7 +13,9 @@ import zipfile
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -46,6 +48,32 @@ def test_round_trip_of_a_pipeline(tmp_path):
     path = skldl.save(model, tmp_path / "m.skldl")
     np.testing.assert_array_equal(skldl.load(path).predict(X), model.predict(X))
     assert [file.name for file in tmp_path.iterdir()] == ["m.skldl"]
+
+
+ESTIMATORS = {
+    "AAKNN": lambda: skldl.AAKNN(n_neighbors=3),
+    "AAKNN ball tree": lambda: skldl.AAKNN(algorithm="ball_tree"),
+    "AAKNN tree": lambda: skldl.AAKNN(algorithm="kd_tree"),
+    "AARegressor": lambda: skldl.AARegressor(RandomForestRegressor(3, random_state=0)),
+    "AARegressor boosting": lambda: skldl.AARegressor(HistGradientBoostingRegressor(max_iter=3)),
+    "LDLClassifier": lambda: skldl.LDLClassifier(skldl.MeanDistribution()),
+    "PTClassifier": lambda: skldl.PTClassifier(LogisticRegression()),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", [*ESTIMATORS, *(name for name in skldl.ESTIMATORS if name not in ESTIMATORS)])
+def test_every_estimator_comes_back_the_same(tmp_path, name):
+    """Behind the encoder of tables, with no type that has to be trusted by hand."""
+    pandas = pytest.importorskip("pandas")
+    from skldl.tables import TableEncoder
+
+    table = pandas.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(word=["u", "v"] * (len(X) // 2))
+    make = ESTIMATORS.get(name) or getattr(skldl, name)
+    y = D.argmax(axis=1) if name == "LDLClassifier" else D
+    model = make_pipeline(TableEncoder(text=["word"], dense=True), make()).fit(table, y)
+    again = skldl.load(skldl.save(model, tmp_path / "m.skldl"))
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
 
 
 def test_inspect_tells_without_loading(model_file):

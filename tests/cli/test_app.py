@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -54,6 +55,14 @@ def test_debug_shows_the_traceback(command, error):
     command(raising(error))
     with pytest.raises(type(error)):
         _app.run(["act", "--debug"])
+
+
+def test_warnings_are_one_line(command, capsys):
+    command(lambda: warnings.warn("two\nlines", UserWarning, stacklevel=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert _app.run(["act"]) == 0
+    assert capsys.readouterr().err == "Note: two lines\n"
 
 
 def test_what_a_command_returns_is_the_exit_status(command):
