@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from skldl._whole_files import whole_file
+from skldl._whole_files import discard_unfinished, whole_file
 
 
 def test_the_file_comes_with_the_end_of_the_block(tmp_path):
@@ -27,6 +27,16 @@ def test_a_block_that_fails_changes_nothing(tmp_path, error):
         raise error
     assert place.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_unfinished_files_can_be_taken_away_at_once(tmp_path):
+    with pytest.raises(FileNotFoundError), whole_file(tmp_path / "a.txt"):
+        discard_unfinished()
+        assert not list(tmp_path.iterdir())
+    with whole_file(tmp_path / "a.txt"):
+        pass
+    discard_unfinished()
+    assert (tmp_path / "a.txt").exists()
 
 
 def test_places_that_cannot_be(tmp_path):

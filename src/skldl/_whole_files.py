@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+_unfinished: set[str] = set()
+
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
@@ -31,6 +33,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent}. Make it first.")
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    _unfinished.add(partial)
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
@@ -41,6 +44,14 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         Path(partial).unlink(missing_ok=True)
         raise
+    finally:
+        _unfinished.discard(partial)
+
+
+def discard_unfinished() -> None:
+    """Take away what is not finished, for a process that is told to end at once."""
+    for partial in _unfinished:
+        Path(partial).unlink(missing_ok=True)
 
 
 def _umask() -> int:

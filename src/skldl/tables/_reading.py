@@ -83,28 +83,35 @@ class Table:
 
     def __init__(self, source: str | os.PathLike[str]) -> None:
         self.name = "standard input" if str(source) == "-" else str(source)
-        self._stream, start = _open(source, self.name)
+        self._source = _open(source, self.name)
+        self._stream: IO[bytes] = self._source
+        self._rows_read = 0
         self._size = os.path.getsize(source) if str(source) != "-" else 0
         try:
+            start = self._source.read(SAMPLE_BYTES)
             if not start.strip():
                 raise TableError(f"{self.name} is empty. A table needs a header line with the names of its columns.")
             self._parquet = start[:4] == b"PAR1"
             self.dialect: Dialect | None = None
             if self._parquet:
-                self._stream = _seekable(self._stream)
+                self._stream = _at_start(self._source, start)
                 self._file = _open_parquet(self._stream, self.name)
                 self.columns = [str(name) for name in self._file.schema_arrow.names]
             else:
                 self.dialect = sniff(start, self.name)
                 self.columns = _header(start, self.dialect, self.name)
+                self._again = _Again(start, self._source)
+                self._stream = io.BufferedReader(self._again)
             _refuse_duplicates(self.columns, self.name)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        """Close the file."""
-        self._stream.close()
+        """Close the file; standard input stays open."""
+        for stream in (self._stream, self._source):
+            if stream is not sys.stdin.buffer:
+                stream.close()
 
     def __enter__(self) -> Self:
         return self
@@ -120,9 +127,9 @@ class Table:
         float or None
             Between 0 and 1; None for standard input, whose length is not known.
         """
-        if not self._size or self._stream.closed:
-            return None
-        return min(1.0, self._stream.tell() / self._size)
+        if self._parquet:
+            return self._rows_read / max(1, self._file.metadata.num_rows)
+        return min(1.0, self._again.n_bytes / self._size) if self._size else None
 
     def nothing(self) -> pd.DataFrame:
         """A table with the same columns and no rows.
@@ -179,6 +186,7 @@ class Table:
                 chunk.columns = self.columns
                 chunk.index = pd.RangeIndex(start, start + len(chunk))
                 start += len(chunk)
+                self._rows_read = start
                 yield chunk
         except (pa.ArrowException, OSError) as error:
             raise TableError(f"{self.name} cannot be read to its end: {_first_line(error)}") from error
@@ -203,13 +211,10 @@ class Table:
             while True:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error", pd.errors.ParserWarning)  # every row longer than the header
-                    try:
-                        chunk = next(reader)
-                    except StopIteration:
-                        return
+                    chunk = next(reader, None)
+                if chunk is None:
+                    return
                 yield _with_decimal_points(chunk) if self.dialect.decimal == "," else chunk
-        except pd.errors.EmptyDataError:
-            return
         except UnicodeError as error:
             raise TableError(
                 f"{self.name} is not all {self.dialect.encoding}: {error}. Save it as UTF-8 and try again."
@@ -219,53 +224,53 @@ class Table:
                 f"{self.name} cannot be read as a table: {_parser_complaint(error)}. Text with the separator "
                 f"{self.dialect.separator!r} in it needs quotation marks."
             ) from error
+        except Exception:
+            if self._again.failure is not None:  # pandas makes other errors of an interrupt while it reads
+                raise self._again.failure from None
+            raise
 
 
 class _Again(io.RawIOBase):
-    """A stream that cannot go back, with the bytes put back that were read from it to look at them."""
+    """A stream with the bytes put back that were read from it to look at them; it remembers why reading failed."""
 
     def __init__(self, start: bytes, rest: IO[bytes]) -> None:
         self._start, self._rest = io.BytesIO(start), rest
+        self.n_bytes = 0
+        self.failure: BaseException | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        block = self._start.read(len(buffer)) or self._rest.read(len(buffer))
+        try:
+            block = self._start.read(len(buffer)) or self._rest.read(len(buffer))
+        except BaseException as error:
+            self.failure = error
+            raise
         buffer[: len(block)] = block
+        self.n_bytes += len(block)
         return len(block)
 
-    def close(self) -> None:
-        if self._rest is not sys.stdin.buffer:
-            self._rest.close()
-        super().close()
 
-
-def _open(source: str | os.PathLike[str], name: str) -> tuple[IO[bytes], bytes]:
-    """A stream at the start of the table, and its first bytes."""
+def _open(source: str | os.PathLike[str], name: str) -> IO[bytes]:
     if str(source) == "-":
-        start = sys.stdin.buffer.read(SAMPLE_BYTES)
-        return io.BufferedReader(_Again(start, sys.stdin.buffer)), start
+        return sys.stdin.buffer
     path = Path(source)
     if path.is_dir():
         raise TableError(f"{name} is a folder. Name a CSV or Parquet file.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {name}.")
-    stream = path.open("rb")
-    start = stream.read(SAMPLE_BYTES)
+    return path.open("rb")
+
+
+def _at_start(stream: IO[bytes], start: bytes) -> IO[bytes]:
+    """The stream, or a copy of it on the disk, back at its start: Parquet keeps its index at the end."""
     if stream.seekable():
         stream.seek(0)
-        return stream, start
-    return io.BufferedReader(_Again(start, stream)), start
-
-
-def _seekable(stream: IO[bytes]) -> IO[bytes]:
-    """The stream, or a copy of it on the disk: Parquet keeps its index at the end."""
-    if stream.seekable():
         return stream
     copy = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the rows are read
-    with stream:
-        shutil.copyfileobj(stream, copy)
+    copy.write(start)
+    shutil.copyfileobj(stream, copy)
     copy.seek(0)
     return copy
 
