@@ -157,7 +157,9 @@ def test_the_same_table_in_every_dress(here, faces, save, capsys):
 
 def test_fit_on_an_r_style_file_and_predict_on_another(here, faces):
     faces.to_csv("r.csv", sep=";", decimal=",")
-    assert call("fit r.csv --labels 'emo_*' --drop 'person,Unnamed: 0' --model sa-bfgs --set alpha=0.1 --out r.skldl") == 0
+    assert (
+        call("fit r.csv --labels 'emo_*' --drop 'person,Unnamed: 0' --model sa-bfgs --set alpha=0.1 --out r.skldl") == 0
+    )
     assert call("fit faces.csv --labels 'emo_*' --drop person --model sa-bfgs --set alpha=0.1 --out p.skldl") == 0
     np.testing.assert_allclose(skldl.load("r.skldl").predict(faces), skldl.load("p.skldl").predict(faces), rtol=1e-9)
 

@@ -46,6 +46,7 @@ def test_a_pipe_gets_nothing_but_the_table(here, faces):
     assert done.stdout.count(b"\n") == 121
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(here, faces):
     many_rows(faces, "long.csv", 40_000)
     process = subprocess.Popen(
@@ -58,6 +59,7 @@ def test_a_reader_that_stops_early_is_no_error(here, faces):
     assert process.wait(timeout=60) == 0
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_bar(here, faces):
     many_rows(faces, "long.csv", 60_000)
     parent, child = pty.openpty()

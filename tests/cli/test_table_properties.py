@@ -17,7 +17,26 @@ LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 SETTINGS = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-BAD = ["", "NA", "inf", "-inf", "1e999", "nan", "x", "yes", "0x10", "1_000", "½", "\x07", "1,5", '"', "'", " ", "\n", "🙂"]
+BAD = [
+    "",
+    "NA",
+    "inf",
+    "-inf",
+    "1e999",
+    "nan",
+    "x",
+    "yes",
+    "0x10",
+    "1_000",
+    "½",
+    "\x07",
+    "1,5",
+    '"',
+    "'",
+    " ",
+    "\n",
+    "🙂",
+]
 cells = st.one_of(
     st.sampled_from(BAD),
     st.floats(-1e6, 1e6).map(str),

@@ -66,8 +66,24 @@ def test_contenders_in_a_pipeline():
     contender = in_pipeline(find_model("aaknn"), TableEncoder(), 10)
     assert contender.grid == {"model__n_neighbors": (10, 5)}
     assert contender.class_name == "AAKNN"
+    assert contender.path == "model__n_neighbors"
+    assert in_pipeline(AUTO[3], TableEncoder(), 10).path == "model__regressor__min_samples_leaf"
+    assert in_pipeline(AUTO[0], TableEncoder(), 10).path == ""
     with pytest.raises(StudyError, match="PTClassifier cannot be built"):
         in_pipeline(Contender("PTClassifier", "skldl:PTClassifier"), TableEncoder(), 10)
+
+
+@pytest.mark.parametrize("word", ["aaknn", "sabfgs"])
+def test_a_path_encodes_once_and_predicts_the_same(training, word):
+    contender = in_pipeline(find_model(word), TableEncoder(), 60)
+    train, test = np.arange(60), np.arange(60, 120)
+    X, D, new = training.X.iloc[train], training.D.to_numpy()[train], training.X.iloc[test]
+    weight = np.arange(60) % 2 + 1.0
+    values = contender.grid[contender.path][:2]
+    path = contender.make().predict_path(X, D, new, param=contender.path, values=values, sample_weight=weight)
+    for value, predicted in zip(values, path, strict=True):
+        model = contender.make({contender.path: value}).fit(X, D, model__sample_weight=weight)
+        np.testing.assert_allclose(predicted, model.predict(new), atol=1e-4)
 
 
 class Flat(skldl.MeanDistribution):

@@ -1,10 +1,11 @@
 """The models that a table can be given to: by name in any spelling, with parameters as typed, inside a pipeline."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
@@ -152,12 +153,31 @@ def table_pipeline(estimator: Any, encoder: TableEncoder) -> Pipeline:
     Pipeline
         Both, unfitted.
     """
-    return Pipeline([("encoder", encoder.set_params(dense=needs_dense(estimator))), (MODEL_STEP, estimator)])
+    return Pipeline([("encoder", clone(encoder).set_params(dense=needs_dense(estimator))), (MODEL_STEP, estimator)])
 
 
 def needs_dense(estimator: Any) -> bool:
     """Whether an estimator takes no sparse matrix."""
     return not get_tags(estimator).input_tags.sparse
+
+
+class PathPipeline(Pipeline):
+    """An encoder and a model, encoding once for all values of one hyper-parameter of the model."""
+
+    def predict_path(
+        self, X: Any, y: Any, X_new: Any, *, param: str, values: Sequence[Any], sample_weight: Any = None
+    ) -> Iterator[Any]:
+        """See `skldl.BaseLDL.predict_path`; the name of the hyper-parameter begins with that of the step."""
+        encoder, model = clone(self[0]), self[-1]
+        features = encoder.fit_transform(X)
+        return model.predict_path(
+            features,
+            y,
+            encoder.transform(X_new),
+            param=param.removeprefix(f"{MODEL_STEP}__"),
+            values=values,
+            sample_weight=sample_weight,
+        )
 
 
 def in_pipeline(contender: Contender, encoder: TableEncoder, n_train: int) -> Contender:
@@ -178,6 +198,7 @@ def in_pipeline(contender: Contender, encoder: TableEncoder, n_train: int) -> Co
         A model for tables.
     """
     contender = limited_to(contender, n_train)
-    pipeline = table_pipeline(_built(contender), encoder)
+    pipeline = PathPipeline(table_pipeline(_built(contender), encoder).steps)
     grid = {f"{MODEL_STEP}__{name}": values for name, values in contender.grid.items()}
-    return Contender(contender.name, pipeline, grid=grid)
+    path = contender.path or (next(iter(contender.grid)) if len(contender.grid) == 1 else "")
+    return Contender(contender.name, pipeline, grid=grid, path=f"{MODEL_STEP}__{path}" if path else "")

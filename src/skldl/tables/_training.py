@@ -129,7 +129,7 @@ def fit_table(
         "values": numbers,
         "kind": kind,
         "label_columns": training.label_columns,
-        "features": dict(encoder.kinds_),
+        "features": dict(pipeline[0].kinds_),
         "roles": {"weight": weight, "groups": groups, "dropped": list(drop)},
         "model": best.contender.name,
         "estimator": " ".join(repr(pipeline.named_steps[MODEL_STEP]).split()),
