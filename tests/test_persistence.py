@@ -54,6 +54,7 @@ ESTIMATORS = {
     "AAKNN": lambda: skldl.AAKNN(n_neighbors=3),
     "AAKNN ball tree": lambda: skldl.AAKNN(algorithm="ball_tree"),
     "AAKNN tree": lambda: skldl.AAKNN(algorithm="kd_tree"),
+    "AAKNN of a sparse matrix": lambda: skldl.AAKNN(n_neighbors=3),
     "AARegressor": lambda: skldl.AARegressor(RandomForestRegressor(3, random_state=0)),
     "AARegressor boosting": lambda: skldl.AARegressor(HistGradientBoostingRegressor(max_iter=3)),
     "LDLClassifier": lambda: skldl.LDLClassifier(skldl.MeanDistribution()),
@@ -71,7 +72,9 @@ def test_every_estimator_comes_back_the_same(tmp_path, name):
     table = pandas.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(word=["u", "v"] * (len(X) // 2))
     make = ESTIMATORS.get(name) or getattr(skldl, name)
     y = D.argmax(axis=1) if name == "LDLClassifier" else D
-    model = make_pipeline(TableEncoder(text=["word"], dense=True), make()).fit(table, y)
+    sparse_features = "sparse" in name
+    table = table[["word"]].assign(key=[f"k{i % 20}" for i in range(len(X))]) if sparse_features else table
+    model = make_pipeline(TableEncoder(text=["word"], dense=not sparse_features), make()).fit(table, y)
     again = skldl.load(skldl.save(model, tmp_path / "m.skldl"))
     np.testing.assert_array_equal(again.predict(table), model.predict(table))
 

@@ -22,9 +22,13 @@ def test_the_file_comes_with_the_end_of_the_block(tmp_path):
 def test_a_block_that_fails_changes_nothing(tmp_path, error):
     place = tmp_path / "a.txt"
     place.write_bytes(b"old")
-    with pytest.raises(error), whole_file(place) as stream:
+
+    def fail(stream):
         stream.write(b"new")
         raise error
+
+    with pytest.raises(error), whole_file(place) as stream:
+        fail(stream)
     assert place.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
 
@@ -32,7 +36,7 @@ def test_a_block_that_fails_changes_nothing(tmp_path, error):
 def test_unfinished_files_can_be_taken_away_at_once(tmp_path):
     with pytest.raises(FileNotFoundError), whole_file(tmp_path / "a.txt"):
         discard_unfinished()
-        assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir())
     with whole_file(tmp_path / "a.txt"):
         pass
     discard_unfinished()

@@ -30,8 +30,10 @@ _MODEL = "model.skops"
 _PARTS = {
     "skldl.neighbors._search.StableSearch",
     "skldl.tables._encoder.TableEncoder",
-    # arrays in compiled classes: nodes of trees, points of a neighbour search, and the distance between them
+    # arrays in a frame: sparse matrices, nodes of trees, points of a neighbour search and the distance between them
     "numpy.dtype",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.metrics._dist_metrics.EuclideanDistance64",
     "sklearn.neighbors._ball_tree.BallTree",

@@ -15,7 +15,7 @@ from skldl.cli._app import run
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 SETTINGS = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 BAD = [
     "",

@@ -1,8 +1,10 @@
 """Tables from files: dialects, encodings, broken files, pipes, chunks."""
 
 import io
+import os
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -156,22 +158,52 @@ def test_standard_input(monkeypatch, tmp_path):
         Table("-")
 
 
-def test_a_named_pipe_that_is_written_slowly(tmp_path):
-    import os
-
+def read_from_pipe(tmp_path, pieces):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 
     def write_slowly():
         with open(pipe, "wb", buffering=0) as stream:
-            for piece in (b"a,", b"b\n1", b",2\n3,4\n"):
+            for piece in pieces:
                 stream.write(piece)
 
     writer = threading.Thread(target=write_slowly)
     writer.start()
     frame = Table(pipe).read()
     writer.join()
+    return frame
+
+
+def test_a_named_pipe_that_is_written_slowly(tmp_path):
+    frame = read_from_pipe(tmp_path, [b"a,", b"b\n1", b",2\n3,4\n"])
     assert frame.to_numpy().tolist() == [["1", "2"], ["3", "4"]]
+
+
+def test_parquet_through_a_pipe(tmp_path):
+    big = pd.DataFrame({"a": np.random.default_rng(0).random(100_000)})
+    big.to_parquet(tmp_path / "t.parquet")
+    frame = read_from_pipe(tmp_path, [(tmp_path / "t.parquet").read_bytes()])
+    pd.testing.assert_frame_equal(frame, big)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_while_pandas_reads_is_not_lost(tmp_path, monkeypatch, error):
+    table = Table(write(tmp_path, b"a,b\n" + b"1,2\n" * 100_000))
+
+    def interrupt(size):
+        raise error
+
+    monkeypatch.setattr(table, "_source", SimpleNamespace(close=table._source.close))
+    table._again._rest = SimpleNamespace(read=interrupt)
+    with pytest.raises(error):
+        table.read()
+
+
+def test_an_error_of_pandas_itself_is_not_hidden(tmp_path, monkeypatch):
+    table = Table(write(tmp_path, "a,b\n1,2\n"))
+    monkeypatch.setattr(pd, "read_csv", lambda *arguments, **options: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        table.read()
 
 
 def test_a_huge_cell_does_not_break_the_sniffing(tmp_path):
@@ -181,3 +213,9 @@ def test_a_huge_cell_does_not_break_the_sniffing(tmp_path):
 
 def test_errors_are_data_errors():
     assert issubclass(TableError, DataError)
+
+
+def test_a_csv_table_without_rows(tmp_path):
+    with Table(write(tmp_path, "a,b\n")) as table:
+        assert list(table.nothing()) == ["a", "b"]
+        assert not sum(len(chunk) for chunk in table.chunks())

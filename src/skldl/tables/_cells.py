@@ -71,10 +71,7 @@ def as_numbers(column: pd.Series) -> pd.Series:
         return pd.Series(np.nan, index=column.index)
     if not is_plain_number(column):
         column = column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else value)
-    try:
-        return pd.to_numeric(column, errors="coerce").astype(np.float64)
-    except (TypeError, ValueError):  # lists and other things that have no number in them
-        return pd.Series(np.nan, index=column.index)
+    return pd.to_numeric(column, errors="coerce").astype(np.float64)
 
 
 def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Series:
