@@ -27,7 +27,8 @@ setup:
 	@PYTHON='$(PYTHON)' sh tools/setup
 
 demo: setup
-	@$(BIN)/python tools/demo.py
+	@rm -rf results/demo
+	@$(BIN)/skldl bench demo --out results/demo
 
 test: setup lint unit
 
@@ -42,6 +43,10 @@ lint: setup
 unit: setup
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -n 2 -m 'not slow' --cov --cov-report=term -q
+
+docs: setup
+	@$(BIN)/python docs/make_pictures.py
+	@$(BIN)/python docs/make_measures.py
 
 test-slow: setup
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m slow -q

@@ -47,7 +47,9 @@ def write_tables() -> None:
     parts = [
         "# Benchmarks",
         "",
-        "Made by `make bench`. Times are medians on one core; a ratio above 1 means that we are faster.",
+        "Made by `make bench`. Times are medians of CPU seconds on one core. Where another package's time is divided "
+        "by ours, a ratio above 1 means that we are faster; KL is the mean Kullback-Leibler divergence on the test "
+        "fold.",
     ]
     for section, title in TITLES.items():
         path = RESULTS / f"{section}.json"

@@ -63,6 +63,8 @@ def public_objects():
         for name, value in vars(module).items():
             if name.startswith("_") or not getattr(value, "__module__", "").startswith("skldl"):
                 continue
+            if "._" in module.__name__:  # private; what it makes public is seen where it is exported
+                continue
             if inspect.isclass(value):
                 seen[f"{value.__module__}.{name}"] = value
                 for method, function in vars(value).items():

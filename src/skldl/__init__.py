@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME_OF = {
-    "AAKNN": "skldl.neighbors._aaknn",
-    "AARegressor": "skldl.adaptation._aaregressor",
+    "AABP": "skldl.neural",
+    "AAKNN": "skldl.neighbors",
+    "AARegressor": "skldl.adaptation",
     "BaseLDL": "skldl.base",
     "LDLClassifier": "skldl.classification",
     "MeanDistribution": "skldl.baseline",
-    "PTBayes": "skldl.transformation._ptbayes",
-    "PTClassifier": "skldl.transformation._ptclassifier",
+    "PTBayes": "skldl.transformation",
+    "PTClassifier": "skldl.transformation",
+    "PTSVM": "skldl.transformation",
     "SABFGS": "skldl.maxent",
     "SABFGSCV": "skldl.maxent",
     "SAIIS": "skldl.maxent",
@@ -25,23 +27,25 @@ ESTIMATORS = tuple(name for name in _HOME_OF if name != "BaseLDL")
 """Names of all estimators of this package."""
 
 _HOME_OF |= dict.fromkeys(("save", "load"), "skldl.persistence")
-_SUBMODULES = ("datasets", "distributions", "exceptions", "metrics", "simplex", "testing")
+_SUBMODULES = ("datasets", "distributions", "exceptions", "experiments", "metrics", "simplex", "testing")
 
 __all__ = ["ESTIMATORS", "__version__", *_HOME_OF, *_SUBMODULES]
 
 if TYPE_CHECKING:
-    from skldl.adaptation._aaregressor import AARegressor as AARegressor
+    from skldl.adaptation import AARegressor as AARegressor
     from skldl.base import BaseLDL as BaseLDL
     from skldl.baseline import MeanDistribution as MeanDistribution
     from skldl.classification import LDLClassifier as LDLClassifier
     from skldl.maxent import SABFGS as SABFGS
     from skldl.maxent import SABFGSCV as SABFGSCV
     from skldl.maxent import SAIIS as SAIIS
-    from skldl.neighbors._aaknn import AAKNN as AAKNN
+    from skldl.neighbors import AAKNN as AAKNN
+    from skldl.neural import AABP as AABP
     from skldl.persistence import load as load
     from skldl.persistence import save as save
-    from skldl.transformation._ptbayes import PTBayes as PTBayes
-    from skldl.transformation._ptclassifier import PTClassifier as PTClassifier
+    from skldl.transformation import PTSVM as PTSVM
+    from skldl.transformation import PTBayes as PTBayes
+    from skldl.transformation import PTClassifier as PTClassifier
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`minimise`: quasi-Newton minimisation of a smooth convex function, with a convergence test in the function's own unit.
+"""`minimise`: quasi-Newton minimisation of a smooth convex function, stopped by a bound in the function's own unit.
 
 Two methods share one loop: L-BFGS, which remembers the last steps, and the dense BFGS of Nocedal and Wright [1]_, which
 keeps the whole inverse Hessian. Both take steps that satisfy the strong Wolfe conditions. scipy's own solvers stop by
@@ -181,7 +181,7 @@ class LimitedMemory:
 
 
 class DenseInverse:
-    """Inverse Hessian as a matrix: B ← (I − ρ s uᵀ) B (I − ρ u sᵀ) + ρ s sᵀ, from the identity scaled by the first step."""
+    """Inverse Hessian as a matrix: B ← (I − ρ s uᵀ) B (I − ρ u sᵀ) + ρ s sᵀ, from a scaled identity."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -225,13 +225,15 @@ def _line_search(
 ) -> _Trial:
     """Find a step that satisfies the strong Wolfe conditions, or return the best step met.
 
-    The interval [low, high] holds such a step once ``high`` is known: ``low`` has the least value met so far among those
-    with sufficient decrease. Until then the step grows. New lengths come from the cubic through both ends.
+    The interval [low, high] holds such a step once ``high`` is known: ``low`` has the least value met so far among
+    those with sufficient decrease. Until then the step grows. New lengths come from the cubic through both ends.
     """
     start = _Trial(0.0, loss, float(gradient @ direction), x, gradient)
     slack = ROUNDING * abs(loss)
     low, high, length = start, None, first_step
-    for n_evaluations in range(1, MAX_TRIALS + 1):
+    n_evaluations = 0
+    while n_evaluations < MAX_TRIALS:
+        n_evaluations += 1
         point = x + length * direction
         value, slope_vector = objective(point)
         trial = _Trial(length, value, float(slope_vector @ direction), point, slope_vector)

@@ -8,17 +8,19 @@ and with the weight |Y_i| + 1. A learner that fits weighted means then predicts
 
 .. math:: d_j = \frac{P(j \in Y \mid x)}{1 + E(|Y| \mid x)}, \qquad d_0 = \frac{1}{1 + E(|Y| \mid x)}
 
-so that d_j / d_0 is the probability that label j belongs to the set, and one half the cut that makes fewest mistakes.
-Rows without any label need no special care: their mass is all on the virtual label.
+so that d_j / d_0 is the probability that label j belongs to the set. For a learner that is right on average the cut
+that makes fewest mistakes is one half; since no learner is, the cut is learnt from predictions for rows held out. Rows
+without any label need no special care: their mass is all on the virtual label.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import PredefinedSplit, check_cv
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
@@ -42,6 +44,31 @@ def label_probabilities(D: FloatArray) -> FloatArray:
     return np.minimum(ratio, 1.0)
 
 
+def best_threshold(probabilities: FloatArray, members: npt.NDArray[np.bool_], weight: FloatArray) -> float:
+    """Cut between the sorted probabilities with the least weight of wrong decisions; of equal ones, nearest one half.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, n_labels)
+        Predicted probability of each label.
+    members : ndarray of bool of shape (n_samples, n_labels)
+        Whether the label belongs to the set.
+    weight : ndarray of shape (n_samples,)
+        Weight of each row.
+    """
+    cost = np.broadcast_to(weight[:, None], probabilities.shape).ravel()
+    order = np.argsort(probabilities.ravel())
+    ascending = probabilities.ravel()[order]
+    # raising the cut past a label gains its cost if it does not belong to the set, and loses it if it does
+    gain = np.concatenate([[0.0], np.cumsum(np.where(members.ravel()[order], -cost[order], cost[order]))])
+    edges = np.concatenate([[0.0], ascending, [1.0]])
+    cuts = (edges[:-1] + edges[1:]) / 2
+    possible = np.concatenate([[True], np.diff(ascending) > 0, [True]]) & (cuts > 0) & (cuts < 1)
+    gain, cuts = gain[possible], cuts[possible]
+    best = cuts[gain >= gain.max() - 1e-9 * cost.sum()]
+    return float(best[np.abs(best - 0.5).argmin()])
+
+
 class LDLClassifier(ClassifierMixin, BaseEstimator):
     """Classify with a label distribution learner.
 
@@ -56,8 +83,12 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         Turns labels into richer distributions before they are learnt. A transformer such as
         `skldl.distributions.PropagationEnhancer` is cloned, and its ``fit_transform(X, L)`` gives the distributions; a
         callable is called with ``(X, L)``. L is the indicator matrix, for sets with the virtual label as last column.
-    threshold : float, default=0.5
-        For sets of labels: a label belongs to the set if its probability is above this.
+    threshold : float or "learn", default="learn"
+        For sets of labels: a label belongs to the set if its probability is above this. "learn" takes the cut with
+        the fewest wrong decisions (the least Hamming loss) on training rows that were held out.
+    cv : int, splitter or iterable of splits, default=5
+        How rows are held out to learn the threshold: a number of folds (row i belongs to fold i modulo that number,
+        which serves sorted data too), or anything that scikit-learn takes as ``cv``.
 
     Attributes
     ----------
@@ -67,6 +98,8 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         The labels; for an indicator matrix the names of its columns, or their positions.
     multilabel_ : bool
         Whether y was an indicator matrix.
+    threshold_ : float
+        The threshold in use. Only for sets of labels.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -76,8 +109,9 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
     -----
     Let row i have the set Y_i. It is learnt with the same degree for each label of the set and for the virtual label,
     and with the weight |Y_i| + 1, so that each label of each set counts the same. The predicted degree of a label over
-    that of the virtual label is then the probability that the label belongs to the set: above one half, leaving it out
-    would be wrong more often than right. A learner whose ``fit`` takes no ``sample_weight`` is fitted without these
+    that of the virtual label, cut at one, is then the probability that the label belongs to the set, as far as the
+    learner fits the data; `AAKNN` gives the share of neighbours that carry it, as scikit-learn's
+    ``KNeighborsClassifier`` does. A learner whose ``fit`` takes no ``sample_weight`` is fitted without these
     weights; large sets then count less, and probabilities come out lower than they are where sets differ in size. So
     put a scaler before this classifier, not into a pipeline inside it.
 
@@ -91,7 +125,7 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
     >>> LDLClassifier(MeanDistribution()).fit(X, y).predict_proba(X[:1]).round(3)
     array([[0.333, 0.333, 0.333]])
     >>> sets = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 0, 1]]
-    >>> model = LDLClassifier(MeanDistribution()).fit(X[:4], sets)
+    >>> model = LDLClassifier(MeanDistribution(), threshold=0.5).fit(X[:4], sets)
     >>> model.predict_proba(X[:1])
     array([[0.75, 0.25, 0.25]])
     >>> model.predict(X[:1])
@@ -102,11 +136,13 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         self,
         estimator: Any,
         enhance: BaseEstimator | Callable[[Any, FloatArray], Any] | None = None,
-        threshold: float = 0.5,
+        threshold: float | str = "learn",
+        cv: Any = 5,
     ) -> None:
         self.estimator = estimator
         self.enhance = enhance
         self.threshold = threshold
+        self.cv = cv
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Turn labels into distributions and learn them.
@@ -125,17 +161,17 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         self
             The fitted classifier.
         """
-        if not 0 < self.threshold < 1:
-            raise ValueError(f"threshold={self.threshold!r} is a probability and must lie between 0 and 1.")
+        self._check_parameters()
         if y is None:
             raise DataError("LDLClassifier requires y to be passed, but the target y is None.")
         X = check_features(self, X, reset=True, accept_sparse=self._takes_sparse())
         L = self._read_target(y)
         check_same_length(X, L)
-        D = self._distributions(X, L)
-        weight = self._weights(sample_weight, L)
-        model = clone(self.estimator)
-        self.estimator_ = model.fit(X, D) if weight is None else model.fit(X, D, sample_weight=weight)
+        weight = check_weights(sample_weight, len(L))
+        if self.multilabel_:
+            learn = self.threshold == "learn"
+            self.threshold_ = self._learn_threshold(X, L, weight) if learn else float(self.threshold)
+        self.estimator_ = self._fit_learner(X, L, weight)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -153,7 +189,7 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         """
         probabilities = self.predict_proba(X)
         if self.multilabel_:
-            return (probabilities > self.threshold).astype(np.intp)
+            return (probabilities > self.threshold_).astype(np.intp)
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -231,8 +267,40 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
             raise DataError(f"enhance returned shape {D.shape} for labels of shape {L.shape}: one row per row of X.")
         return D
 
-    def _weights(self, sample_weight: Any, L: FloatArray) -> FloatArray | None:
-        weight = check_weights(sample_weight, len(L))
+    def _fit_learner(self, X: Any, L: FloatArray, weight: FloatArray | None) -> Any:
+        D = self._distributions(X, L)
+        weight = self._weights(weight, L)
+        model = clone(self.estimator)
+        return model.fit(X, D) if weight is None else model.fit(X, D, sample_weight=weight)
+
+    def _learn_threshold(self, X: Any, L: FloatArray, weight: FloatArray | None) -> float:
+        """Predict each fold from the others, and count mistakes. The enhancer does not see the fold either."""
+        probabilities, members, weights = [], [], []
+        for train, test in self._folds(L):
+            model = self._fit_learner(X[train], L[train], None if weight is None else weight[train])
+            probabilities.append(label_probabilities(model.predict(X[test])))
+            members.append(L[test, :-1] > 0)
+            weights.append(np.ones(len(test)) if weight is None else weight[test])
+        return best_threshold(np.concatenate(probabilities), np.concatenate(members), np.concatenate(weights))
+
+    def _folds(self, L: FloatArray) -> Iterator[tuple[Any, Any]]:
+        if not isinstance(self.cv, int | np.integer):
+            return iter(check_cv(self.cv).split(L))
+        if len(L) < self.cv:
+            raise DataError(
+                f"There are {len(L)} rows, too few for cv={self.cv} folds to learn the threshold from. "
+                "Pass threshold=0.5, or a smaller cv."
+            )
+        return iter(PredefinedSplit(np.arange(len(L)) % self.cv).split())
+
+    def _check_parameters(self) -> None:
+        learnt = isinstance(self.threshold, str) and self.threshold == "learn"
+        if not learnt and (isinstance(self.threshold, str) or not 0 < self.threshold < 1):
+            raise ValueError(f'threshold={self.threshold!r} must be "learn", or a probability between 0 and 1.')
+        if isinstance(self.cv, int | np.integer) and self.cv < 2:
+            raise ValueError(f"cv={self.cv!r} must be at least two folds.")
+
+    def _weights(self, weight: FloatArray | None, L: FloatArray) -> FloatArray | None:
         takes_weights = has_fit_parameter(self.estimator, "sample_weight")
         if weight is not None and not takes_weights:
             raise SampleWeightError(

@@ -30,6 +30,9 @@ _MODEL = "model.skops"
 _PARTS = {
     "skldl.neighbors._search.StableSearch",
     "skldl.tables._encoder.TableEncoder",
+    "skldl.transformation._pair_model.Examples",
+    "skldl.transformation._pair_model.PairModel",
+    "skldl.transformation._pairwise_svm.Machines",
     # arrays in a frame: sparse matrices, nodes of trees, points of a neighbour search and the distance between them
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",

@@ -248,7 +248,7 @@ def check_model_selection(estimator: Any) -> None:
         assert np.isfinite(cross_val_score(model, X, D, cv=3)).all()
         search = GridSearchCV(clone(estimator), {}, cv=3, scoring="neg_mean_squared_error").fit(X, D)
         assert np.isfinite(search.best_score_)
-    assert search.best_estimator_.score(X, D) <= 0
+    assert search.best_estimator_.score(X, D) < 1e-12
 
 
 def check_predict_path(estimator: Any) -> None:
@@ -346,6 +346,8 @@ def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str]
             outcomes.setdefault(name, []).append(("failed", error))
 
     expected = {**EXPECTED_FAILED_CHECKS, **mine}
+    if not get_tags(estimator).input_tags.sparse:  # refusing sparse features, it passes what hands them out
+        expected = {name: reason for name, reason in expected.items() if name in mine or "sparse" not in name}
     report, complaints = {}, []
     for name, results in outcomes.items():
         failures = [error for status, error in results if status == "failed"]

@@ -85,3 +85,16 @@ def test_bad_arguments_get_a_clear_error(data):
         skill(D, P, [[0.5, 0.5]])
     with pytest.raises(RowSumError, match="D_reference"):
         skill(D, P, [[1, 1, 1, 1]])
+
+
+def test_many_rows_are_resampled_by_the_group(monkeypatch):
+    generator = np.random.default_rng(0)
+    D = generator.dirichlet([1.0, 2.0, 3.0], size=3000)
+    P = 0.8 * D + 0.2 / 3
+    one_by_one = skill(D, P, D.mean(axis=0, keepdims=True))
+    monkeypatch.setattr("skldl.metrics._evaluate.MAX_GROUPS", 500)
+    grouped = skill(D, P, D.mean(axis=0, keepdims=True))
+    assert grouped == one_by_one
+    width = one_by_one.high - one_by_one.low
+    assert 0.8 * width < grouped.high - grouped.low < 1.2 * width
+    assert (grouped.low, grouped.high) != (one_by_one.low, one_by_one.high)

@@ -123,6 +123,22 @@ def test_a_prediction_does_not_depend_on_the_batch(weights):
         np.testing.assert_allclose(parts, alone, atol=1e-13)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_features", [3, 36])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_ties_on_a_grid_of_whole_numbers(dtype, n_features, form):
+    generator = np.random.default_rng(0)
+    for n_samples in (20, 61, 90):
+        X = generator.integers(0, 3, size=(n_samples, n_features)).astype(dtype)
+        X_new = generator.integers(0, 3, size=(15, n_features)).astype(dtype)
+        model = AAKNN().fit(form(X), np.full((n_samples, 2), 0.5))
+        exact = cdist(X_new, X)
+        for k in (1, 7, n_samples - 1, n_samples):
+            distances, neighbors = model.kneighbors(form(X_new), k)
+            np.testing.assert_array_equal(neighbors, np.argsort(exact, axis=1, kind="stable")[:, :k])
+            np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :k], atol=1e-12)
+
+
 def test_ties_beyond_all_candidates_are_settled_in_small_blocks(monkeypatch):
     X, D = np.ones((500, 2)), make_distributions(500, 2, 3)[1]
     X[::5] = 2.0

@@ -17,14 +17,12 @@ from skldl import AARegressor, PTBayes, PTClassifier
 from skldl.testing import CHECKS, check_estimator, make_distributions
 from skldl.transformation import _ptclassifier
 
-LOGISTIC = LogisticRegression(tol=1e-10, max_iter=2000)
+LOGISTIC = LogisticRegression(solver="newton-cg", tol=1e-10, max_iter=1000)
 
 
+@pytest.mark.filterwarnings("ignore:.*line search")  # of LogisticRegression in single precision
 def test_passes_the_common_checks():
-    expected = {
-        "check_equal_weights_are_no_weights": "the penalty of LogisticRegression weighs against the sum of weights",
-        "check_sample_weight_equivalence_on_sparse_data": "LogisticRegression stops short of the tolerance of 1e-9",
-    }
+    expected = {"check_equal_weights_are_no_weights": "the penalty of LogisticRegression weighs against all weights"}
     check_estimator(PTClassifier(LOGISTIC), expected_failed_checks=expected)
 
 
@@ -33,10 +31,16 @@ def test_passes_our_checks_with_naive_bayes(check):
     CHECKS[check](PTClassifier(GaussianNB()))
 
 
-@pytest.mark.parametrize(
-    "check",
-    sorted(CHECKS.keys() - {"check_label_permutation", "check_weight_two_is_row_twice", "check_odd_shapes"}),
-)
+TIES_BETWEEN_SPLITS = {  # which of two equal splits a tree takes depends on rounding and on its random numbers
+    "check_label_permutation",
+    "check_weight_two_is_row_twice",
+    "check_equal_weights_are_no_weights",
+    "check_odd_shapes",
+    "check_sparse",
+}
+
+
+@pytest.mark.parametrize("check", sorted(CHECKS.keys() - TIES_BETWEEN_SPLITS))
 def test_passes_our_checks_with_a_forest(check):
     CHECKS[check](PTClassifier(RandomForestClassifier(5, random_state=0)))
 
@@ -51,7 +55,7 @@ def copies_in_eighths(n_samples=60, n_labels=3):
 
 def test_weights_are_copies():
     X, D, X_copies, labels = copies_in_eighths()
-    oracle = LogisticRegression(C=1 / 8, tol=1e-10, max_iter=2000).fit(X_copies, labels)
+    oracle = LogisticRegression(C=1 / 8, solver="newton-cg", tol=1e-10, max_iter=1000).fit(X_copies, labels)
     np.testing.assert_allclose(PTClassifier(LOGISTIC).fit(X, D).predict(X), oracle.predict_proba(X), atol=1e-6)
 
 
@@ -102,6 +106,13 @@ def test_draws_are_seeded():
     assert np.any(first != other)
 
 
+def test_max_samples_bounds_the_draws():
+    X, D = make_distributions(40, 4, 3)
+    for max_samples, expected in ((50, 50), (10_000, 120), (None, 120)):
+        model = PTClassifier(KNeighborsClassifier(1), resample="multinomial", max_samples=max_samples, random_state=0)
+        assert model.fit(X, D).classifier_.n_samples_fit_ == expected
+
+
 def test_sample_weight_counts_when_drawing():
     X, D = make_distributions(40, 3, 3)
     weight = np.where(np.arange(40) < 20, 1e9, 1.0)
@@ -129,6 +140,8 @@ def test_nested_parameters_in_a_grid_search():
     ("estimator", "message"),
     [
         (PTClassifier(GaussianNB(), resample="once"), "resample='once'"),
+        (PTClassifier(GaussianNB(), max_samples=10), "bounds the draws"),
+        (PTClassifier(GaussianNB(), resample="multinomial", max_samples=0), "max_samples=0"),
         (PTClassifier(RidgeClassifier()), "RidgeClassifier has no predict_proba"),
         (PTClassifier(SGDClassifier(loss="hinge")), "SGDClassifier has no predict_proba"),
         (PTClassifier(SVC()), "CalibratedClassifierCV"),
@@ -141,9 +154,11 @@ def test_unfit_classifiers_are_refused(estimator, message):
         estimator.fit(*make_distributions())
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_probabilities_that_are_not_finite_are_refused():
-    _, D = make_distributions()
-    X = np.ones((len(D), 2))  # no variance at all, and nothing to smooth it with
-    with pytest.raises(ValueError, match="not finite"):
-        PTClassifier(GaussianNB()).fit(X, D).predict(X)
+    class Broken(GaussianNB):
+        def predict_proba(self, X):
+            return np.full((len(X), 3), np.nan)
+
+    X, D = make_distributions()
+    with pytest.raises(ValueError, match="Broken predicted probabilities that are not finite"):
+        PTClassifier(Broken()).fit(X, D).predict(X)

@@ -24,6 +24,8 @@ COMMANDS = {
     "convert": ("skldl.cli.convert:convert", "turn votes, counts, scores or rankings into distributions"),
     "datasets": ("skldl.cli.datasets:app", "list, describe and fetch datasets"),
     "bench": ("skldl.cli.bench:app", "compare algorithms by a study"),
+    "report": ("skldl.cli.report:app", "show the results of a study as one page"),
+    "measures": ("skldl.cli.measures:app", "list the measures between distributions, or choose among them"),
 }
 
 app = App(

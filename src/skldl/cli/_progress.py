@@ -14,8 +14,8 @@ SECONDS_BETWEEN_LINES = 30.0
 class Forecast:
     """An estimate of the time that is left, from the times of the tasks that are done.
 
-    A task is taken to last as long as the tasks of the same contender and dataset did, else of the same contender,
-    else of all.
+    A task is taken to last as long as the tasks of the same contender and dataset did, else of the same dataset, else
+    of the same contender, else of all.
 
     Parameters
     ----------
@@ -46,7 +46,13 @@ class Forecast:
 
     @staticmethod
     def _keys(task: Task) -> list[tuple[str, ...]]:
-        return [(task.kind, task.contender, task.dataset), (task.kind, task.contender), (task.contender,), ()]
+        return [
+            (task.kind, task.contender, task.dataset),
+            ("", task.contender, task.dataset),
+            ("", "", task.dataset),
+            ("", task.contender, ""),
+            (),
+        ]
 
 
 def show_time(seconds: float | None) -> str:

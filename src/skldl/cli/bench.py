@@ -1,11 +1,11 @@
 """``skldl bench``: run a study, print its tables, and say where everything lies."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
+from joblib import cpu_count
 
 from skldl.cli._progress import watch
 from skldl.exceptions import StudyError
@@ -96,26 +96,33 @@ def bench(
         return 0
     if (resume or retry_failed) and out is None:
         raise StudyError("--resume needs --out, the folder of the study to continue.")
+    if jobs != -1 and jobs < 1:
+        raise StudyError(f"--jobs {jobs} must be at least 1, or -1 for one per processor.")
     if retry_failed and not resume:
         raise StudyError("--retry-failed goes with --resume.")
     _need_the_packages_of_the_tests()
     folder = out or _new_folder(chosen.name)
-    n_jobs = (os.cpu_count() or 1) if jobs == -1 else jobs
-    with watch(n_jobs) as on_progress:
-        results = run_study(
-            plan,
-            out=folder,
-            resume=resume,
-            retry_failed=retry_failed,
-            n_jobs=n_jobs,
-            scheduler=scheduler,
-            keep_predictions=keep_predictions,
-            on_progress=on_progress,
-        )
+    n_jobs = cpu_count() if jobs == -1 else jobs
+    try:
+        with watch(n_jobs) as on_progress:
+            results = run_study(
+                plan,
+                out=folder,
+                resume=resume,
+                retry_failed=retry_failed,
+                n_jobs=n_jobs,
+                scheduler=scheduler,
+                keep_predictions=keep_predictions,
+                on_progress=on_progress,
+            )
+    except KeyboardInterrupt:
+        print(f"Stopped. What is recorded is safe; go on with: skldl bench --resume --out {folder}", file=sys.stderr)
+        raise
     for notice in results.notices:
         print(notice, file=sys.stderr)
     write_outputs(results, folder)
     _print_results(results, folder)
+    print(_report_line(results, folder))
     return 1 if results.failures else 0
 
 
@@ -154,6 +161,15 @@ def _need_the_packages_of_the_tests() -> None:
     import scikit_posthocs  # noqa: F401
 
 
+def _report_line(results: StudyResults, folder: Path) -> str:
+    """Write the report and say where it is, or which extra makes it."""
+    try:
+        from skldl.report import write_report
+    except ModuleNotFoundError as error:
+        return f"No report: it needs the package {error.name}: pip install 'scikit-ldl[report]'"
+    return f"Report, to be opened in a browser: {write_report(folder, results)}"
+
+
 def _print_plan(plan: Plan) -> None:
     study = plan.study
     print(
@@ -178,7 +194,8 @@ def _print_results(results: StudyResults, folder: Path) -> None:
     console = Console(width=wide, highlight=False, soft_wrap=False)
     tables = [results.table(measure) for measure in results.measures]
     for table in tables:
-        console.print(_rich(table))
+        for part in table.fitted(console.width - 2):
+            console.print(_rich(part))
     for note in dict.fromkeys(note for table in tables for note in table.notes):
         console.print(note, markup=False)
     console.print(f"Protocol {results.study['protocol']}. {' '.join(meaning(results))}", markup=False)
@@ -196,11 +213,9 @@ def _rich(table: Table) -> Any:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(
-        title=Text(table.title), box=box.SIMPLE_HEAD, caption="\n".join(table.notes), title_justify="left"
-    )
+    shown = RichTable(title=Text(table.title), box=box.SIMPLE_HEAD, title_justify="left")
     for place, heading in enumerate(table.head):
-        shown.add_column(Text(heading), justify="left" if place == 0 else "right")
+        shown.add_column(Text(heading), justify="left" if place == 0 else "right", no_wrap=place > 0)
     for part in (table.rows, table.foot):
         for name, cells in part:
             shown.add_row(Text(name), *(Text(cell.text, style="bold" if cell.best else "") for cell in cells))

@@ -1,14 +1,14 @@
 """``skldl evaluate``: a cross-validated comparison of models on your own table, by the machinery of ``skldl bench``."""
 
-import os
 from pathlib import Path
 
 import numpy as np
+from joblib import cpu_count
 
 from skldl.cli._options import Columns, Name, Source
 from skldl.cli._progress import watch
 from skldl.cli._screen import note
-from skldl.cli.bench import _need_the_packages_of_the_tests, _new_folder, _print_results
+from skldl.cli.bench import _need_the_packages_of_the_tests, _new_folder, _print_results, _report_line
 from skldl.exceptions import StudyError
 from skldl.experiments import Problem, Study, run_study
 from skldl.experiments.names import split_list
@@ -44,6 +44,8 @@ def evaluate(
     ----------
     table
         A CSV or Parquet file, or - for standard input.
+    columns
+        Which of its columns is what.
     models
         Which models, separated by commas; by default sa-bfgs, aa-knn and forest. The mean is always there.
     measures
@@ -67,6 +69,8 @@ def evaluate(
     training = training_set(source.read(), **arguments)  # type: ignore[arg-type]
     for line in training.notes:
         note(f"Note: {line}")
+    if jobs != -1 and jobs < 1:
+        raise StudyError(f"--jobs {jobs} must be at least 1, or -1 for one per processor.")
     _check_folds(folds, inner_folds, len(training.X) if training.groups is None else len(np.unique(training.groups)))
     encoder = TableEncoder(text=tuple(arguments["text"]), categories=tuple(arguments["categories"]))  # type: ignore[arg-type]
     least = len(training.X) * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
@@ -96,11 +100,12 @@ def evaluate(
     )
     _need_the_packages_of_the_tests()
     folder = out or _new_folder(name)
-    n_jobs = (os.cpu_count() or 1) if jobs == -1 else jobs
+    n_jobs = cpu_count() if jobs == -1 else jobs
     with watch(n_jobs) as on_progress:
         results = run_study(study, out=folder, n_jobs=n_jobs, on_progress=on_progress)
     write_outputs(results, folder)
     _print_results(results, folder)
+    print(_report_line(results, folder))
     return 1 if results.failures else 0
 
 

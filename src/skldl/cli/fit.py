@@ -36,6 +36,8 @@ def fit(
     ----------
     table
         A CSV or Parquet file, or - for standard input.
+    columns
+        Which of its columns is what.
     out
         Where to write the model, such as model.skldl.
     model

@@ -71,7 +71,7 @@ class NoiseCeiling:
         Expected score of a model that knew the distribution behind the votes of every item, judged by as many votes
         as there are. No model can be expected to do better, up to luck.
     split_half : float
-        Mean score of one half of each item's annotators as a prediction for the other half. It is always worse than
+        Mean score of one half of each item's annotators as a prediction for the other half. It is worse than
         the ceiling: both sides are noisy, and each rests on half the votes. For a measure that grows with the square
         of the error (Kullback-Leibler, one minus cosine) the noise is about four times as large, for one that grows
         with the error itself (Chebyshev, Clark, Canberra, one minus intersection) about twice.

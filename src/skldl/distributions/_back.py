@@ -34,7 +34,7 @@ def to_labels(D: Any, classes: Any = None) -> Any:
     >>> to_labels([[0.2, 0.8], [0.5, 0.5]], classes=["no", "yes"])
     array(['yes', 'no'], dtype='<U3')
     """
-    values = check_distributions(D, name="D")
+    values = check_distributions(D, name="D", renormalize=False)  # division could break ties
     names = names_of(D, values.shape[1], classes)
     best = values.argmax(axis=1)
     if is_frame(D):
@@ -97,7 +97,7 @@ def to_label_sets(
     >>> to_label_sets(D, threshold=0.2, classes=["sky", "sea", "sun"], output="sets")
     [['sky', 'sea', 'sun'], ['sun']]
     """
-    values = check_distributions(D, name="D")
+    values = check_distributions(D, name="D", renormalize=False)  # division could break ties
     check_choice(output, ("indicator", "sets"), name="output")
     if sum(rule is not None for rule in (mass, threshold, top)) != 1:
         raise ValueError("Choose exactly one of mass=..., threshold=... and top=....")

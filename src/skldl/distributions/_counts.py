@@ -57,7 +57,7 @@ def from_counts(C: Any, smoothing: Any = 0.0, return_weight: bool = False) -> An
     """
     counts, names = numbers(C, name="C")
     _refuse_negative(counts, names, what="count", cure="A count is at least zero; for scores use from_scores.")
-    alpha = _check_smoothing(smoothing, counts.shape[1])
+    alpha = check_smoothing(smoothing, counts.shape[1])
     bare = counts.sum(axis=1) + alpha.sum() == 0
     if bare.any():
         row = int(np.argmax(bare))
@@ -69,7 +69,8 @@ def from_counts(C: Any, smoothing: Any = 0.0, return_weight: bool = False) -> An
     return (D, counts.sum(axis=1)) if return_weight else D
 
 
-def _check_smoothing(smoothing: Any, n_labels: int) -> FloatArray:
+def check_smoothing(smoothing: Any, n_labels: int) -> FloatArray:
+    """Return one pseudo-count per label."""
     alpha = np.asarray(smoothing, dtype=np.float64)
     if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != n_labels):
         raise LengthMismatchError(

@@ -133,6 +133,13 @@ def from_label_sets(Y: Any, classes: Any = None, empty: str = "error") -> Any:
     return frame_like(Y, D, names, rows)
 
 
+def holds_sets(y: Any) -> bool:
+    """Tell sets of labels, as a matrix or as collections, from a column of single labels."""
+    if sparse.issparse(y) or is_frame(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
+        return True
+    return any(isinstance(entry, Iterable) and not isinstance(entry, str | bytes) for entry in cells(y))
+
+
 def share_out(mass: FloatArray, empty: str, *, name: str) -> tuple[FloatArray, Rows | None]:
     """Divide each row by its sum; a row without mass raises, becomes uniform, or is dropped."""
     totals = mass.sum(axis=1)

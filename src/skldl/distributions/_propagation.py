@@ -22,11 +22,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._validation import check_features, check_same_length
-from skldl.distributions._labels import label_codes, membership
-from skldl.distributions._tables import frame_like
+from skldl.distributions._labels import holds_sets, label_codes, membership
+from skldl.distributions._tables import frame_like, library
 from skldl.exceptions import DataError, ZeroRowError
 
 FloatArray = npt.NDArray[np.floating]
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 def _affinity(distances: Any, bandwidth: float) -> Any:
@@ -36,6 +38,13 @@ def _affinity(distances: Any, bandwidth: float) -> Any:
         affinity.data = np.exp(-0.5 * (distances.data / bandwidth) ** 2)
         return affinity
     return np.exp(-0.5 * (distances / bandwidth) ** 2)
+
+
+def _median_distance(distances: Any) -> float:
+    """Median of the distances between different rows; 1 where there are none."""
+    values = distances.data if sparse.issparse(distances) else distances
+    apart = values[values > _TINY]
+    return float(np.median(apart)) if apart.size else 1.0
 
 
 def _inverse_root(degree: FloatArray) -> FloatArray:
@@ -53,7 +62,7 @@ def propagate(affinity: Any, L: FloatArray, alpha: float) -> FloatArray:
     system = (sparse.identity(n_samples) - alpha * (scaling @ affinity @ scaling)).tocsr()
     F = np.empty_like(L)
     for label in range(L.shape[1]):
-        F[:, label], failed = cg(system, (1 - alpha) * L[:, label], rtol=1e-13, atol=0.0)
+        F[:, label], failed = cg(system, (1 - alpha) * L[:, label], rtol=1e-12, atol=0.0)
         if failed:
             raise DataError(f"The propagation of label {label} did not converge. Choose an alpha further from one.")
     return np.maximum(F, 0.0)
@@ -78,7 +87,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         Number of nearest neighbours that are tied to each instance (i and j are tied if one of them is among the
         neighbours of the other). None ties all to all, with a dense matrix of n_samples².
     bandwidth : float or None, default=None
-        σ of the affinity. None takes the median distance of those that are tied.
+        σ of the affinity. None takes the median distance of the rows that are tied, copies left out.
 
     Attributes
     ----------
@@ -109,10 +118,10 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
     >>> X = [[0.0], [0.1], [1.0], [1.1]]
     >>> Y = [[1, 1], [1, 0], [0, 1], [0, 1]]
     >>> PropagationEnhancer(n_neighbors=1).fit_transform(X, Y).round(3)
-    array([[0.6, 0.4],
+    array([[0.6 , 0.4 ],
            [0.75, 0.25],
-           [0. , 1. ],
-           [0. , 1. ]])
+           [0.  , 1.  ],
+           [0.  , 1.  ]])
     """
 
     def __init__(self, alpha: float = 0.5, n_neighbors: int | None = 10, bandwidth: float | None = None) -> None:
@@ -141,10 +150,10 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         X = check_features(self, X, reset=True, accept_sparse=True)
         L, self.classes_ = _as_indicator(y)
         check_same_length(X, L)
-        self._neighbors = NearestNeighbors(n_neighbors=self._n_tied(X.shape[0] - 1)).fit(X)
+        self._X = X
+        self._neighbors = NearestNeighbors().fit(X)
         distances = self._graph(X)
-        tied = distances.data if sparse.issparse(distances) else distances[~np.eye(len(L), dtype=bool)]
-        self.bandwidth_ = float(self.bandwidth or (np.median(tied) if tied.size else 1.0) or 1.0)
+        self.bandwidth_ = self.bandwidth or _median_distance(distances)
         affinity = _affinity(distances, self.bandwidth_)
         if not sparse.issparse(affinity):
             np.fill_diagonal(affinity, 0.0)
@@ -153,22 +162,22 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         self.distributions_ = _normalized(self._propagated)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any) -> Any:
         """Propagate the labels of the training rows and return their distributions.
 
         Parameters
         ----------
-        X, y
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : indicator matrix, list of sets of labels, or column of labels
             As in `fit`.
-        **fit_params
-            None are known.
 
         Returns
         -------
         ndarray or DataFrame of shape (n_samples, n_labels)
             The distributions; a DataFrame y gives a DataFrame of the same library.
         """
-        self.fit(X, y, **fit_params)
+        self.fit(X, y)
         return frame_like(y, self.distributions_, self.classes_)
 
     def transform(self, X: Any) -> FloatArray:
@@ -187,32 +196,33 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_features(self, X, reset=False, accept_sparse=True)
         if self.n_neighbors is None:
-            distances = pairwise_distances(X, self._neighbors._fit_X)
-            columns = np.broadcast_to(np.arange(distances.shape[1]), distances.shape)
+            distances = pairwise_distances(X, self._X)
         else:
-            distances, columns = self._neighbors.kneighbors(X, n_neighbors=self._n_tied(len(self._root)))
+            distances, columns = self._neighbors.kneighbors(X, n_neighbors=min(self.n_neighbors, len(self._root)))
         exponent = -0.5 * (distances / self.bandwidth_) ** 2
         affinity = np.exp(exponent - exponent.max(axis=1, keepdims=True))  # far from all rows the nearest still counts
         # a training row without ties has degree zero; as a neighbour of a new row it still lends its labels
-        scaling = np.where(self._root > 0, self._root, 1.0)
-        weights = affinity * scaling[columns]
-        return _normalized(np.einsum("ij,ijk->ik", weights, self._propagated[columns]))
+        lent = np.where(self._root > 0, self._root, 1.0)[:, None] * self._propagated
+        if self.n_neighbors is None:
+            return _normalized(affinity @ lent)
+        starts = np.arange(0, affinity.size + 1, affinity.shape[1])
+        weights = sparse.csr_matrix((affinity.ravel(), columns.ravel(), starts), shape=(len(affinity), len(lent)))
+        return _normalized(weights @ lent)
 
     def _graph(self, X: Any) -> Any:
         """Distances between rows that are tied: sparse for nearest neighbours, dense for all."""
         if self.n_neighbors is None:
             return pairwise_distances(X)
-        n_tied = self._n_tied(X.shape[0] - 1)
-        distances, columns = self._neighbors.kneighbors(n_neighbors=n_tied) if n_tied else (np.empty((1, 0)),) * 2
         n_samples = X.shape[0]
-        rows = np.repeat(np.arange(n_samples), n_tied)
+        n_tied = min(self.n_neighbors, n_samples - 1)
+        if n_tied == 0:
+            return sparse.csr_matrix((n_samples, n_samples))
+        distances, columns = self._neighbors.kneighbors(n_neighbors=n_tied)
         # a distance of zero, between copies of a row, is a tie as well: it must not vanish from the sparse matrix
-        stored = np.maximum(distances.ravel(), np.finfo(np.float64).tiny)
-        graph = sparse.csr_matrix((stored, (rows, columns.ravel().astype(np.intp))), shape=(n_samples, n_samples))
+        stored = np.maximum(distances.ravel(), _TINY)
+        rows = np.repeat(np.arange(n_samples), n_tied)
+        graph = sparse.csr_matrix((stored, (rows, columns.ravel())), shape=(n_samples, n_samples))
         return graph.maximum(graph.T).tocsr()
-
-    def _n_tied(self, available: int) -> int:
-        return max(min(self.n_neighbors or 1, available), 0)
 
     def _check_parameters(self) -> None:
         if not 0 <= self.alpha < 1:
@@ -232,10 +242,12 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
 
 def _as_indicator(y: Any) -> tuple[FloatArray, list[Any]]:
     """Sets of labels as they are; a column of single labels as sets of one."""
-    if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype != object:
-        codes, names = label_codes(y, None, name="y")
-        return np.eye(len(names))[codes], names
-    return membership(y, None, name="y")
+    if hasattr(y, "__array__") and not library(y):
+        y = np.asarray(y)
+    if holds_sets(y):
+        return membership(y, None, name="y")
+    codes, names = label_codes(y, None, name="y")
+    return np.eye(len(names))[codes], names
 
 
 def _normalized(F: FloatArray) -> FloatArray:

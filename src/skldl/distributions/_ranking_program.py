@@ -11,6 +11,7 @@ FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.integer]
 
 _ENTRIES = 2**22  # cells of the largest temporary array
+_MAX_STEPS = 100
 
 
 def pairwise_shares(places: IntArray) -> FloatArray:
@@ -55,7 +56,7 @@ def _newton(shares: FloatArray, marked: npt.NDArray[np.bool_], margin: float, ev
     d = marked / marked.sum(axis=1, keepdims=True)
     active = np.arange(n_items)
     diagonal = np.arange(n_labels)
-    for _ in range(100):
+    for _ in range(_MAX_STEPS):
         point, weight, on = d[active], shares[active], marked[active]
         slack = np.maximum(margin - (point[:, :, None] - point[:, None, :]), 0.0)
         pull = 2 * weight * slack
@@ -79,7 +80,7 @@ def _newton(shares: FloatArray, marked: npt.NDArray[np.bool_], margin: float, ev
         if not len(active):
             return d
     warnings.warn(  # a convex program in few variables: only extreme settings come here
-        "The program behind from_rankings did not converge in 100 steps; choose a larger evenness or smaller margin.",
+        "The program behind from_rankings did not converge; choose a larger evenness or smaller margin.",
         ConvergenceWarning,
         stacklevel=4,
     )

@@ -1,13 +1,11 @@
 """A label, or a set of labels, spreads along the similarity of labels."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from skldl.distributions._labels import label_codes, membership, share_out
-from skldl.distributions._tables import cells, frame_like, is_frame, names_of, numbers
+from skldl.distributions._labels import holds_sets, label_codes, membership, share_out
+from skldl.distributions._tables import frame_like, is_frame, names_of, numbers
 from skldl.exceptions import DataError, DimensionError, NegativeDegreeError, ZeroRowError
 
 
@@ -71,7 +69,7 @@ def from_similarity(y: Any, S: Any, classes: Any = None) -> Any:
             f"Label {names[row]!r} is similar to no label, not even itself. Put a number on the diagonal."
         )
     spread = similarity / similarity.sum(axis=1, keepdims=True)
-    if _holds_sets(y):
+    if holds_sets(y):
         indicator, columns = membership(y, names, name="y", argument="the labels of S")
         if is_frame(y) and list(y.columns) != list(columns) and classes is None:
             raise DataError("The columns of y and of S name different labels, or stand in another order.")
@@ -87,9 +85,3 @@ def _check_row_names(S: Any, names: list[Any]) -> None:
     index = list(S.index) if is_frame(S) and hasattr(S, "index") and not callable(S.index) else names
     if index != names and index != list(range(len(names))):
         raise DataError(f"The rows of S are {index} and its columns {names}. Bring them into one order.")
-
-
-def _holds_sets(y: Any) -> bool:
-    if sparse.issparse(y) or is_frame(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
-        return True
-    return any(isinstance(entry, Iterable) and not isinstance(entry, str | bytes) for entry in cells(y))

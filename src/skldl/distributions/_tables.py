@@ -108,9 +108,9 @@ def check_two(names: list[Any]) -> list[Any]:
     """Demand at least two labels."""
     if len(names) < 2:
         raise SingleLabelError(
-            f"There is only one label ({names[0]!r}), so nothing to distribute. Name the others too: classes=[...]."
+            f"There is only one class, {names[0]!r}, so nothing to distribute. Name the other labels too."
             if names
-            else "There is no label at all. Name the labels: classes=[...]."
+            else "There is no label at all. Name the labels."
         )
     return names
 

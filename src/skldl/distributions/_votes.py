@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from skldl.distributions._agreement import NoiseCeiling, krippendorff_alpha, noise_ceiling
 from skldl.distributions._answers import Answers, check_annotator_weights, read_answers
-from skldl.distributions._counts import _check_smoothing
+from skldl.distributions._counts import check_smoothing
 from skldl.distributions._labels import share_out
 from skldl.distributions._tables import check_choice, frame_like, is_frame, library
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
@@ -90,7 +90,9 @@ class Votes:
         - ``ceiling`` is the score against all votes. A Dirichlet prior is fitted to the counts of all items; the
           distribution behind an item is drawn from its posterior, as many votes as the item has are drawn from that,
           and their shares are compared with it. This rests on a model (votes independent, given the item);
-          ``split_half`` does not, and is always the worse of the two, as `NoiseCeiling` explains.
+          ``split_half`` does not, and is the worse of the two, as `NoiseCeiling` explains. Where the truth is known
+          but is no Dirichlet (bell-shaped ratings), the ceiling came out within a tenth of it for five of the
+          paper's measures, and up to a fifth too pessimistic for Kullback-Leibler.
 
         Parameters
         ----------
@@ -182,7 +184,7 @@ def from_votes(
     check_choice(empty, ("error", "uniform", "drop"), name="empty")
     answers = read_answers(votes, item=item, annotator=annotator, label=label, labels=labels)
     weight = check_annotator_weights(weights, answers.annotators)
-    alpha = _check_smoothing(smoothing, len(answers.labels))
+    alpha = check_smoothing(smoothing, len(answers.labels))
     counts = np.zeros((len(answers.items), len(answers.labels)))
     np.add.at(counts, answers.item, answers.mass * weight[answers.annotator, None])
     D, rows = share_out(counts + alpha, empty, name="votes")

@@ -32,7 +32,8 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
     folder = Path(folder)
     texts: dict[str, str] = {"README.md": overview(results)}
     tables: dict[str, Table] = {measure: measure_table(results, measure) for measure in results.measures}
-    tables["skill"] = skill_table(results, results.study["criterion"])
+    criterion = results.study["criterion"]
+    tables["skill"] = skill_table(results, criterion if criterion in results.measures else results.measures[0])
     tables["datasets"] = dataset_table(results)
     tables["settings"] = settings_table(results)
     tables["time"] = time_table(results)

@@ -100,11 +100,13 @@ def _geng2016(problem: Problem, study: Study, repeat: int) -> list[Round]:
 def _nested(problem: Problem, study: Study, repeat: int) -> list[Round]:
     rounds = []
     for fold, (train, test) in enumerate(pairs_of(_fold_of(problem, study, repeat))):
+        groups = None if problem.groups is None else problem.groups[train]
+        most = len(train) if groups is None else len(np.unique(groups))
         inner = assign_folds(
             len(train),
-            study.inner_folds,
+            max(2, min(study.inner_folds, most)),
             seed=derive_seed(study.seed, "inner folds", repeat, fold),
-            groups=None if problem.groups is None else problem.groups[train],
+            groups=groups,
             name=f"The training part of {problem.name}",
         )
         tuning = tuple((train[fit], train[validation]) for fit, validation in pairs_of(inner))

@@ -124,6 +124,65 @@ class Table:
         lines += [r"\end{table}", "% --- to here ---", r"\end{document}"]
         return "\n".join(lines) + "\n"
 
+    def widths(self) -> list[int]:
+        """Number of letters of the widest cell in each column.
+
+        Returns
+        -------
+        list of int
+            One number per column.
+        """
+        lines = [[name, *(cell.text for cell in cells)] for name, cells in [*self.rows, *self.foot]]
+        return [max(len(line[column]) for line in [self.head, *lines]) for column in range(len(self.head))]
+
+    def transposed(self) -> "Table":
+        """Exchange rows and columns, for a narrow page.
+
+        Returns
+        -------
+        Table
+            The same cells; what stood below the line now stands on the right.
+        """
+        lines = [*self.rows, *self.foot]
+        rows = [(name, [cells[j] for _, cells in lines]) for j, name in enumerate(self.head[1:])]
+        return Table(self.title, [self.head[0], *(name for name, _ in lines)], rows, [], self.notes, self.data)
+
+    def fitted(self, width: int, gap: int = 3) -> list["Table"]:
+        """Lay the table out for a page: as it is, with rows and columns exchanged, or in parts side by side.
+
+        Parameters
+        ----------
+        width : int
+            Letters in a line.
+        gap : int, default=3
+            Letters between two columns.
+
+        Returns
+        -------
+        list of Table
+            Tables no wider than the page, if their cells allow it.
+        """
+        for table in (self, self.transposed()):
+            if sum(table.widths()) + gap * len(table.head) <= width:
+                return [table]
+        widths = self.widths()
+        parts: list[list[int]] = []
+        used = width + 1
+        for column in range(1, len(self.head)):
+            used += widths[column] + gap
+            if used > width:
+                parts.append([])
+                used = widths[0] + gap + widths[column] + gap
+            parts[-1].append(column)
+        return [self._columns(part) for part in parts]
+
+    def _columns(self, part: list[int]) -> "Table":
+        rows, foot = (
+            [(name, [cells[column - 1] for column in part]) for name, cells in lines]
+            for lines in (self.rows, self.foot)
+        )
+        return Table(self.title, [self.head[0], *(self.head[column] for column in part)], rows, foot, self.notes)
+
     def __str__(self) -> str:
         """Plain text; ``*`` marks the best."""
         grid = [self.head]
@@ -182,7 +241,7 @@ def _latex(text: str) -> str:
 
 
 def decimals_to_tell_apart(values: FloatArray) -> list[int]:
-    """Number of decimals for each value: three, and more only where neighbours would print alike.
+    """Number of decimals for each value: three, and more only where neighbours would print alike, or zero be printed.
 
     Parameters
     ----------
@@ -200,7 +259,7 @@ def decimals_to_tell_apart(values: FloatArray) -> list[int]:
     >>> decimals_to_tell_apart(np.array([0.174, 0.01472, 0.01483, 0.036]))
     [3, 4, 4, 3]
     """
-    decimals = [USUAL_DECIMALS] * len(values)
+    decimals = [_decimals_to_show(value) for value in values]
     order = [int(place) for place in np.argsort(values) if np.isfinite(values[place])]
     for lower, upper in pairwise(order):
         if same(values[lower], values[upper]):
@@ -227,9 +286,14 @@ def show_deviation(value: float) -> str:
     >>> show_deviation(0.0124), show_deviation(0.00043), show_deviation(0.0)
     ('0.012', '0.0004', '0.000')
     """
-    if value == 0 or value >= 0.5 * 10**-USUAL_DECIMALS:
-        return f"{value:.{USUAL_DECIMALS}f}"
-    return f"{value:.{min(MOST_DECIMALS, -math.floor(math.log10(value)))}f}"
+    return f"{value:.{_decimals_to_show(value)}f}"
+
+
+def _decimals_to_show(value: float) -> int:
+    """Three, or up to the first digit that is not zero; rounding noise shows as zero."""
+    if not 0.5 * 10**-MOST_DECIMALS <= value < 0.5 * 10**-USUAL_DECIMALS:
+        return USUAL_DECIMALS
+    return min(MOST_DECIMALS, -math.floor(math.log10(value)))
 
 
 def show_rank(rank: float) -> str:

@@ -164,7 +164,8 @@ class StudyResults:
         records = self._cells[dataset, contender]
         if measure in TIMES:
             return np.array([record[measure] for record in records], dtype=np.float64)
-        return np.array([float(record["measures"][self._measure(measure)]) for record in records])
+        name = self._measure(measure)
+        return np.array([float(record["measures"][name]) for record in records])
 
     def _measure(self, word: str) -> str:
         name = measure_name(word)

@@ -1,6 +1,7 @@
 """`run_study`: lay out the tasks, run those that no record holds, and gather the results."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -34,7 +35,7 @@ class Progress:
     record : dict or None
         The record that was just written.
     left : tuple of Task
-        The tasks of the present wave that have no record yet, in the order in which they start.
+        The tasks that have no record yet, in the order in which they start.
     """
 
     done: int
@@ -117,9 +118,14 @@ def plan_study(study: Study, *, data_home: Any = None) -> Plan:
         found,
         {problem.name: problem for problem in problems},
         {contender.name: contender for contender in study.contenders},
-        (tuple(selections), tuple(evaluations)),
+        (_folds_first(selections), _folds_first(evaluations)),
         tuple(missing),
     )
+
+
+def _folds_first(tasks: list[Task]) -> tuple[Task, ...]:
+    """The first fold of everything, then the second: soon every kind of task has run, and the estimate is good."""
+    return tuple(sorted(tasks, key=lambda task: (task.repeat, task.fold)))
 
 
 def run_study(
@@ -182,32 +188,31 @@ def run_study(
         recorded = {Task.of(r): r for r in store.records if r["kind"] in ("selection", "evaluation")}
         if retry_failed:
             recorded = {task: record for task, record in recorded.items() if record["status"] == "ok"}
-        done = len(recorded)
+        left = {task: None for wave in plan.waves for task in wave if task not in recorded}  # quick to take out of
+        _tell(on_progress, plan, None, left)
         for wave in plan.waves:
-            left = {task: None for task in wave if task not in recorded}  # a dict keeps the order and forgets quickly
-            _tell(on_progress, done, plan, None, left)
-            for record in _results(_calls(plan, left, recorded, keep_predictions), n_jobs, scheduler):
+            calls = _calls(plan, [task for task in wave if task in left], recorded, keep_predictions)
+            for record in _results(calls, n_jobs, scheduler):
                 store.append(record)
                 task = Task.of(record)
                 recorded[task] = record
                 del left[task]
-                done += 1
-                _tell(on_progress, done, plan, record, left)
+                _tell(on_progress, plan, record, left)
         return StudyResults(store.records, notices=store.notices, missing=plan.missing)
     finally:
         store.close()
 
 
 def _tell(
-    on_progress: Callable[[Progress], None] | None, done: int, plan: Plan, record: Record | None, left: Iterable[Task]
+    on_progress: Callable[[Progress], None] | None, plan: Plan, record: Record | None, left: Mapping[Task, None]
 ) -> None:
     if on_progress is not None:
-        on_progress(Progress(done, plan.n_tasks, record, tuple(left)))
+        on_progress(Progress(plan.n_tasks - len(left), plan.n_tasks, record, tuple(left)))
 
 
-def _calls(plan: Plan, tasks: Iterable[Task], recorded: Mapping[Task, Record], keep: str) -> Iterator[Any]:
+def _calls(plan: Plan, tasks: Sequence[Task], recorded: Mapping[Task, Record], keep: str) -> Iterator[Any]:
     choices: dict[tuple[str, str, int], int | Record] = {}
-    for task in list(tasks):
+    for task in tasks:
         problem, contender = plan.problems[task.dataset], plan.contenders[task.contender]
         chosen: int | None = None
         if task.kind == "evaluation" and shares_choice(problem, plan.study) and contender.needs_selection:
@@ -257,7 +262,13 @@ def _results(calls: Iterator[Any], n_jobs: int, scheduler: str) -> Iterator[Reco
         parallel = Parallel(
             n_jobs=-1 if scheduler else n_jobs, batch_size=1, max_nbytes=None, return_as="generator_unordered"
         )
-        yield from parallel(calls)
+        try:
+            yield from parallel(calls)
+        except BrokenProcessPool as error:
+            raise RuntimeError(
+                "A worker process died, perhaps because memory ran out. The records so far are whole: continue with "
+                "--resume, and fewer --jobs."
+            ) from error
 
 
 @contextmanager

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from skldl.exceptions import StudyError
@@ -67,12 +67,18 @@ def validate_settings(
     errors: list[str] = []
     for settings in _along_path(contender):
         done: list[float] = []
-        try:
-            for predicted in _predictions(contender, settings, problem, fit_rows, validation_rows, seed):
-                done.append(measure(truth, predicted, weight))
-        except Exception as error:
-            errors.append(f"{settings[len(done)]}: {type(error).__name__}: {error}")
-        values += done + [math.nan] * (len(settings) - len(done))
+        if contender.path:  # a path that breaks says little about its single values: these are then tried alone
+            with suppress(Exception):
+                for predicted in _predict_along_path(contender, settings, problem, fit_rows, validation_rows, seed):
+                    done.append(measure(truth, predicted, weight))
+        for setting in settings[len(done) :]:
+            try:
+                model = fit(contender.make(setting, seed), problem, fit_rows)
+                done.append(measure(truth, model.predict(rows_of(problem.X, validation_rows)), weight))
+            except Exception as error:
+                done.append(math.nan)
+                errors.append(f"{setting}: {type(error).__name__}: {error}")
+        values += done
     return values, errors
 
 
@@ -83,7 +89,7 @@ def _along_path(contender: Contender) -> Iterator[Sequence[dict[str, Any]]]:
         yield contender.settings[start : start + length]
 
 
-def _predictions(
+def _predict_along_path(
     contender: Contender,
     settings: Sequence[dict[str, Any]],
     problem: Problem,
@@ -91,20 +97,17 @@ def _predictions(
     validation_rows: IntArray,
     seed: int,
 ) -> Iterator[Any]:
+    """Predictions for each value of the path; none if the estimator is a stranger that cannot share work."""
     model = contender.make(settings[0], seed)
-    X_new = rows_of(problem.X, validation_rows)
-    if contender.path and hasattr(model, "predict_path"):
+    if hasattr(model, "predict_path"):
         yield from model.predict_path(
             rows_of(problem.X, fit_rows),
             problem.D[fit_rows],
-            X_new,
+            rows_of(problem.X, validation_rows),
             param=contender.path,
             values=[setting[contender.path] for setting in settings],
             sample_weight=rows_of(problem.sample_weight, fit_rows),
         )
-        return
-    for setting in settings:
-        yield fit(clone(model).set_params(**setting), problem, fit_rows).predict(X_new)
 
 
 def choose(contender: Contender, trials: Sequence[Sequence[float]], errors: Sequence[str], criterion: str) -> int:

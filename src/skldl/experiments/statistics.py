@@ -22,7 +22,7 @@ from skldl.experiments.tables import losses_of, rank_rows
 FloatArray = npt.NDArray[np.floating]
 ALPHA = 0.05
 ROPE = 0.01
-POSTERIOR_DRAWS = 10_000
+POSTERIOR_DRAWS = 5_000
 
 
 @dataclass(frozen=True, eq=False)

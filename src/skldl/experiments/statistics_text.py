@@ -7,6 +7,7 @@ from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import ALPHA, ROPE, Comparison, PairTests, compare, pair_tests
 from skldl.metrics import MEASURES
 
+FEW_DATASETS = 6
 _MARKS = {"win": "•", "tie": "–", "loss": "◦", "": ""}
 
 
@@ -68,6 +69,8 @@ def _comparison(tests: Comparison, title: str) -> list[str]:
         f"Bonferroni-Dunn {tests.dunn_difference:.3f} against {tests.control}.",
         "",
     ]
+    if count < FEW_DATASETS:
+        lines += [f"With fewer than {FEW_DATASETS} datasets these tests find little, and their p values are rough.", ""]
     control = tests.contenders.index(tests.control)
     rows = []
     for j in np.argsort(tests.average_ranks, kind="stable"):

@@ -72,7 +72,7 @@ class Study:
     folds : int
         Number of folds, of which each is the test set once.
     inner_folds : int
-        Number of folds of the selection inside a training part, under ``nested``.
+        Number of folds of the selection inside a training part, under ``nested``; fewer if it has not as many rows.
     repeats : int
         How often all of it is done, each time with other folds.
     order : {"file", "shuffled", ""}

@@ -77,13 +77,13 @@ def skill_of(results: StudyResults, measure: str) -> FloatArray:
 
 
 def losses_of(results: StudyResults, measure: str) -> FloatArray:
-    """Mean losses: a distance as it is, a similarity as what it lacks to its upper bound."""
+    """Mean losses: a distance as it is, a similarity as what it lacks to its upper bound, or else below zero."""
     means = results.means(measure)
     known = MEASURES[measure]
     if not known.higher_is_better:
         return means
-    upper = [[known.upper(results.info[dataset]["n_labels"])] for dataset in results.datasets]
-    return np.asarray(upper - means)
+    bounds = np.array([[known.upper(results.info[dataset]["n_labels"])] for dataset in results.datasets])
+    return np.asarray(np.where(np.isfinite(bounds), bounds, 0.0) - means)
 
 
 def measure_table(results: StudyResults, measure: str) -> Table:

@@ -55,10 +55,6 @@ class Task:
         """Say which task a record belongs to."""
         return cls(record["kind"], record["dataset"], record["contender"], record["repeat"], record["fold"])
 
-    def __str__(self) -> str:
-        repeat = f", repeat {self.repeat + 1}" if self.repeat else ""
-        return f"{self.dataset} · {self.contender} · {self.kind} {self.fold + 1}{repeat}"
-
 
 def run_task(task: Task, problem: Problem, contender: Contender, study: Study, chosen: int | None, keep: str) -> Record:
     """Run one task. Whatever goes wrong in it becomes part of its record.

@@ -63,7 +63,7 @@ class Weights:
 
 
 class WhitenedMetric:
-    """M in whitened coordinates: the identity at the start, and then whatever the mean prediction makes of it."""
+    """M in whitened coordinates: the identity at the start, and then what the latest mean prediction makes of it."""
 
     def __init__(self, objective: CrossEntropy, whitening: Whitening) -> None:
         self.objective, self.whitening = objective, whitening
@@ -131,8 +131,8 @@ def fit_path(
 ) -> Iterator[tuple[int, Weights]]:
     """Fit many alphas from one factorisation, from the largest to the smallest, each from the one before.
 
-    Yields the place of each alpha in ``alphas`` and its weights. Zero is fitted alone: without a penalty the optimum need
-    not be unique, and then it would depend on the start.
+    Yields the place of each alpha in ``alphas`` and its weights. Zero is fitted alone: without a penalty the optimum
+    need not be unique, and then it would depend on the start.
     """
     weight = row_weights(X.shape[0], sample_weight)
     shared = factorise(X, weight, fit_intercept=settings.fit_intercept, scale_free=False)
@@ -159,8 +159,8 @@ def _fit_whitened(
 ) -> Weights:
     """Minimise over the displacement from ``origin`` in whitened coordinates.
 
-    From zero (``origin`` None) the first step goes to the weights whose predictions are nearest to the mean distribution:
-    there the Hessian is about what it will be at the optimum.
+    From zero (``origin`` None) the first step goes to the weights whose predictions are nearest to the mean
+    distribution: there the Hessian is about what it will be at the optimum.
     """
     n_labels = objective.shape[1]
     whitening = factorisation.whitening(objective.alpha, np.full(n_labels, 1.0 / n_labels))
@@ -219,6 +219,7 @@ def _towards_mean(objective: CrossEntropy, whitening: Whitening) -> tuple[FloatA
     for size in 0.5 ** np.arange(MAX_HALVINGS):
         P = np.multiply.outer(size * goal, scores)
         loss = weighted_softmax(P, objective.weight) - size * float(goal @ (u @ objective.target))
+        loss += 0.5 * objective.alpha * size**2 * float(u @ u) * float(goal @ goal)
         if loss < np.log(n_labels):
             return np.multiply.outer(u, size * goal), P.sum(axis=1)
     return origin, np.full(n_labels, 1.0 / n_labels)

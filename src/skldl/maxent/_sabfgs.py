@@ -26,13 +26,13 @@ FloatArray = npt.NDArray[np.floating]
 class SABFGS(BaseLDL):
     """Maximum entropy model with soft targets, fitted by L-BFGS or BFGS (SA-BFGS of Geng, 2016).
 
-    The loss is the weighted mean of the cross-entropy plus ``alpha / 2`` times the sum of squared weights; it is convex.
-    The search begins at zero, and every step satisfies the strong Wolfe conditions. It has converged when a bound on the
-    excess of the mean Kullback-Leibler divergence over its minimum falls below ``tol``. The bound is gᵀM⁻¹g / μ, where g is
-    the gradient, M the Hessian as it would be if every row had the mean prediction (p̄_j Xᵀ diag(ω) X + alpha I for label
-    j), and μ the smallest curvature, relative to M, among the last 20 steps; or the divergence itself where that is
-    smaller. In a bowl of curvature μ the excess is half of it: the other half is a margin for directions that the search
-    has not met.
+    The loss is the weighted mean of the cross-entropy plus ``alpha / 2`` times the sum of squared weights; it is
+    convex. The search begins at zero, and every step satisfies the strong Wolfe conditions. It has converged when a
+    bound on the excess of the mean Kullback-Leibler divergence over its minimum falls below ``tol``. The bound is
+    gᵀM⁻¹g / μ, where g is the gradient, M the Hessian as it would be if every row had the mean prediction (p̄_j Xᵀ
+    diag(ω) X + alpha I for label j), and μ the smallest curvature, relative to M, among the last 20 steps; or the
+    divergence itself where that is smaller. In a bowl of curvature μ the excess is half of it: the other half is a
+    margin for directions that the search has not met.
 
     By default the search runs in coordinates where M is the identity, and its first step goes from zero to the mean
     distribution, as near as the features allow. This changes the way, not the goal: about ten evaluations are enough on
@@ -151,16 +151,20 @@ class SABFGS(BaseLDL):
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
         """All alphas from one factorisation, all ``max_iter`` from one run."""
-        if param == "alpha" and self.whiten and len(values) > 1:
-            settings = [self.set_params(alpha=value)._settings() for value in values][0]
+        if param == "alpha" and self.whiten:
+            for value in values:
+                check_alpha(value)
+            settings = self._settings()
             predictions: dict[int, FloatArray] = {}
             for place, weights in fit_path(X, D, sample_weight, values, settings):
                 weights.warn_unless_converged(type(self).__name__, values[place], settings)
                 predictions[place] = probabilities(X_new, weights.W, weights.b)
             yield from (predictions[place] for place in range(len(values)))
-        elif param == "max_iter" and len(values) > 1:
-            settings = [self.set_params(max_iter=value)._settings() for value in sorted(values)][-1]
-            weights = fit_weights(X, D, sample_weight, self.alpha, settings, keep=frozenset(values))
+        elif param == "max_iter":
+            for value in values:
+                check_stopping(value, self.tol)
+            self.set_params(max_iter=max(values))
+            weights = fit_weights(X, D, sample_weight, self.alpha, self._settings(), keep=frozenset(values))
             for value in values:
                 yield probabilities(X_new, *weights.kept.get(value, (weights.W, weights.b)))
         else:
@@ -168,17 +172,22 @@ class SABFGS(BaseLDL):
 
     def _settings(self) -> Settings:
         """The hyper-parameters, refused if they make no sense."""
-        if not isinstance(self.alpha, Real) or not 0 <= self.alpha < np.inf:
-            raise ValueError(f"alpha={self.alpha!r} must be a finite number of at least 0; 0 means no penalty.")
+        check_alpha(self.alpha)
+        check_stopping(self.max_iter, self.tol)
         if self.solver not in ("lbfgs", "bfgs"):
             raise ValueError(f"solver={self.solver!r} is not known. Use 'lbfgs' or 'bfgs'.")
-        check_stopping(self.max_iter, self.tol)
         return Settings(bool(self.fit_intercept), bool(self.whiten), self.solver, int(self.max_iter), float(self.tol))
+
+
+def check_alpha(alpha: Any) -> None:
+    """Refuse an ``alpha`` that makes no sense."""
+    if not isinstance(alpha, Real) or not 0 <= float(alpha) < np.inf:
+        raise ValueError(f"alpha={alpha!r} must be a finite number of at least 0; 0 means no penalty.")
 
 
 def check_stopping(max_iter: Any, tol: Any) -> None:
     """Refuse a ``max_iter`` or ``tol`` that makes no sense."""
     if not isinstance(max_iter, Integral) or isinstance(max_iter, bool) or max_iter < 1:
         raise ValueError(f"max_iter={max_iter!r} must be a whole number of at least 1.")
-    if not isinstance(tol, Real) or not tol >= 0:
+    if not isinstance(tol, Real) or not float(tol) >= 0:
         raise ValueError(f"tol={tol!r} must be a number of at least 0, such as 1e-8.")

@@ -1,7 +1,7 @@
 """SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation, ready for data as they come."""
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, check_cv
 from skldl.base import BaseLDL
 from skldl.maxent._fitting import Settings, fit_path, fit_weights
 from skldl.maxent._objective import probabilities, row_weights
-from skldl.maxent._sabfgs import check_stopping
+from skldl.maxent._sabfgs import check_alpha, check_stopping
 from skldl.maxent._whitening import column_deviations
 from skldl.simplex import entropy, log_softmax
 
@@ -64,6 +64,10 @@ class SABFGSCV(BaseLDL):
         Number of steps of the final fit.
     loss_curve_ : list of float
         The loss of the final fit at the start and after each step.
+
+    Notes
+    -----
+    A row with weight two is not quite the same row twice: the two copies can fall into different folds.
 
     See Also
     --------
@@ -157,7 +161,7 @@ class SABFGSCV(BaseLDL):
             cv = KFold(int(cv), shuffle=True, random_state=0)
         if groups is not None:
             groups = np.asarray(groups)[kept]
-        if not hasattr(cv, "split"):
+        if isinstance(cv, str) or not hasattr(cv, "split"):
             return [(_places(train, kept), _places(test, kept)) for train, test in _as_pairs(cv)]
         return [(train, test) for train, test in check_cv(cv).split(np.empty((len(D), 1)), groups=groups)]
 
@@ -182,8 +186,10 @@ def _check_alphas(alphas: Sequence[float] | None) -> FloatArray:
     if alphas is None:
         return np.array(DEFAULT_ALPHAS)
     values = list(np.atleast_1d(np.asarray(alphas, dtype=object)))
-    if not values or not all(isinstance(alpha, Real) and 0 <= alpha < np.inf for alpha in values):
-        raise ValueError(f"alphas={alphas!r} must hold at least one number, each finite and at least 0.")
+    if not values:
+        raise ValueError("alphas is empty. Give at least one penalty, or None for the default ones.")
+    for alpha in values:
+        check_alpha(alpha)
     return np.array(values, dtype=np.float64)
 
 

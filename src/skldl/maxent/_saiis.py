@@ -1,7 +1,7 @@
 """SA-IIS: the maximum entropy model with soft targets, fitted by improved iterative scaling (Geng 2016, algorithm 1).
 
-Each iteration maximises a lower bound of the gain in T(θ) = Σ_i ω_i [Σ_j d_ij θ_jᵀx_i − ln Σ_j exp(θ_jᵀx_i)], in which every
-weight stands alone. So T never falls, and its maximum is the one of SA-BFGS.
+Each iteration maximises a lower bound of the gain in T(θ) = Σ_i ω_i [Σ_j d_ij θ_jᵀx_i − ln Σ_j exp(θ_jᵀx_i)], in
+which every weight stands alone. So T never falls, and its maximum is the one of SA-BFGS.
 """
 
 import warnings
@@ -41,9 +41,10 @@ class _Scaling:
         self.target = np.asarray(X.T @ (D * weight[:, None]))
         # a row of zeros has no part in the equations, and its prediction stays uniform
         filled = np.asarray(abs(X).sum(axis=1)).ravel() > 0
-        self.constant_loss = float(weight[~filled].sum()) * float(np.log(D.shape[1]))
-        self.X, self.weight = (X, weight) if filled.all() else (X[filled], weight[filled])
-        self.equations = ScalingEquations(self.X, self.weight, self.target) if filled.any() else None
+        is_empty = not filled.any()
+        self.X, self.weight = (X, weight) if is_empty or filled.all() else (X[filled], weight[filled])
+        self.constant_loss = (1.0 - float(self.weight.sum())) * float(np.log(D.shape[1]))
+        self.equations = None if is_empty else ScalingEquations(self.X, self.weight, self.target)
 
     def state(self, theta: FloatArray) -> _State:
         scores = np.ascontiguousarray(np.asarray(self.X @ theta).T)
@@ -134,9 +135,9 @@ class SAIIS(BaseLDL):
 
     Notes
     -----
-    Features may be negative. A row that is zero throughout has no part in the equations, and a feature that is zero
-    throughout keeps weight zero. Where a feature of one sign has target zero for a label, its weight belongs at infinity:
-    one iteration moves it by 10 / max g# at most. Single precision is computed in double.
+    Features may be negative. A row that is zero throughout has no part in the equations, and a feature
+    that is zero throughout keeps weight zero. Where a feature of one sign has target zero for a label, its weight
+    belongs at infinity: one iteration moves it by 10 / max g# at most. Single precision is computed in double.
 
     References
     ----------

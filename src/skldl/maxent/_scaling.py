@@ -4,18 +4,18 @@ For feature k and label j the increment δ solves equation 8 of Geng (2016), wit
 
     Σ_i ω_i p_ij x_ik exp(δ sign(x_ik) g_i) = Σ_i ω_i d_ij x_ik,        g_i = Σ_k |x_ik|.
 
-Split by sign this is A(δ) − B(δ) = C, with A = Σ_{x>0} ω p x e^{δg} rising and B = Σ_{x<0} ω p |x| e^{−δg} falling, so there is
-at most one root. Newton's method finds it on φ(δ) = ln(A + max(−C, 0)) − ln(B + max(C, 0)), whose slope lies between the
-smallest g and twice the largest: φ is nearly a straight line, and no exponential overflows.
+Split by sign this is A(δ) − B(δ) = C, with A = Σ_{x>0} ω p x e^{δg} rising and B = Σ_{x<0} ω p |x| e^{−δg} falling,
+so there is at most one root. Newton's method finds it on φ(δ) = ln(A + max(−C, 0)) − ln(B + max(C, 0)), whose slope
+lies between the smallest g and twice the largest: φ is nearly a straight line, and no exponential overflows.
 
 How A and B are computed decides the cost:
 
 - one value of g: closed form;
 - few values of g: sums over the rows of each value;
-- any g: e^{δg} is interpolated at Chebyshev nodes γ_r of [min g, max g], so that A(δ) = Σ_r m_r e^{δγ_r} with
-  m_r = Σ_i ω_i p_ij x_ik ℓ_r(g_i): a few matrix products, and then Newton's method no longer sees the rows. With half width
-  h of the interval and κ = |δ|h, R nodes leave a relative error of at most κ^R e^{2κ} / (2^{R−1} R!); R is the least that
-  keeps it below 1e-14;
+- any g: e^{δg} is interpolated at Chebyshev nodes γ_r of [min g, max g], so that A(δ) = Σ_r m_r e^{δγ_r} with m_r =
+  Σ_i ω_i p_ij x_ik ℓ_r(g_i): a few matrix products, and then Newton's method no longer sees the rows. With half width
+  h of the interval and κ = |δ|h, R nodes leave a relative error of at most κ^R e^{2κ} / (2^{R−1} R!); R is the least
+  that keeps it below 1e-14;
 - weights with κ > 3, where nodes lose digits: sums over all rows, in blocks.
 """
 
@@ -34,8 +34,10 @@ LARGEST_EXPONENT = 3.0
 NODE_ERROR = 1e-14
 NEWTON_STEPS = 60
 NEWTON_ERROR = 1e-14
+LARGEST_ERROR = 2e-13  # of φ at a root found at nodes; else the sums over all rows decide
 CAP = 10.0
 BLOCK_CELLS = 1 << 20
+LOG_OF_NOTHING = -1e30  # finite, so that differences stay numbers
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -56,16 +58,18 @@ class ScalingEquations:
         self.X, self.weight = X, weight
         self.up = np.maximum(target, 0.0)
         self.down = np.maximum(-target, 0.0)
+        self.log_up, self.log_down = _log(self.up), _log(self.down)
         self.g = np.asarray(abs(X).sum(axis=1), dtype=np.float64).ravel()
         has_negative = (X.data if sparse.issparse(X) else X).min(initial=0.0) < 0
         self.positive = X.maximum(0) if has_negative and sparse.issparse(X) else np.maximum(X, 0) if has_negative else X
         self.negative = self.positive - X if has_negative else None
         low, high = float(self.g.min()), float(self.g.max())
         self.middle, self.half_width = 0.5 * (low + high), 0.5 * (high - low)
-        self.largest = high
+        self.smallest, self.largest = low, high
         self.values = np.unique(self.g)
         self.is_constant = high - low <= CONSTANT * high
-        self._nodes_for = 0.0  # the κ that the next solution will probably need
+        self._exponent = 0.0  # the κ that the last solution needed, and so the next one probably will
+        self._last: tuple[FloatArray, FloatArray] | None = None
 
     def solve(self, P: FloatArray) -> FloatArray:
         """Return the increments (n_features, n_labels) for predictions P (n_samples, n_labels).
@@ -81,31 +85,46 @@ class ScalingEquations:
         if len(self.values) <= FEW_VALUES:
             shares = (self.g[:, None] == self.values).astype(np.float64)
             moments = self._moments(P, shares)
-            return self._without_root(
-                *(m.sum(axis=0) for m in moments), self._newton_at_nodes(moments, self.values, np.inf)
+            A, B = (m.sum(axis=0) for m in moments)
+            places = np.nonzero(self._has_root(A, B))
+            delta = np.zeros_like(A)
+            delta[places] = _newton_on_masses(
+                (moments[0][:, places[0], places[1]], moments[1][:, places[0], places[1]]),
+                self.values,
+                self.log_up[places],
+                self.log_down[places],
+                delta[places],
             )
+            return self._without_root(A, B, delta)
         return self._solve_by_interpolation(P)
 
     def _solve_by_interpolation(self, P: FloatArray) -> FloatArray:
         limit = LARGEST_EXPONENT / self.half_width
-        need = self._nodes_for
+        need = self._exponent
         while True:
-            count = node_count(need)
-            nodes, shares = _chebyshev(self.g, self.middle, self.half_width, count)
+            nodes, shares = self._interpolation(node_count(need))
             moments = self._moments(P, shares)
-            delta = self._newton_at_nodes(moments, nodes, limit)
             A, B = (m.sum(axis=0) for m in moments)  # Σ_r ℓ_r = 1
-            delta = self._without_root(A, B, delta)
-            inside = np.abs(delta) < limit
-            largest = float(np.abs(delta[inside]).max(initial=0.0)) * self.half_width
-            if count >= node_count(largest):
+            has_root = self._has_root(A, B)
+            delta, error = self._newton_at_nodes(moments, nodes, limit, has_root)
+            near = (error <= LARGEST_ERROR) & (np.abs(delta) < 0.99 * limit)
+            largest = float(np.abs(delta[near & has_root]).max(initial=0.0)) * self.half_width
+            if len(nodes) >= node_count(largest):
                 break
             need = min(1.1 * largest, LARGEST_EXPONENT)
-        self._nodes_for = largest
-        far = np.argwhere(~inside & self._has_root(A, B))
-        for some in np.array_split(far, max(1, -(-len(far) * len(self.g) // BLOCK_CELLS))):
-            delta[some[:, 0], some[:, 1]] = self._solve_exactly(P, some, delta[some[:, 0], some[:, 1]])
-        return delta
+        self._exponent = largest
+        far = np.argwhere(~near & has_root)
+        if len(far):
+            for some in np.array_split(far, -(-len(far) * len(self.g) // BLOCK_CELLS)):
+                places = some[:, 0], some[:, 1]
+                delta[places] = self._solve_exactly(P, places, delta[places])
+        return self._without_root(A, B, delta)
+
+    def _interpolation(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Chebyshev nodes and their shares in each row; the last ones are kept, since they often serve again."""
+        if self._last is None or len(self._last[0]) != count:
+            self._last = _chebyshev(self.g, self.middle, self.half_width, count)
+        return self._last
 
     def _sums(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
         A = np.asarray(self.positive.T @ P)
@@ -116,43 +135,41 @@ class ScalingEquations:
         sums = [self._sums(P * share[:, None]) for share in shares.T]
         return np.stack([A for A, _ in sums]), np.stack([B for _, B in sums])
 
-    def _newton_at_nodes(self, moments: tuple[FloatArray, FloatArray], nodes: FloatArray, limit: float) -> FloatArray:
+    def _newton_at_nodes(
+        self,
+        moments: tuple[FloatArray, FloatArray],
+        nodes: FloatArray,
+        limit: float,
+        has_root: npt.NDArray[np.bool_],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Roots inside ±limit, where exponentials are harmless although moments have both signs."""
         offsets = nodes - self.middle
 
         def one_side(m: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-            terms = m * np.exp(np.multiply.outer(offsets, delta))
-            total = np.maximum(terms.sum(axis=0), TINY)
-            return np.log(total) + self.middle * delta, np.tensordot(nodes, terms, axes=1) / total
+            terms = np.exp(np.multiply.outer(offsets, delta))
+            terms *= m
+            total, derivative = terms.sum(axis=0), np.tensordot(nodes, terms, axes=1)
+            slope = np.divide(derivative, total, out=np.full_like(total, self.largest), where=total > TINY)
+            return _log(total) + self.middle * delta, np.clip(slope, self.smallest, self.largest)
 
         def evaluate(delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-            log_A, slope_A = one_side(moments[0], delta)
+            value, slope = one_side(moments[0], delta)
             if self.negative is None:
-                return log_A - np.log(np.maximum(self.up, TINY)), np.maximum(slope_A, TINY)
-            log_B, slope_B = one_side(moments[1], -delta)
-            return _balance(log_A, slope_A, log_B, slope_B, self.up, self.down)
+                value = value - self.log_up
+            else:
+                value, slope = _balance(value, slope, *one_side(moments[1], -delta), self.log_up, self.log_down)
+            return np.where(has_root, value, 0.0), slope
 
         return _newton(evaluate, np.zeros_like(self.up), limit)
 
-    def _solve_exactly(self, P: FloatArray, places: npt.NDArray[np.intp], start: FloatArray) -> FloatArray:
-        """Solve for the (feature, label) pairs in ``places`` with sums over all rows."""
-        columns = self.X[:, places[:, 0]]
-        x = columns.toarray() if sparse.issparse(columns) else columns
-        masses = P[:, places[:, 1]] * np.abs(x)
-        up, down = (side[places[:, 0], places[:, 1]] for side in (self.up, self.down))
-
-        def one_side(kept: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-            exponents = np.multiply.outer(self.g, delta)
-            top = exponents.max(axis=0)
-            terms = kept * np.exp(exponents - top)
-            total = np.maximum(terms.sum(axis=0), TINY)
-            return np.log(total) + top, (self.g @ terms) / total
-
-        def evaluate(delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-            log_A, slope_A = one_side(np.where(x > 0, masses, 0.0), delta)
-            log_B, slope_B = one_side(np.where(x < 0, masses, 0.0), -delta)
-            return _balance(log_A, slope_A, log_B, slope_B, up, down)
-
-        return _newton(evaluate, start, np.inf)
+    def _solve_exactly(
+        self, P: FloatArray, places: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]], start: FloatArray
+    ) -> FloatArray:
+        """Roots for the features and labels in ``places``, with sums over all rows."""
+        columns = self.X[:, places[0]]
+        masses = P[:, places[1]] * (columns.toarray() if sparse.issparse(columns) else columns)
+        masses_of_signs = np.maximum(masses, 0), np.maximum(-masses, 0)
+        return _newton_on_masses(masses_of_signs, self.g, self.log_up[places], self.log_down[places], start)
 
     def _has_root(self, A: FloatArray, B: FloatArray) -> npt.NDArray[np.bool_]:
         return ((A > 0) | (self.down > 0)) & ((B > 0) | (self.up > 0))
@@ -184,13 +201,40 @@ def _chebyshev(g: FloatArray, middle: float, half_width: float, count: int) -> t
 
 
 def _balance(
-    log_A: FloatArray, slope_A: FloatArray, log_B: FloatArray, slope_B: FloatArray, up: FloatArray, down: FloatArray
+    log_A: FloatArray,
+    slope_A: FloatArray,
+    log_B: FloatArray,
+    slope_B: FloatArray,
+    log_up: FloatArray,
+    log_down: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """φ and its slope from the logarithms of A and B and their logarithmic slopes."""
-    with np.errstate(divide="ignore"):
-        left, right = np.logaddexp(log_A, np.log(down)), np.logaddexp(log_B, np.log(up))
-    slope = slope_A * np.exp(log_A - left) + slope_B * np.exp(log_B - right)
+    """φ and its slope from the logarithms of A, B, max(C, 0) and max(−C, 0), and the slopes of the first two."""
+    left, right = np.logaddexp(log_A, log_down), np.logaddexp(log_B, log_up)
+    slope = slope_A * np.exp(np.minimum(log_A - left, 0)) + slope_B * np.exp(np.minimum(log_B - right, 0))
     return left - right, np.maximum(slope, TINY)
+
+
+def _newton_on_masses(
+    masses: tuple[FloatArray, FloatArray], g: FloatArray, log_up: FloatArray, log_down: FloatArray, start: FloatArray
+) -> FloatArray:
+    """Roots from the masses ω p |x| of the positive and the negative part, one row for each value in g."""
+    log_masses = _log(masses[0]), _log(masses[1])
+
+    def one_side(log_mass: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        exponents = log_mass + np.multiply.outer(g, delta)
+        top = exponents.max(axis=0)
+        terms = np.exp(exponents - top)
+        total = terms.sum(axis=0)
+        return np.log(total) + top, (g @ terms) / total
+
+    def evaluate(delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return _balance(*one_side(log_masses[0], delta), *one_side(log_masses[1], -delta), log_up, log_down)
+
+    return _newton(evaluate, start, np.inf)[0]
+
+
+def _log(values: FloatArray) -> FloatArray:
+    return np.asarray(np.log(values, out=np.full_like(values, LOG_OF_NOTHING), where=values > 0))
 
 
 def _closed_form(A: FloatArray, B: FloatArray, up: FloatArray, down: FloatArray, g: float) -> FloatArray:
@@ -202,21 +246,23 @@ def _closed_form(A: FloatArray, B: FloatArray, up: FloatArray, down: FloatArray,
 
 def _newton(
     evaluate: Callable[[FloatArray], tuple[FloatArray, FloatArray]], start: FloatArray, limit: float
-) -> FloatArray:
-    """Roots of increasing functions inside ±limit, by Newton's method kept inside what is known about each root."""
+) -> tuple[FloatArray, FloatArray]:
+    """Roots of increasing functions inside ±limit, and what the functions are there.
+
+    Newton's method, with bisection where it would leave what is already known about a root.
+    """
     delta = start
     low, high = np.full_like(start, -limit), np.full_like(start, limit)
-    best, least = delta, np.full_like(start, np.inf)
+    best, error = delta, np.full_like(start, np.inf)
     for _ in range(NEWTON_STEPS):
         value, slope = evaluate(delta)
-        better = np.abs(value) < least
-        best, least = np.where(better, delta, best), np.where(better, np.abs(value), least)
+        better = np.abs(value) < error
+        best, error = np.where(better, delta, best), np.where(better, np.abs(value), error)
         low, high = np.where(value < 0, delta, low), np.where(value > 0, delta, high)
-        with np.errstate(over="ignore"):
-            following = delta - value / slope
-        if np.all((least <= NEWTON_ERROR) | (np.abs(following - delta) <= NEWTON_ERROR * np.abs(delta))):
+        following = delta - value / slope
+        if np.all((error <= NEWTON_ERROR) | (np.abs(following - delta) <= NEWTON_ERROR * np.abs(delta))):
             break
-        outside = (following < low) | (following > high)
-        following = np.where(outside & np.isfinite(low) & np.isfinite(high), 0.5 * (low + high), following)
+        outside = ((following < low) | (following > high)) & np.isfinite(low) & np.isfinite(high)
+        following[outside] = 0.5 * (low[outside] + high[outside])
         delta = np.clip(following, -limit, limit)
-    return best
+    return best, error

@@ -1,10 +1,10 @@
 """Coordinates in which the maximum entropy objective is nearly round, so that a quasi-Newton run needs few steps.
 
-The Hessian of the mean cross-entropy is Σ ω_i (diag p_i − p_i p_iᵀ) ⊗ x_i x_iᵀ. Label distributions are far from one-hot,
-so it changes little with the parameters and is close to (diag p̄ − p̄ p̄ᵀ) ⊗ G + alpha I, with G = Xᵀ diag(ω) X and p̄ the mean
-prediction. Gradients sum to zero over labels, and there it acts as M_j = p̄_j G + alpha I on the weights of label j. In
-coordinates V with u_j = T_j v_j and T_j T_jᵀ = M_j⁻¹ it is near the identity, whatever the scale of the features and
-however rare a label. T only changes the path to the optimum, never the optimum itself.
+The Hessian of the mean cross-entropy is Σ ω_i (diag p_i − p_i p_iᵀ) ⊗ x_i x_iᵀ. Label distributions are far from
+one-hot, so it changes little with the parameters and is close to (diag p̄ − p̄ p̄ᵀ) ⊗ G + alpha I, with G = Xᵀ
+diag(ω) X and p̄ the mean prediction. Gradients sum to zero over labels, and there it acts as M_j = p̄_j G + alpha I
+on the weights of label j. In coordinates V with u_j = T_j v_j and T_j T_jᵀ = M_j⁻¹ it is near the identity, whatever
+the scale of the features and however rare a label. T only changes the path to the optimum, never the optimum itself.
 
 What T is depends on the shape of X:
 
@@ -14,9 +14,9 @@ What T is depends on the shape of X:
   n × n coordinates there, from the eigenvectors of X Xᵀ;
 - neither: the diagonal of G. X is never made dense.
 
-Without penalty the scale of a feature means nothing, so columns are scaled to length one first. Columns without length
-keep weight zero. Directions whose share of the scaled G is below 1e-10 (1e-12 in the row space) count as rank deficiency:
-there the weights stay where they began.
+Without penalty the scale of a feature means nothing, so columns are scaled to length one first. Columns without
+length keep weight zero. Directions whose share of the scaled G is below 1e-10 (1e-12 in the row space) count as rank
+deficiency: there the weights stay where they began.
 """
 
 from dataclasses import dataclass
@@ -39,9 +39,9 @@ BLOCK_CELLS = 1 << 18
 class Whitening:
     """The map between whitened coordinates V and parameters U (and b) of a design: U = basis (scale ∘ V).
 
-    basisᵀ G basis is diagonal and holds ``spectrum``, so scale_kj = (spectrum_k p̄_j + alpha)^(−½). What is scaled is also
-    centred over labels: a common shift changes nothing, and its curvature would be alpha alone. With an intercept the
-    columns are centred by ``centre``, so that b and U hardly interact: b = b' − centreᵀ U.
+    basisᵀ G basis is diagonal and holds ``spectrum``, so scale_kj = (spectrum_k p̄_j + alpha)^(−½). What is scaled is
+    also centred over labels: a common shift changes nothing, and its curvature would be alpha alone. With an
+    intercept the columns are centred by ``centre``, so that b and U hardly interact: b = b' − centreᵀ U.
     """
 
     basis: FloatArray | None
@@ -52,9 +52,7 @@ class Whitening:
 
     def __post_init__(self) -> None:
         self.hessian = self.diagonal(self.labels)
-        self.scale = np.divide(
-            1.0, np.sqrt(self.hessian), out=np.zeros_like(self.hessian), where=self.hessian > 0
-        )
+        self.scale = np.divide(1.0, np.sqrt(self.hessian), out=np.zeros_like(self.hessian), where=self.hessian > 0)
 
     def diagonal(self, labels: FloatArray) -> FloatArray:
         """The Hessian in the basis, for a mean prediction p̄, one entry for each parameter."""
@@ -135,7 +133,7 @@ class Factorisation:
         return W, b - self.rows.mean @ W if self.centre is not None else b
 
     def from_features(self, W: FloatArray, b: FloatArray) -> FloatArray:
-        """Parameters of the design from weights of the features; what lies outside the space of the rows is left out."""
+        """Parameters of the design from weights of the features; what the rows do not span is left out."""
         U = W
         if self.rows is not None:
             U = self.rows.from_features(W)
@@ -244,7 +242,8 @@ def _gram(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
     if sparse.issparse(X):
         rooted = X.multiply(np.sqrt(weight)[:, None]).tocsr().astype(np.float64)
         gram = (rooted.T @ rooted).toarray()
-        gram -= np.multiply.outer(mean, mean)
+        if mean.any():
+            gram -= np.multiply.outer(mean, mean)
     else:
         gram = np.zeros((X.shape[1], X.shape[1]))
         for rows in _blocks(X):

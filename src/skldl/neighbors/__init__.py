@@ -1,0 +1,5 @@
+"""Nearest neighbours adapted to label distributions."""
+
+from skldl.neighbors._aaknn import AAKNN
+
+__all__ = ["AAKNN"]

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldl._validation import check_features, check_weights
 from skldl.base import BaseLDL
-from skldl.neighbors._search import IndexArray, StableSearch, row_blocks
+from skldl.neighbors._search import IndexArray, StableSearch
 
 FloatArray = npt.NDArray[np.floating]
 Weights = str | Callable[[FloatArray], FloatArray]
@@ -235,10 +235,11 @@ class AAKNN(BaseLDL):
 
     def _average(self, weights: FloatArray, neighbors: IndexArray) -> FloatArray:
         """Weighted mean of the neighbours' distributions."""
-        total = np.empty((len(neighbors), self.n_labels_))
-        for rows in row_blocks(len(neighbors), neighbors.shape[1] * self.n_labels_):
-            total[rows] = (weights[rows, None, :] @ self.distributions_[neighbors[rows]])[:, 0]
-        return total / weights.sum(axis=1, keepdims=True)
+        n_new, n_neighbors = neighbors.shape
+        starts = np.arange(0, n_new * n_neighbors + 1, n_neighbors)
+        shape = (n_new, self.n_samples_fit_)
+        chosen = sparse.csr_array((np.ravel(weights), np.ravel(neighbors), starts), shape=shape)  # gathers no copies
+        return np.asarray(chosen @ self.distributions_ / weights.sum(axis=1, keepdims=True))
 
     def _averages(self, distances: FloatArray, neighbors: IndexArray, counts: Sequence[int]) -> FloatArray:
         """Predictions from the first k neighbours for each k in ``counts``: one table for each."""

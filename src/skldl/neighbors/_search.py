@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import row_norms
@@ -87,7 +88,7 @@ class StableSearch:
         """
         if sparse.issparse(X) != sparse.issparse(self._X):
             X = sparse.csr_matrix(X) if sparse.issparse(self._X) else X.toarray()
-        rough, found = self._index.kneighbors(X, min(n_neighbors + SPARE, self.n_samples))
+        rough, found = self._candidates(X, min(n_neighbors + SPARE, self.n_samples))
         distances, neighbors = rough[:, :n_neighbors].astype(np.float64), found[:, :n_neighbors].copy()
         if exact and self._noisy:
             unsure = np.arange(X.shape[0])
@@ -102,12 +103,18 @@ class StableSearch:
                 if n_candidates == rough.shape[1]:
                     candidates = rough[rows], found[rows]
                 else:
-                    candidates = self._index.kneighbors(X[rows], n_candidates)
+                    candidates = self._candidates(X[rows], n_candidates)
                 settled, *nearest = self._settle(X[rows], *candidates, n_neighbors, exact)
                 distances[rows[settled]], neighbors[rows[settled]] = nearest[0][settled], nearest[1][settled]
                 open_rows.append(rows[~settled])
             unsure = np.concatenate(open_rows)
             n_candidates, more = min(n_candidates + more, self.n_samples), 8 * more
+        return distances, neighbors
+
+    def _candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IndexArray]:
+        """What scikit-learn finds; X has been checked, so it need not look again."""
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            distances, neighbors = self._index.kneighbors(X, n_neighbors)
         return distances, neighbors
 
     def _settle(
@@ -137,15 +144,16 @@ class StableSearch:
     def _noise(self, X: Any, distances: FloatArray) -> FloatArray:
         """Bound, for each row of X, on the rounding error of scikit-learn's distances; zero where it forms no product.
 
-        Inner products of q terms are exact to about q ulp of the norms, and the result may be stored in single
-        precision.
+        Inner products of q terms are exact to about q ulp of the norms; for features in single precision the result has
+        been rounded to that, whatever type it comes in.
         """
-        stored = 4 * np.finfo(distances.dtype).eps * self._key(distances[:, -1])
+        eps = max(np.finfo(kind.dtype).eps for kind in (X, self._X, distances))
+        rounded = 4 * eps * self._key(distances[:, -1])
         if self._euclidean:
             norms = row_norms(X, squared=True).astype(np.float64) + self._largest_norm
-            return np.asarray(stored + 4 * (X.shape[1] + 8) * np.finfo(np.float64).eps * norms)
+            return np.asarray(rounded + 4 * (X.shape[1] + 8) * np.finfo(np.float64).eps * norms)
         if self._cosine:
-            return np.asarray(stored + 4 * (X.shape[1] + 8) * np.finfo(X.dtype).eps)
+            return np.asarray(rounded + 4 * (X.shape[1] + 8) * eps)
         return np.zeros(X.shape[0])
 
     def _measure(self, X: Any, rows: IndexArray, neighbors: IndexArray) -> FloatArray:

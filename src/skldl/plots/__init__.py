@@ -1,6 +1,48 @@
-"""Figures as Display objects in the manner of scikit-learn. Needs the extra ``plot``."""
+"""Figures, as Display objects in the manner of scikit-learn. Needs the extra ``plot``.
 
+Each display keeps the numbers it draws. ``from_estimator`` and ``from_predictions`` (or ``from_scores``, where the
+figure is about a table of results) compute them and draw; ``plot(ax)`` draws again, into given axes or a new figure.
+"""
+
+from skldl.plots._calibration import CalibrationCurve, CalibrationDisplay, calibration_curve
+from skldl.plots._cases import LabelCasesDisplay
+from skldl.plots._convergence import ConvergenceDisplay
+from skldl.plots._critical_difference import CriticalDifferenceDisplay
 from skldl.plots._dendrogram import MeasureDendrogramDisplay
+from skldl.plots._distribution import DistributionDisplay
+from skldl.plots._examples import ExamplesDisplay
+from skldl.plots._flow import FlowDisplay
 from skldl.plots._label_effects import LabelEffectsDisplay
+from skldl.plots._learning import LearningCurveDisplay
+from skldl.plots._manifold import ManifoldDisplay, decorrelation_stretch
+from skldl.plots._rank_heatmap import RankHeatmapDisplay
+from skldl.plots._residuals import ResidualsDisplay
+from skldl.plots._sensitivity import SensitivityDisplay
+from skldl.plots._skill import SkillDisplay
+from skldl.plots._style import style
+from skldl.plots._ternary import TernaryDisplay
+from skldl.plots._time import QualityTimeDisplay
 
-__all__ = ["LabelEffectsDisplay", "MeasureDendrogramDisplay"]
+__all__ = [
+    "CalibrationCurve",
+    "CalibrationDisplay",
+    "ConvergenceDisplay",
+    "CriticalDifferenceDisplay",
+    "DistributionDisplay",
+    "ExamplesDisplay",
+    "FlowDisplay",
+    "LabelCasesDisplay",
+    "LabelEffectsDisplay",
+    "LearningCurveDisplay",
+    "ManifoldDisplay",
+    "MeasureDendrogramDisplay",
+    "QualityTimeDisplay",
+    "RankHeatmapDisplay",
+    "ResidualsDisplay",
+    "SensitivityDisplay",
+    "SkillDisplay",
+    "TernaryDisplay",
+    "calibration_curve",
+    "decorrelation_stretch",
+    "style",
+]

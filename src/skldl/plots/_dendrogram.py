@@ -94,7 +94,7 @@ class MeasureDendrogramDisplay:
         self._label_leaves(ax, [measures[leaf] for leaf in leaves])
         self._explain(ax)
         self.ax_ = ax
-        self.figure_ = ax.figure
+        self.figure_: Any = ax.figure  # a Figure, or the SubFigure that the axes stand in
         return self
 
     def _draw_tree(self, ax: Axes) -> list[int]:
@@ -145,7 +145,7 @@ class MeasureDendrogramDisplay:
         """Title, axis, legend of the families and the box with the formulae, both beside the tree."""
         selection = self.selection
         settings = selection.settings
-        formula = {"sine": r"$\sqrt{1 - r^2}$", "one minus r": r"$1 - |r|$"}[settings["dissimilarity"]]
+        formula = {"sine": r"$\sqrt{1 - r^2}$", "one_minus_r": r"$1 - |r|$"}[settings["dissimilarity"]]
         kind = settings["correlation"].capitalize()
         ax.set_xlabel(f"distance between clusters of measures: {formula}, r the mean {kind} correlation")
         ax.set_title(f"{settings['experiments']} experiments, {settings['source']}", fontsize=10, loc="right", pad=16)

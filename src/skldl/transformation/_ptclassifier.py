@@ -33,6 +33,8 @@ class PTClassifier(BaseLDL):
         None gives the classifier every pair of row and label once, with its degree as weight; this needs a ``fit`` that
         takes ``sample_weight``. "multinomial" draws n_samples · n_labels examples without weights, as in the
         paper, and serves every classifier.
+    max_samples : int, default=None
+        Most examples to draw, to bound time and memory; None means n_samples · n_labels. Only with "multinomial".
     random_state : int, RandomState or None, default=None
         Source of randomness of the draws. The classifier keeps its own ``random_state``: set it there
         (``classifier__random_state``).
@@ -55,9 +57,10 @@ class PTClassifier(BaseLDL):
     that count examples, such as ``min_samples_leaf``, count each row as often as it has positive degrees.
 
     Naive Bayes classifiers see X itself, once for each label. All others need the examples in one table: a row comes
-    as often as its distribution has positive degrees. Where this is too much, several of these models exist without
-    copies: `PTBayes`; `AARegressor` with trees or forests of regression (the Gini gain of a split on weighted examples
-    is its gain in squared error on the distributions, so a tree is the same tree); `SABFGS` for logistic regression.
+    as often as its distribution has positive degrees. Where this is too much, draw fewer with ``max_samples``, or take
+    a model that needs no copies: `PTBayes`; `AARegressor` with trees or forests of regression (the Gini gain of a split
+    on weighted examples is its gain in squared error on the distributions, so a tree is the same tree); `SABFGS` for
+    logistic regression.
 
     Scaling and other steps that learn from X belong in a pipeline around this estimator, not inside it.
 
@@ -77,10 +80,16 @@ class PTClassifier(BaseLDL):
     """
 
     def __init__(
-        self, classifier: BaseEstimator, *, resample: str | None = None, random_state: RandomState = None
+        self,
+        classifier: BaseEstimator,
+        *,
+        resample: str | None = None,
+        max_samples: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.classifier = classifier
         self.resample = resample
+        self.max_samples = max_samples
         self.random_state = random_state
 
     @property
@@ -91,6 +100,11 @@ class PTClassifier(BaseLDL):
         name = type(self.classifier).__name__
         if self.resample not in (None, "multinomial"):
             raise ValueError(f"resample={self.resample!r} must be None (weights) or 'multinomial'.")
+        if self.max_samples is not None and (self.resample is None or self.max_samples < 1):
+            raise ValueError(
+                f"max_samples={self.max_samples!r} must be at least 1 and bounds the draws of resample='multinomial' "
+                f"(got resample={self.resample!r})."
+            )
         if not hasattr(self.classifier, "predict_proba"):
             raise ValueError(
                 f"classifier={name} has no predict_proba, so it says nothing about the degree of a label. "
@@ -103,7 +117,8 @@ class PTClassifier(BaseLDL):
             )
         self.classifier_ = clone(self.classifier)
         if self.resample == "multinomial":
-            rows, labels = multinomial_examples(D, D.size, sample_weight, self.random_state)
+            n_draws = D.size if self.max_samples is None else min(D.size, self.max_samples)
+            rows, labels = multinomial_examples(D, n_draws, sample_weight, self.random_state)
             self.classifier_.fit(X[rows], labels)
         elif isinstance(self.classifier_, SUMS_OVER_ROWS):
             mass = D if sample_weight is None else sample_weight[:, None] * D

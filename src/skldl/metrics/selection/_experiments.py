@@ -15,7 +15,7 @@ Pairs = tuple[FloatArray, FloatArray]
 
 DISSIMILARITIES = {
     "sine": lambda r: np.sqrt(np.maximum(1.0 - r * r, 0.0)),
-    "one minus r": lambda r: 1.0 - np.abs(r),
+    "one_minus_r": lambda r: 1.0 - np.abs(r),
 }
 CORRELATIONS = ("pearson", "spearman")
 

@@ -1,0 +1,125 @@
+"""Make the pictures that the README and the pages of docs/ show, from data that the package brings along.
+
+Run it from anywhere: ``python docs/make_pictures.py``. It takes less than a minute and writes to ``docs/pictures``.
+"""
+
+import sys
+import warnings
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold
+
+from skldl import AABP, AAKNN, PTSVM, SABFGS, SAIIS, MeanDistribution, PTBayes
+from skldl.datasets import artificial_manifold, load_dataset, make_artificial
+from skldl.distributions import from_votes
+from skldl.plots import (
+    ConvergenceDisplay,
+    DistributionDisplay,
+    FlowDisplay,
+    LabelCasesDisplay,
+    ManifoldDisplay,
+    SkillDisplay,
+    style,
+)
+
+FOLDER = Path(__file__).parent / "pictures"
+WORD = "audacious"  # most people like it and some do not; predicted better than the median word
+
+
+def models():
+    """The six algorithms of the paper, with settings that suit both datasets."""
+    return {
+        "PT-Bayes": PTBayes(reg=0.1),
+        "PT-SVM": PTSVM(max_samples=300, random_state=0),
+        "AA-kNN": AAKNN(n_neighbors=10),
+        "AA-BP": AABP(alpha=0.01, random_state=0),
+        "SA-IIS": SAIIS(max_iter=50),
+        "SA-BFGS": SABFGS(alpha=1e-4),
+    }
+
+
+def label_distributions(lexicon):
+    """What a label distribution is: one word in three kinds of annotation, and predicted beside real."""
+    row = lexicon.tokens.index(WORD)
+    others = np.arange(lexicon.n_samples) != row
+    model = SABFGS(alpha=1e-4).fit(lexicon.X[others], lexicon.D[others])
+    predicted = {"SA-BFGS": model.predict(lexicon.X[[row]]), "Mean": lexicon.D[others].mean(axis=0, keepdims=True)}
+    names = list(lexicon.label_names)
+    with style():
+        figure, (above, below) = plt.subplots(2, 1, figsize=(8, 5), layout="constrained")
+        LabelCasesDisplay.from_predictions(lexicon.D[[row]], share=0.6, label_names=names, ax=above)
+        DistributionDisplay.from_predictions(lexicon.D[[row]], predicted, label_names=names, ax=below)
+        below.set_xlabel(f"how ten people rate the word “{WORD}” from -4 to 4, and what was predicted without them")
+    save(figure, "label-distributions")
+
+
+def manifold():
+    """The artificial test manifold of the paper, in truth and as the six algorithms see it."""
+    X, D = make_artificial(random_state=0)
+    X_test, D_test = artificial_manifold()
+    contenders = models() | {"Mean": MeanDistribution()}
+    display = ManifoldDisplay.from_estimator({name: fitted(m, X, D) for name, m in contenders.items()}, X_test, D_test)
+    save(display.figure_, "manifold")
+
+
+def skill(lexicon):
+    """Skill of the six algorithms on words that they have not seen, with the noise ceiling of the votes."""
+    train, test = next(KFold(5, shuffle=True, random_state=0).split(lexicon.X))
+    predicted = {
+        name: fitted(model, lexicon.X[train], lexicon.D[train]).predict(lexicon.X[test])
+        for name, model in models().items()
+    }
+    ceiling = from_votes(lexicon.votes, labels=range(-4, 5)).noise_ceiling(measures=["kullback_leibler"], n_splits=5)
+    display = SkillDisplay.from_predictions(
+        lexicon.D[test],
+        predicted,
+        D_reference=lexicon.D[train].mean(axis=0, keepdims=True),
+        ceiling=ceiling["kullback_leibler"].ceiling,
+        title="sentiment lexicon",
+    )
+    save(display.figure_, "skill")
+
+
+def convergence():
+    """SA-IIS and SA-BFGS on their way down to the same optimum."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the picture shows how far it gets
+        fits = {"SA-IIS": SAIIS(max_iter=300, tol=0), "SA-BFGS": SABFGS()}
+        X, D = make_artificial(random_state=0)
+        display = ConvergenceDisplay.from_estimator({name: model.fit(X, D) for name, model in fits.items()})
+    save(display.figure_, "convergence")
+
+
+def fitted(model, X, D):
+    """Fit a model; those that stop early are shown as they are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, D)
+
+
+def save(figure, name):
+    """Write a small PNG and say so."""
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / f"{name}.png"
+    figure.savefig(path, dpi=110, metadata={"Software": None}, pil_kwargs={"optimize": True})
+    plt.close(figure)
+    print(f"{path.name}: {path.stat().st_size // 1024} KiB")
+
+
+def main():
+    """Make all pictures."""
+    mpl.use("Agg")
+    lexicon = load_dataset("lexicon")
+    label_distributions(lexicon)
+    save(FlowDisplay().plot().figure_, "flow")
+    convergence()
+    manifold()
+    skill(lexicon)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""``skldl measures``: list the measures, and run the choice of six again."""
+
+import csv
+import shutil
+import sys
+import textwrap
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from cyclopts import App, Parameter, validators
+
+from skldl.exceptions import DatasetError, DatasetNotFoundError
+from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
+from skldl.metrics.selection import Robustness, Selection, robustness, select_measures
+
+app = App(
+    name="measures",
+    help="""List the measures between distributions, or choose among them.
+
+    For instance:
+
+        skldl measures
+        skldl measures --latex | grep clark
+        skldl measures select --out dendrogram.png
+    """,
+    help_format="markdown",
+    result_action="return_value",
+)
+
+FAMILY_ORDER = list(dict.fromkeys(measure.family for measure in MEASURES.values()))
+WIDTH_OF_NAME = max(map(len, MEASURES))
+WIDTH_OF_RANGE = max(len(measure.range) for measure in MEASURES.values())
+
+
+@app.default
+def show(*, latex: bool = False) -> None:
+    """List all measures with name, arrow (↑ higher is better), range and formula, by family.
+
+    Parameters
+    ----------
+    latex
+        Formulae in LaTeX instead of plain text.
+    """
+    print("d true degree, p predicted degree, c number of labels, * one of the paper's six")
+    family = ""
+    for measure in sorted(MEASURES.values(), key=lambda measure: FAMILY_ORDER.index(measure.family)):
+        if measure.family != family:
+            family = measure.family
+            print(f"\n{family}")
+        print(_line(measure, measure.formula if latex else measure.text))
+
+
+def _line(measure: Measure, formula: str) -> str:
+    """One measure; in a terminal a long formula goes on in a second line, in a pipe it stays in one for grep."""
+    star = "*" if measure.name in PAPER_MEASURES else " "
+    start = f" {star}{measure.name:{WIDTH_OF_NAME}} {measure.arrow} {measure.range:{WIDTH_OF_RANGE}} "
+    if not sys.stdout.isatty():
+        return start + formula
+    room = max(shutil.get_terminal_size().columns - len(start), 24)
+    pieces = textwrap.wrap(formula, room, break_long_words=False, break_on_hyphens=False)
+    return start + f"\n{' ' * len(start)}".join(pieces)
+
+
+@app.command
+def select(
+    *,
+    data: Path | None = None,
+    out: Path = Path("measures.png"),
+    seed: int = 0,
+    labels: Annotated[int, Parameter(validator=validators.Number(gte=2))] = 10,
+    concentration: Annotated[float, Parameter(validator=validators.Number(gt=0))] = 1.0,
+    dissimilarity: Literal["sine", "one_minus_r"] = "sine",
+    repeat: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Choose six measures by the four principles of the paper, and save the dendrogram.
+
+    Without data, thirty experiments on random distributions are run. For instance:
+
+        skldl measures select --seed 1 --labels 5
+        skldl measures select --data predictions.csv --out dendrogram.pdf
+
+    Parameters
+    ----------
+    data
+        Real and predicted distributions: an .npz file with the arrays D_true and D_pred, or a .csv file with a header
+        and the columns true_NAME and pred_NAME for each label NAME, one row per instance.
+    out
+        File for the figure; its ending says the format (.png, .pdf, .svg).
+    seed
+        Seed of the experiments.
+    labels
+        Number of labels of the random distributions.
+    concentration
+        Parameter of their Dirichlet law: below 1 sharp, above 1 flat distributions.
+    dissimilarity
+        How a correlation r becomes a distance: sine is √(1−r²), one_minus_r is 1−|r|.
+    repeat
+        Also repeat the choice over seeds, numbers of labels and concentrations (some seconds).
+    """
+    if out.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise DatasetError(f"--out {out}: the figure can be a .png, .pdf or .svg file.")
+    D_true, D_pred = (None, None) if data is None else read_pairs(data)
+    selection = select_measures(
+        D_true,
+        D_pred,
+        n_labels=labels,
+        concentration=concentration,
+        dissimilarity=dissimilarity,
+        random_state=seed,
+    )
+    _tell(selection)
+    if repeat:
+        _tell_robustness(robustness(dissimilarity=dissimilarity))
+
+    from skldl.plots import MeasureDendrogramDisplay
+
+    MeasureDendrogramDisplay.from_selection(selection).figure_.savefig(out, dpi=150)
+    print(f"\nfigure: {out}")
+
+
+def _tell(selection: Selection) -> None:
+    settings = selection.settings
+    print(f"{settings['experiments']} experiments, {settings['source']}, seed {settings['random_state']}")
+    print(
+        f"clusters at {selection.cut:g}: {len(set(selection.clusters.values()))} of {len(selection.measures)} measures"
+    )
+    print(f"\n  {f'chosen ({len(selection.chosen)})':{WIDTH_OF_NAME}}  usage  growth near zero")
+    for name in selection.chosen:
+        star = "*" if name in PAPER_MEASURES else " "
+        figures = f"{selection.usage.get(name, 0):5}  {selection.instability[name]:6.1f}"
+        print(f" {star}{name:{WIDTH_OF_NAME}}  {figures}")
+    print("\nthe paper's six (*):")
+    for principle, violations in selection.judge().items():
+        print(f"  {principle:10} {violations or 'kept'}")
+    for name in PAPER_MEASURES:
+        if name not in selection.chosen:
+            print(f"  {name} was left: {selection.reasons[name]}")
+    print("\nusage: how many of seven general-purpose libraries offer it")
+    print("growth near zero: times its usual size when a degree vanishes, at most", f"{selection.limit:g}")
+
+
+def _tell_robustness(outcome: Robustness) -> None:
+    names, share = outcome.usual
+    print(f"\n{len(outcome.runs)} settings (seeds, numbers of labels, concentrations):")
+    for line in (
+        f"most often ({share:.0%}): {', '.join(names)}",
+        "chosen in: " + ", ".join(f"{name} {share:.0%}" for name, share in outcome.frequency.items()),
+        f"the paper's six keep the first three principles in {outcome.paper_admissible['all']:.0%}",
+        f"of the paper's six, {outcome.agreement:.1f} are chosen on average",
+    ):
+        print(textwrap.fill(line, 78, initial_indent="  ", subsequent_indent="    "))
+
+
+def read_pairs(path: Path) -> tuple[Any, Any]:
+    """Read real and predicted distributions from an .npz or .csv file.
+
+    Parameters
+    ----------
+    path : Path
+        An .npz file with ``D_true`` and ``D_pred``, or a .csv file with columns ``true_NAME`` and ``pred_NAME``.
+
+    Returns
+    -------
+    tuple of ndarray
+        Real and predicted distributions, as they stand in the file.
+    """
+    if not path.exists():
+        raise DatasetNotFoundError(f"There is no file {path}. Say where the table of distributions is.")
+    if path.suffix.lower() == ".npz":
+        return _read_npz(path)
+    if path.suffix.lower() == ".csv":
+        return _read_csv(path)
+    raise DatasetError(f"{path} is neither an .npz nor a .csv file.")
+
+
+def _read_npz(path: Path) -> tuple[Any, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            missing = {"D_true", "D_pred"} - set(content)
+            if not missing:
+                return content["D_true"], content["D_pred"]
+            held = ", ".join(content) or "nothing"
+    except (ValueError, OSError) as error:
+        raise DatasetError(f"{path} cannot be read as an .npz file: {error}") from error
+    raise DatasetError(f"{path} lacks {' and '.join(sorted(missing))}; it holds {held}.")
+
+
+def _read_csv(path: Path) -> tuple[Any, Any]:
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = list(csv.reader(file)) or [[]]
+    true = [name.removeprefix("true_") for name in header if name.startswith("true_")]
+    pred = [name.removeprefix("pred_") for name in header if name.startswith("pred_")]
+    if not true or sorted(true) != sorted(pred):
+        raise DatasetError(
+            f"{path} needs a column true_NAME and a column pred_NAME for each label NAME; "
+            f"it has true_ for {', '.join(true) or 'none'} and pred_ for {', '.join(pred) or 'none'}."
+        )
+    tables = []
+    for side in ("true_", "pred_"):
+        places = [header.index(side + name) for name in true]
+        try:
+            tables.append(np.array([[float(row[place]) for place in places] for row in rows if row]))
+        except (ValueError, IndexError) as error:
+            raise DatasetError(f"{path} holds a row without a number in each {side}column: {error}.") from error
+    return tables[0], tables[1]

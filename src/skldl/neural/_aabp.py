@@ -1,0 +1,357 @@
+"""`AABP`: a backpropagation network with softmax output and squared error (algorithm adaptation of BP).
+
+The network has q input units, hidden layers, and one output unit for each label. With z = softmax(η) it minimises
+
+    Σᵢ wᵢ ‖zᵢ − dᵢ‖² / Σᵢ wᵢ ‖d̄ − dᵢ‖²  +  alpha/2 Σ_l ‖W_l‖²,
+
+the squared error of the paper in units of what the mean distribution d̄ costs, so that 1 is no better than the mean and
+one ``alpha`` and one ``tol`` suit any number of labels.
+"""
+
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize, sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+
+from skldl.base import BaseLDL
+from skldl.neural._network import (
+    ACTIVATIONS,
+    BLOCK_ROWS,
+    Layers,
+    StandardizedFeatures,
+    initial_weights,
+    log_outputs,
+    loss_and_gradient,
+    standardize,
+    unflatten,
+)
+
+FloatArray = npt.NDArray[np.floating]
+Objective = Callable[..., tuple[float, FloatArray]]
+
+
+class _Watch:
+    """Keep the losses and the best weights, and say when to stop."""
+
+    def __init__(
+        self, held_out: Callable[[FloatArray], float] | None, patience: int, tol: float, wanted: Collection[int]
+    ) -> None:
+        self.losses: list[float] = []
+        self.scores: list[float] = []
+        self.snapshots: dict[int, FloatArray] = {}
+        self.best = np.inf
+        self.best_theta: FloatArray | None = None
+        self._held_out = held_out
+        self._patience, self._tol, self._wanted = patience, tol, wanted
+        self._since_best = 0
+
+    def start(self, theta: FloatArray, loss: float) -> None:
+        """Take the weights before the first iteration into account."""
+        self.best = loss if self._held_out is None else self._held_out(theta)
+        self.best_theta = theta.copy()
+
+    def step(self, theta: FloatArray, loss: float) -> bool:
+        """Record an iteration; true if nothing got better for too long."""
+        self.losses.append(loss)
+        value, least = loss, self._tol
+        if self._held_out is not None:
+            value, least = self._held_out(theta), 0.0
+            self.scores.append(-value)
+        if value < self.best - least:
+            self.best, self._since_best = value, 0
+            self.best_theta = theta.copy()
+        else:
+            self._since_best += 1
+        if len(self.losses) in self._wanted:
+            self.snapshots[len(self.losses)] = self.result(theta).copy()
+        return self._since_best >= self._patience
+
+    def result(self, theta: FloatArray) -> FloatArray:
+        """The weights to keep: the best on held-out rows, else the last."""
+        return theta if self._held_out is None or self.best_theta is None else self.best_theta
+
+
+def _lbfgs(
+    objective: Objective, theta: FloatArray, max_iter: int, tol: float, watch: _Watch
+) -> tuple[FloatArray, bool]:
+    """Minimise with L-BFGS on all rows; one step of the watch for each iteration."""
+    stopped = False
+
+    def callback(intermediate_result: optimize.OptimizeResult) -> None:
+        nonlocal stopped
+        stopped = watch.step(intermediate_result.x, float(intermediate_result.fun))
+        if stopped:
+            raise StopIteration
+
+    options = {"maxiter": max_iter, "maxfun": 100 * max_iter, "ftol": tol, "gtol": 0.0, "maxcor": 20}
+    outcome = optimize.minimize(objective, theta, jac=True, method="L-BFGS-B", callback=callback, options=options)
+    out_of_iterations = outcome.status == 1  # 0 and 2: no step lowers the objective any more
+    return np.asarray(outcome.x), stopped or not out_of_iterations
+
+
+def _adam(
+    objective: Objective,
+    theta: FloatArray,
+    max_iter: int,
+    batches: Callable[[], Iterator[npt.NDArray[np.intp]]],
+    learning_rate: float,
+    watch: _Watch,
+) -> tuple[FloatArray, bool]:
+    """Minimise with Adam on batches; one step of the watch for each pass over the rows."""
+    theta = theta.copy()
+    first, second, n_steps = np.zeros_like(theta), np.zeros_like(theta), 0
+    for _ in range(max_iter):
+        losses = []
+        for rows in batches():
+            loss, gradient = objective(theta, rows)
+            losses.append(loss)
+            n_steps += 1
+            first += 0.1 * (gradient - first)
+            second += 0.001 * (gradient**2 - second)
+            step = learning_rate * np.sqrt(1 - 0.999**n_steps) / (1 - 0.9**n_steps)
+            theta -= step * first / (np.sqrt(second) + 1e-8)
+        if watch.step(theta, float(np.mean(losses))):
+            return theta, True
+    return theta, False
+
+
+class AABP(BaseLDL):
+    r"""Backpropagation network with softmax output, trained on the squared error to the distributions.
+
+    It minimises
+
+    .. math:: \frac{\sum_i w_i \lVert z_i - d_i \rVert^2}{\sum_i w_i \lVert \bar d - d_i \rVert^2}
+        + \frac{\mathtt{alpha}}{2} \sum_l \lVert W_l \rVert^2,
+
+    the paper's squared error in units of the error of the mean distribution. Features are standardised inside (sparse
+    ones without ever becoming dense). Hidden weights start within Glorot's bounds, the output as the mean distribution.
+    The paper gives neither width, nor learning rate, nor number of epochs.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or sequence of int, default=(32,)
+        Units of each hidden layer; one layer makes the paper's three-layer network.
+    activation : {"tanh", "logistic", "relu", "identity"}, default="tanh"
+        Function of the hidden units.
+    solver : {"lbfgs", "adam"}, default="lbfgs"
+        "lbfgs" is a quasi-Newton method on all rows, "adam" a stochastic gradient method on batches, for many rows.
+    alpha : float, default=0.001
+        Weight decay.
+    max_iter : int, default=300
+        Most iterations of L-BFGS or passes of Adam over the rows.
+    tol : float, default=1e-6
+        L-BFGS stops when an iteration lowers the objective by less, Adam when ``n_iter_no_change`` passes in turn do.
+    early_stopping : bool, default=True
+        Hold rows out, stop when ``n_iter_no_change`` iterations in turn have not lowered the mean Kullback-Leibler
+        divergence on them, and keep the weights that were best there.
+    validation_fraction : float, default=0.1
+        Share of the rows that are held out.
+    n_iter_no_change : int, default=10
+        Patience of the stopping rules.
+    batch_size : int, default=128
+        Rows of a batch of Adam.
+    learning_rate : float, default=0.001
+        Step size of Adam.
+    random_state : int, RandomState or None, default=None
+        Source of the initial weights, the held-out rows and the order of batches.
+
+    Attributes
+    ----------
+    coefs_ : list of ndarray
+        Weights of each layer, the first for features as they come, not standardised.
+    intercepts_ : list of ndarray
+        Intercepts of each layer.
+    n_iter_ : int
+        Number of iterations.
+    loss_curve_ : list of float
+        Objective after each iteration, on the rows that were not held out.
+    validation_scores_ : list of float
+        Minus the mean cross-entropy on the held-out rows after each iteration; empty without early stopping.
+    n_features_in_ : int
+        Number of features seen by ``fit``.
+    n_labels_ : int
+        Number of labels.
+    label_names_ : ndarray of str
+        Names of the labels.
+
+    References
+    ----------
+    .. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
+
+    Examples
+    --------
+    >>> from skldl import AABP
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> D = [[0.9, 0.1], [0.7, 0.3], [0.3, 0.7], [0.1, 0.9]]
+    >>> model = AABP(hidden_layer_sizes=4, early_stopping=False, random_state=0).fit(X, D)
+    >>> model.predict([[0.0], [1.5]]).round(1)
+    array([[0.9, 0.1],
+           [0.5, 0.5]])
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes: int | Sequence[int] = (32,),
+        *,
+        activation: str = "tanh",
+        solver: str = "lbfgs",
+        alpha: float = 1e-3,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.solver = solver
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.random_state = random_state
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        self._train(X, D, sample_weight, ())
+
+    def _train(
+        self, X: Any, D: FloatArray, sample_weight: FloatArray | None, wanted: Collection[int]
+    ) -> dict[int, Layers]:
+        """Fit, and return the layers after each wanted number of iterations that was reached."""
+        hidden = self._check_parameters()
+        random = check_random_state(self.random_state)
+        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=sample_weight)
+        features = standardize(X, scaler.mean_, scaler.scale_)
+        mean = np.average(D, axis=0, weights=weight)
+        sizes = [X.shape[1], *hidden, D.shape[1]]
+        theta = initial_weights(sizes, mean, random)
+        activation = ACTIVATIONS[self.activation]
+
+        held_out = None
+        if self.early_stopping:
+            train, test = self._split(X.shape[0], random)
+            held_out = _cross_entropy(features.take(test), D[test], weight[test], sizes, self.activation)
+            features, D, weight = features.take(train), D[train], weight[train]
+        spread = float(weight @ ((D - mean) ** 2).sum(axis=1))
+        row_weight = weight / (spread if spread > 1e-12 * weight.sum() else weight.sum())
+        watch = _Watch(held_out, self.n_iter_no_change, self.tol, wanted)
+
+        def objective(theta: FloatArray, rows: Any = slice(None)) -> tuple[float, FloatArray]:
+            part = row_weight[rows] * (len(D) / len(row_weight[rows]))  # a batch stands for all rows
+            batch = features if isinstance(rows, slice) else features.take(rows)
+            return loss_and_gradient(theta, sizes, batch, D[rows], part, activation, self.alpha)
+
+        watch.start(theta, objective(theta)[0])
+        if self.solver == "lbfgs":
+            theta, converged = _lbfgs(objective, theta, self.max_iter, self.tol, watch)
+        else:
+            theta, converged = _adam(
+                objective, theta, self.max_iter, self._batches(len(D), random), self.learning_rate, watch
+            )
+        if not converged:
+            warnings.warn(
+                f"AABP stopped after max_iter={self.max_iter} iterations of {self.solver} before it converged. "
+                "Raise max_iter or tol, or set early_stopping=True.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.loss_curve_, self.validation_scores_ = watch.losses, watch.scores
+        self.n_iter_ = max(1, len(watch.losses))
+        layers = _for_raw_features(watch.result(theta), sizes, scaler)
+        self.coefs_, self.intercepts_ = ([layer[part] for layer in layers] for part in (0, 1))
+        return {n: _for_raw_features(snapshot, sizes, scaler) for n, snapshot in watch.snapshots.items()}
+
+    def _split(self, n_samples: int, random: np.random.RandomState) -> tuple[Any, Any]:
+        n_test = max(1, round(self.validation_fraction * n_samples))
+        if n_test >= n_samples:
+            raise ValueError(
+                f"early_stopping=True with validation_fraction={self.validation_fraction} leaves nothing to learn from "
+                f"(n_samples={n_samples}). Set early_stopping=False or pass more rows."
+            )
+        order = random.permutation(n_samples)
+        return np.sort(order[n_test:]), np.sort(order[:n_test])
+
+    def _batches(self, n_samples: int, random: np.random.RandomState) -> Callable[[], Iterator[npt.NDArray[np.intp]]]:
+        def batches() -> Iterator[npt.NDArray[np.intp]]:
+            order = random.permutation(n_samples)
+            for start in range(0, n_samples, self.batch_size):
+                yield order[start : start + self.batch_size]
+
+        return batches
+
+    def _predict(self, X: Any) -> FloatArray:
+        return self._outputs(X, list(zip(self.coefs_, self.intercepts_, strict=True)))
+
+    def _outputs(self, X: Any, layers: Layers) -> FloatArray:
+        blocks = range(0, X.shape[0], BLOCK_ROWS)
+        activation = ACTIVATIONS[self.activation]
+        return np.exp(np.vstack([log_outputs(layers, X[start : start + BLOCK_ROWS], activation) for start in blocks]))
+
+    def _predict_path(
+        self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
+    ) -> Iterator[FloatArray]:
+        if param != "max_iter":
+            yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
+            return
+        for value in values:
+            self.set_params(max_iter=value)._check_parameters()
+        self.set_params(max_iter=max(values))
+        on_the_way = self._train(X, D, sample_weight, values)
+        for value in values:
+            yield self._outputs(X_new, on_the_way[value]) if value in on_the_way else self._predict(X_new)
+
+    def _check_parameters(self) -> list[int]:
+        """Refuse what makes no sense; return the sizes of the hidden layers."""
+        sizes: list[Any] = list(np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object)))
+        if not sizes or not all(isinstance(size, int | np.integer) and size >= 1 for size in sizes):
+            raise ValueError(
+                f"hidden_layer_sizes={self.hidden_layer_sizes!r} must hold whole numbers of at least 1, one per layer."
+            )
+        for name, known in (("activation", tuple(ACTIVATIONS)), ("solver", ("lbfgs", "adam"))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be one of {', '.join(map(repr, known))}.")
+        for name in ("max_iter", "n_iter_no_change", "batch_size"):
+            if not isinstance(getattr(self, name), int | np.integer) or getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be a whole number of at least 1.")
+        for name in ("alpha", "tol"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be at least 0 and finite.")
+        if not 0 < self.learning_rate < np.inf:
+            raise ValueError(f"learning_rate={self.learning_rate!r} must be above 0 and finite.")
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(f"validation_fraction={self.validation_fraction!r} must lie between 0 and 1.")
+        return [int(size) for size in sizes]
+
+
+def _cross_entropy(
+    features: StandardizedFeatures, D: FloatArray, weight: FloatArray, sizes: Sequence[int], activation: str
+) -> Callable[[FloatArray], float]:
+    """Mean cross-entropy on held-out rows as a function of the flat vector."""
+
+    def held_out(theta: FloatArray) -> float:
+        log_z = log_outputs(unflatten(theta, sizes), features, ACTIVATIONS[activation])
+        return -float(weight @ np.einsum("ij,ij->i", D, log_z)) / float(weight.sum())
+
+    return held_out
+
+
+def _for_raw_features(theta: FloatArray, sizes: Sequence[int], scaler: StandardScaler) -> Layers:
+    """Move the standardisation of the features into the first layer."""
+    layers = [(weights.copy(), intercepts.copy()) for weights, intercepts in unflatten(theta, sizes)]
+    weights = layers[0][0] / scaler.scale_[:, None]
+    layers[0] = (weights, layers[0][1] - scaler.mean_ @ weights)
+    return layers

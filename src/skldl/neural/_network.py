@@ -1,0 +1,163 @@
+"""A feed-forward network with softmax output and squared error to distributions: value and gradient, no training.
+
+Shapes: X is n × q; layer l has weights W_l (units in × units out) and intercepts b_l; the last layer has one unit for
+each label. All of them live in one flat vector, so that any optimiser can move them; `unflatten` gives views.
+With η the net input of the output units and z = softmax(η), the error of a row and its derivative are
+
+    E = ‖z − d‖²,    ∂E/∂η = 2 [z ∘ (z − d) − z ⟨z, z − d⟩].
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse, special
+
+from skldl.simplex import log_softmax, softmax
+
+FloatArray = npt.NDArray[np.floating]
+Layers = list[tuple[FloatArray, FloatArray]]
+
+BLOCK_ROWS = 1024
+"""Rows that go through the network at once: few enough to stay in the processor's cache."""
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A function of the net input, and its derivative as a function of its value."""
+
+    value: Callable[[FloatArray], FloatArray]
+    slope: Callable[[FloatArray], FloatArray]
+
+
+ACTIVATIONS = {
+    "tanh": Activation(np.tanh, lambda value: 1 - value**2),
+    "logistic": Activation(special.expit, lambda value: value * (1 - value)),
+    "relu": Activation(lambda net: np.maximum(net, 0), lambda value: (value > 0).astype(np.float64)),
+    "identity": Activation(lambda net: net, np.ones_like),
+}
+
+
+@dataclass(frozen=True)
+class StandardizedFeatures:
+    """Rows (X − mean) / scale, of which only products are formed, so that a sparse X is never made dense."""
+
+    X: Any
+    mean: FloatArray
+    scale: FloatArray
+
+    def times(self, weights: FloatArray) -> FloatArray:
+        """Return the product of the standardised rows with a matrix of weights."""
+        scaled = weights / self.scale[:, None]
+        return np.asarray(self.X @ scaled) - self.mean @ scaled
+
+    def transposed_times(self, rows: FloatArray) -> FloatArray:
+        """Return the product of the transposed standardised rows with a matrix that has as many rows."""
+        product = np.asarray(self.X.T @ rows)
+        product -= np.outer(self.mean, rows.sum(axis=0))
+        product /= self.scale[:, None]
+        return product
+
+    def take(self, rows: Any) -> "StandardizedFeatures":
+        """Return some of the rows."""
+        return StandardizedFeatures(self.X[rows], self.mean, self.scale)
+
+
+def standardize(X: Any, mean: FloatArray, scale: FloatArray) -> StandardizedFeatures:
+    """Standardise dense rows at once, sparse rows only in products."""
+    if sparse.issparse(X):
+        return StandardizedFeatures(X, mean, scale)
+    return StandardizedFeatures((X - mean) / scale, np.zeros_like(mean), np.ones_like(scale))
+
+
+def unflatten(theta: FloatArray, sizes: Sequence[int]) -> Layers:
+    """Return weights and intercepts of each layer as views of the flat vector."""
+    layers, start = [], 0
+    for n_in, n_out in pairwise(sizes):
+        middle, end = start + n_in * n_out, start + (n_in + 1) * n_out
+        layers.append((theta[start:middle].reshape(n_in, n_out), theta[middle:end]))
+        start = end
+    return layers
+
+
+def initial_weights(sizes: Sequence[int], mean: FloatArray, random: np.random.RandomState) -> FloatArray:
+    """Draw hidden weights uniformly within Glorot's bounds; the output layer starts as the mean distribution.
+
+    With output weights of zero no label is favoured, so permuting the labels permutes the whole training.
+    """
+    theta = np.zeros(sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes)))
+    layers = unflatten(theta, sizes)
+    for weights, _ in layers[:-1]:
+        bound = np.sqrt(6 / sum(weights.shape))
+        weights[:] = random.uniform(-bound, bound, size=weights.shape)
+    layers[-1][1][:] = np.log(np.maximum(mean, 1e-10))  # a label without mass starts low, not at minus infinity
+    return theta
+
+
+def log_outputs(layers: Layers, features: Any, activation: Activation) -> FloatArray:
+    """Return the log of the predicted distributions; ``features`` is an array, CSR matrix or StandardizedFeatures."""
+    return log_softmax(_net_outputs(layers, features, activation)[-1])
+
+
+def _net_outputs(layers: Layers, features: Any, activation: Activation) -> list[FloatArray]:
+    """Values of the hidden units, layer by layer, then the net input of the output units."""
+    weights, intercepts = layers[0]
+    product = features.times(weights) if isinstance(features, StandardizedFeatures) else np.asarray(features @ weights)
+    values = [product + intercepts]
+    for weights, intercepts in layers[1:]:
+        values[-1] = activation.value(values[-1])
+        values.append(values[-1] @ weights + intercepts)
+    return values
+
+
+def loss_and_gradient(
+    theta: FloatArray,
+    sizes: Sequence[int],
+    features: StandardizedFeatures,
+    D: FloatArray,
+    row_weight: FloatArray,
+    activation: Activation,
+    alpha: float,
+) -> tuple[float, FloatArray]:
+    """Return Σᵢ row_weightᵢ ‖zᵢ − dᵢ‖² + alpha/2 Σ_l ‖W_l‖² and its gradient in the flat vector."""
+    layers = unflatten(theta, sizes)
+    gradient = np.zeros_like(theta)
+    gradients = unflatten(gradient, sizes)
+    loss = 0.0
+    for start in range(0, len(D), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        part = features if len(D) <= BLOCK_ROWS else features.take(rows)
+        loss += _backpropagate(layers, gradients, part, D[rows], row_weight[rows], activation)
+    for (weights, _), (weight_gradient, _) in zip(layers, gradients, strict=True):
+        loss += 0.5 * alpha * float(np.vdot(weights, weights))
+        weight_gradient += alpha * weights
+    return loss, gradient
+
+
+def _backpropagate(
+    layers: Layers,
+    gradients: Layers,
+    features: StandardizedFeatures,
+    D: FloatArray,
+    row_weight: FloatArray,
+    activation: Activation,
+) -> float:
+    """Return the weighted error of some rows and add its gradient to ``gradients``."""
+    *hidden, net = _net_outputs(layers, features, activation)
+    z = softmax(net)
+    delta = z - D
+    error = float(row_weight @ np.einsum("ij,ij->i", delta, delta))
+    delta -= np.einsum("ij,ij->i", z, delta)[:, None]
+    delta *= z
+    delta *= 2 * row_weight[:, None]
+    for depth in range(len(layers) - 1, -1, -1):
+        weight_gradient, intercept_gradient = gradients[depth]
+        weight_gradient += hidden[depth - 1].T @ delta if depth else features.transposed_times(delta)
+        intercept_gradient += delta.sum(axis=0)
+        if depth:
+            delta = delta @ layers[depth][0].T
+            delta *= activation.slope(hidden[depth - 1])
+    return error

@@ -1,0 +1,26 @@
+"""What the curves over folds share: the band, and the sign of a scorer undone."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from skldl.metrics import Measure
+from skldl.plots._style import looks, plain
+
+FloatArray = npt.NDArray[np.floating]
+
+
+def draw_bands(ax: Axes, x: npt.ArrayLike, curves: Mapping[str, FloatArray]) -> None:
+    """Mean over folds as a line, one standard deviation to either side as a band."""
+    for name, look in looks(curves).items():
+        mean = curves[name].mean(axis=1)
+        spread = curves[name].std(axis=1, ddof=1) if curves[name].shape[1] > 1 else np.zeros(len(mean))
+        ax.fill_between(x, mean - spread, mean + spread, color=look.colour, alpha=0.15, linewidth=0)
+        ax.plot(x, mean, color=look.colour, marker=look.marker, linestyle=look.dash, label=plain(name))
+
+
+def as_values(scores: npt.ArrayLike, measure: Measure) -> FloatArray:
+    """Undo the sign that a scorer gives to a distance."""
+    return np.asarray(scores, dtype=np.float64) * (1.0 if measure.higher_is_better else -1.0)

@@ -1,0 +1,174 @@
+"""`LabelCasesDisplay`: one instance annotated by one label, by a set of labels, and by a distribution (Fig. 2 of [1]_).
+
+One label is a distribution with all mass in one place; a set of labels shares the mass equally; the general case says
+how much each label describes the instance.
+
+References
+----------
+.. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from skldl._validation import check_distributions
+from skldl.plots._inputs import names_of_labels
+from skldl.plots._style import looks, name_axis, panels, style
+
+FloatArray = npt.NDArray[np.floating]
+TITLES = ("one label", "a set of labels", "a label distribution")
+MOST_NUMBERS = 10  # with more labels, numbers above the bars would touch each other
+
+
+@dataclass(eq=False)
+class LabelCasesDisplay:
+    """The three cases of annotation side by side, as bars over the labels.
+
+    Parameters
+    ----------
+    distribution : ndarray of shape (n_labels,)
+        The general case, from which the other two follow.
+    label_names : list of str
+        Names of the labels.
+    share : float
+        The label set holds the largest degrees that together reach this share of the mass; equal ones together.
+
+    Attributes
+    ----------
+    cases : ndarray of shape (3, n_labels)
+        The three distributions that are drawn.
+    axes_ : list of Axes
+        The three panels, once drawn.
+    figure_ : Figure
+        The figure, once drawn.
+
+    Examples
+    --------
+    >>> from skldl.plots import LabelCasesDisplay
+    >>> display = LabelCasesDisplay.from_predictions([[0.5, 0.3, 0.2]], label_names=["sky", "sea", "sand"])
+    >>> display.cases
+    array([[1. , 0. , 0. ],
+           [0.5, 0.5, 0. ],
+           [0.5, 0.3, 0.2]])
+    """
+
+    distribution: FloatArray
+    label_names: list[str]
+    share: float = 0.75
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, **options: Any) -> Self:
+        """Draw what a fitted estimator predicts for one instance.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator.
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features.
+        **options : dict
+            What ``from_predictions`` takes.
+
+        Returns
+        -------
+        LabelCasesDisplay
+            The figure, drawn.
+        """
+        names = getattr(estimator, "label_names_", None)
+        options.setdefault("label_names", None if names is None else [str(name) for name in names])
+        return cls.from_predictions(estimator.predict(X), **options)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        D: Any,
+        *,
+        row: int = 0,
+        share: float = 0.75,
+        label_names: Sequence[str] | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the three cases that belong to one distribution.
+
+        Parameters
+        ----------
+        D : array-like or DataFrame of shape (n_samples, n_labels)
+            Distributions, real or predicted.
+        row : int, default=0
+            Which of them to draw.
+        share : float, default=0.75
+            The label set holds the largest degrees that together reach this share of the mass; equal ones together.
+        label_names : sequence of str, default=None
+            Names of the labels.
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        LabelCasesDisplay
+            The figure, drawn.
+        """
+        rows = check_distributions(D, name="D")
+        return cls(rows[row], names_of_labels(D, label_names, rows.shape[1]), share).plot(ax)
+
+    @property
+    def cases(self) -> FloatArray:
+        """The three distributions that are drawn."""
+        order = np.argsort(-self.distribution, kind="stable")
+        before = np.cumsum(self.distribution[order]) - self.distribution[order]
+        least = self.distribution[order[before < self.share]][-1]
+        members = self.distribution >= least  # equal degrees are in or out together
+        single, several = np.zeros((2, len(self.distribution)))
+        single[order[0]] = 1.0
+        several[members] = 1.0 / members.sum()
+        return np.array([single, several, self.distribution])
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; its place is divided. A new figure if None.
+
+        Returns
+        -------
+        LabelCasesDisplay
+            This object, with ``axes_`` and ``figure_``.
+        """
+        n_labels = len(self.distribution)
+        many = n_labels > MOST_NUMBERS
+        with style():
+            width = 7.5 if not many else 9.0
+            height = 1.3 + 0.16 * n_labels if not many else 1.5 + 0.17 * n_labels
+            self.figure_, grid = panels(ax, 1, 3, width, height, sharex=not many, sharey=True)
+            self.axes_ = grid[0]
+            for place, (panel, case, title) in enumerate(zip(self.axes_, self.cases, TITLES, strict=True)):
+                panel.barh(np.arange(n_labels), case, 0.75, color=looks(["SA-BFGS"])["SA-BFGS"].colour)
+                panel.set_title(title)
+                if many:  # a degree among many labels is small: each panel has a scale of its own
+                    panel.set_xlim(0, 1.1 * float(case.max()))
+                    panel.locator_params(axis="x", nbins=3)
+                else:
+                    panel.set_xlim(0, 1.18)
+                    panel.set_xticks([0, 0.5, 1])
+                panel.set_ylim(n_labels - 0.4, -0.6)
+                panel.set_xlabel("description degree")
+                if place == 0:
+                    name_axis(panel, self.label_names, "y")
+                if not many:
+                    for label, degree in enumerate(case):
+                        panel.annotate(
+                            f"{degree:.2f}".rstrip("0").rstrip("."),
+                            (degree, label),
+                            xytext=(3, 0),
+                            textcoords="offset points",
+                            va="center",
+                            fontsize=7.5,
+                        )
+        return self

@@ -1,0 +1,103 @@
+"""`ConvergenceDisplay`: how fast solvers come down to the optimum."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from skldl.plots._inputs import named_estimators
+from skldl.plots._style import figure_of, legend_beside, looks, new_axes, plain, style
+
+
+@dataclass(eq=False)
+class ConvergenceDisplay:
+    """How fast solvers come down to the least objective that any of them found; both axes logarithmic.
+
+    SA-IIS and SA-BFGS minimise the same function, so that their curves can be laid side by side.
+
+    Parameters
+    ----------
+    curves : dict of ndarray of shape (n_iterations,)
+        From the name of each model to its objective after each iteration, beginning with the start.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes, once drawn.
+    figure_ : Figure
+        The figure, once drawn.
+
+    Examples
+    --------
+    >>> from skldl.plots import ConvergenceDisplay
+    >>> display = ConvergenceDisplay({"SA-IIS": [1.0, 0.6, 0.52], "SA-BFGS": [1.0, 0.51, 0.5]}).plot()
+    >>> display.ax_.get_yscale()
+    'log'
+    """
+
+    curves: Mapping[str, npt.ArrayLike]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+        """Draw the ``loss_curve_`` of one or several fitted estimators.
+
+        Parameters
+        ----------
+        estimator : estimator or mapping
+            A fitted estimator with the attribute ``loss_curve_``, or several by name.
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            The figure, drawn.
+        """
+        curves = {}
+        for name, model in named_estimators(estimator).items():
+            last = model.steps[-1][1] if hasattr(model, "steps") else model
+            if not hasattr(last, "loss_curve_"):
+                raise ValueError(f"{name} has no loss_curve_: fit it first, and take an estimator that iterates.")
+            curves[name] = last.loss_curve_
+        return cls(curves).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            This object, with ``ax_`` and ``figure_``.
+        """
+        values = {name: np.asarray(curve, dtype=np.float64) for name, curve in self.curves.items()}
+        least = min(float(curve.min()) for curve in values.values())
+        with style():
+            self.ax_ = new_axes(ax, 6.2, 3.4)
+            self.figure_ = figure_of(self.ax_)
+            for name, look in looks(values).items():
+                gap = values[name] - least
+                above = gap > 0  # the least of all has no place on a logarithmic axis
+                steps = np.arange(1, len(gap) + 1)[above]
+                self.ax_.plot(
+                    steps,
+                    gap[above],
+                    color=look.colour,
+                    marker=look.marker,
+                    linestyle=look.dash,
+                    markevery=0.08,
+                    label=plain(name),
+                )
+            self.ax_.set(xscale="log", yscale="log")
+            self.ax_.set_xlabel("iteration")
+            self.ax_.set_ylabel("objective above the least found")
+            self.ax_.grid(axis="y")
+            legend_beside(self.ax_)
+        return self

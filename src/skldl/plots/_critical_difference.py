@@ -1,0 +1,182 @@
+"""`CriticalDifferenceDisplay`: average ranks, and which of them a test tells apart."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from scipy import stats
+
+from skldl.exceptions import LengthMismatchError
+from skldl.experiments.tables import rank_rows
+from skldl.plots._style import MUTED, TRUTH, figure_of, new_axes, plain, style
+from skldl.plots._tables import names_of_columns
+
+FloatArray = npt.NDArray[np.floating]
+
+
+@dataclass(eq=False)
+class CriticalDifferenceDisplay:
+    r"""Average ranks on a line; models that a bar joins are not told apart by the Nemenyi test [1]_.
+
+    With k models on N datasets, average ranks differ if they lie further apart than
+    :math:`q_\alpha \sqrt{k (k + 1) / (6 N)}`, where :math:`q_\alpha` is the studentised range statistic divided by
+    :math:`\sqrt 2`.
+
+    Parameters
+    ----------
+    average_ranks : ndarray of shape (n_models,)
+        Average rank of each model.
+    names : list of str
+        Names of the models.
+    critical_difference : float
+        The gap from which on two models count as different.
+    title : str
+        What the ranks are about.
+
+    Attributes
+    ----------
+    groups : list of tuple of int
+        First and last place, in the order of ranks, of each group of models that are not told apart.
+    ax_ : Axes
+        The axes, once drawn.
+    figure_ : Figure
+        The figure, once drawn.
+
+    References
+    ----------
+    .. [1] J. Demšar, "Statistical comparisons of classifiers over multiple data sets", Journal of Machine Learning
+       Research 7, 2006.
+
+    Examples
+    --------
+    >>> from skldl.plots import CriticalDifferenceDisplay
+    >>> display = CriticalDifferenceDisplay([1.2, 2.0, 2.8], ["A", "B", "C"], critical_difference=1.0).plot()
+    >>> display.groups
+    [(0, 1), (1, 2)]
+    """
+
+    average_ranks: FloatArray
+    names: list[str]
+    critical_difference: float
+    title: str = ""
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        *,
+        higher_is_better: bool = False,
+        alpha: float = 0.05,
+        names: Sequence[str] | None = None,
+        title: str = "",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Rank a table of scores, compute the critical difference and draw both.
+
+        Parameters
+        ----------
+        scores : array-like or DataFrame of shape (n_datasets, n_models)
+            Mean scores; a dataset with a missing one is left out.
+        higher_is_better : bool, default=False
+            The direction of the scores.
+        alpha : float, default=0.05
+            Level of the test.
+        names : sequence of str, default=None
+            Names of the models; the columns of a DataFrame if None.
+        title : str, default=""
+            What the ranks are about.
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            The figure, drawn.
+        """
+        columns = names_of_columns(scores, names)
+        values = np.asarray(scores, dtype=np.float64)
+        values = values[np.isfinite(values).all(axis=1)]
+        n_datasets, n_models = values.shape
+        if n_datasets < 2 or n_models < 2:
+            raise LengthMismatchError(
+                f"A critical difference needs two models and two datasets with all scores; here are {n_models} models "
+                f"and {n_datasets} datasets."
+            )
+        q = stats.studentized_range.ppf(1 - alpha, n_models, np.inf) / math.sqrt(2)
+        difference = q * math.sqrt(n_models * (n_models + 1) / (6 * n_datasets))
+        return cls(
+            rank_rows(values, higher_is_better=higher_is_better).mean(axis=0), columns, float(difference), title
+        ).plot(ax)
+
+    @property
+    def groups(self) -> list[tuple[int, int]]:
+        """First and last place of each group that is not told apart; a group inside another is left out."""
+        ordered = np.sort(self.average_ranks)
+        found: list[tuple[int, int]] = []
+        for first in range(len(ordered)):
+            last = int(np.searchsorted(ordered, ordered[first] + self.critical_difference + 1e-12, side="right")) - 1
+            if last > first and (not found or last > found[-1][1]):
+                found.append((first, last))
+        return found
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            This object, with ``ax_`` and ``figure_``.
+        """
+        n_models = len(self.names)
+        order = np.argsort(self.average_ranks, kind="stable")
+        ordered = np.asarray(self.average_ranks, dtype=np.float64)[order]
+        n_left = math.ceil(n_models / 2)
+        first_line = 0.55 + 0.32 * len(self.groups)
+        depth = first_line + 0.55 * n_left
+        low, high = 1.0, float(max(n_models, 2))
+        margin = 0.5 * (high - low)
+        with style():
+            self.ax_ = new_axes(ax, 7.2, 1.1 + 0.33 * depth)
+            self.figure_ = figure_of(self.ax_)
+            self.ax_.set(xlim=(low - margin, high + margin), ylim=(depth, -1.5))
+            self.ax_.set_axis_off()
+            self._draw_ruler(low, high)
+            for line, (first, last) in enumerate(self.groups):
+                height = 0.4 + 0.32 * line
+                ends = [ordered[first] - 0.02 * (high - low), ordered[last] + 0.02 * (high - low)]
+                self.ax_.plot(ends, [height, height], color=TRUTH, linewidth=3.0, solid_capstyle="butt")
+            for place, model in enumerate(order):
+                left = place < n_left
+                height = first_line + 0.55 * (place if left else n_models - 1 - place)
+                end = low - 0.06 * margin if left else high + 0.06 * margin
+                self.ax_.plot([ordered[place]] * 2 + [end], [0, height, height], color=MUTED, linewidth=0.8)
+                word = plain(self.names[model], 20)
+                self.ax_.text(
+                    end - 0.03 * margin if left else end + 0.03 * margin,
+                    height,
+                    f"{word}  {ordered[place]:.2f}" if left else f"{ordered[place]:.2f}  {word}",
+                    ha="right" if left else "left",
+                    va="center",
+                )
+            if self.title:
+                self.ax_.set_title(plain(self.title, 70), loc="left")
+        return self
+
+    def _draw_ruler(self, low: float, high: float) -> None:
+        self.ax_.plot([low, high], [0, 0], color=TRUTH, linewidth=1.0)
+        for rank in range(int(low), int(high) + 1):
+            self.ax_.plot([rank, rank], [0, -0.16], color=TRUTH, linewidth=0.8)
+            self.ax_.text(rank, -0.24, str(rank), ha="center", va="bottom", fontsize=8)
+        end = min(low + self.critical_difference, high)
+        self.ax_.plot([low, low, end, end], [-0.95, -1.05, -1.05, -0.95], color=TRUTH, linewidth=1.0)
+        word = f"critical difference {self.critical_difference:.2f}"
+        self.ax_.text(end + 0.02 * (high - low), -1.05, word, ha="left", va="center", fontsize=8)

@@ -1,0 +1,123 @@
+"""`LearningCurveDisplay`: quality against the number of rows learned from."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from sklearn.model_selection import learning_curve
+
+from skldl.metrics import SCORERS, Measure
+from skldl.plots._bands import as_values, draw_bands
+from skldl.plots._inputs import axis_title, find_measure, named_estimators
+from skldl.plots._style import figure_of, legend_beside, new_axes, style
+
+FloatArray = npt.NDArray[np.floating]
+
+
+@dataclass(eq=False)
+class LearningCurveDisplay:
+    """Quality on unseen rows against the number of rows learned from: are more data worth the effort?
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_sizes,)
+        Numbers of training rows.
+    curves : dict of ndarray of shape (n_sizes, n_folds)
+        From the name of each model to its values of the measure.
+    measure : str or Measure
+        The measure. Any other text names a quantity of which less is better.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes, once drawn.
+    figure_ : Figure
+        The figure, once drawn.
+
+    Examples
+    --------
+    >>> from skldl import MeanDistribution
+    >>> from skldl.plots import LearningCurveDisplay
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions()
+    >>> display = LearningCurveDisplay.from_estimator(MeanDistribution(), X, D, train_sizes=[5, 10, 20], cv=2)
+    >>> display.sizes
+    array([ 5, 10, 20])
+    """
+
+    sizes: FloatArray
+    curves: dict[str, FloatArray]
+    measure: str | Measure = "kullback_leibler"
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        measure: str = "kullback_leibler",
+        train_sizes: Any = (0.1, 0.2, 0.4, 0.7, 1.0),
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Fit one or several estimators to growing parts of the data, by cross-validation, and draw the figure.
+
+        Parameters
+        ----------
+        estimator : estimator or mapping
+            An estimator, or several by name. They are cloned.
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Distributions.
+        measure : str, default="kullback_leibler"
+            Name of the measure.
+        train_sizes : sequence, default=(0.1, 0.2, 0.4, 0.7, 1.0)
+            Numbers of rows, or shares of the rows of a training part.
+        cv : int or splitter, default=5
+            The folds, as scikit-learn takes them.
+        n_jobs : int, default=None
+            Number of fits at the same time, as joblib takes it.
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        LearningCurveDisplay
+            The figure, drawn.
+        """
+        found = find_measure(measure)
+        curves = {}
+        for name, model in named_estimators(estimator).items():
+            sizes, _, scores = learning_curve(
+                model, X, y, train_sizes=train_sizes, cv=cv, scoring=SCORERS[found.name], n_jobs=n_jobs
+            )
+            curves[name] = as_values(scores, found)
+        return cls(sizes, curves, found).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        LearningCurveDisplay
+            This object, with ``ax_`` and ``figure_``.
+        """
+        with style():
+            self.ax_ = new_axes(ax, 6.2, 3.4)
+            self.figure_ = figure_of(self.ax_)
+            draw_bands(self.ax_, self.sizes, self.curves)
+            self.ax_.set_xlabel("rows learned from")
+            self.ax_.set_ylabel(axis_title(self.measure))
+            self.ax_.grid(axis="y")
+            legend_beside(self.ax_)
+        return self

@@ -1,0 +1,182 @@
+"""`ManifoldDisplay`: three labels as the three channels of colour, over a surface in feature space (Fig. 4 of [1]_).
+
+References
+----------
+.. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
+.. [2] A. R. Gillespie, A. B. Kahle and R. E. Walker, "Color enhancement of highly correlated images. I. Decorrelation
+   and HSI contrast stretches", Remote Sensing of Environment 20(3), 1986.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from skldl.exceptions import DimensionError
+from skldl.metrics import kullback_leibler
+from skldl.plots._inputs import PredictionDisplay, named_predictions
+from skldl.plots._style import panels, plain, style
+
+FloatArray = npt.NDArray[np.floating]
+
+
+def decorrelation_stretch(
+    image: npt.ArrayLike, *, reference: npt.ArrayLike | None = None, clip: float = 0.01
+) -> FloatArray:
+    r"""Spread the colours of an image by taking the correlation out of its channels.
+
+    With mean :math:`\mu` and covariance :math:`E \Lambda E^\top` of the reference's pixels, each pixel becomes
+    :math:`E \Lambda^{-1/2} E^\top (x - \mu)`: channels of unit variance, uncorrelated, each as near as possible to what
+    it was. Then one linear scale for all channels takes the values between the quantiles ``clip`` and ``1 - clip`` of
+    the reference to [0, 1]. A direction without variance, such as the sum of a distribution, is left out.
+
+    Parameters
+    ----------
+    image : array-like of shape (..., n_channels)
+        The image, or just its pixels.
+    reference : array-like of shape (..., n_channels), default=None
+        Where mean, covariance and scale are taken from: the image itself if None. Images that shall be compared by
+        colour need one reference.
+    clip : float, default=0.01
+        Share of the reference's values that is cut off at either end.
+
+    Returns
+    -------
+    ndarray of shape (..., n_channels)
+        The stretched image, in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.plots import decorrelation_stretch
+    >>> pixels = np.random.default_rng(0).dirichlet([80, 90, 100], size=1000)
+    >>> stretched = decorrelation_stretch(pixels)
+    >>> round(float(np.ptp(pixels)), 1), float(np.ptp(stretched))
+    (0.3, 1.0)
+    """
+    if not 0 <= clip < 0.5:
+        raise ValueError(f"clip={clip!r} is cut off at both ends and must lie in [0, 0.5).")
+    values = np.asarray(image, dtype=np.float64)
+    base = values if reference is None else np.asarray(reference, dtype=np.float64)
+    if values.ndim < 2 or base.ndim < 2 or values.shape[-1] != base.shape[-1]:
+        raise DimensionError(
+            f"image has shape {values.shape} and reference {base.shape}: the last axis of both must hold the channels."
+        )
+    pixels = base.reshape(-1, base.shape[-1])
+    mean = pixels.mean(axis=0)
+    variances, directions = np.linalg.eigh(np.cov(pixels, rowvar=False, ddof=0))
+    kept = variances > variances.max() * 1e-10
+    scales = np.where(kept, 1.0 / np.sqrt(np.where(kept, variances, 1.0)), 0.0)
+    whitening = (directions * scales) @ directions.T
+    low, high = np.quantile((pixels - mean) @ whitening, [clip, 1 - clip])
+    if high == low:  # a reference of one colour has nothing to spread
+        return np.full(values.shape, 0.5)
+    return np.asarray(np.clip(((values - mean) @ whitening - low) / (high - low), 0.0, 1.0))
+
+
+@dataclass(eq=False)
+class ManifoldDisplay(PredictionDisplay):
+    """Ground truth and each prediction as an image whose red, green and blue are the three labels.
+
+    All images go through the decorrelation stretch of the ground truth, so that the same colour means the same
+    distribution in each of them.
+
+    Parameters
+    ----------
+    true : ndarray of shape (height, width, 3)
+        The real distributions.
+    predicted : dict of ndarray of shape (height, width, 3)
+        From the name of each model to its predictions.
+
+    Attributes
+    ----------
+    axes_ : list of Axes
+        The panels, ground truth first, once drawn.
+    figure_ : Figure
+        The figure, once drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.plots import ManifoldDisplay
+    >>> D = np.random.default_rng(0).dirichlet([2, 3, 4], size=25)
+    >>> display = ManifoldDisplay.from_predictions(D, {"uniform": np.full((25, 3), 1 / 3)})
+    >>> [ax.get_title().split()[0] for ax in display.axes_]
+    ['ground', 'uniform']
+    """
+
+    _names_labels: ClassVar[bool] = False
+
+    true: FloatArray
+    predicted: dict[str, FloatArray]
+
+    @classmethod
+    def from_predictions(
+        cls,
+        D_true: Any,
+        D_pred: Any,
+        *,
+        shape: tuple[int, int] | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the figure from distributions over a grid of points.
+
+        Parameters
+        ----------
+        D_true : array-like or DataFrame of shape (n_samples, 3)
+            True distributions, the points of the grid row by row.
+        D_pred : array-like or mapping
+            Predicted distributions, or several tables of them by name.
+        shape : tuple of int, default=None
+            Rows and columns of the grid; a square if None.
+        ax : Axes, default=None
+            Where to draw; its place is divided. A new figure if None.
+
+        Returns
+        -------
+        ManifoldDisplay
+            The figure, drawn.
+        """
+        true, predicted = named_predictions(D_true, D_pred)
+        n_samples, n_labels = true.shape
+        if n_labels != 3:
+            raise DimensionError(f"Three labels make a colour, but there are {n_labels}.")
+        rows, columns = shape or (math.isqrt(n_samples),) * 2
+        if rows * columns != n_samples:
+            raise DimensionError(f"{n_samples} points do not fill a grid of {rows} × {columns}. Say its shape.")
+        images = {name: table.reshape(rows, columns, 3) for name, table in predicted.items()}
+        return cls(true.reshape(rows, columns, 3), images).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; its place is divided. A new figure if None.
+
+        Returns
+        -------
+        ManifoldDisplay
+            This object, with ``axes_`` and ``figure_``.
+        """
+        truth = self.true.reshape(-1, 3)
+        images = {"ground truth": self.true, **self.predicted}
+        n_columns = min(len(images), 4)
+        n_rows = math.ceil(len(images) / n_columns)
+        with style():
+            self.figure_, grid = panels(ax, n_rows, n_columns, 1.9 * n_columns, 2.2 * n_rows)
+            cells = [panel for row in grid for panel in row]
+            self.axes_ = cells[: len(images)]
+            for panel, (name, image) in zip(cells, images.items(), strict=False):
+                panel.imshow(decorrelation_stretch(image, reference=self.true), interpolation="nearest")
+                title = plain(name)
+                if name in self.predicted:
+                    title += f"\nKL {kullback_leibler(truth, image.reshape(-1, 3)):.2g}"
+                panel.set_title(title)
+            for panel in cells:
+                panel.set_axis_off()
+        return self

@@ -1,0 +1,138 @@
+"""`RankHeatmapDisplay`: who comes first, on which dataset?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from skldl.experiments.tables import rank_rows
+from skldl.plots._style import SEQUENTIAL, figure_of, name_axis, new_axes, plain, style
+from skldl.plots._tables import names_of_columns
+
+FloatArray = npt.NDArray[np.floating]
+
+
+@dataclass(eq=False)
+class RankHeatmapDisplay:
+    """Ranks as a map: datasets downwards, models across, the number in each cell, the average at the foot.
+
+    Parameters
+    ----------
+    ranks : ndarray of shape (n_datasets, n_models)
+        Ranks, 1 for the best; NaN where a model has no result.
+    dataset_names, names : list of str
+        Names of the rows and of the columns.
+    title : str
+        What the ranks are about.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes, once drawn.
+    figure_ : Figure
+        The figure, once drawn.
+
+    Examples
+    --------
+    >>> from skldl.plots import RankHeatmapDisplay
+    >>> display = RankHeatmapDisplay.from_scores([[0.1, 0.2], [0.3, 0.1]], names=["A", "B"], dataset_names=["x", "y"])
+    >>> display.ranks
+    array([[1., 2.],
+           [2., 1.]])
+    """
+
+    ranks: FloatArray
+    dataset_names: list[str]
+    names: list[str]
+    title: str = ""
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        *,
+        higher_is_better: bool = False,
+        names: Sequence[str] | None = None,
+        dataset_names: Sequence[str] | None = None,
+        title: str = "",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Rank a table of scores and draw it.
+
+        Parameters
+        ----------
+        scores : array-like or DataFrame of shape (n_datasets, n_models)
+            Mean scores; NaN where there is none.
+        higher_is_better : bool, default=False
+            The direction of the scores.
+        names : sequence of str, default=None
+            Names of the models; the columns of a DataFrame if None.
+        dataset_names : sequence of str, default=None
+            Names of the datasets; the index of a DataFrame if None.
+        title : str, default=""
+            What the ranks are about.
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        RankHeatmapDisplay
+            The figure, drawn.
+        """
+        rows = dataset_names if dataset_names is not None else getattr(scores, "index", range(np.shape(scores)[0]))
+        ranks = rank_rows(np.asarray(scores, dtype=np.float64), higher_is_better=higher_is_better)
+        return cls(ranks, [str(row) for row in rows], names_of_columns(scores, names), title).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        RankHeatmapDisplay
+            This object, with ``ax_`` and ``figure_``.
+        """
+        n_rows, n_models = self.ranks.shape
+        average = np.nanmean(self.ranks, axis=0)
+        cells = np.vstack([self.ranks, average])
+        with style():
+            self.ax_ = new_axes(ax, 2.2 + 0.62 * n_models, min(1.4 + 0.24 * (n_rows + 1), 16.0))
+            self.figure_ = figure_of(self.ax_)
+            heights = [*range(n_rows), n_rows + 0.3]
+            for height, row in zip(heights, cells, strict=True):
+                extent = (-0.5, n_models - 0.5, height + 0.5, height - 0.5)
+                self.ax_.imshow(
+                    row[None], cmap=SEQUENTIAL + "_r", vmin=1, vmax=max(n_models, 2), extent=extent, aspect="auto"
+                )
+                for column, rank in enumerate(row):
+                    if np.isfinite(rank):
+                        self._write(height, column, rank, average=height > n_rows)
+            self.ax_.set(xlim=(-0.5, n_models - 0.5), ylim=(n_rows + 0.8, -0.5))
+            self.ax_.spines[:].set_visible(False)
+            self.ax_.tick_params(length=0, labeltop=True, labelbottom=False)
+            name_axis(self.ax_, self.names, "x")
+            name_axis(self.ax_, [*self.dataset_names, "average rank"], "y", heights)
+            if self.title:
+                self.ax_.set_title(plain(self.title, 60), loc="left")
+        return self
+
+    def _write(self, height: float, column: int, rank: float, *, average: bool) -> None:
+        word = f"{rank:.2f}" if average else f"{rank:g}"
+        darkness = (rank - 1) / max(len(self.names) - 1, 1)
+        self.ax_.text(
+            column,
+            height,
+            word,
+            ha="center",
+            va="center",
+            fontsize=8,
+            color="#fefefe" if darkness > 0.5 else "#010101",
+            fontweight="bold" if not average and rank == 1 else "normal",
+        )

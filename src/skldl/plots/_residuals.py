@@ -1,0 +1,114 @@
+"""`ResidualsDisplay`: for each label, by how much predictions miss, and in which direction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
+from skldl.plots._style import MUTED, figure_of, height_for, legend_beside, looks, name_axis, new_axes, plain, style
+
+FloatArray = npt.NDArray[np.floating]
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(eq=False)
+class ResidualsDisplay(PredictionDisplay):
+    """One line for each label: median, middle half and middle 90 % of predicted minus real degree.
+
+    Parameters
+    ----------
+    quantiles : dict of ndarray of shape (5, n_labels)
+        From the name of each model to the quantiles 5, 25, 50, 75 and 95 % of its residuals.
+    label_names : list of str
+        Names of the labels.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes, once drawn.
+    figure_ : Figure
+        The figure, once drawn.
+
+    Examples
+    --------
+    >>> from skldl.plots import ResidualsDisplay
+    >>> display = ResidualsDisplay.from_predictions([[0.2, 0.8], [0.4, 0.6]], [[0.3, 0.7], [0.5, 0.5]])
+    >>> display.quantiles["predicted"][2].round(2)
+    array([ 0.1, -0.1])
+    """
+
+    quantiles: dict[str, FloatArray]
+    label_names: list[str]
+
+    @classmethod
+    def from_predictions(
+        cls, D_true: Any, D_pred: Any, *, label_names: Sequence[str] | None = None, ax: Axes | None = None
+    ) -> Self:
+        """Draw the figure from true and predicted distributions.
+
+        Parameters
+        ----------
+        D_true : array-like or DataFrame of shape (n_samples, n_labels)
+            True distributions.
+        D_pred : array-like or mapping
+            Predicted distributions, or several tables of them by name.
+        label_names : sequence of str, default=None
+            Names of the labels.
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        ResidualsDisplay
+            The figure, drawn.
+        """
+        true, predicted = named_predictions(D_true, D_pred)
+        quantiles: dict[str, FloatArray] = {
+            name: np.quantile(table - true, QUANTILES, axis=0) for name, table in predicted.items()
+        }
+        return cls(quantiles, names_of_labels(D_true, label_names, true.shape[1])).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        ResidualsDisplay
+            This object, with ``ax_`` and ``figure_``.
+        """
+        n_labels, n_models = len(self.label_names), len(self.quantiles)
+        with style():
+            self.ax_ = new_axes(ax, 6.0, height_for(n_labels, each=max(0.2, 0.11 * n_models)))
+            self.figure_ = figure_of(self.ax_)
+            self.ax_.axvline(0, color=MUTED, linewidth=0.8)
+            for number, (name, look) in enumerate(looks(self.quantiles).items()):
+                heights = np.arange(n_labels) + 0.7 * ((number + 0.5) / n_models - 0.5)
+                low, lower, middle, upper, high = self.quantiles[name]
+                self.ax_.hlines(heights, low, high, color=look.colour, linewidth=0.8)
+                self.ax_.hlines(heights, lower, upper, color=look.colour, linewidth=2.8)
+                self.ax_.plot(
+                    middle,
+                    heights,
+                    linestyle="none",
+                    marker=look.marker,
+                    markersize=4.5,
+                    markerfacecolor="white",
+                    markeredgecolor=look.colour,
+                    label=plain(name),
+                )
+            self.ax_.set_ylim(n_labels - 0.4, -0.6)
+            self.ax_.set_xlabel("predicted minus real degree (median, middle half, middle 90 %)")
+            self.ax_.grid(axis="x")
+            if n_models > 1:
+                legend_beside(self.ax_)
+            name_axis(self.ax_, self.label_names, "y")
+        return self

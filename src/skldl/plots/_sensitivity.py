@@ -1,0 +1,146 @@
+"""`SensitivityDisplay`: quality against the value of one hyper-parameter."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from sklearn.model_selection import validation_curve
+
+from skldl.metrics import SCORERS, Measure
+from skldl.plots._bands import as_values, draw_bands
+from skldl.plots._inputs import axis_title, find_measure, named_estimators
+from skldl.plots._style import figure_of, legend_beside, name_axis, new_axes, plain, style
+
+FloatArray = npt.NDArray[np.floating]
+
+
+@dataclass(eq=False)
+class SensitivityDisplay:
+    """Quality on unseen rows against the value of one hyper-parameter: how much does the choice matter?
+
+    Parameters
+    ----------
+    param : str
+        Name of the hyper-parameter.
+    values : list
+        Its values, in the order of the axis.
+    curves : dict of ndarray of shape (n_values, n_folds)
+        From the name of each model to its values of the measure.
+    measure : str or Measure
+        The measure. Any other text names a quantity of which less is better.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes, once drawn.
+    figure_ : Figure
+        The figure, once drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.plots import SensitivityDisplay
+    >>> values = [1, 10, 100]
+    >>> display = SensitivityDisplay("k", values, {"AA-kNN": np.array([[0.4, 0.5], [0.2, 0.3], [0.3, 0.3]])}).plot()
+    >>> display.ax_.get_xscale()
+    'log'
+    """
+
+    param: str
+    values: list[Any]
+    curves: dict[str, FloatArray]
+    measure: str | Measure = "kullback_leibler"
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        param: str,
+        values: Sequence[Any],
+        measure: str = "kullback_leibler",
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Fit one or several estimators with each value, by cross-validation, and draw the figure.
+
+        Parameters
+        ----------
+        estimator : estimator or mapping
+            An estimator, or several by name. They are cloned.
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Distributions.
+        param : str
+            Name of the hyper-parameter.
+        values : sequence
+            Its values.
+        measure : str, default="kullback_leibler"
+            Name of the measure.
+        cv : int or splitter, default=5
+            The folds, as scikit-learn takes them.
+        n_jobs : int, default=None
+            Number of fits at the same time, as joblib takes it.
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        SensitivityDisplay
+            The figure, drawn.
+        """
+        found = find_measure(measure)
+        curves = {}
+        for name, model in named_estimators(estimator).items():
+            scores = validation_curve(
+                model,
+                X,
+                y,
+                param_name=param,
+                param_range=list(values),
+                cv=cv,
+                scoring=SCORERS[found.name],
+                n_jobs=n_jobs,
+            )[1]
+            curves[name] = as_values(scores, found)
+        return cls(param, list(values), curves, found).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        SensitivityDisplay
+            This object, with ``ax_`` and ``figure_``.
+        """
+        numbers = all(isinstance(value, int | float | np.number) and value is not True for value in self.values)
+        with style():
+            self.ax_ = new_axes(ax, 6.2, 3.4)
+            self.figure_ = figure_of(self.ax_)
+            if numbers:
+                x = np.asarray(self.values, dtype=np.float64)
+                draw_bands(self.ax_, x, self.curves)
+                if x.min() > 0 and x.max() / x.min() >= 20:
+                    self.ax_.set_xscale("log")
+                elif x.min() == 0 and x.max() > 0:
+                    self.ax_.set_xscale("symlog", linthresh=float(x[x > 0].min()))
+            else:
+                draw_bands(self.ax_, np.arange(len(self.values)), self.curves)
+                name_axis(self.ax_, [str(value) for value in self.values], "x")
+            self.ax_.set_xlabel(plain(self.param, 60))
+            self.ax_.set_ylabel(axis_title(self.measure))
+            self.ax_.grid(axis="y")
+            legend_beside(self.ax_)
+        return self

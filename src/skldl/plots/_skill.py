@@ -1,0 +1,164 @@
+"""`SkillDisplay`: how much better than the mean distribution each model is, and how good any model could be."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from skldl.metrics import Skill, kullback_leibler, skill
+from skldl.plots._inputs import PredictionDisplay, named_predictions
+from skldl.plots._style import MUTED, TRUTH, figure_of, legend_beside, looks, name_axis, new_axes, plain, style
+
+FloatArray = npt.NDArray[np.floating]
+
+
+@dataclass(eq=False)
+class SkillDisplay(PredictionDisplay):
+    """One line for each dataset, one mark for each model: the share of the mean's divergence that the model removes.
+
+    1 is perfect, 0 is no better than the mean of the training distributions. What lies left of ``lowest`` is drawn at
+    the edge as an arrow head. Where the noise of the annotators is known, a bar marks the skill that no model can be
+    expected to pass.
+
+    Parameters
+    ----------
+    skills : dict of dict of Skill or float
+        By dataset and model.
+    ceilings : dict of float
+        By dataset, the skill that the noise of the annotators allows; datasets without votes are left out.
+    lowest : float
+        Left end of the axis.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes, once drawn.
+    figure_ : Figure
+        The figure, once drawn.
+
+    Examples
+    --------
+    >>> from skldl.plots import SkillDisplay
+    >>> display = SkillDisplay({"faces": {"AA-kNN": 0.3, "SA-BFGS": 0.4}}, {"faces": 0.6}).plot()
+    >>> display.ax_.get_xlabel()
+    'skill against the mean distribution'
+    """
+
+    _names_labels: ClassVar[bool] = False
+
+    skills: dict[str, dict[str, Skill | float]]
+    ceilings: dict[str, float] = field(default_factory=dict)
+    lowest: float = -0.5
+
+    @classmethod
+    def from_predictions(
+        cls,
+        D_true: Any,
+        D_pred: Any,
+        *,
+        D_reference: Any,
+        ceiling: float | None = None,
+        title: str = "",
+        lowest: float = -0.5,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the skill on one dataset.
+
+        Parameters
+        ----------
+        D_true : array-like or DataFrame of shape (n_samples, n_labels)
+            True distributions.
+        D_pred : array-like or mapping
+            Predicted distributions, or several tables of them by name.
+        D_reference : array-like or DataFrame of shape (n_samples, n_labels) or (1, n_labels)
+            What the mean of the training distributions predicts.
+        ceiling : float, default=None
+            The Kullback-Leibler divergence that the noise of the annotators leaves to the best model, as estimated
+            by `skldl.distributions.noise_ceiling` from votes.
+        title : str, default=""
+            Name of the dataset.
+        lowest : float, default=-0.5
+            Left end of the axis.
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        SkillDisplay
+            The figure, drawn.
+        """
+        true, predicted = named_predictions(D_true, D_pred)
+        skills: dict[str, Skill | float] = {name: skill(true, rows, D_reference) for name, rows in predicted.items()}
+        ceilings = {}
+        if ceiling is not None:
+            reference = np.broadcast_to(np.asarray(D_reference, dtype=np.float64), true.shape)
+            ceilings[title] = 1 - ceiling / kullback_leibler(true, reference)
+        return cls({title: skills}, ceilings, lowest).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        SkillDisplay
+            This object, with ``ax_`` and ``figure_``.
+        """
+        names = list(dict.fromkeys(name for row in self.skills.values() for name in row))
+        n_rows, n_models = len(self.skills), len(names)
+        with style():
+            self.ax_ = new_axes(ax, 7.2, min(1.3 + n_rows * max(0.32, 0.075 * n_models), 16.0))
+            self.figure_ = figure_of(self.ax_)
+            self.ax_.axvline(0, color=MUTED, linewidth=1.0)
+            for number, (name, look) in enumerate(looks(names).items()):
+                offset = 0.76 * ((number + 0.5) / n_models - 0.5)
+                self._draw_model(name, look, offset)
+            for place, title in enumerate(self.skills):
+                if title in self.ceilings:
+                    label = "noise ceiling" if title == next(iter(self.ceilings)) else None
+                    x = [self.ceilings[title]] * 2
+                    self.ax_.plot(x, [place - 0.42, place + 0.42], color=TRUTH, linewidth=2.2, label=label)
+            for edge in range(1, n_rows):
+                self.ax_.axhline(edge - 0.5, color=MUTED, linewidth=0.3)
+            self.ax_.set(xlim=self._limits(), ylim=(n_rows - 0.45, -0.55))
+            self.ax_.set_xlabel("skill against the mean distribution")
+            self.ax_.grid(axis="x")
+            legend_beside(self.ax_)
+            name_axis(self.ax_, list(self.skills), "y")
+        return self
+
+    def _limits(self) -> tuple[float, float]:
+        """From the lowest skill that is drawn to the best, the ceiling among them, with a little room."""
+        values = [value for row in self.skills.values() for value in row.values()]
+        ends = [float(getattr(value, end, value)) for value in values for end in ("low", "high")]
+        low = max(min([0.0, *ends]), self.lowest)
+        high = min(max([0.02, *ends, *self.ceilings.values()]), 1.0)
+        return low - 0.03 * (high - low), high + 0.05 * (high - low)
+
+    def _draw_model(self, name: str, look: Any, offset: float) -> None:
+        rows: list[tuple[float, Skill | float]] = [
+            (place + offset, row[name]) for place, row in enumerate(self.skills.values()) if name in row
+        ]
+        inside = [(height, value) for height, value in rows if value >= self.lowest]
+        outside = [height for height, value in rows if not value >= self.lowest]
+        for height, value in inside:
+            if isinstance(value, Skill):
+                self.ax_.hlines(height, max(value.low, self.lowest), value.high, color=look.colour, linewidth=1.1)
+        self.ax_.plot(
+            [float(value) for _, value in inside],
+            [height for height, _ in inside],
+            linestyle="none",
+            color=look.colour,
+            marker=look.marker,
+            markersize=4.5,
+            label=plain(name),
+        )
+        self.ax_.plot(
+            [self.lowest] * len(outside), outside, linestyle="none", color=look.colour, marker="<", markersize=4
+        )

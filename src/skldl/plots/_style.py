@@ -1,0 +1,201 @@
+"""One look for all figures: colours that colour-blind readers tell apart, marks that survive grey, names that fit.
+
+A contender keeps its colour, marker, dash and hatch in every figure of a report; those of the paper always have the
+same. Nothing here changes matplotlib's settings for good.
+"""
+
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpecBase
+
+TRUTH = "#000000"
+MUTED = "#767676"
+FAINT = "#cccccc"
+SEQUENTIAL = "cividis"  # monotone in lightness, so that it means the same in grey
+
+# Okabe and Ito's colours without yellow, which white paper swallows, and without black, which is the truth.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+_DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
+_HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----")
+_SLOT_OF = {"sabfgs": 0, "saiis": 1, "aaknn": 2, "ptbayes": 3, "ptsvm": 4, "aabp": 5}
+_MEAN_NAMES = ("mean", "meandistribution")
+
+_TICK_SIZE = 8.0
+_SETTINGS: Any = {
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "xtick.labelsize": _TICK_SIZE,
+    "ytick.labelsize": _TICK_SIZE,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.5,
+    "hatch.linewidth": 0.4,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 5,
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one contender is drawn: never by colour alone."""
+
+    colour: str
+    marker: str
+    dash: Any
+    hatch: str
+
+
+def style() -> AbstractContextManager[None]:
+    """Apply the settings of our figures, for axes that you make yourself and hand to ``plot``.
+
+    Returns
+    -------
+    context manager
+        matplotlib's settings are as before when it ends.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from skldl.plots import FlowDisplay, style
+    >>> with style():
+    ...     figure, ax = plt.subplots(figsize=(9.5, 4.1), layout="constrained")
+    >>> FlowDisplay().plot(ax).figure_ is figure
+    True
+    """
+    return mpl.rc_context(_SETTINGS)
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """Give each contender its look: the paper's always the same one, the mean grey, strangers what is left.
+
+    Examples
+    --------
+    >>> looks(["SA-BFGS", "Mean"])["Mean"].colour
+    '#767676'
+    """
+    names = list(names)
+    given: dict[str, Look] = {}
+    taken = {_SLOT_OF[_key(name)] for name in names if _key(name) in _SLOT_OF}
+    free = [slot for slot in range(len(_COLOURS)) if slot not in taken]
+    strangers = 0
+    for name in names:
+        if _key(name) in _MEAN_NAMES:
+            given[name] = Look(MUTED, "X", (0, (2, 2)), "")
+            continue
+        if _key(name) in _SLOT_OF:
+            slot, shift = _SLOT_OF[_key(name)], 0
+        elif strangers < len(free):
+            slot, shift = free[strangers], 0
+            strangers += 1
+        else:  # colours are used up: the same ones again, with other markers and dashes
+            number = strangers - len(free)
+            slot, shift = number % len(_COLOURS), 1 + number // len(_COLOURS)
+            strangers += 1
+        shifted = (slot + shift) % len(_COLOURS)
+        given[name] = Look(_COLOURS[slot], _MARKERS[shifted], _DASHES[shifted], _HATCHES[shifted])
+    return given
+
+
+def _key(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter not in "-_. ")
+
+
+def plain(name: object, limit: int = 24) -> str:
+    """Make a name safe to draw: one line, no control characters, no accidental formula, not too long.
+
+    Examples
+    --------
+    >>> plain("two\\nlines, $5")
+    'two lines, \\\\$5'
+    >>> plain("a name that never seems to end", limit=12)
+    'a name that…'
+    """
+    text = " ".join(str(name).split())
+    text = "".join(letter if unicodedata.category(letter)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    if len(text) > limit:
+        text = text[: limit - 1].rstrip() + "…"
+    return text.replace("$", r"\$")
+
+
+def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """Return the given axes, or those of a new figure of this size in inches."""
+    if ax is not None:
+        return ax
+    return plt.figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
+def figure_of(ax: Axes) -> Figure:
+    """The figure that axes belong to, however deep they lie in subfigures."""
+    return cast(Figure, ax.get_figure(root=True))
+
+
+def panels(
+    ax: Axes | None, n_rows: int, n_columns: int, width: float, height: float, **options: Any
+) -> tuple[Figure, list[list[Axes]]]:
+    """Divide the given axes, or a new figure of this size in inches, into a grid of axes."""
+    if ax is None:
+        figure = plt.figure(figsize=(width, height), layout="constrained")
+        grid: GridSpecBase = figure.add_gridspec(n_rows, n_columns)
+    else:
+        figure = figure_of(ax)
+        spec = ax.get_subplotspec()
+        if spec is None:
+            raise ValueError(
+                "This figure has several panels and divides the place of ax among them, but ax has no place in a "
+                "grid. Make it with plt.subplots or add_subplot, or leave ax out."
+            )
+        ax.set_axis_off()
+        grid = spec.subgridspec(n_rows, n_columns)
+    return figure, [list(row) for row in grid.subplots(squeeze=False, **options)]
+
+
+def name_axis(
+    ax: Axes, names: Sequence[str], axis: str, positions: Sequence[float] | None = None, limit: int = 24
+) -> None:
+    """Write names along an axis so that they never overlap: turned if they are wide, thinned out if they are many."""
+    places = list(range(len(names)) if positions is None else positions)
+    texts = [plain(name, limit) for name in names]
+    slots = max(max(places) - min(places) + 1, 1)
+    widest = max(len(text) for text in texts) * 0.62 * _TICK_SIZE
+    if min(widest, 1.2 * _TICK_SIZE) > 0.6 * _length(ax, axis) / slots:
+        figure_of(ax).draw_without_rendering()  # it may be tight: settle the layout before measuring again
+    slot = _length(ax, axis) / slots
+    turned = axis == "x" and widest > 0.95 * slot
+    step = max(1, math.ceil((widest if axis == "x" and not turned else 1.2 * _TICK_SIZE) / slot))
+    shown, words = places[::step], texts[::step]
+    if axis == "x":
+        ax.set_xticks(shown, words, rotation=90 if turned else 0)
+    else:
+        ax.set_yticks(shown, words)
+
+
+def _length(ax: Axes, axis: str) -> float:
+    """Length of an axis in points."""
+    width, height = figure_of(ax).get_size_inches() * 72
+    return float(ax.get_position().width * width if axis == "x" else ax.get_position().height * height)
+
+
+def height_for(n_names: int, each: float = 0.2, least: float = 1.6, most: float = 16.0) -> float:
+    """Height in inches that gives each of so many names a line of its own."""
+    return min(max(least, 0.9 + each * n_names), most)
+
+
+def legend_beside(ax: Axes, **options: Any) -> None:
+    """Put the legend to the right of the axes, where it can cover nothing."""
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)

@@ -1,0 +1,125 @@
+"""`QualityTimeDisplay`: what quality costs in time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.axes import Axes
+from sklearn.model_selection import cross_validate
+
+from skldl.metrics import SCORERS, Measure
+from skldl.plots._inputs import axis_title, find_measure, is_higher_better, named_estimators
+from skldl.plots._style import figure_of, legend_beside, looks, new_axes, plain, style
+
+
+@dataclass(eq=False)
+class QualityTimeDisplay:
+    """One point for each model: time to fit and predict across, on a logarithmic axis, quality upwards.
+
+    Parameters
+    ----------
+    seconds : dict of float or sequence of float
+        From the name of each model to its time in seconds, of each fold or dataset.
+    values : dict of float or sequence of float
+        From the name of each model to its values of the measure.
+    measure : str or Measure
+        The measure; its better end is drawn upwards. Any other text names a quantity of which less is better.
+    time_name : str
+        What the time is about.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes, once drawn.
+    figure_ : Figure
+        The figure, once drawn.
+
+    Examples
+    --------
+    >>> from skldl.plots import QualityTimeDisplay
+    >>> display = QualityTimeDisplay({"A": 0.1, "B": 2.0}, {"A": 0.3, "B": 0.2}, "clark").plot()
+    >>> display.ax_.get_ylabel()
+    'Clark (lower is better)'
+    """
+
+    seconds: dict[str, float | Sequence[float]]
+    values: dict[str, float | Sequence[float]]
+    measure: str | Measure = "kullback_leibler"
+    time_name: str = "time to fit and predict"
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, measure: str = "kullback_leibler", cv: Any = 5, ax: Axes | None = None
+    ) -> Self:
+        """Cross-validate one or several estimators, one fit at a time, and draw the figure.
+
+        Parameters
+        ----------
+        estimator : estimator or mapping
+            An estimator, or several by name. They are cloned.
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Distributions.
+        measure : str, default="kullback_leibler"
+            Name of the measure.
+        cv : int or splitter, default=5
+            The folds, as scikit-learn takes them.
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        QualityTimeDisplay
+            The figure, drawn.
+        """
+        found = find_measure(measure)
+        sign = 1.0 if found.higher_is_better else -1.0
+        seconds: dict[str, float | Sequence[float]] = {}
+        values: dict[str, float | Sequence[float]] = {}
+        for name, model in named_estimators(estimator).items():
+            result = cross_validate(model, X, y, scoring=SCORERS[found.name], cv=cv)
+            seconds[name] = list(result["fit_time"] + result["score_time"])
+            values[name] = list(sign * result["test_score"])
+        return cls(seconds, values, found).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        QualityTimeDisplay
+            This object, with ``ax_`` and ``figure_``.
+        """
+        with style():
+            self.ax_ = new_axes(ax, 6.2, 3.4)
+            self.figure_ = figure_of(self.ax_)
+            for name, look in looks(self.values).items():
+                values, seconds = np.atleast_1d(self.values[name]), np.atleast_1d(self.seconds[name])
+                spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+                self.ax_.errorbar(
+                    float(np.exp(np.log(np.maximum(seconds, 1e-9)).mean())),
+                    float(values.mean()),
+                    yerr=spread,
+                    color=look.colour,
+                    marker=look.marker,
+                    markersize=8,
+                    linestyle="none",
+                    elinewidth=0.8,
+                    capsize=2,
+                    label=plain(name),
+                )
+            self.ax_.set_xscale("log")
+            self.ax_.set_xlabel(f"{self.time_name} in seconds (further left is faster)")
+            self.ax_.set_ylabel(axis_title(self.measure))
+            if not is_higher_better(self.measure):
+                self.ax_.invert_yaxis()
+            self.ax_.grid(axis="y")
+            legend_beside(self.ax_)
+        return self

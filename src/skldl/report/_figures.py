@@ -1,0 +1,253 @@
+"""The figures of a report: each is drawn where the records allow it, and left out where they do not."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from skldl.experiments import Contender, StudyResults
+from skldl.experiments.statistics import Comparison
+from skldl.experiments.tables import losses_of, rank_rows, skill_of
+from skldl.metrics import MEASURES
+from skldl.plots import (
+    CriticalDifferenceDisplay,
+    QualityTimeDisplay,
+    RankHeatmapDisplay,
+    SensitivityDisplay,
+    SkillDisplay,
+    style,
+)
+from skldl.report._svg import inline_svg
+
+FloatArray = npt.NDArray[np.floating]
+MOST_LINES = 36  # more lines than that have no look of their own
+
+
+@dataclass(frozen=True)
+class ReportFigure:
+    """A figure of the page.
+
+    Attributes
+    ----------
+    name : str
+        Identifier in the page.
+    title, caption : str
+        What it shows, and how to read it.
+    svg : str
+        The picture.
+    shape : {"wide", "tall", ""}
+        Whether it needs the whole width or more than half the height of a page.
+    """
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+    shape: str
+
+
+def draw(name: str, title: str, caption: str, plot: Callable[[Axes], Any], width: float, height: float) -> ReportFigure:
+    """Draw into a figure that only the report knows, and write it as SVG.
+
+    Parameters
+    ----------
+    name : str
+        Identifier in the page.
+    title, caption : str
+        What it shows, and how to read it.
+    plot : callable
+        Draws into given axes.
+    width, height : float
+        Size in inches.
+
+    Returns
+    -------
+    ReportFigure
+        The figure.
+    """
+    shape = "wide" if width > 7.6 else "tall" if height > 6 else ""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    with style():
+        plot(figure.add_subplot())
+    return ReportFigure(name, title, caption, inline_svg(figure, name, f"{title}. {caption}"), shape)
+
+
+def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Iterator[ReportFigure]:
+    """Draw the figures about the study as a whole.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    tests : dict
+        From each measure to its tests over datasets.
+
+    Yields
+    ------
+    ReportFigure
+        Skill, quality against time, critical differences, rank maps.
+    """
+    criterion = results.study["criterion"]
+    names = results.contenders
+    if criterion in results.measures:
+        yield from _skill(results, criterion)
+        yield from _quality_and_time(results, criterion)
+    for measure in results.measures:
+        known = MEASURES[measure]
+        compared = tests[measure]
+        if np.isfinite(compared.nemenyi_difference):
+            display = CriticalDifferenceDisplay(
+                compared.average_ranks, names, compared.nemenyi_difference, f"{known.title} {known.arrow}"
+            )
+            yield draw(
+                f"critical-{measure}",
+                f"Critical difference by {known.title}",
+                f"Average ranks over {len(compared.datasets)} datasets, best on the left. A bar joins contenders that "
+                "the Nemenyi test does not tell apart at the level 0.05.",
+                display.plot,
+                7.2,
+                1.2 + 0.33 * (0.55 + 0.32 * len(display.groups) + 0.55 * ((len(names) + 1) // 2)),
+            )
+    for measure in results.measures:
+        known = MEASURES[measure]
+        means = results.means(measure)
+        if len(results.datasets) > 1 and np.isfinite(means).any(axis=0).all():
+            ranks = rank_rows(means, higher_is_better=known.higher_is_better)
+            yield draw(
+                f"ranks-{measure}",
+                f"Ranks by {known.title}",
+                "1 is best on a dataset. The lowest line averages over all datasets shown.",
+                RankHeatmapDisplay(ranks, results.datasets, names, f"{known.title} {known.arrow}").plot,
+                2.2 + 0.68 * len(names),
+                min(1.4 + 0.24 * (len(means) + 1), 16.0),
+            )
+
+
+def _skill(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
+    table = skill_of(results, criterion)
+    skills: dict[str, dict[str, Any]] = {}
+    for dataset, row in zip(results.datasets, table, strict=True):
+        known = {
+            name: float(value)
+            for name, value in zip(results.contenders, row, strict=True)
+            if name != results.baseline and np.isfinite(value)
+        }
+        if known:
+            skills[dataset] = known
+    ceilings = {name: value for name, value in _ceilings(results, criterion).items() if name in skills}
+    if skills:
+        n_models = len(results.contenders) - 1
+        note = " A thick bar is the noise ceiling: what the votes behind the data allow any model." if ceilings else ""
+        yield draw(
+            "skill",
+            f"Skill by {MEASURES[criterion].title}",
+            f"The part of the loss of {results.baseline} that a contender takes away: 1 is perfect, 0 is no better "
+            "than the mean of the training distributions. Arrow heads at the left edge stand for values beyond it."
+            + note,
+            SkillDisplay(skills, ceilings).plot,
+            7.2,
+            min(1.3 + len(skills) * max(0.32, 0.075 * n_models), 16.0),
+        )
+
+
+def _ceilings(results: StudyResults, criterion: str) -> dict[str, float]:
+    """The skill that the noise of the annotators allows, on datasets whose record knows it from votes."""
+    known = MEASURES[criterion]
+    losses = losses_of(results, criterion)[:, results.contenders.index(results.baseline)]
+    ceilings = {}
+    for dataset, loss in zip(results.datasets, losses, strict=True):
+        best = results.info[dataset].get("noise_ceiling", {}).get(criterion)
+        if best is not None and loss > 0:
+            left = known.upper(results.info[dataset]["n_labels"]) - best if known.higher_is_better else best
+            ceilings[dataset] = float(1 - left / loss)
+    return ceilings
+
+
+def _quality_and_time(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
+    seconds = results.means("fit_seconds") + results.means("predict_seconds")
+    ranks = rank_rows(results.means(criterion), higher_is_better=MEASURES[criterion].higher_is_better)
+    whole = np.isfinite(seconds).all(axis=1)
+    if not whole.any() or len(results.contenders) < 2:
+        return
+    columns = range(len(results.contenders))
+    display = QualityTimeDisplay(
+        {results.contenders[j]: list(seconds[whole, j]) for j in columns},
+        {results.contenders[j]: list(ranks[whole, j]) for j in columns},
+        f"rank by {MEASURES[criterion].title}",
+    )
+    yield draw(
+        "time",
+        "Quality against time",
+        f"Rank by {MEASURES[criterion].title} (mean and standard deviation over {int(whole.sum())} datasets, best on "
+        "top) against the time of one fit and its predictions (geometric mean). Selection is not counted.",
+        display.plot,
+        6.4,
+        3.6,
+    )
+
+
+def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
+    """Draw how the criterion depends on the hyper-parameter that selection searched.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Yields
+    ------
+    ReportFigure
+        One for each contender with a grid.
+    """
+    known = MEASURES[results.study["criterion"]]
+    for number, told in enumerate(results.study["contenders"]):
+        contender = Contender(told["name"], "", grid=told.get("grid", {}), path=told.get("path", ""))
+        if not contender.needs_selection:
+            continue
+        name = contender.path or max(contender.grid, key=lambda param: len(contender.grid[param]))
+        values = list(contender.grid[name])
+        curves = {}
+        for dataset in results.datasets[:MOST_LINES]:
+            trials = _trials(results, dataset, told["name"], len(contender.settings))
+            if len(trials):
+                loss = trials.mean(axis=0)
+                if known.higher_is_better:
+                    loss = known.upper(results.info[dataset]["n_labels"]) - loss
+                best = _best_by_value(loss, contender, name)
+                if np.isfinite(best).all() and best.min() > 0:
+                    curves[dataset] = (best / best.min())[:, np.newaxis]
+        if curves and len(values) > 1:
+            yield draw(
+                f"sensitivity-{number}",
+                f"{told['name']}: sensitivity to {name}",
+                f"{known.title} on validation rows for each value of {name} that was tried, as a "
+                "multiple of the best value on the same dataset; other hyper-parameters at their best.",
+                SensitivityDisplay(name, values, curves, "relative loss").plot,
+                6.8,
+                max(3.2, 0.6 + 0.19 * len(curves)),
+            )
+
+
+def _trials(results: StudyResults, dataset: str, contender: str, n_settings: int) -> FloatArray:
+    """Values of the criterion, tests × settings, as selection saw them."""
+    records = [*results.selections, *(r for r in results.evaluations if "selection" in r)]
+    rows = [
+        (record.get("selection") or record)["values"]
+        for record in records
+        if (record["dataset"], record["contender"]) == (dataset, contender) and record["status"] == "ok"
+    ]
+    table = np.array([[np.nan if value is None else float(value) for value in row] for row in rows], dtype=np.float64)
+    return table.reshape(-1, n_settings)
+
+
+def _best_by_value(losses: FloatArray, contender: Contender, name: str) -> FloatArray:
+    """For each value of one hyper-parameter the least loss over all others."""
+    settings = [setting[name] for setting in contender.settings]
+    rows = [
+        [loss for loss, used in zip(losses, settings, strict=True) if used == value] for value in contender.grid[name]
+    ]
+    return np.min(np.array(rows, dtype=np.float64), axis=1)

@@ -1,0 +1,210 @@
+"""The page: everything that the template needs, and a policy under which no request can leave it."""
+
+import base64
+import hashlib
+import os
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+import skldl
+from skldl.experiments import StudyResults
+from skldl.experiments.claims import check_claims, speed_claim
+from skldl.experiments.outputs import failure_line, meaning
+from skldl.experiments.published import REASONS, match_published, published_table
+from skldl.experiments.rendering import Cell, Table
+from skldl.experiments.statistics import Comparison, compare
+from skldl.experiments.tables import dataset_table, measure_table, settings_table, skill_table, time_table
+from skldl.metrics import MEASURES
+from skldl.report._figures import overview_figures, sensitivity_figures
+from skldl.report._headline import headline
+from skldl.report._instances import browsers
+from skldl.report._prediction_figures import prediction_figures
+
+FILE_NAME = "report.html"
+_UNITS = {"ms": 1e-3, "s": 1.0, "%": 1e-2}
+_LEADING_NUMBER = re.compile(r"\s*(-?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*(ms\b|s\b|%)?", re.IGNORECASE)
+
+
+def write_report(folder: str | Path, results: StudyResults | None = None) -> Path:
+    """Write the report of a study into its folder.
+
+    Parameters
+    ----------
+    folder : path
+        The folder of the study, with its records.
+    results : StudyResults, default=None
+        The results, if they are at hand; else they are read from the records.
+
+    Returns
+    -------
+    Path
+        The page, ``report.html`` in the folder. It is written whole or not at all.
+    """
+    folder = Path(folder)
+    text = render_report(StudyResults.load(folder) if results is None else results, folder)
+    path = folder / FILE_NAME
+    draft = path.with_name(f".{FILE_NAME}.part")
+    draft.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(draft, path)
+    return path
+
+
+def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
+    """Make the page.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    folder : path, default="DIR"
+        The folder of the study, for the commands that the page names.
+
+    Returns
+    -------
+    str
+        HTML that needs nothing else.
+    """
+    environment = Environment(
+        loader=PackageLoader("skldl.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["sort_key"] = sort_key
+    css, script = (_asset(name) for name in ("report.css", "report.js"))
+    policy = (
+        f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    tests = {measure: compare(results, measure) for measure in results.measures}
+    criterion = results.study["criterion"]
+    return environment.get_template("report.html").render(
+        policy=policy,
+        css=css,
+        script=script,
+        version=skldl.__version__,
+        results=results,
+        study=results.study,
+        headline=headline(results, tests.get(criterion)),
+        meaning=meaning(results),
+        measures=[MEASURES[name] for name in results.measures],
+        criterion=MEASURES[criterion],
+        tables=_tables(results),
+        statistics=[_statistics(tests[measure]) for measure in results.measures],
+        families=[family for family in results.families if len(family) > 1],
+        figures=[*overview_figures(results, tests), *prediction_figures(results), *sensitivity_figures(results)],
+        paper=_paper(results),
+        browsers=browsers(results),
+        failures=[failure_line(record) for record in results.failures],
+        folder=Path(folder).name or "DIR",
+        grids={entry["name"]: _grid(entry) for entry in results.study["contenders"]},
+    )
+
+
+def sort_key(text: str) -> float | str:
+    """The number by which a cell sorts: the first in it, in seconds or as a share where a unit follows; or nothing.
+
+    Examples
+    --------
+    >>> sort_key("0.232 ± 0.012 (3)"), sort_key("12 ms / 3 s"), sort_key("1,869"), sort_key("failed 2/10")
+    (0.232, 0.012, 1869.0, '')
+    """
+    found = _LEADING_NUMBER.match(text)
+    if not found:
+        return ""
+    return float(found[1].replace(",", "")) * _UNITS.get((found[2] or "").lower(), 1.0)
+
+
+def _asset(name: str) -> str:
+    return (resources.files("skldl.report") / "templates" / name).read_text(encoding="utf-8").strip()
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _tables(results: StudyResults) -> dict[str, Any]:
+    criterion = results.study["criterion"]
+    first = [criterion] if criterion in results.measures else []
+    return {
+        "measures": [
+            measure_table(results, measure) for measure in [*first, *(m for m in results.measures if m not in first)]
+        ],
+        "skill": skill_table(results, criterion) if first else None,
+        "datasets": dataset_table(results),
+        "settings": settings_table(results),
+        "time": time_table(results),
+    }
+
+
+def _statistics(tests: Comparison) -> dict[str, Any]:
+    """The tests of one measure: a sentence, and a table against the control."""
+    known = MEASURES[tests.measure]
+    if "all" in tests.reasons:
+        return {"title": known.title, "text": f"No test: {tests.reasons['all']}", "table": None}
+    if tests.friedman:
+        found = tests.friedman
+        text = (
+            f"Friedman: χ² = {found['chi2']:.3f}, {_p(found['chi2_p'])}; "
+            f"Iman-Davenport: F = {found['F']:.3f}, {_p(found['F_p'])}. "
+        )
+    else:
+        text = f"No Friedman test. {tests.reasons['friedman']} "
+    text += (
+        f"Critical difference of average ranks: {tests.nemenyi_difference:.3f} between any two (Nemenyi), "
+        f"{tests.dunn_difference:.3f} against {tests.control} (Bonferroni-Dunn)."
+    )
+    control = tests.contenders.index(tests.control)
+    rows = []
+    for j in tests.average_ranks.argsort(kind="stable"):
+        name = tests.contenders[j]
+        cells = [Cell(f"{tests.average_ranks[j]:.2f}")]
+        if j != control:
+            numbers = (tests.nemenyi[j, control], tests.dunn[name], tests.wilcoxon[j, control], *tests.bayes[name])
+            cells += [Cell(f"{number:.3f}") for number in numbers]
+        else:
+            cells += [Cell("control")] + [Cell("")] * 5
+        rows.append((name, cells))
+    head = ["Contender", "Average rank", "Nemenyi p", "Dunn p", "Wilcoxon p", "P(better)", "P(equal)", "P(worse)"]
+    title = f"{known.title} {known.arrow}: tests against {tests.control} over {len(tests.datasets)} datasets"
+    return {"title": known.title, "text": text, "table": Table(title, head, rows)}
+
+
+def _p(value: float) -> str:
+    return f"p = {value:.3f}" if value >= 0.001 else "p < 0.001"
+
+
+def _paper(results: StudyResults) -> dict[str, Any] | None:
+    matches = match_published(results)
+    if not matches:
+        return None
+    rows = []
+    for contender in results.contenders:
+        own = [match for match in matches if match.contender == contender]
+        if own:
+            agree = sum(match.agrees for match in own)
+            better = sum(match.better for match in own if not match.agrees)
+            counts = (len(own), agree, better, len(own) - agree - better)
+            rows.append((contender, [Cell(str(count)) for count in counts]))
+    differing = [match for match in matches if not match.agrees]
+    counted = [(reason.text, sum(reason.applies(match) for match in differing)) for reason in REASONS]
+    with_cells = [m for m in results.measures if any(match.published.measure == m for match in matches)]
+    verdicts = check_claims(results)
+    return {
+        "summary": Table("Agreement", ["Algorithm", "Cells", "Agree", "Ours better", "Ours worse"], rows),
+        "reasons": [(text, count) for text, count in counted if count],
+        "verdicts": [*verdicts, speed_claim(results)] if verdicts else [],
+        "tables": [published_table(results, measure) for measure in with_cells],
+    }
+
+
+def _grid(entry: dict[str, Any]) -> str:
+    parts = [f"{name} = {value}" for name, value in entry.get("params", {}).items()]
+    parts += [f"{name} from {', '.join(str(v) for v in values)}" for name, values in entry.get("grid", {}).items()]
+    return "; ".join(parts) or "nothing to choose"

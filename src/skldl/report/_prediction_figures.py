@@ -1,0 +1,167 @@
+"""The figures that need predictions: drawn from those that the records keep."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from skldl.experiments import StudyResults
+from skldl.plots import (
+    CalibrationDisplay,
+    ExamplesDisplay,
+    LabelCasesDisplay,
+    ManifoldDisplay,
+    ResidualsDisplay,
+    TernaryDisplay,
+)
+from skldl.report._figures import ReportFigure, draw
+
+FloatArray = npt.NDArray[np.floating]
+ENOUGH_ROWS = 100  # fewer predictions say little about calibration and residuals
+EXAMPLE_LABELS = (18, 7, 4, 2)  # as in the paper
+
+
+def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
+    """Draw the figures that need predictions, from those that the records keep.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Yields
+    ------
+    ReportFigure
+        Cases of annotation, typical examples; triangles, manifolds, calibration and residuals where possible.
+    """
+    kept = {name: results.predictions(name) for name in results.datasets}
+    whole = {name: _complete(found) for name, found in kept.items() if found is not None}
+    tables = {name: found for name, found in whole.items() if found is not None}
+    if not tables:
+        return
+    yield from _cases(tables)
+    yield from _examples(tables)
+    for number, (dataset, found) in enumerate(tables.items()):
+        truth, predicted = found["truth"], found["predicted"]
+        rivals = {name: table for name, table in predicted.items() if name != results.baseline} or predicted
+        if truth.shape == (results.info[dataset]["n_test"], 3) and np.sqrt(len(truth)).is_integer():
+            yield draw(
+                f"manifold-{number}",
+                f"{dataset}: the test manifold",
+                "The three degrees as red, green and blue, after a decorrelation stretch that is the same for all.",
+                partial(_draw_manifold, truth, predicted),
+                7.6,
+                2.3 * -(-(len(predicted) + 1) // 4),
+            )
+        elif truth.shape[1] == 3:
+            some = dict(list(rivals.items())[-2:])
+            yield draw(
+                f"triangle-{number}",
+                f"{dataset}: real and predicted distributions",
+                "Each corner is a label; the nearer a point, the more the label describes the instance. A line leads "
+                f"from a real distribution to its prediction by {' or '.join(some)}.",
+                partial(_draw_triangle, truth, some, found["labels"]),
+                5.2,
+                4.6,
+            )
+        if len(truth) >= ENOUGH_ROWS:
+            yield from _per_label(number, dataset, found, rivals)
+
+
+def _draw_manifold(truth: FloatArray, predicted: dict[str, FloatArray], ax: Axes) -> None:
+    ManifoldDisplay.from_predictions(truth, predicted, ax=ax)
+
+
+def _draw_triangle(truth: FloatArray, predicted: dict[str, FloatArray], names: list[str], ax: Axes) -> None:
+    TernaryDisplay.from_predictions(truth, predicted, label_names=names, ax=ax)
+
+
+def _complete(found: dict[str, Any]) -> dict[str, Any] | None:
+    """Leave out contenders and rows whose predictions are missing."""
+    predicted = {name: table for name, table in found["predicted"].items() if np.isfinite(table).any()}
+    rows = np.all([np.isfinite(table).all(axis=1) for table in predicted.values()], axis=0)
+    if not predicted or not rows.any():
+        return None
+    cut = {name: _normalised(table[rows]) for name, table in predicted.items()}
+    return {
+        "rows": found["rows"][rows],
+        "labels": found["labels"],
+        "truth": _normalised(found["truth"][rows]),
+        "predicted": cut,
+    }
+
+
+def _normalised(table: FloatArray) -> FloatArray:
+    """Take out what storing in single precision did to the sum."""
+    values = np.asarray(table, dtype=np.float64)
+    return np.asarray(values / values.sum(axis=1, keepdims=True))
+
+
+def _cases(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
+    dataset = min(tables, key=lambda name: abs(len(tables[name]["labels"]) - 6))
+    found = tables[dataset]
+    n_labels = len(found["labels"])
+    yield draw(
+        "cases",
+        "What a label distribution is",
+        f"Instance {found['rows'][0]} of {dataset}, annotated by one label, by a set of labels, and by a distribution "
+        "that says how much each label describes it. The last is what is learned here.",
+        lambda ax: LabelCasesDisplay.from_predictions(found["truth"], label_names=found["labels"], ax=ax),
+        7.5,
+        1.3 + 0.17 * n_labels,
+    )
+
+
+def _examples(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
+    """One instance each of datasets with 18, 7, 4 and 2 labels, or with what comes nearest."""
+    left = dict(tables)
+    chosen = []
+    for wanted in EXAMPLE_LABELS:
+        if left:
+            chosen.append(min(left, key=lambda name: abs(len(left[name]["labels"]) - wanted)))
+            left.pop(chosen[-1])
+    names = [name for name in tables[chosen[0]]["predicted"] if all(name in tables[c]["predicted"] for c in chosen)]
+    if not names:
+        return
+    display = ExamplesDisplay(
+        [tables[c]["truth"][0] for c in chosen],
+        {name: [tables[c]["predicted"][name][0] for c in chosen] for name in names},
+        [f"{c}: {len(tables[c]['labels'])} labels" for c in chosen],
+    )
+    yield draw(
+        "examples",
+        "Typical examples",
+        "Real distributions (line with dots) and predicted ones (bars), one instance of each dataset. Beneath each the "
+        "six measures, the best of a column in bold.",
+        display.plot,
+        0.7 + 2.45 * len(chosen),
+        0.35 + 1.3 * len(names),
+    )
+
+
+def _per_label(
+    number: int, dataset: str, found: dict[str, Any], rivals: dict[str, FloatArray]
+) -> Iterator[ReportFigure]:
+    truth, labels = found["truth"], found["labels"]
+    n_labels = len(labels)
+    shown = min(n_labels, 12)
+    yield draw(
+        f"calibration-{number}",
+        f"{dataset}: calibration",
+        "Mean real degree against mean predicted degree, in bins of equal size; on the dotted line both agree."
+        + (f" The {shown} of {n_labels} labels with the largest error." if shown < n_labels else ""),
+        lambda ax: CalibrationDisplay.from_predictions(truth, rivals, label_names=labels, ax=ax),
+        1.6 + 2.0 * min(shown, 4),
+        0.6 + 1.85 * -(-shown // 4),
+    )
+    yield draw(
+        f"residuals-{number}",
+        f"{dataset}: residuals",
+        "Predicted minus real degree of each label: median, middle half and middle 90 % of the rows.",
+        lambda ax: ResidualsDisplay.from_predictions(truth, rivals, label_names=labels, ax=ax),
+        7.0,
+        min(0.9 + max(0.2, 0.11 * len(rivals)) * n_labels, 16.0),
+    )

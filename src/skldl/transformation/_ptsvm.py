@@ -1,0 +1,239 @@
+"""`PTSVM`: problem transformation with support vector machines, Platt's posterior and pairwise coupling.
+
+Each training example becomes c single-label examples, weighted by the description degrees. On these, every pair of
+labels gets a support vector machine (`_pairwise_svm`), its decision values on rows it has not seen a logistic function
+(`_platt`), and the probabilities of all pairs are coupled into one distribution (`_coupling`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from skldl.base import BaseLDL
+from skldl.transformation._pair_model import Examples, PairModel, fit_pair_model
+
+FloatArray = npt.NDArray[np.floating]
+
+
+class PTSVM(BaseLDL):
+    r"""Problem transformation to support vector machines (PT-SVM).
+
+    The n training rows become weighted single-label examples: row i stands :math:`m_{ij} = c\,w_i d_{ij} / \bar w`
+    times with label j, the expected number of copies when c·n examples are drawn with replacement in proportion to
+    weight and description degree, as the paper does [1]_. For each pair of labels (a, b) a machine f minimises
+
+    .. math:: \tfrac12 \|f\|^2 + C \sum_i s_a m_{ia} \max(0, 1 - f(x_i)) + s_b m_{ib} \max(0, 1 + f(x_i)),
+
+    the objective of LIBSVM on those copies. The factors :math:`s_j = n / \sum_i m_{ij}` let each label count as n
+    examples (``equal_mass``; scikit-learn's ``class_weight="balanced"``). How frequent each label is returns with
+    Platt's posterior [2]_, which is fitted with the unscaled weights to decision values of rows that were left out. The
+    second method of Wu, Lin and Weng [3]_ couples the posteriors of all pairs into one distribution.
+
+    Label distributions that change gently with x leave every row between the margins. Then each machine is known in
+    closed form, and all pairs together cost one product of the kernel with the distributions. That condition is tested
+    pair by pair; the pairs that fail it (`solved_pairs_`) are solved by LIBSVM, one after the other, once for each fold
+    and once for all rows. So fitting is quick with small ``C`` and ``gamma``, and takes much longer with large ones.
+    With very many labels choose C so small (1e-3, say) that nothing is left for LIBSVM: as long as that is so, the
+    value of C changes nothing, because Platt's posterior sets the scale.
+
+    Features are taken as they are: scale them first if they have different units.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear"}, default="rbf"
+        ``exp(-gamma * ||x - z||²)`` or ``x @ z``. With ``"linear"`` no kernel matrix is built as long as every pair
+        is known in closed form, so that ``max_samples=None`` serves any number of rows; put
+        `sklearn.kernel_approximation.Nystroem` or `RBFSampler` before it for a Gaussian kernel on many rows.
+    C : float, default=1.0
+        Price of an example on the wrong side of its margin.
+    gamma : {"auto", "scale"} or float, default="auto"
+        Width of the Gaussian kernel: ``1 / n_features`` (LIBSVM's default, which the paper's published code uses),
+        ``1 / (n_features * X.var())``, or the number itself. The linear kernel has none.
+    equal_mass : bool, default=True
+        Let every label count as n examples in the machines. False takes the weights as they are, which is
+        the plain LIBSVM of the paper's published code: a more frequent label then draws f to its own margin, hardly
+        any pair is known in closed form, and the decision values tell less.
+    resample : {None, "multinomial"}, default=None
+        None uses the expected numbers of copies; ``"multinomial"`` draws them, as in the paper.
+    max_samples : int or None, default=1000
+        Largest number of rows to learn from. From more rows, this many are drawn without replacement with
+        probabilities in proportion to their weights, and then count the same. None takes all rows. Where LIBSVM is
+        needed, time grows with the square of this number or worse, and the kernel of both copies takes
+        ``32 * max_samples**2`` bytes, up to 128 MiB.
+    n_folds : int, default=5
+        Parts of the out-of-fold step; row i is in part ``i % n_folds``.
+    n_jobs : int, default=None
+        Pairs that LIBSVM solves at the same time.
+    random_state : int, RandomState instance or None, default=None
+        Decides which rows are drawn if there are more than ``max_samples``, and the copies with
+        ``resample="multinomial"``. In all other cases nothing is random.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_used,)
+        Rows of the training set that were learnt from. Rows with weight zero are not counted.
+    gamma_ : float or None
+        Width of the Gaussian kernel; None for the linear kernel.
+    solved_pairs_ : ndarray of shape (n_solved, 2)
+        Pairs of labels whose final machine is not known in closed form.
+    n_features_in_ : int
+        Number of features seen by ``fit``.
+    n_labels_ : int
+        Number of labels.
+    label_names_ : ndarray of str
+        Names of the labels.
+
+    Notes
+    -----
+    A label without any mass is no dead end: Platt's targets leave it a small degree, about one part in the number of
+    examples. In the out-of-fold fits the remaining rows count as n too, so that decision values have the scale of the
+    final ones.
+
+    A row with weight two is not the same as the row twice: copies of a row may end up in different folds.
+
+    References
+    ----------
+    .. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
+    .. [2] H.-T. Lin, C.-J. Lin and R. C. Weng, "A note on Platt's probabilistic outputs for support vector machines",
+       Machine Learning 68, 2007.
+    .. [3] T.-F. Wu, C.-J. Lin and R. C. Weng, "Probability estimates for multi-class classification by pairwise
+       coupling", Journal of Machine Learning Research 5, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import PTSVM
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> D = np.hstack([0.2 + 0.6 * X, 0.6 - 0.5 * X, 0.2 - 0.1 * X])
+    >>> PTSVM().fit(X, D).predict([[0.0], [0.5], [1.0]]).round(1)
+    array([[0.2, 0.6, 0.2],
+           [0.5, 0.3, 0.2],
+           [0.8, 0.1, 0.1]])
+
+    Many rows, with an approximate kernel:
+
+    >>> from sklearn.kernel_approximation import Nystroem
+    >>> from sklearn.pipeline import make_pipeline
+    >>> features = Nystroem(gamma=2.0, n_components=20, random_state=0)
+    >>> model = make_pipeline(features, PTSVM(kernel="linear", max_samples=None)).fit(X, D)
+    >>> model.predict(X).shape
+    (50, 3)
+    """
+
+    def __init__(
+        self,
+        kernel: Literal["rbf", "linear"] = "rbf",
+        C: float = 1.0,
+        gamma: Literal["auto", "scale"] | float = "auto",
+        equal_mass: bool = True,
+        resample: Literal["multinomial"] | None = None,
+        max_samples: int | None = 1000,
+        n_folds: int = 5,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.gamma = gamma
+        self.equal_mass = equal_mass
+        self.resample = resample
+        self.max_samples = max_samples
+        self.n_folds = n_folds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        self._check_parameters()
+        self._fit_pairs(self._make_examples(X, D, sample_weight))
+
+    def _make_examples(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> Examples:
+        """Choose rows, weigh them and order them by fold: everything that does not depend on C."""
+        generator = check_random_state(self.random_state)
+        chosen, weight = _choose_rows(X.shape[0], sample_weight, self.max_samples, generator)
+        fold_of = np.arange(len(chosen)) % min(self.n_folds, len(chosen))
+        order = np.argsort(fold_of, kind="stable")
+        ends = np.cumsum(np.bincount(fold_of))
+        self.support_ = chosen[order]
+        rows = X[self.support_].astype(np.float64)
+        counts = weight[order, None] * D[self.support_]
+        counts *= counts.size / counts.sum()
+        if self.resample == "multinomial":
+            drawn = generator.multinomial(counts.size, (counts / counts.sum()).ravel())
+            counts = drawn.reshape(counts.shape).astype(np.float64)
+        self.gamma_ = None if self.kernel == "linear" else _kernel_width(rows, self.gamma)
+        folds = [slice(int(start), int(end)) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+        return Examples(rows, counts, folds, self.gamma_)
+
+    def _fit_pairs(self, examples: Examples) -> None:
+        self._model: PairModel = fit_pair_model(examples, self.C, equal_mass=self.equal_mass, n_jobs=self.n_jobs)
+        self._examples = replace(examples)  # without what was cached for fitting
+        self.solved_pairs_ = np.column_stack(examples.pairs)[self._model.solved]
+
+    def _predict(self, X: Any) -> FloatArray:
+        return np.concatenate(list(self._model.predict(self._examples, X)))
+
+    def _predict_path(
+        self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
+    ) -> Iterator[FloatArray]:
+        """All values of C share the rows and their kernel."""
+        if param != "C":
+            yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
+            return
+        examples = sums = None
+        for value in values:
+            self.set_params(C=value)
+            self._check_parameters()
+            if examples is None or sums is None:
+                examples = self._make_examples(X, D, sample_weight)
+                sums = examples.expansion(slice(None), examples.weights)(X_new)
+            self._fit_pairs(examples)
+            yield np.concatenate(list(self._model.predict(examples, X_new, sums)))
+
+    def _check_parameters(self) -> None:
+        if self.kernel not in ("rbf", "linear"):
+            raise ValueError(
+                f"kernel={self.kernel!r} is not known: choose 'rbf' or 'linear'. For another kernel put its feature "
+                "map, such as sklearn.kernel_approximation.Nystroem, before a PTSVM(kernel='linear')."
+            )
+        if not _is_positive(self.C):
+            raise ValueError(f"C={self.C!r} is a price and must be a positive, finite number, such as 1.0.")
+        if self.gamma not in ("auto", "scale") and not _is_positive(self.gamma):
+            raise ValueError(f"gamma={self.gamma!r} must be 'auto', 'scale' or a positive, finite number.")
+        if self.resample not in (None, "multinomial"):
+            raise ValueError(f"resample={self.resample!r} is not known: choose None or 'multinomial'.")
+        if self.max_samples is not None and not (isinstance(self.max_samples, Integral) and self.max_samples >= 2):
+            raise ValueError(f"max_samples={self.max_samples!r} must be a whole number of at least 2, or None for all.")
+        if not (isinstance(self.n_folds, Integral) and self.n_folds >= 2):
+            raise ValueError(f"n_folds={self.n_folds!r} must be a whole number of at least 2.")
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and 0.0 < float(value) < np.inf
+
+
+def _choose_rows(
+    n_samples: int, sample_weight: FloatArray | None, max_samples: int | None, generator: np.random.RandomState
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Rows to learn from, and their weights: a row drawn by its weight has had its say already."""
+    weight = np.ones(n_samples) if sample_weight is None else sample_weight
+    if max_samples is None or n_samples <= max_samples:
+        return np.arange(n_samples), weight
+    drawn = generator.choice(n_samples, size=max_samples, replace=False, p=weight / weight.sum())
+    return np.sort(drawn), np.ones(max_samples)
+
+
+def _kernel_width(rows: Any, gamma: Literal["auto", "scale"] | float) -> float:
+    """The number behind gamma; identical numbers everywhere have no scale, and 1 is as good as any."""
+    if gamma == "auto":
+        return 1.0 / rows.shape[1]
+    if gamma == "scale":
+        mean_square = (rows.multiply(rows) if sparse.issparse(rows) else rows * rows).mean()
+        variance = mean_square - rows.mean() ** 2
+        return float(1.0 / (rows.shape[1] * variance)) if variance > 0 else 1.0
+    return float(gamma)

@@ -1,0 +1,146 @@
+"""Folds and protocols: who learns, who validates, who is tested."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skldl.exceptions import StudyError
+from skldl.experiments import PROTOCOLS
+from skldl.experiments.folds import assign_folds, derive_seed, hold_out, pairs_of
+from skldl.experiments.protocols import rounds_of, shares_choice
+
+
+@given(st.integers(2, 12), st.integers(0, 60), st.none() | st.integers(0, 5))
+def test_folds_are_contiguous_chunks_of_an_order(n_folds, extra, seed):
+    n = n_folds + extra
+    fold_of = assign_folds(n, n_folds, seed=seed)
+    sizes = np.bincount(fold_of, minlength=n_folds)
+    assert sizes.sum() == n
+    assert sizes.max() - sizes.min() <= 1
+    if seed is None:
+        expected = np.concatenate([np.full(len(c), i) for i, c in enumerate(np.array_split(np.arange(n), n_folds))])
+        np.testing.assert_array_equal(fold_of, expected)
+
+
+def test_shuffled_folds_depend_on_the_seed_alone():
+    one, again, other = (assign_folds(50, 5, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any()
+    assert (one != assign_folds(50, 5)).any()
+
+
+@given(st.lists(st.integers(0, 7), min_size=8, max_size=40), st.none() | st.integers(0, 3))
+def test_groups_stay_together(groups, seed):
+    groups = [*range(3), *groups]
+    fold_of = assign_folds(len(groups), 3, seed=seed, groups=groups)
+    for group in set(groups):
+        assert len({int(fold) for fold, g in zip(fold_of, groups, strict=True) if g == group}) == 1
+    assert set(fold_of) == {0, 1, 2}
+    rest, held = hold_out(len(groups), 0.2, seed=0, groups=groups)
+    assert not {groups[i] for i in rest} & {groups[i] for i in held}
+
+
+def test_too_few_rows_or_groups():
+    with pytest.raises(StudyError, match=r"tiny has 3 rows, too few for 5 folds. Use at most 3"):
+        assign_folds(3, 5, name="tiny")
+    with pytest.raises(StudyError, match="has 2 groups, too few for 3 folds"):
+        assign_folds(6, 3, groups=[1, 1, 1, 2, 2, 2])
+    with pytest.raises(StudyError, match="only one group"):
+        hold_out(4, 0.2, seed=0, groups=[1, 1, 1, 1])
+    with pytest.raises(StudyError, match="only one row"):
+        hold_out(1, 0.2, seed=0)
+
+
+def test_hold_out_splits_all_rows():
+    rest, held = hold_out(11, 0.2, seed=3)
+    np.testing.assert_array_equal(np.sort(np.concatenate([rest, held])), np.arange(11))
+    assert len(held) == 2
+    assert len(hold_out(2, 0.01, seed=0)[1]) == 1
+
+
+def test_seeds_differ_with_every_part_and_stay_positive():
+    seeds = {derive_seed(*parts) for parts in [(0, "a", 1), (0, "a", 2), (0, "b", 1), (1, "a", 1), (0, "a1", "")]}
+    assert len(seeds) == 5
+    assert all(0 <= seed < 2**31 for seed in seeds)
+    assert derive_seed(0, "x") == derive_seed(0, "x")
+
+
+def test_geng2016_rotates_through_contiguous_chunks(problem, small_study):
+    study = small_study(protocol="geng2016", folds=4)
+    data = problem("d", n=18)
+    rounds = rounds_of(data, study, 0)
+    chunks = np.array_split(np.arange(18), 4)
+    assert shares_choice(data, study)
+    for t, round_ in enumerate(rounds):
+        ((fit, validation),) = round_.tuning
+        np.testing.assert_array_equal(round_.test, chunks[t])
+        np.testing.assert_array_equal(validation, chunks[(t + 1) % 4])
+        np.testing.assert_array_equal(np.sort(np.concatenate([fit, validation])), round_.train)
+        np.testing.assert_array_equal(np.sort(np.concatenate([round_.train, round_.test])), np.arange(18))
+
+
+def test_nested_selection_never_sees_the_test_fold(problem, small_study):
+    study = small_study(folds=3, inner_folds=4)
+    data = problem("d", n=25)
+    rounds = rounds_of(data, study, 0)
+    assert not shares_choice(data, study)
+    np.testing.assert_array_equal(np.sort(np.concatenate([r.test for r in rounds])), np.arange(25))
+    for round_ in rounds:
+        assert len(round_.tuning) == 4
+        validated = np.concatenate([validation for _, validation in round_.tuning])
+        np.testing.assert_array_equal(np.sort(validated), round_.train)
+        for fit, validation in round_.tuning:
+            assert not set(fit) & set(validation)
+            assert not (set(fit) | set(validation)) & set(round_.test)
+
+
+@pytest.mark.parametrize("protocol", list(PROTOCOLS))
+def test_groups_are_respected_by_every_protocol(protocol, problem, small_study):
+    groups = np.repeat(np.arange(12), 3)
+    data = problem("d", groups=groups)
+    for round_ in rounds_of(data, small_study(protocol=protocol, folds=3), 0):
+        assert not set(groups[round_.train]) & set(groups[round_.test])
+        for fit, validation in round_.tuning:
+            assert not set(groups[fit]) & set(groups[validation])
+
+
+def test_repeats_have_other_folds(problem, small_study):
+    study = small_study(repeats=2)
+    data = problem("d")
+    one, other = (rounds_of(data, study, repeat)[0].test for repeat in (0, 1))
+    assert set(one) != set(other)
+    assert set(one) == set(rounds_of(data, study, 0)[0].test)
+
+
+def test_holdout_keeps_back_a_fifth_twice(problem, small_study):
+    (round_,) = rounds_of(problem("d", n=50), small_study(protocol="holdout"), 0)
+    ((fit, validation),) = round_.tuning
+    assert (len(round_.test), len(round_.train), len(validation), len(fit)) == (10, 40, 8, 32)
+    assert not set(round_.train) & set(round_.test)
+    assert set(fit) | set(validation) == set(round_.train)
+
+
+@pytest.mark.parametrize("protocol", list(PROTOCOLS))
+def test_a_fixed_test_set_overrides_the_protocol(protocol, problem, small_study):
+    test = problem("t", seed=9, n=7)
+    data = problem("d", n=50, X_test=test.X, D_test=test.D)
+    study = small_study(protocol=protocol)
+    (round_,) = rounds_of(data, study, 0)
+    ((fit, validation),) = round_.tuning
+    assert round_.test is None
+    assert not shares_choice(data, study)
+    assert (len(round_.train), len(fit), len(validation)) == (50, 40, 10)
+
+
+def test_pairs_cover_all_rows():
+    pairs = list(pairs_of(np.array([1, 0, 1, 2])))
+    assert [held.tolist() for _, held in pairs] == [[1], [0, 2], [3]]
+    assert [rest.tolist() for rest, _ in pairs] == [[0, 2, 3], [1, 3], [0, 1, 2]]
+
+
+def test_a_small_training_part_has_fewer_inner_folds(problem, small_study):
+    rounds = rounds_of(problem("d", n=6), small_study(folds=2, inner_folds=5), 0)
+    assert [len(round_.tuning) for round_ in rounds] == [3, 3]
+    with pytest.raises(StudyError, match="The training part of d has 1 rows"):
+        rounds_of(problem("d", n=2), small_study(folds=2), 0)

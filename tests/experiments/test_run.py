@@ -1,0 +1,459 @@
+"""Running studies: equal numbers whatever the number of jobs, failures, resuming, records."""
+
+import json
+import os
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skldl import MeanDistribution
+from skldl.exceptions import DatasetNotFoundError, LengthMismatchError, RecordsError, StudyError, UnknownDatasetError
+from skldl.experiments import Contender, Problem, Study, StudyResults, memory, plan_study, run_study
+from skldl.experiments.folds import derive_seed
+from skldl.experiments.outputs import write_outputs
+from skldl.experiments.protocols import rounds_of
+from skldl.experiments.store import encode
+from skldl.experiments.tasks import kept_rows
+from skldl.metrics import clark, kullback_leibler
+
+TIMES = ("seconds", "selection_seconds", "fit_seconds", "predict_seconds", "peak_memory_mib")
+
+
+def numbers(results):
+    """All that the records say, apart from times and memory."""
+    return [{k: v for k, v in record.items() if k not in TIMES} for record in results.selections + results.evaluations]
+
+
+@pytest.mark.parametrize("protocol", ["nested", "geng2016", "holdout"])
+def test_the_numbers_do_not_depend_on_the_number_of_jobs(protocol, small_study):
+    study = small_study(protocol=protocol)
+    assert numbers(run_study(study)) == numbers(run_study(study, n_jobs=2))
+
+
+def test_the_seed_changes_the_numbers_and_nothing_else_does(small_study, results):
+    assert numbers(run_study(small_study())) == numbers(results)
+    assert numbers(run_study(small_study(seed=1))) != numbers(results)
+
+
+def test_geng2016_chooses_the_setting_that_is_best_over_all_rotations(small_study, problem):
+    study = small_study(protocol="geng2016", folds=4)
+    data = problem("one")
+    found = run_study(study)
+    scores = np.zeros(3)
+    for round_ in rounds_of(data, study, 0):
+        ((fit, validation),) = round_.tuning
+        for i, k in enumerate((1, 3, 8)):
+            model = KNeighborsRegressor(k).fit(data.X[fit], data.D[fit])
+            scores[i] += kullback_leibler(data.D[validation], model.predict(data.X[validation])) / 4
+    best = (1, 3, 8)[int(np.argmin(scores))]
+    assert found.chosen("one", "kNN") == [{"n_neighbors": best}] * 4
+    recorded = np.mean(
+        [r["values"] for r in found.selections if (r["dataset"], r["contender"]) == ("one", "kNN")], axis=0
+    )
+    np.testing.assert_allclose(recorded, scores)
+    for round_, value in zip(rounds_of(data, study, 0), found.values("clark", "one", "kNN"), strict=True):
+        model = KNeighborsRegressor(best).fit(data.X[round_.train], data.D[round_.train])
+        assert value == pytest.approx(clark(data.D[round_.test], model.predict(data.X[round_.test])))
+
+
+def test_nested_chooses_inside_each_training_part(small_study, problem, results):
+    study, data = small_study(), problem("one")
+    for round_, chosen in zip(rounds_of(data, study, 0), results.chosen("one", "kNN"), strict=True):
+        scores = []
+        for k in (1, 3, 8):
+            trials = []
+            for fit, validation in round_.tuning:
+                model = KNeighborsRegressor(k).fit(data.X[fit], data.D[fit])
+                trials.append(kullback_leibler(data.D[validation], model.predict(data.X[validation])))
+            scores.append(np.mean(trials))
+        assert chosen == {"n_neighbors": (1, 3, 8)[int(np.argmin(scores))]}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid"),
+    [
+        ("skldl:AAKNN", {"weights": ("uniform", "distance"), "n_neighbors": (1, 4, 9)}),
+        ("skldl:SABFGS", {"fit_intercept": (False, True), "alpha": (1.0, 0.1, 0.0)}),
+        ("skldl:SAIIS", {"max_iter": (2, 5)}),
+    ],
+)
+def test_work_shared_along_a_path_changes_no_choice(problem, estimator, grid):
+    path = list(grid)[-1]
+    data = problem("d", sample_weight=np.linspace(1, 2, 36) if estimator != "skldl:AAKNN" else None)
+    with_path = Contender("a", estimator, grid=grid, path=path)
+    without = Contender("a", estimator, grid={name: grid[name] for name in grid if name != path} | {path: grid[path]})
+    one, other = (run_study(Study([data], [c], folds=3, protocol="geng2016")) for c in (with_path, without))
+    for shared, apart in zip(one.selections, other.selections, strict=True):
+        np.testing.assert_allclose(shared["values"], apart["values"], rtol=1e-4)
+        assert shared["errors"] == apart["errors"] == []
+    assert one.chosen("d", "a") == other.chosen("d", "a")
+
+
+def test_a_path_that_breaks_in_the_middle_keeps_what_it_had(problem):
+    contender = Contender("k", "skldl:AAKNN", grid={"n_neighbors": (2, 4, -1)}, path="n_neighbors")
+    found = run_study(Study([problem("d")], [contender], folds=3, protocol="geng2016"))
+    assert not found.failures
+    assert found.chosen("d", "k")[0]["n_neighbors"] in (2, 4)
+    assert str(found.selections[0]["values"][2]) == "nan"
+    assert "n_neighbors=-1" in found.selections[0]["errors"][0]
+
+
+def test_a_similarity_can_be_the_criterion(small_study, contenders):
+    study = small_study(protocol="geng2016", criterion="cosine", contenders=[contenders["knn"]])
+    found = run_study(study)
+    values = np.mean([r["values"] for r in found.selections if r["dataset"] == "one"], axis=0)
+    assert found.chosen("one", "kNN")[0] == {"n_neighbors": (1, 3, 8)[int(np.argmax(values))]}
+
+
+def test_a_fixed_test_set_is_tested_once(problem, contenders):
+    test = problem("t", seed=5, n=9)
+    data = problem("d", X_test=test.X, D_test=test.D, apart=True)
+    found = run_study(Study([data], [contenders["knn"]], protocol="geng2016", measures=["clark"], repeats=2))
+    assert found.n_expected("d") == 2
+    (k,) = {c["n_neighbors"] for c in found.chosen("d", "kNN")[:1]}
+    model = KNeighborsRegressor(k).fit(data.X, data.D)
+    assert found.values("clark", "d", "kNN")[0] == pytest.approx(clark(test.D, model.predict(test.X)))
+    assert found.averaged == ["d"]  # nothing else is there
+
+
+def test_records_say_everything(results):
+    record = next(r for r in results.evaluations if r["contender"] == "Tree")
+    assert record["seed"] == derive_seed(0, "one", "Tree", 0, 0)
+    assert set(record["measures"]) == {"clark", "cosine", "kullback_leibler"}
+    assert record["params"].keys() == {"max_depth"}
+    assert record["versions"].keys() == {"skldl", "python", "numpy", "scipy", "scikit-learn"}
+    assert record["fit_seconds"] >= 0
+    assert record["peak_memory_mib"] > 1
+    assert (record["n_train"], record["n_test"]) == (24, 12)
+    assert len(record["selection"]["values"]) == 2
+    assert results.info["one"]["fingerprint"] == record["fingerprint"]
+    json.dumps(record)
+
+
+class Chatty(MeanDistribution):
+    """Warns, counts iterations, and takes weights."""
+
+    def _fit(self, X, D, sample_weight):
+        warnings.warn("turn the knob", UserWarning, stacklevel=1)
+        self.n_iter_ = np.array([3, 4])
+        super()._fit(X, D, sample_weight)
+
+
+def test_warnings_and_iterations_are_recorded(problem):
+    pipeline = make_pipeline(StandardScaler(), Chatty())
+    found = run_study(Study([problem("d")], [Contender("c", Chatty()), Contender("p", pipeline)], folds=2))
+    for record in found.evaluations[:4]:
+        assert record["warnings"] == ["UserWarning: turn the knob"]
+        assert record["n_iter"] == 4
+
+
+def test_weights_reach_the_fit_and_the_measures(problem):
+    weight = np.where(np.arange(36) % 2, 1.0, 3.0)
+    data = problem("d", sample_weight=weight)
+    pipeline = make_pipeline(StandardScaler(), MeanDistribution())
+    study = Study(
+        [data], [Contender("p", pipeline), Contender("Mean", "skldl:MeanDistribution")], folds=2, order="file"
+    )
+    found = run_study(study)
+    round_ = rounds_of(data, study, 0)[0]
+    mean = np.average(data.D[round_.train], axis=0, weights=weight[round_.train])
+    expected = clark(data.D[round_.test], np.tile(mean, (18, 1)), weight[round_.test])
+    assert found.values("clark", "d", "Mean")[0] == pytest.approx(expected)
+    assert found.values("clark", "d", "p")[0] == pytest.approx(expected)
+
+
+def test_weights_take_part_in_selection(problem):
+    weight = np.where(np.arange(36) % 2, 1.0, 3.0)
+    contender = Contender("t", "sklearn.tree:DecisionTreeRegressor", grid={"max_depth": (1, 3)})
+    found = run_study(Study([problem("d", sample_weight=weight)], [contender], folds=2, inner_folds=2))
+    assert not found.failures
+
+
+def test_a_problem_is_checked(problem):
+    data = problem("d")
+    with pytest.raises(LengthMismatchError, match="d: 3 groups for 36 rows"):
+        problem("d", groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="sums to"):
+        Problem("d", data.X, data.D * 2)
+    with pytest.raises(ValueError, match="36"):
+        Problem("d", data.X[:5], data.D)
+    listed = Problem("d", data.X.tolist(), data.D.tolist(), groups=["a"] * 36)
+    assert listed.describe()["n_groups"] == 1
+    assert listed.family == data.family
+    assert listed.fingerprint != data.fingerprint
+    assert Problem("d", sparse.csc_matrix(data.X), data.D).X.format == "csr"
+
+
+def test_data_frames_take_part(problem):
+    pd = pytest.importorskip("pandas")
+    data = problem("d")
+    frame = Problem("d", pd.DataFrame(data.X, columns=list("abc")), pd.DataFrame(data.D, columns=["x", "y", "z"]))
+    assert frame.names == ("x", "y", "z")
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), KNeighborsRegressor())
+    study = Study([frame], [Contender("p", pipeline, grid={"kneighborsregressor__n_neighbors": (2, 5)})], folds=3)
+    assert not run_study(study).failures
+    other = pd.DataFrame(data.X, columns=["a", "b", "d"])
+    assert Problem("d", other, data.D).family != frame.family
+    text = pd.DataFrame({"a": ["x", "y"] * 18, "b": np.arange(36)})
+    assert Problem("d", text, data.D).family != Problem("d", text.assign(a="x"), data.D).family
+
+
+class Moody(BaseEstimator):
+    """Fails for some settings, or returns what is no distribution."""
+
+    def __init__(self, mood="good"):
+        self.mood = mood
+
+    def fit(self, X, y):
+        if self.mood == "bad":
+            raise ValueError("no way\nat all")
+        self.y_ = np.asarray(y)
+        return self
+
+    def predict(self, X):
+        rows = np.tile(self.y_.mean(axis=0), (len(X), 1))
+        return rows * 2 if self.mood == "odd" else rows
+
+
+@pytest.mark.parametrize("protocol", ["nested", "geng2016"])
+def test_settings_that_fail_are_out_and_the_others_stay(protocol, problem):
+    contender = Contender("m", Moody(), grid={"mood": ("bad", "odd", "good")})
+    found = run_study(Study([problem("d")], [contender], folds=3, protocol=protocol))
+    assert not found.failures
+    assert found.chosen("d", "m") == [{"mood": "good"}] * 3
+    told = found.selections[0] if protocol == "geng2016" else found.evaluations[0]["selection"]
+    assert [str(value) for value in told["values"][:2]] == ["nan", "nan"]
+    assert "ValueError: no way" in told["errors"][0]
+    assert "sums to 2" in told["errors"][1]
+
+
+@pytest.mark.parametrize("protocol", ["nested", "geng2016"])
+def test_a_contender_without_a_setting_that_works_fails_and_the_study_goes_on(protocol, problem):
+    contender = Contender("m", Moody(), grid={"mood": ("bad", "odd")})
+    found = run_study(Study([problem("d")], [contender], folds=3, protocol=protocol))
+    assert found.state("d", "m") == "failed 3/3"
+    assert all("No setting of m could be fitted" in record["error"] for record in found.failures)
+    assert found.state("d", "Mean") == ""
+
+
+def test_failures_are_recorded_with_their_reason(failing_results):
+    records = [r for r in failing_results.evaluations if r["contender"] == "Broken"]
+    assert len(records) == 6
+    assert all(record["status"] == "failed" for record in records)
+    assert "ValueError: Expected n_neighbors" in records[0]["error"]
+    assert "Traceback" in records[0]["traceback"]
+    assert np.isnan(failing_results.means("clark")[:, 1]).all()
+
+
+def test_a_selection_task_that_fails_as_a_whole_fails_its_evaluations(problem, monkeypatch):
+    from skldl.experiments import tasks
+
+    def explode(*arguments):
+        raise MemoryError("too big")
+
+    monkeypatch.setattr(tasks, "validate_settings", explode)
+    contender = Contender("k", "sklearn.neighbors:KNeighborsRegressor", grid={"n_neighbors": (1, 2)})
+    found = run_study(Study([problem("d")], [contender], folds=3, protocol="geng2016"))
+    assert [record["status"] for record in found.selections] == ["failed"] * 3
+    assert found.evaluations[0]["error"] == "the selection failed: MemoryError: too big"
+
+
+class Deadly(MeanDistribution):
+    """Takes its process along, as the system does when memory runs out."""
+
+    def _fit(self, X, D, sample_weight):
+        os._exit(1)
+
+
+def test_a_dead_worker_is_explained_and_loses_no_record(tmp_path, problem):
+    study = Study([problem("d")], [Contender("Mean", "skldl:MeanDistribution"), Contender("c", Deadly())], folds=2)
+    with pytest.raises(RuntimeError, match=r"A worker process died.*continue with --resume"):
+        run_study(study, out=tmp_path, n_jobs=2)
+    assert StudyResults.load(tmp_path).state("d", "c") == "not run 2/2"
+
+
+def run_to(folder, study, **options):
+    found = run_study(study, out=folder, **options)
+    write_outputs(found, folder)
+    return {path.name: path.read_bytes() for path in sorted(folder.rglob("*.*")) if not path.name.startswith("time.")}
+
+
+@pytest.mark.parametrize("protocol", ["nested", "geng2016"])
+def test_resuming_after_a_cut_at_any_byte_repeats_nothing_and_gives_the_same_tables(tmp_path, small_study, protocol):
+    study = small_study(protocol=protocol, datasets=small_study().datasets[:1])
+    expected = run_to(tmp_path / "whole", study)
+    content = (tmp_path / "whole" / "records.jsonl").read_bytes()
+    rng = np.random.default_rng(0)
+    for i, cut in enumerate([0, 5, len(content), *rng.integers(0, len(content), size=7).tolist()]):
+        folder = tmp_path / f"cut{i}"
+        folder.mkdir()
+        kept = content[: content[:cut].rfind(b"\n") + 1]
+        (folder / "records.jsonl").write_bytes(content[:cut])
+        files = run_to(folder, study, resume=True)
+        assert files["records.jsonl"].startswith(kept)
+        assert files["records.jsonl"].count(b"\n") == content.count(b"\n")
+        for name in expected:
+            if name != "records.jsonl":
+                assert files[name] == expected[name], name
+
+
+def test_resuming_a_finished_study_runs_nothing(tmp_path, small_study):
+    run_study(small_study(), out=tmp_path)
+    before = (tmp_path / "records.jsonl").read_bytes()
+    told = []
+    run_study(small_study(), out=tmp_path, resume=True, on_progress=told.append)
+    assert (tmp_path / "records.jsonl").read_bytes() == before
+    assert [(p.done, p.total, p.record, p.left) for p in told] == [(18, 18, None, ())]
+
+
+def test_failed_tasks_are_repeated_only_on_request(tmp_path, problem, contenders):
+    study = Study([problem("d")], [contenders["broken"]], folds=2)
+    run_study(study, out=tmp_path)
+    size = (tmp_path / "records.jsonl").read_bytes().count(b"\n")
+    run_study(study, out=tmp_path, resume=True)
+    assert (tmp_path / "records.jsonl").read_bytes().count(b"\n") == size
+    found = run_study(study, out=tmp_path, resume=True, retry_failed=True)
+    assert (tmp_path / "records.jsonl").read_bytes().count(b"\n") == size + 2
+    assert len(found.failures) == 2
+
+
+def test_records_of_another_study_are_refused_with_the_difference(tmp_path, small_study, problem, contenders):
+    run_study(small_study(), out=tmp_path)
+
+    def resume(**options):
+        run_study(small_study(**options), out=tmp_path, resume=True)
+
+    with pytest.raises(RecordsError, match="another study: seed was 0, now 5"):
+        resume(seed=5)
+    with pytest.raises(RecordsError, match="datasets were one, two, now one"):
+        resume(datasets=small_study().datasets[:1])
+    with pytest.raises(RecordsError, match="contenders have other parameters"):
+        resume(contenders=[Contender("kNN", "sklearn.neighbors:KNeighborsRegressor"), contenders["tree"]])
+    with pytest.raises(RecordsError, match="The data of two have changed"):
+        resume(datasets=[problem("one"), problem("two", seed=2, labels=4)])
+    with pytest.raises(RecordsError, match="keep predictions: sample, not all"):
+        run_study(small_study(), out=tmp_path, resume=True, keep_predictions="all")
+
+
+def test_records_of_other_versions_are_recognised(tmp_path, small_study):
+    run_study(small_study(), out=tmp_path)
+    path = tmp_path / "records.jsonl"
+    header, *rest = path.read_bytes().splitlines(keepends=True)
+    told = json.loads(header)
+    told["versions"]["numpy"] = "0.9"
+    path.write_bytes(encode(told) + b"".join(rest))
+    found = run_study(small_study(), out=tmp_path, resume=True)
+    assert "numpy 0.9 → " in found.notices[0]
+    path.write_bytes(encode(told | {"skldl": "99.0"}) + b"".join(rest))
+    with pytest.raises(RecordsError, match=r"written by scikit-ldl 99\.0.*must not mix"):
+        run_study(small_study(), out=tmp_path, resume=True)
+    assert StudyResults.load(tmp_path).means("clark").shape == (2, 3)  # reading is another matter
+
+
+def test_predictions_are_kept_as_asked(small_study, problem):
+    study = small_study(datasets=[problem("one", n=50)])
+    found = run_study(study, keep_predictions="sample").predictions("ONE")
+    rows = kept_rows(study.datasets[0], study, "sample")
+    np.testing.assert_array_equal(found["rows"], rows)
+    assert len(rows) == 20
+    np.testing.assert_allclose(found["truth"], study.datasets[0].D[rows], rtol=1e-6)
+    assert set(found["predicted"]) == {"kNN", "Tree", "Mean"}
+    for table in found["predicted"].values():
+        np.testing.assert_allclose(table.sum(axis=1), 1, rtol=1e-5)
+    whole = run_study(study, keep_predictions="all").predictions("one")
+    assert whole["truth"].shape == (50, 3)
+    np.testing.assert_allclose(whole["predicted"]["kNN"][rows], found["predicted"]["kNN"])
+    assert run_study(study, keep_predictions="none").predictions("one") is None
+    with pytest.raises(StudyError, match="keep_predictions = 'some'"):
+        run_study(study, keep_predictions="some")
+
+
+def test_predictions_for_a_fixed_test_set_are_kept_too(problem, contenders):
+    test = problem("t", seed=5, n=9)
+    study = Study([problem("d", X_test=test.X, D_test=test.D)], [contenders["knn"]], measures=["clark"])
+    found = run_study(study, keep_predictions="all").predictions("d")
+    np.testing.assert_allclose(found["truth"], test.D, rtol=1e-6)
+    assert not np.isnan(found["predicted"]["kNN"]).any()
+
+
+def test_the_plan_counts_tasks_and_fits(small_study):
+    nested = plan_study(small_study())
+    assert nested.n_tasks == 2 * 3 * 3
+    fits = {task.contender: nested.n_fits(task) for task in nested.waves[1]}
+    assert fits == {"kNN": 1 + 3 * 2, "Tree": 1 + 2 * 2, "Mean": 1}
+    paper = plan_study(small_study(protocol="geng2016"))
+    assert [len(wave) for wave in paper.waves] == [2 * 2 * 3, 2 * 3 * 3]
+    assert {task.contender: paper.n_fits(task) for task in paper.waves[0]} == {"kNN": 3, "Tree": 2}
+    assert {paper.n_fits(task) for task in paper.waves[1]} == {1}
+
+
+def test_missing_datasets_are_named_and_left_out(tmp_path, monkeypatch):
+    monkeypatch.delenv("SKLDL_DATA", raising=False)
+    mean = Contender("Mean", "skldl:MeanDistribution")
+    plan = plan_study(Study(["Artificial", "Human_Gene"], [mean]), data_home=tmp_path)
+    assert plan.missing == ("Human_Gene",)
+    assert list(plan.problems) == ["Artificial"]
+    assert plan.problems["Artificial"].D_test.shape == (40401, 3)
+    found = run_study(plan)
+    assert found.missing == ["Human_Gene"]
+    with pytest.raises(DatasetNotFoundError, match="None of the datasets of the study was found: Human_Gene"):
+        plan_study(Study(["Human_Gene"], [mean]), data_home=tmp_path)
+    with pytest.raises(UnknownDatasetError):
+        plan_study(Study(["Artificial", "yeast_alfa"], [mean]), data_home=tmp_path)
+
+
+def test_a_data_file_takes_part_and_is_found_again(tmp_path):
+    path = tmp_path / "moods.csv"
+    lines = ["age,label_happy,label_sad", *(f"{i},{0.3 + i / 100},{0.7 - i / 100}" for i in range(20))]
+    path.write_text("\n".join(lines))
+    found = run_study(Study([str(path)], [Contender("Mean", "skldl:MeanDistribution")], folds=4), out=tmp_path / "out")
+    assert found.datasets == ["moods"]
+    assert str(path) in (tmp_path / "out" / "study.toml").read_text()
+
+
+def test_one_x_is_shared_by_a_family(paper_data):
+    paper_data("Yeast_spo")
+    paper_data("Yeast_spoem")
+    plan = plan_study(Study(["Yeast_spo", "Yeast_spoem"], [Contender("Mean", "skldl:MeanDistribution")]))
+    one, other = plan.problems.values()
+    assert one.X is other.X
+    assert run_study(plan).families == [["Yeast_spo", "Yeast_spoem"]]
+
+
+def test_a_scheduler_that_is_not_there(small_study):
+    pytest.importorskip("distributed")
+    with pytest.raises(StudyError, match="No Dask scheduler answers at nonsense"):
+        run_study(small_study(), scheduler="nonsense://x")
+
+
+def test_an_empty_record_file_is_explained(tmp_path):
+    (tmp_path / "records.jsonl").touch()
+    with pytest.raises(RecordsError, match="stopped before it began"):
+        StudyResults.load(tmp_path)
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_memory_without_a_mark_that_can_be_reset(monkeypatch, platform):
+    monkeypatch.setattr(memory, "_reset_high_water_mark", lambda: False)
+    monkeypatch.setattr(memory.sys, "platform", platform)
+    with memory.peak_memory() as found:
+        pass
+    assert found["mib"] > 0
+    monkeypatch.setattr(memory, "resource", None)
+    with memory.peak_memory() as found:
+        pass
+    assert found["mib"] is None
+
+
+def test_memory_where_the_system_refuses(monkeypatch):
+    def refuse(*arguments, **options):
+        raise PermissionError("no")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    assert memory._reset_high_water_mark() is False

@@ -1,0 +1,204 @@
+"""Names, contenders and studies: what is accepted, what is refused and with which words."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skldl.exceptions import StudyError, UnknownNameError
+from skldl.experiments import Contender, DatasetSpec, Study, builtin_studies, dump_study, load_study
+from skldl.experiments.names import find, plain, split_list
+from skldl.experiments.study_file import find_contender, find_dataset, parse_study
+
+MEAN = Contender("Mean", "skldl:MeanDistribution")
+
+
+def test_names_match_whatever_the_spelling():
+    assert plain("AA-kNN") == plain("aa_knn") == plain("AAKNN")
+    assert plain("s-BU_3DFE") == plain("SBU 3DFE")
+    assert split_list(" a, b ,,c") == ["a", "b", "c"]
+    with pytest.raises(UnknownNameError, match=r"No algorithm is called 'x'. Known here: AA-kNN"):
+        find("x", {"AA-kNN": 1}, "algorithm")
+
+
+def test_settings_go_through_the_grid_with_the_path_fastest():
+    contender = Contender("c", "m:C", grid={"k": (1, 2), "w": ("a", "b")}, path="k")
+    assert contender.settings == ({"w": "a", "k": 1}, {"w": "a", "k": 2}, {"w": "b", "k": 1}, {"w": "b", "k": 2})
+    assert contender.needs_selection
+    assert Contender("c", "m:C").settings == ({},)
+    assert not Contender("c", "m:C", grid={"k": (1,)}).needs_selection
+
+
+def test_make_sets_parameters_and_seeds():
+    contender = Contender("t", "sklearn.tree:DecisionTreeRegressor", {"max_depth": 3}, {"min_samples_leaf": (1, 2)})
+    model = contender.make({"min_samples_leaf": 2}, seed=7)
+    assert (model.max_depth, model.min_samples_leaf, model.random_state) == (3, 2, 7)
+    fixed = Contender("t", "sklearn.tree:DecisionTreeRegressor", {"random_state": 1}).make(seed=7)
+    assert fixed.random_state == 1
+    nested = Contender(
+        "b", "sklearn.ensemble:BaggingRegressor", {"estimator": {"estimator": "sklearn.svm:SVR", "C": 9}}
+    )
+    assert nested.make(seed=5).estimator.C == 9
+    assert nested.make(seed=5).random_state == 5
+
+
+def test_a_pipeline_takes_part():
+    pipeline = make_pipeline(StandardScaler(), KNeighborsRegressor())
+    contender = Contender("p", pipeline, {"kneighborsregressor__weights": "distance"})
+    made = contender.make({"kneighborsregressor__n_neighbors": 2})
+    assert made is not pipeline
+    assert made.get_params()["kneighborsregressor__n_neighbors"] == 2
+    assert pipeline.get_params()["kneighborsregressor__n_neighbors"] == 5
+    assert contender.class_name == "Pipeline"
+    assert "StandardScaler" in contender.to_dict()["described"]
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Contender("", "m:C"), "needs a name"),
+        (lambda: Contender("c", "m:C", grid={"k": ()}), "the grid of k has no value"),
+        (lambda: Contender("c", "m:C", grid={"k": (1,)}, path="w"), "path = 'w' is not"),
+        (lambda: Contender("c", "no colon").make(), "must look like 'package.module:Class'"),
+        (lambda: Contender("c", "no_such_package_at_all:C").make(), "no module 'no_such_package_at_all'"),
+        (lambda: Contender("c", "skldl.baseline:Nothing").make(), "has no 'Nothing'"),
+        (lambda: MEAN.make({"k": 1}), "MeanDistribution has no hyper-parameter 'k'"),
+    ],
+)
+def test_bad_contenders_are_refused(build, message):
+    with pytest.raises(StudyError, match=message):
+        build()
+
+
+def test_a_study_completes_itself():
+    study = Study(["a"], [Contender("c", "m:C")], protocol="geng2016")
+    assert study.datasets == (DatasetSpec("a"),)
+    assert [c.name for c in study.contenders] == ["c", "Mean"]
+    assert (study.order, study.control, study.baseline) == ("file", "Mean", "Mean")
+    assert study.with_options(protocol="nested").order == "shuffled"
+    assert study.with_options(repeats=2).order == "shuffled"
+    assert study.with_options(order="shuffled", folds=None).order == "shuffled"
+    renamed = Study(["a"], [Contender("average", "skldl:MeanDistribution")])
+    assert (len(renamed.contenders), renamed.control) == (1, "average")
+    assert Study(["a"], [MEAN], measures=["KL", "Clark"]).measures == ("kullback_leibler", "clark")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"protocol": "loo"}, "protocol = 'loo' is not one of"),
+        ({"datasets": []}, "names no dataset"),
+        ({"datasets": ["a", "A"]}, "Two datasets are called"),
+        ({"contenders": [MEAN, Contender("m-e-a-n", "m:C")]}, "Two contenders"),
+        ({"measures": []}, "names no measure"),
+        ({"folds": 1}, "folds = 1 must be a whole number, at least 2"),
+        ({"folds": 2.5}, "folds = 2.5"),
+        ({"repeats": True}, "repeats = True"),
+        ({"protocol": "geng2016", "folds": 2}, "geng2016 needs at least 3 folds"),
+        ({"order": "sorted"}, "order = 'sorted'"),
+        ({"order": "file", "repeats": 2}, "the same in every repeat"),
+    ],
+)
+def test_bad_studies_are_refused(options, message):
+    with pytest.raises(StudyError, match=message):
+        Study(**{"datasets": ["a"], "contenders": [MEAN]} | options)
+
+
+def test_unknown_names_in_a_study_are_refused():
+    with pytest.raises(UnknownNameError, match="No measure is called 'gini'"):
+        Study(["a"], [MEAN], measures=["gini"])
+    with pytest.raises(UnknownNameError, match="No contender is called 'x'"):
+        Study(["a"], [MEAN], control="x")
+
+
+def test_fingerprint_changes_with_what_changes_numbers_only():
+    study = Study(["a"], [MEAN])
+    assert study.fingerprint() == Study(["a"], [MEAN], title="other words").fingerprint()
+    assert study.fingerprint() == Study([DatasetSpec("a", source="moved.csv")], [MEAN]).fingerprint()
+    others = [study.with_options(**change) for change in ({"seed": 1}, {"folds": 5}, {"criterion": "clark"})]
+    others.append(Study(["a"], [Contender("Mean", "skldl:MeanDistribution", grid={"k": (1,)})]))
+    assert len({study.fingerprint(), *(other.fingerprint() for other in others)}) == 5
+
+
+def test_the_built_in_studies_load_and_hold_the_six_and_the_mean():
+    assert {"demo", "tkde2016"} <= set(builtin_studies())
+    names = {"PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS", "Mean"}
+    for name in ("demo", "tkde2016"):
+        assert {contender.name for contender in load_study(name).contenders} == names
+    paper = load_study("TKDE-2016")
+    assert len(paper.datasets) == 16
+    assert (paper.protocol, paper.order, paper.folds) == ("geng2016", "file", 10)
+    svm = next(contender for contender in paper.contenders if contender.name == "PT-SVM")
+    assert len(svm.settings) <= 4
+    assert "max_samples" in svm.params
+
+
+@pytest.mark.parametrize("name", ["demo", "tkde2016"])
+def test_a_study_survives_its_file(name, tmp_path):
+    study = load_study(name)
+    path = tmp_path / "copy.toml"
+    path.write_text(dump_study(study), encoding="utf-8")
+    assert load_study(path) == study
+    assert load_study(path).fingerprint() == study.fingerprint()
+
+
+_VALUES = st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+
+
+@given(st.dictionaries(st.text(), _VALUES | st.lists(_VALUES), max_size=4), st.text(min_size=1).filter(plain))
+def test_any_parameters_survive_the_file(params, name):
+    study = Study([name], [MEAN, Contender("other", "m:C", params)], title=name)
+    assert parse_study(dump_study(study)) == study
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("datasets = [", "is not valid TOML"),
+        ("contenders = ['Mean']", "no list 'datasets'"),
+        ("datasets = ['a']", "no list 'contenders'"),
+        ("datasets = ['a']\ncontenders = ['Mean']\nfold = 3", "unknown key 'fold'"),
+        ("datasets = [{ apart = true }]\ncontenders = ['Mean']", "a dataset has no name"),
+        ("datasets = [{ nam = 'a' }]\ncontenders = ['Mean']", "unknown key 'nam'"),
+        ("datasets = ['a']\ncontenders = [{ name = 'x' }]", "contender x has no estimator"),
+        ("datasets = ['a']\ncontenders = [{ name = 'x', described = 'P()' }]", "was built in Python"),
+        ("datasets = ['a']\ncontenders = ['Mean']\nfolds = 1", "the study: folds = 1"),
+    ],
+)
+def test_bad_study_files_are_refused(text, message):
+    with pytest.raises(StudyError, match=message):
+        parse_study(text)
+
+
+def test_studies_that_are_not_there():
+    with pytest.raises(FileNotFoundError, match=r"no study file nowhere.toml"):
+        load_study("nowhere.toml")
+    with pytest.raises(UnknownNameError, match=r"No study is called 'nothing'.*Or give the path"):
+        load_study("nothing")
+
+
+def test_contenders_and_datasets_are_found_in_any_spelling():
+    assert find_contender("aaknn").name == "AA-kNN"
+    assert find_contender("SABFGS").estimator == "skldl:SABFGS"
+    assert find_contender("mean_distribution").name == "Mean"
+    own = Contender("AA-kNN", "mine:KNN")
+    assert find_contender("aa-knn", [own]) is own
+    assert find_contender("pack.age:Learner") == Contender("Learner", "pack.age:Learner")
+    with pytest.raises(UnknownNameError, match="No algorithm is called 'magic'"):
+        find_contender("magic")
+    known = DatasetSpec("Yeast_alpha", apart=True)
+    assert find_dataset("yeast-ALPHA", [known]) is known
+    assert find_dataset("other.csv", [known]) == DatasetSpec("other.csv")
+
+
+def test_a_study_file_may_name_contenders_by_word():
+    study = parse_study("datasets = ['a']\ncontenders = ['sa-bfgs']")
+    assert study.contenders[0] == find_contender("SA-BFGS")
+
+
+def test_contenders_with_objects_are_told_apart_by_their_text():
+    plain_one = Contender("c", KNeighborsRegressor(), {"metric": np.sum})
+    assert plain_one.to_dict()["params"]["metric"] == repr(np.sum)

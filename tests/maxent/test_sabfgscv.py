@@ -1,0 +1,183 @@
+"""SABFGSCV: the choice of alpha against a plain loop, data as they come, splitters, the common checks."""
+
+import warnings
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
+from sklearn.preprocessing import StandardScaler
+
+from skldl import SABFGS, SABFGSCV, MeanDistribution
+from skldl.metrics import kullback_leibler
+from skldl.testing import check_estimator, make_distributions
+
+
+def test_common_checks():
+    check_estimator(SABFGSCV(alphas=[1e-3, 1e-1, 10.0], cv=3))
+
+
+def test_scores_are_those_of_a_plain_loop():
+    X, D = make_distributions(60, 5, 3)
+    X = X * [1.0, 10.0, 1e-3, 5.0, 1e4]
+    alphas = [1e-4, 1e-2, 1.0]
+    folds = KFold(4)
+    model = SABFGSCV(alphas, cv=folds).fit(X, D)
+    for column, (train, test) in enumerate(folds.split(X)):
+        scaler = StandardScaler().fit(X[train])
+        for row, alpha in enumerate(alphas):
+            single = SABFGS(alpha, fit_intercept=True, tol=1e-12).fit(scaler.transform(X[train]), D[train])
+            expected = kullback_leibler(D[test], single.predict(scaler.transform(X[test])))
+            assert model.cv_scores_[row, column] == pytest.approx(expected, abs=1e-4)
+    assert model.alpha_ == alphas[model.cv_scores_.mean(axis=1).argmin()]
+    scaler = StandardScaler().fit(X)
+    final = SABFGS(model.alpha_, fit_intercept=True, tol=1e-12).fit(scaler.transform(X), D)
+    np.testing.assert_allclose(model.predict(X), final.predict(scaler.transform(X)), atol=1e-4)
+
+
+def test_coefficients_apply_to_raw_features():
+    X, D = make_distributions(60, 3, 3)
+    X = X * [1e6, 1.0, 1e-6]
+    model = SABFGSCV().fit(X, D)
+    scores = X @ model.coef_.T + model.intercept_
+    P = np.exp(scores - scores.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(model.predict(X), P / P.sum(axis=1, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(model.predict(X), SABFGSCV().fit(X / [1e6, 1.0, 1e-6], D).predict(X / [1e6, 1.0, 1e-6]))
+
+
+@pytest.mark.parametrize("n_features", [5, 60])
+def test_sparse_equals_dense(n_features):
+    X, D = make_distributions(40, n_features, 3)
+    X = np.where(X < 0.6, 0.0, X)
+    dense, thin = SABFGSCV(cv=3).fit(X, D), SABFGSCV(cv=3).fit(sparse.csr_matrix(X), D)
+    assert thin.alpha_ == dense.alpha_
+    np.testing.assert_allclose(thin.cv_scores_, dense.cv_scores_, atol=1e-8)
+    np.testing.assert_allclose(thin.coef_, dense.coef_, atol=1e-6)
+
+
+def test_noise_is_predicted_by_the_mean():
+    rng = np.random.default_rng(0)
+    X, D = rng.normal(size=(60, 80)), rng.dirichlet(np.ones(4), size=60)
+    model = SABFGSCV().fit(X, D)
+    assert model.alpha_ >= 1
+    np.testing.assert_allclose(model.predict(X), MeanDistribution().fit(X, D).predict(X), atol=0.05)
+
+
+def test_largest_default_alpha_is_the_mean():
+    X, D = make_distributions(100, 20, 5)
+    model = SABFGSCV(alphas=[1e3]).fit(X, D)
+    np.testing.assert_allclose(model.predict(X), MeanDistribution().fit(X, D).predict(X), atol=5e-3)
+
+
+def test_one_standard_error_takes_a_larger_alpha():
+    X, D = make_distributions(80, 6, 3, seed=1)
+    best, careful = SABFGSCV().fit(X, D), SABFGSCV(one_standard_error=True).fit(X, D)
+    np.testing.assert_array_equal(best.cv_scores_, careful.cv_scores_)
+    means = best.cv_scores_.mean(axis=1)
+    row = int(means.argmin())
+    bound = means[row] + best.cv_scores_[row].std(ddof=1) / np.sqrt(5)
+    assert careful.alpha_ == best.alphas_[means <= bound].max()
+    assert careful.alpha_ > best.alpha_
+
+
+def test_single_split_has_no_standard_error():
+    X, D = make_distributions(80, 6, 3)
+    split = ShuffleSplit(1, random_state=0)
+    assert SABFGSCV(cv=split, one_standard_error=True).fit(X, D).alpha_ == SABFGSCV(cv=split).fit(X, D).alpha_
+
+
+def test_groups_stay_together():
+    X, D = make_distributions(60, 3, 3)
+    groups = np.repeat(np.arange(10), 6)
+    model = SABFGSCV(cv=GroupKFold(5)).fit(X, D, groups=groups)
+    pairs = list(GroupKFold(5).split(X, D, groups))
+    np.testing.assert_array_equal(model.cv_scores_, SABFGSCV(cv=pairs).fit(X, D).cv_scores_)
+    masks = [(np.isin(np.arange(60), train), np.isin(np.arange(60), test)) for train, test in pairs]
+    np.testing.assert_array_equal(model.cv_scores_, SABFGSCV(cv=masks).fit(X, D).cv_scores_)
+
+
+def test_rows_without_weight_leave_splits_and_groups_in_place():
+    X, D = make_distributions(60, 3, 3)
+    weight = np.where(np.arange(60) % 7 == 0, 0.0, 1.0 + np.arange(60) % 3)
+    kept = weight > 0
+    groups = np.repeat(np.arange(10), 6)
+    expected = SABFGSCV(cv=GroupKFold(5)).fit(X[kept], D[kept], sample_weight=weight[kept], groups=groups[kept])
+    pairs = list(GroupKFold(5).split(X[kept], D[kept], groups[kept]))
+    original = np.flatnonzero(kept)
+    pairs = [(original[train], np.append(original[test], 0)) for train, test in pairs]
+    for model in (
+        SABFGSCV(cv=GroupKFold(5)).fit(X, D, sample_weight=weight, groups=groups),
+        SABFGSCV(cv=pairs).fit(X, D, sample_weight=weight),
+    ):
+        np.testing.assert_allclose(model.cv_scores_, expected.cv_scores_, rtol=1e-12)
+
+
+def test_folds_in_parallel_give_the_same():
+    X, D = make_distributions(60, 3, 3)
+    alone = SABFGSCV().fit(X, D)
+    with parallel_config("threading"):
+        together = SABFGSCV(n_jobs=2).fit(X, D)
+    np.testing.assert_array_equal(alone.cv_scores_, together.cv_scores_)
+
+
+def test_zero_is_an_alpha_too():
+    X, D = make_distributions(200, 3, 3)
+    model = SABFGSCV(alphas=[0.0, 1e3]).fit(X, D)
+    assert model.alpha_ == 0
+    np.testing.assert_allclose(model.predict(X), SABFGS(fit_intercept=True).fit(X, D).predict(X), atol=1e-4)
+
+
+def test_constant_features_get_no_weight():
+    X, D = make_distributions(50, 3, 3)
+    model = SABFGSCV().fit(np.column_stack([X, np.full(50, 0.1)]), D)
+    np.testing.assert_array_equal(model.coef_[:, 3], 0.0)
+
+
+def test_warning_names_the_knob():
+    X, D = make_distributions()
+    with pytest.warns(ConvergenceWarning, match=r"SABFGSCV with alpha=.* stopped at max_iter=2"):
+        SABFGSCV(max_iter=2).fit(X, D)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"alphas": []}, "alphas is empty"),
+        ({"alphas": [1.0, -1.0]}, r"alpha=-1\.0 must be"),
+        ({"cv": 1}, "cv=1 must be at least 2 folds"),
+        ({"cv": True}, "cv=True must be"),
+        ({"cv": "five"}, "cv='five' must be a number of folds"),
+        ({"cv": 100}, "n_samples=40"),
+        ({"tol": -1}, "tol=-1"),
+        ({"max_iter": 0}, "max_iter=0"),
+    ],
+)
+def test_senseless_parameters_are_refused(settings, message):
+    X, D = make_distributions()
+    with pytest.raises(ValueError, match=message):
+        SABFGSCV(**settings).fit(X, D)
+
+
+@pytest.mark.parametrize("name", ["SJAFFE", pytest.param("Natural_Scene", marks=pytest.mark.slow)])
+def test_never_worse_than_the_mean_where_the_paper_overfits(name, paper_data):
+    X, D = paper_data(name)
+    divergences = []
+    for test in np.array_split(np.arange(len(D)), 10):
+        train = np.setdiff1d(np.arange(len(D)), test)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            models = SABFGSCV().fit(X[train], D[train]), MeanDistribution().fit(X[train], D[train])
+        divergences.append([kullback_leibler(D[test], model.predict(X[test])) for model in models])
+    ours, mean = np.mean(divergences, axis=0)
+    assert ours < 0.9 * mean
+
+
+@pytest.mark.slow
+def test_never_worse_than_the_mean_on_movie(paper_data):
+    X, D = paper_data("Movie")
+    test = np.arange(len(D)) % 10 == 0
+    model = SABFGSCV().fit(X[~test], D[~test])
+    mean = MeanDistribution().fit(X[~test], D[~test])
+    assert kullback_leibler(D[test], model.predict(X[test])) < kullback_leibler(D[test], mean.predict(X[test]))

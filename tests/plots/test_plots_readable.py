@@ -1,0 +1,109 @@
+"""Every figure: nothing empty, nothing outside, no two texts on top of each other, from 2 to 68 labels."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from skldl import plots
+
+LABELS = [2, 9, 68]
+NAMES = ["PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS", "Mean"]
+YEAST = ["alpha", "cdc", "elu", "diau", "heat", "spo", "cold", "dtt", "spo5", "spoem"]
+DATASETS = [*[f"Yeast-{name}" for name in YEAST], "Movie"]
+
+
+def label_names(n_labels):
+    return [f"disease number {i}" for i in range(n_labels)]
+
+
+@pytest.mark.parametrize("n_labels", LABELS)
+@pytest.mark.parametrize(
+    "display",
+    [
+        plots.DistributionDisplay,
+        plots.CalibrationDisplay,
+        plots.ResidualsDisplay,
+    ],
+)
+def test_per_label_figures(display, n_labels, make_predictions, check_figure):
+    D, predicted = make_predictions(n_labels)
+    check_figure(display.from_predictions(D, predicted, label_names=label_names(n_labels)).figure_)
+
+
+@pytest.mark.parametrize("n_labels", LABELS)
+def test_cases(n_labels, make_predictions, check_figure):
+    D, _ = make_predictions(n_labels)
+    check_figure(plots.LabelCasesDisplay.from_predictions(D, label_names=label_names(n_labels)).figure_)
+
+
+@pytest.mark.parametrize("n_labels", LABELS)
+def test_flow(n_labels, make_predictions, check_figure):
+    D, predicted = make_predictions(n_labels)
+    check_figure(plots.FlowDisplay.from_predictions(D, predicted["AA-kNN"]).figure_)
+
+
+def test_examples(make_predictions, check_figure):
+    made = [make_predictions(n, NAMES, n_samples=1) for n in (68, 7, 2)]
+    tables = {name: [predicted[name] for _, predicted in made] for name in NAMES[:4]}
+    check_figure(plots.ExamplesDisplay.from_predictions([D for D, _ in made], tables).figure_)
+
+
+def test_manifold_and_triangle(make_predictions, check_figure):
+    D, predicted = make_predictions(3, NAMES, n_samples=100)
+    check_figure(plots.ManifoldDisplay.from_predictions(D, predicted).figure_)
+    check_figure(plots.TernaryDisplay.from_predictions(D, predicted, label_names=label_names(3)).figure_)
+
+
+@pytest.mark.parametrize("n_models", [7, 20])
+def test_figures_about_ranks(n_models, check_figure):
+    names = NAMES if n_models == 7 else [f"some long method {i}" for i in range(n_models)]
+    scores = np.random.default_rng(0).random((len(DATASETS), n_models))
+    check_figure(
+        plots.RankHeatmapDisplay.from_scores(scores, names=names, dataset_names=DATASETS, title="Clark ↓").figure_
+    )
+    check_figure(plots.CriticalDifferenceDisplay.from_scores(scores, names=names, title="Clark ↓").figure_)
+
+
+def test_skill(check_figure):
+    generator = np.random.default_rng(0)
+    skills = {name: {model: float(generator.normal(0.2, 0.4)) for model in NAMES} for name in DATASETS}
+    check_figure(plots.SkillDisplay(skills, {"Movie": 0.6}).plot().figure_)
+
+
+def test_curves(check_figure):
+    generator = np.random.default_rng(0)
+    curves = {name: generator.random((4, 3)) for name in NAMES}
+    check_figure(plots.LearningCurveDisplay(np.array([10, 100, 200, 500]), curves).plot().figure_)
+    check_figure(plots.SensitivityDisplay("alpha", [0.0, 0.1, 1.0, 10.0], curves).plot().figure_)
+    check_figure(plots.SensitivityDisplay("covariance", ["full", "tied", "diag", "ledoit-wolf"], curves).plot().figure_)
+    check_figure(plots.ConvergenceDisplay({"SA-IIS": [3.0, 2.0, 1.5], "SA-BFGS": [3.0, 1.1, 1.0]}).plot().figure_)
+    seconds = {name: 10.0**i for i, name in enumerate(NAMES)}
+    check_figure(plots.QualityTimeDisplay(seconds, {name: generator.random(5) for name in NAMES}).plot().figure_)
+
+
+@pytest.mark.parametrize("n_labels", [9, 68])
+def test_small_axes_thin_out_the_names(n_labels, make_predictions, check_figure):
+    D, predicted = make_predictions(n_labels)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    plots.DistributionDisplay.from_predictions(D, predicted, label_names=label_names(n_labels), ax=left)
+    plots.ResidualsDisplay.from_predictions(D, predicted, label_names=label_names(n_labels), ax=right)
+    check_figure(figure)
+
+
+def test_several_panels_divide_the_place_of_given_axes(make_predictions, check_figure):
+    D, predicted = make_predictions(68)
+    figure, axes = plt.subplots(1, 2, figsize=(20, 7), layout="constrained")
+    display = plots.CalibrationDisplay.from_predictions(D, predicted, ax=axes[0])
+    assert display.figure_ is figure
+    plots.LabelCasesDisplay.from_predictions(D[:, :4] / D[:, :4].sum(axis=1, keepdims=True), ax=axes[1])
+    check_figure(figure)
+    with pytest.raises(ValueError, match="no place in a grid"):
+        plots.LabelCasesDisplay.from_predictions(D, ax=figure.add_axes((0, 0, 1, 1)))
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "$x^2", "$broken{$", "tab\tand\nline", "\x07bell", "名"])
+def test_any_name_can_be_drawn(name, recwarn):
+    D = [[0.2, 0.3, 0.5]]
+    display = plots.DistributionDisplay.from_predictions(D, {name: D}, label_names=[name, "b", "c"])
+    display.figure_.canvas.draw()
+    assert all("missing from font" in str(warning.message) for warning in recwarn)

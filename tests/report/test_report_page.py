@@ -1,0 +1,245 @@
+"""The page as text: nothing unescaped, nothing from outside, everything there without JavaScript."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from skldl.cli import _app
+from skldl.exceptions import RecordsError
+from skldl.experiments import StudyResults
+from skldl.experiments.statistics import compare
+from skldl.report import render_report, write_report
+from skldl.report._figures import _skill
+from skldl.report._headline import headline
+from skldl.report._page import sort_key
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+class Page(HTMLParser):
+    """All elements with their attributes, and the text of each kind of element."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self._open = [], {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        self.texts.setdefault(self._open[-1] if self._open else "", []).append(data)
+
+
+@pytest.fixture(scope="module")
+def text(healthy_page):
+    return healthy_page.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return Page(text)
+
+
+def test_one_script_and_one_style_both_as_the_policy_has_them(page):
+    policy = next(a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    for kind in ("style", "script"):
+        (content,) = page.texts[kind]
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+        assert sum(tag == kind for tag, _ in page.elements) == 1
+
+
+def test_nothing_comes_from_outside(page):
+    for tag, attributes in page.elements:
+        for name, value in attributes.items():
+            assert name != "style", f"{tag} has a style attribute, which the policy forbids"
+            assert not name.startswith("on"), f"{tag} has an event attribute"
+            if name in ("src", "href", "xlink:href", "action"):
+                assert value.startswith(("#", "data:")), f"{tag} {name}={value}"
+    assert not re.search(r"@import|url\(\s*['\"]?(?!#)", page.texts["style"][0])
+
+
+def test_what_a_user_named_is_text(page, text):
+    assert SCRIPT not in text
+    everything = " ".join(piece for pieces in page.texts.values() for piece in pieces)
+    assert SCRIPT in everything
+    assert "fixed & <i>odd</i>" in everything
+    assert '" onload="alert(2)' in everything
+    assert not any(tag == "i" and "odd" in text for tag, text in page.elements)
+
+
+def test_identifiers_are_unique_and_references_lead_somewhere(page):
+    names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(names) == len(set(names))
+    for _, attributes in page.elements:
+        if attributes.get("href", "").startswith("#"):
+            assert attributes["href"][1:] in names
+        for value in attributes.values():
+            for target in re.findall(r"url\(#([^)]+)\)", value or ""):
+                assert target in names
+
+
+def test_pictures_have_titles_and_tables_captions(page):
+    pictures = [attributes for tag, attributes in page.elements if tag == "svg"]
+    assert len(pictures) >= 10
+    names = {attributes.get("id") for _, attributes in page.elements}
+    for attributes in pictures:
+        assert attributes["role"] == "img"
+        assert attributes["aria-labelledby"] in names
+    tables = sum(tag == "table" for tag, _ in page.elements)
+    assert sum(tag == "caption" for tag, _ in page.elements) == tables
+    for tag, attributes in page.elements:
+        if tag == "th":
+            assert attributes.get("scope") in ("row", "col")
+
+
+def test_every_number_stands_in_the_page_without_javascript(healthy, text):
+    results = StudyResults.load(healthy)
+    for measure in results.measures:
+        for _, cells in results.table(measure).rows:
+            for cell in cells:
+                assert cell.text in text
+    for dataset in results.datasets:
+        kept = results.predictions(dataset)
+        assert f"instance {kept['rows'][0]}" in text
+        assert f"<td>{kept['predicted']['Mean'][0, 0]:.4f}" in text
+
+
+def test_sentences_sum_up(text):
+    short = text[text.index("<h2>In short</h2>") : text.index('<section id="run">')]
+    assert "on average over 3 datasets (average rank" in short
+    assert "Better than always predicting the mean:" in short
+    assert "cells agree with the published numbers" in short
+    assert "the Nemenyi test" in short
+
+
+def test_what_was_run_and_how_to_run_it_again(healthy, text):
+    assert "Protocol nested." in text
+    assert "n_neighbors from 1, 3, 9" in text
+    assert f"skldl report {healthy.name}" in text
+    assert StudyResults.load(healthy).header["fingerprint"] in text
+    assert np.__version__ in text
+
+
+def test_failures_and_all_predictions(broken_page):
+    text = broken_page.read_text(encoding="utf-8")
+    assert "no three &lt;/script&gt; labels" in text
+    assert "tasks failed" in text
+    for name in ("manifold-0", "calibration-1", "residuals-1"):
+        assert f'id="figure-{name}"' in text
+    assert len(re.findall("instance [0-9]+</caption>", text)) == 60
+    assert "The 12 of 14 labels with the largest error" in text
+
+
+def test_the_least_that_can_be_reported(bare):
+    text = write_report(bare).read_text(encoding="utf-8")
+    assert "There are no complete results yet." in text
+    assert 'id="instances"' not in text
+    assert 'id="figures"' not in text
+    assert "a test over datasets needs at least 2" in text
+
+
+def test_unfinished_studies_have_a_report(healthy, tmp_path):
+    lines = (healthy / "records.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "records.jsonl").write_text("".join(lines[:5]) + lines[5][:40])
+    text = write_report(tmp_path).read_text(encoding="utf-8")
+    assert "is torn" in text
+    assert "not run" in text
+
+
+def changed(healthy, datasets, level):
+    """Results with other datasets, on all of which every contender has the value given."""
+    lines = [json.loads(line) for line in (healthy / "records.jsonl").read_text().splitlines()]
+    names = [{"name": name, "apart": False} for name in datasets]
+    header = lines[0] | {"study": lines[0]["study"] | {"datasets": names}}
+    tests = [line for line in lines if line["kind"] == "evaluation" and line["dataset"] == "three"]
+    info = [dict(lines[1], name=name, family=name) for name in datasets]
+    for name in datasets:
+        for test in tests:
+            info.append(dict(test, dataset=name, measures=dict.fromkeys(test["measures"], level[test["contender"]])))
+    return StudyResults([header, *info], missing=["Movie", "Human_Gene"])
+
+
+def test_a_lone_winner_is_told_from_all_others(healthy):
+    level = {"AA-kNN": 0.1, "fixed & <i>odd</i>": 0.2, "Mean": 0.3}
+    results = changed(healthy, [f"d{i}" for i in range(40)], level)
+    said = headline(results, compare(results, "kullback_leibler"))
+    assert said[0].endswith(
+        "best on average over 40 datasets (average rank 1.00 of 3), then fixed & <i>odd</i> (2.00)."
+    )
+    assert "The Nemenyi test tells AA-kNN from all others." in said
+    assert "Not found, and so not run: Movie and Human_Gene." in said
+
+
+def test_one_dataset_and_ties(healthy):
+    level = {"AA-kNN": 0.5, "fixed & <i>odd</i>": 0.5, "Mean": 0.5}
+    said = headline(changed(healthy, ["one"], level), None)
+    assert said[0] == "By Kullback-Leibler, AA-kNN, fixed & <i>odd</i> and Mean are best on one."
+    assert "Nothing beats the mean on one." in said
+    said = headline(changed(healthy, ["one", "two"], level), None)
+    assert said[0].endswith("are best on average over 2 datasets (average rank 2.00 of 3).")
+
+
+@pytest.mark.parametrize("criterion", ["kullback_leibler", "cosine"])
+def test_the_noise_ceiling_stands_in_the_figure_of_skill(healthy, criterion):
+    results = changed(healthy, ["one", "two"], {"AA-kNN": 0.8, "fixed & <i>odd</i>": 0.7, "Mean": 0.75})
+    results.study["criterion"] = criterion
+    results.info["two"]["noise_ceiling"] = {"kullback_leibler": 0.3, "cosine": 0.9}
+    (figure,) = _skill(results, criterion)
+    assert "noise ceiling" in figure.caption
+    assert figure.svg.count(">noise ceiling<") == 1
+
+
+def test_numbers_that_all_agree_with_the_paper(healthy):
+    results = changed(healthy, ["Yeast_alpha"], {"AA-kNN": 0.232, "fixed & <i>odd</i>": 0.3, "Mean": 0.3})
+    results.measures = ["clark"]
+    assert "1 of 1 cells agree with the published numbers." in headline(results, None)
+
+
+def test_command_line(bare, capsys, tmp_path):
+    (bare / "report.html").unlink(missing_ok=True)
+    assert _app.run(["report", str(bare)]) == 0
+    assert f"Report: {bare / 'report.html'}" in capsys.readouterr().out
+    assert (bare / "report.html").read_text().endswith("</html>\n")
+    assert not (bare / ".report.html.part").exists()
+    assert _app.run(["report", str(tmp_path / "nowhere")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_same_records_give_the_same_page(healthy, text):
+    assert render_report(StudyResults.load(healthy), healthy) == text
+
+
+def test_an_empty_record_file_is_refused(tmp_path):
+    (tmp_path / "records.jsonl").write_text("")
+    with pytest.raises(RecordsError):
+        write_report(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("0.5 ± 0.1", 0.5),
+        ("-12.5%", -0.125),
+        ("3 ms / 2 s", 0.003),
+        ("2.5 s", 2.5),
+        ("40,401", 40401.0),
+        ("–", ""),
+        ("", ""),
+    ],
+)
+def test_sort_keys(text, key):
+    assert sort_key(text) == (pytest.approx(key) if key != "" else "")

@@ -1,0 +1,301 @@
+"""PT-SVM as a whole: sanity, routes, weights, resampling, paths, bad parameters, common checks."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from skldl import PTSVM, MeanDistribution
+from skldl.testing import check_estimator, make_distributions
+from skldl.transformation import _pair_model
+from skldl.transformation._coupling import couple
+from skldl.transformation._platt import fit_sigmoids
+
+ROW_TWICE = "copies of a row may end up in different folds of the out-of-fold step"
+
+
+def smooth_set(n_samples=120, seed=0):
+    """Distributions that are a smooth function of two features, without noise."""
+    X = np.random.default_rng(seed).uniform(-1, 1, size=(n_samples, 2))
+    D = np.exp(np.column_stack([2 * X[:, 0], -X[:, 0] + X[:, 1] ** 2, -2 * X[:, 1]]))
+    return X, D / D.sum(axis=1, keepdims=True)
+
+
+def by_hand(X, D, X_new, kernel, C, n_folds=5):
+    """The docstring of PTSVM, step by step: explicit copies, one SVC for each pair and fold, Platt, coupling."""
+    n_samples, n_labels = D.shape
+    first, second = np.triu_indices(n_labels, 1)
+    counts = n_labels * D
+
+    def decide(train, new, a, b):
+        scale = n_samples / counts[train].sum(axis=0)
+        copies = np.concatenate([train, train])
+        cost = C * np.concatenate([scale[a] * counts[train, a], scale[b] * counts[train, b]])
+        model = SVC(kernel="precomputed", C=1.0, tol=1e-9)
+        model.fit(kernel(X[copies], X[copies]), np.repeat([1, -1], len(train)), sample_weight=cost)
+        return model.decision_function(kernel(new, X[copies]))
+
+    rows = np.arange(n_samples)
+    probabilities = []
+    for a, b in zip(first, second, strict=True):
+        held_out = np.empty(n_samples)
+        for fold in range(n_folds):
+            test = rows % n_folds == fold
+            held_out[test] = decide(rows[~test], X[test], a, b)
+        slope, intercept = fit_sigmoids(held_out[:, None], counts[:, [a]], counts[:, [b]])
+        probabilities.append(expit(slope * decide(rows, X_new, a, b) + intercept))
+    return couple(np.column_stack(probabilities), n_labels)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_equals_the_method_done_by_hand(kernel):
+    X, D = make_distributions(n_samples=43, n_labels=4)
+    X_new = make_distributions(n_samples=9, seed=1)[0]
+    function = linear_kernel if kernel == "linear" else lambda A, B: rbf_kernel(A, B, gamma=1 / 4)
+    model = PTSVM(kernel=kernel, C=5.0).fit(X, D)
+    assert len(model.solved_pairs_) == 6
+    np.testing.assert_allclose(model.predict(X_new), by_hand(X, D, X_new, function, C=5.0), atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_closed_form_is_the_limit_of_small_c(kernel):
+    """Between the margins C does not matter: Platt's posterior sets the scale."""
+    X, D = smooth_set()
+    small, smaller = (PTSVM(kernel=kernel, C=C).fit(X, D) for C in (1e-3, 1e-5))
+    assert len(small.solved_pairs_) == 0
+    np.testing.assert_allclose(small.predict(X), smaller.predict(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"C": 1e-3}, {"C": 30.0, "gamma": "scale"}, {"kernel": "linear"}])
+def test_learns(parameters):
+    X, D = smooth_set()
+    X_new, D_new = smooth_set(seed=1)
+    mean = MeanDistribution().fit(X, D).score(X_new, D_new)
+    assert PTSVM(**parameters).fit(X, D).score(X_new, D_new) > 0.35 * mean
+
+
+def test_learns_single_labels():
+    X, D = smooth_set(n_samples=200)
+    labels = D.argmax(axis=1)
+    model = PTSVM(C=10.0, gamma=2.0).fit(X, np.eye(3)[labels])
+    assert (model.predict(X).argmax(axis=1) == labels).mean() > 0.95
+
+
+def test_without_equal_mass_every_pair_is_solved():
+    X, D = make_distributions()
+    model = PTSVM(C=1e-2, equal_mass=False).fit(X, D)
+    np.testing.assert_array_equal(model.solved_pairs_, [[0, 1], [0, 2], [1, 2]])
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_prior_returns_with_the_posterior():
+    """Features that tell nothing: the prediction is near the mean distribution, rare labels included."""
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    D = np.tile([0.9, 0.08, 0.02], (300, 1))
+    np.testing.assert_allclose(PTSVM(C=1e-3).fit(X, D).predict(X[:5]), D[:5], atol=0.01)
+
+
+def test_max_samples_bounds_the_rows():
+    X, D = smooth_set(n_samples=200)
+    model = PTSVM(max_samples=50, random_state=3).fit(X, D)
+    assert len(np.unique(model.support_)) == 50
+    np.testing.assert_array_equal(PTSVM(max_samples=50, random_state=3).fit(X, D).predict(X), model.predict(X))
+    other = PTSVM(max_samples=50, random_state=4).fit(X, D)
+    assert set(other.support_) != set(model.support_)
+    chosen = np.sort(model.support_)
+    np.testing.assert_allclose(PTSVM().fit(X[chosen], D[chosen]).predict(X), model.predict(X), atol=1e-12)
+    assert len(PTSVM(max_samples=None).fit(X, D).support_) == 200
+
+
+def test_heavy_rows_are_drawn_first():
+    X, D = smooth_set(n_samples=200)
+    weight = np.where(np.arange(200) < 40, 1.0, 1e-9)
+    model = PTSVM(max_samples=40, random_state=0).fit(X, D, sample_weight=weight)
+    np.testing.assert_array_equal(np.sort(model.support_), np.arange(40))
+
+
+def test_weights_move_the_prediction():
+    X, D = smooth_set()
+    weight = np.where(D.argmax(axis=1) == 0, 20.0, 1.0)
+    assert PTSVM().fit(X, D, weight).predict(X)[:, 0].mean() > PTSVM().fit(X, D).predict(X)[:, 0].mean() + 0.05
+
+
+def test_resampling():
+    X, D = smooth_set()
+    drawn = PTSVM(C=1e-3, resample="multinomial", random_state=0).fit(X, D)
+    again = PTSVM(C=1e-3, resample="multinomial", random_state=0).fit(X, D)
+    np.testing.assert_array_equal(drawn.predict(X), again.predict(X))
+    counts = drawn._examples.weights
+    assert counts.sum() == 3 * len(X)
+    np.testing.assert_array_equal(counts, counts.round())
+    expected = PTSVM(C=1e-3).fit(X, D)
+    np.testing.assert_allclose(expected._examples.weights.sum(), 3 * len(X))
+    difference = np.abs(drawn.predict(X) - expected.predict(X)).max()
+    assert 1e-6 < difference < 0.2
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_many_rows_reach_libsvm_as_they_are(monkeypatch, kernel, form):
+    X, D = make_distributions()
+    expected = PTSVM(kernel=kernel, C=3.0).fit(X, D)
+    assert len(expected.solved_pairs_)
+    monkeypatch.setattr(_pair_model, "MOST_KERNEL_ROWS", 10)
+    found = PTSVM(kernel=kernel, C=3.0).fit(form(X), D)
+    np.testing.assert_allclose(found.predict(form(X)), expected.predict(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("C", [1e-3, 3.0])
+def test_small_blocks_change_nothing(monkeypatch, C):
+    X, D = make_distributions(n_labels=5)
+    expected = PTSVM(C=C).fit(X, D).predict(X)
+    monkeypatch.setattr(_pair_model, "BLOCK", 130)
+    np.testing.assert_allclose(PTSVM(C=C).fit(X, D).predict(X), expected, atol=1e-7)
+
+
+def test_jobs_change_nothing():
+    X, D = make_distributions(n_labels=4)
+    np.testing.assert_allclose(
+        PTSVM(C=3.0, n_jobs=2).fit(X, D).predict(X), PTSVM(C=3.0).fit(X, D).predict(X), atol=1e-7
+    )
+
+
+def test_path_over_c_equals_single_fits():
+    X, D = smooth_set()
+    X_new = smooth_set(n_samples=20, seed=1)[0]
+    values = [1e-3, 0.3, 10.0]
+    model = PTSVM(max_samples=60, random_state=0)
+    path = list(model.predict_path(X, D, X_new, param="C", values=values))
+    for value, P in zip(values, path, strict=True):
+        expected = clone(model).set_params(C=value).fit(X, D).predict(X_new)
+        np.testing.assert_allclose(P, expected, atol=1e-9)
+    path = list(model.predict_path(X, D, X_new, param="gamma", values=[0.1, 1.0]))
+    np.testing.assert_allclose(path[1], clone(model).set_params(gamma=1.0).fit(X, D).predict(X_new), atol=1e-12)
+    with pytest.raises(ValueError, match="C=-1"):
+        list(model.predict_path(X, D, X_new, param="C", values=[1.0, -1]))
+
+
+def test_widths_of_the_kernel():
+    X, D = make_distributions()
+    assert PTSVM().fit(X, D).gamma_ == 1 / 4
+    assert PTSVM(gamma="scale").fit(X, D).gamma_ == pytest.approx(1 / (4 * X.var()))
+    assert PTSVM(gamma="scale").fit(sparse.csr_matrix(X), D).gamma_ == pytest.approx(1 / (4 * X.var()))
+    assert PTSVM(gamma="scale").fit(np.zeros_like(X), D).gamma_ == 1.0
+    assert PTSVM(gamma=3).fit(X, D).gamma_ == 3.0
+    assert PTSVM(kernel="linear").fit(X, D).gamma_ is None
+
+
+@pytest.mark.parametrize("n_samples", [1, 2, 3, 6])
+def test_few_rows(n_samples):
+    X, D = make_distributions(n_samples=n_samples)
+    P = PTSVM().fit(X, D).predict(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
+    assert P.min() >= 0
+
+
+def test_identical_rows_give_the_mean_whatever_rounding_does():
+    D = make_distributions(n_samples=200, n_labels=7)[1]
+    P = PTSVM().fit(np.full((200, 3), 0.1), D).predict(np.full((4, 3), 0.1))
+    np.testing.assert_allclose(P, np.tile(D.mean(axis=0), (4, 1)), atol=0.01)
+
+
+def test_two_labels_without_mass():
+    X, D = make_distributions(n_labels=3)
+    D = np.hstack([D, np.zeros((len(D), 2))])
+    P = PTSVM().fit(X, D).predict(X)
+    assert P[:, 3:].max() < 0.05
+    np.testing.assert_allclose(P[:, 3], P[:, 4], atol=1e-12)
+
+
+def test_many_labels_in_closed_form():
+    X, D = make_distributions(n_samples=20, n_labels=150)
+    model = PTSVM(C=1e-3).fit(X, D)
+    assert len(model.solved_pairs_) == 0
+    P = model.predict(X[:3])
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
+    assert P.min() > 0
+
+
+def test_warns_before_many_machines_go_to_libsvm(monkeypatch):
+    monkeypatch.setattr(_pair_model, "MANY_MACHINES", 17)
+    X, D = make_distributions()
+    with pytest.warns(UserWarning, match=r"about 18 machines .* smaller C"):
+        PTSVM(C=3.0).fit(X, D)
+
+
+def test_approximate_kernel():
+    X, D = smooth_set(n_samples=300)
+    X_new = smooth_set(seed=1)[0]
+    features = Nystroem(gamma=0.5, n_components=60, random_state=0)
+    approximate = make_pipeline(features, PTSVM(kernel="linear", C=1e-2, max_samples=None)).fit(X, D)
+    exact = PTSVM(gamma=0.5, C=1e-2).fit(X, D)
+    np.testing.assert_allclose(approximate.predict(X_new), exact.predict(X_new), atol=1e-3)
+
+
+def test_pickle_is_small():
+    X, D = make_distributions(n_samples=100, n_labels=20)
+    model = PTSVM(C=1e-3).fit(X, D)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+    assert "fold_sums" not in vars(model._examples)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kernel": "poly"}, "kernel='poly'.*Nystroem"),
+        ({"C": 0.0}, "C=0.0"),
+        ({"C": float("nan")}, "C=nan"),
+        ({"C": "1"}, "C='1'"),
+        ({"gamma": -1.0}, "gamma=-1.0"),
+        ({"gamma": "big"}, "gamma='big'"),
+        ({"resample": "bootstrap"}, "resample='bootstrap'"),
+        ({"max_samples": 1}, "max_samples=1"),
+        ({"max_samples": 10.5}, "max_samples=10.5"),
+        ({"n_folds": 1}, "n_folds=1"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        PTSVM(**parameters).fit(*make_distributions())
+
+
+@pytest.mark.parametrize("estimator", [PTSVM(), PTSVM(kernel="linear", C=1e-3)], ids=str)
+def test_common_checks(estimator):
+    check_estimator(
+        estimator,
+        expected_failed_checks={
+            "check_weight_two_is_row_twice": ROW_TWICE,
+            "check_sample_weight_equivalence_on_dense_data": ROW_TWICE,
+            "check_sample_weight_equivalence_on_sparse_data": ROW_TWICE,
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "n_solved"),
+    [("Yeast_alpha", {}, 0), ("Movie", {}, 0), ("SJAFFE", {"C": 1000.0, "gamma": "scale"}, 15)],
+)
+def test_beats_or_meets_the_mean_on_the_papers_data(paper_data, name, parameters, n_solved):
+    X, D = paper_data(name)
+    test = np.array_split(np.arange(len(D)), 10)[0]
+    train = np.delete(np.arange(len(D)), test)
+    model = PTSVM(random_state=0, **parameters).fit(X[train], D[train])
+    assert len(model.solved_pairs_) == n_solved
+    mean = MeanDistribution().fit(X[train], D[train])
+    assert model.score(X[test], D[test]) > 1.005 * mean.score(X[test], D[test])
+
+
+@pytest.mark.slow
+def test_a_thousand_labels():
+    X, D = make_distributions(n_samples=60, n_features=5, n_labels=1000)
+    P = PTSVM(C=1e-3).fit(X, D).predict(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
+    assert P.min() > 0
