@@ -79,6 +79,19 @@ def test_parquet(tmp_path, make):
         assert list(again.nothing()) == list(FRAME)
 
 
+def test_parquet_with_an_index_of_pandas(tmp_path):
+    """Row numbers left over from a filter are no column; an index with a name is one."""
+    path = tmp_path / "t.parquet"
+    FRAME.iloc[[1, 0]].to_parquet(path)
+    table = Table(path)
+    assert table.columns == list(FRAME)
+    assert table.read()["n"].tolist() == [40, 3]
+    FRAME.set_index("n").to_parquet(path)
+    with Table(path) as table:
+        assert sorted(table.columns) == sorted(table.nothing()) == sorted(FRAME)
+        assert table.read()["n"].tolist() == [3, 40]
+
+
 def test_missing_cells_quotes_and_lines_in_cells(tmp_path):
     frame = Table(write(tmp_path, 'a,b\nNA,"x, y"\n,"two\nlines"\n"say ""hi""",null\n')).read()
     assert frame["a"].isna().tolist() == [True, True, False]

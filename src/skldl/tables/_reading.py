@@ -27,6 +27,7 @@ CHUNK_ROWS = 20_000
 SEPARATORS = (",", ";", "\t", "|")
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
 _DECIMAL_COMMA = re.compile(r"[+-]?(?:\d*|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?")
+_ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
 _WITHOUT_ROW_NAMES = "Unnamed: 0"
 
 
@@ -96,7 +97,8 @@ class Table:
             if self._parquet:
                 self._stream = _at_start(self._source, start)
                 self._file = _open_parquet(self._stream, self.name)
-                self.columns = [str(name) for name in self._file.schema_arrow.names]
+                names = [str(name) for name in self._file.schema_arrow.names]
+                self.columns = [name for name in names if not _ROW_LABELS_OF_PANDAS.fullmatch(name)]
             else:
                 self.dialect = sniff(start, self.name)
                 self.columns = _header(start, self.dialect, self.name)
@@ -140,7 +142,8 @@ class Table:
             Columns of text, or of the types of a Parquet file.
         """
         if self._parquet:
-            return self._file.schema_arrow.empty_table().to_pandas().set_axis(self.columns, axis=1)
+            empty = self._file.schema_arrow.empty_table().select(self.columns)
+            return empty.to_pandas(ignore_metadata=True)
         return pd.DataFrame(columns=self.columns, dtype=object)
 
     def read(self) -> pd.DataFrame:
@@ -181,9 +184,8 @@ class Table:
 
         start = 0
         try:
-            for batch in self._file.iter_batches(batch_size=rows):
-                chunk = batch.to_pandas()
-                chunk.columns = self.columns
+            for batch in self._file.iter_batches(batch_size=rows, columns=self.columns):
+                chunk = batch.to_pandas(ignore_metadata=True)  # where pandas keeps an index: here it is a column
                 chunk.index = pd.RangeIndex(start, start + len(chunk))
                 start += len(chunk)
                 self._rows_read = start
