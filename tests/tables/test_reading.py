@@ -86,7 +86,7 @@ def test_parquet_with_an_index_of_pandas(tmp_path):
     table = Table(path)
     assert table.columns == list(FRAME)
     assert table.read()["n"].tolist() == [40, 3]
-    FRAME.set_index("n").to_parquet(path)
+    FRAME.set_index("name").to_parquet(path)
     with Table(path) as table:
         assert sorted(table.columns) == sorted(table.nothing()) == sorted(FRAME)
         assert table.read()["n"].tolist() == [3, 40]
