@@ -23,3 +23,31 @@ def paper_data() -> Callable[[str], tuple[np.ndarray, np.ndarray]]:
         return X, np.asarray(content["labels"], dtype=np.float64)
 
     return load
+
+
+@pytest.fixture(scope="session")
+def faces():
+    """A table as people have it: missing numbers, categories, yes and no, a name of the person, three labels."""
+    pd = pytest.importorskip("pandas")
+    generator = np.random.default_rng(0)
+    n_rows = 120
+    age = generator.normal(40, 12, n_rows).round(1)
+    town = generator.choice(["Ulm", "Bonn", "Kiel"], n_rows)
+    smoker = generator.random(n_rows) < 0.3
+    scores = np.c_[0.05 * (age - 40), 1.0 * (town == "Ulm"), 1.5 * smoker - 0.2]
+    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    D = np.array([generator.dirichlet(20 * share) for share in shares])
+    table = pd.DataFrame({"person": [f"p{row // 3}" for row in range(n_rows)], "age": age, "town": town})
+    table["smoker"] = np.where(smoker, "yes", "no")
+    table.loc[::17, "age"] = np.nan
+    return table.assign(emo_joy=D[:, 0], emo_anger=D[:, 1], emo_fear=1 - D[:, 0] - D[:, 1])
+
+
+@pytest.fixture(scope="session")
+def faces_model(faces, tmp_path_factory):
+    """A model file that ``skldl fit`` could have written for the faces, quickly."""
+    import skldl
+    from skldl.tables import fit_table
+
+    fitted = fit_table(faces, "emo_*", model="sa-bfgs", groups="person", source="faces.csv")
+    return skldl.save(fitted.model, tmp_path_factory.mktemp("faces") / "faces.skldl", description=fitted.description)

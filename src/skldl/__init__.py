@@ -23,9 +23,13 @@ _HOME_OF = {
     "SABFGSCV": "skldl.maxent",
     "SAIIS": "skldl.maxent",
 }
+ESTIMATORS = tuple(name for name in _HOME_OF if name != "BaseLDL")
+"""Names of all estimators of this package."""
+
+_HOME_OF |= dict.fromkeys(("save", "load"), "skldl.persistence")
 _SUBMODULES = ("datasets", "distributions", "exceptions", "experiments", "metrics", "simplex", "testing")
 
-__all__ = ["__version__", *_HOME_OF, *_SUBMODULES]
+__all__ = ["ESTIMATORS", "__version__", *_HOME_OF, *_SUBMODULES]
 
 if TYPE_CHECKING:
     from skldl.adaptation import AARegressor as AARegressor
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from skldl.maxent import SAIIS as SAIIS
     from skldl.neighbors import AAKNN as AAKNN
     from skldl.neural import AABP as AABP
+    from skldl.persistence import load as load
+    from skldl.persistence import save as save
     from skldl.transformation import PTSVM as PTSVM
     from skldl.transformation import PTBayes as PTBayes
     from skldl.transformation import PTClassifier as PTClassifier

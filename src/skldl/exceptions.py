@@ -86,6 +86,14 @@ class DatasetError(DataError):
     """A data file that cannot be read as label distribution data, or whose checksum is wrong."""
 
 
+class TableError(DataError):
+    """A CSV or Parquet file that cannot be read as a table, or lacks a column."""
+
+
+class ModelFileError(DataError):
+    """A model file that is damaged, from a newer version, or holds a type that is not trusted."""
+
+
 class DatasetNotFoundError(DatasetError, FileNotFoundError):
     """A dataset that is neither in the named folder nor in the cache. Cure: fetch it or say where it is."""
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -33,9 +34,9 @@ def raising(error: BaseException):
     ("error", "status", "message"),
     [
         (DataError("Row 3\nis bad. Mend it."), 2, "skldl: Row 3 is bad. Mend it.\n"),
-        (FileNotFoundError(2, "No such file", "a.csv"), 2, "FileNotFoundError: [Errno 2] No such file: 'a.csv'"),
+        (FileNotFoundError(2, "No such file", "a.csv"), 2, "skldl: a.csv: No such file\n"),
         (RuntimeError("our mistake"), 1, "skldl: RuntimeError: our mistake (--debug shows where)\n"),
-        (ModuleNotFoundError("no", name="pandas.core"), 2, "needs the package pandas: pip install 'scikit-ldl[bench]'"),
+        (ModuleNotFoundError("no", name="pandas.core"), 2, "needs the package pandas: pip install 'scikit-ldl[cli]'"),
         (ModuleNotFoundError("no", name="strange"), 2, "needs the package strange: pip install strange"),
         (KeyboardInterrupt(), 130, "skldl: interrupted\n"),
         (BrokenPipeError(), 0, ""),
@@ -54,6 +55,14 @@ def test_debug_shows_the_traceback(command, error):
     command(raising(error))
     with pytest.raises(type(error)):
         _app.run(["act", "--debug"])
+
+
+def test_warnings_are_one_line(command, capsys):
+    command(lambda: warnings.warn("two\nlines", UserWarning, stacklevel=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert _app.run(["act"]) == 0
+    assert capsys.readouterr().err == "Note: two lines\n"
 
 
 def test_what_a_command_returns_is_the_exit_status(command):
@@ -92,3 +101,14 @@ def test_help_names_every_command():
     )
     assert "Usage: skldl" in done.stdout
     assert not done.stderr
+
+
+def test_told_to_end_it_ends_at_once(monkeypatch):
+    """The handler of SIGTERM leaves no unfinished file and does not go through exceptions."""
+    from skldl import _whole_files, cli
+
+    done = []
+    monkeypatch.setattr(_whole_files, "discard_unfinished", lambda: done.append("discarded"))
+    monkeypatch.setattr(cli.os, "_exit", done.append)
+    cli._end_at_once()
+    assert done == ["discarded", 143]

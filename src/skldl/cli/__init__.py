@@ -1,5 +1,7 @@
 """The command `skldl`: parse, call, print. Needs the extra ``cli``."""
 
+import os
+import signal
 import sys
 
 
@@ -12,4 +14,13 @@ def main() -> None:
             raise
         print("skldl: the command line needs the extra 'cli': pip install 'scikit-ldl[cli]'", file=sys.stderr)
         sys.exit(2)
+    signal.signal(signal.SIGTERM, _end_at_once)
     sys.exit(run(sys.argv[1:]))
+
+
+def _end_at_once(*_: object) -> None:
+    """End without unfinished files. An exception would do, if all code that it passes let it through."""
+    from skldl._whole_files import discard_unfinished
+
+    discard_unfinished()
+    os._exit(143)

@@ -3,7 +3,10 @@
 Exit status: 0 when all went well, 2 for a mistake of the user (bad data, unknown name, missing file), 1 for ours.
 """
 
+import contextlib
+import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
@@ -11,18 +14,37 @@ from cyclopts import App, CycloptsError
 import skldl
 from skldl.exceptions import DataError
 
+# One line for each command: where it is, and what it does. Its module is imported when it is called.
+COMMANDS = {
+    "fit": ("skldl.cli.fit:fit", "train a model on a table"),
+    "predict": ("skldl.cli.predict:predict", "predict a distribution for each row of a table"),
+    "evaluate": ("skldl.cli.evaluate:evaluate", "compare models on your own table"),
+    "explain": ("skldl.cli.explain:explain", "show which columns move which label"),
+    "inspect": ("skldl.cli.inspect:inspect", "show what a model file holds"),
+    "convert": ("skldl.cli.convert:convert", "turn votes, counts, scores or rankings into distributions"),
+    "datasets": ("skldl.cli.datasets:app", "list, describe and fetch datasets"),
+    "bench": ("skldl.cli.bench:app", "compare algorithms by a study"),
+    "report": ("skldl.cli.report:app", "show the results of a study as one page"),
+    "measures": ("skldl.cli.measures:app", "list the measures between distributions, or choose among them"),
+}
+
 app = App(
     name="skldl",
     version=skldl.__version__,
-    help="Label distribution learning: how much does each label describe an instance?",
+    usage="Usage: skldl COMMAND",
+    help="\n".join(
+        (
+            "Label distribution learning: how much does each label describe an instance?\n\n```text",
+            *(f"skldl {name:<10} {what}" for name, (_, what) in COMMANDS.items()),
+            "```\n\nskldl COMMAND --help says more, with examples.",
+        )
+    ),
+    help_format="markdown",
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
-
-# One line for each command; its module is imported when it is called
-app.command("skldl.cli.bench:app", name="bench")
-app.command("skldl.cli.measures:app", name="measures")
-app.command("skldl.cli.report:app", name="report")
+for _name, (_place, _) in COMMANDS.items():
+    app.command(_place, name=_name, show=False)
 
 USER_MISTAKES = (DataError, FileNotFoundError, FileExistsError, IsADirectoryError, PermissionError)
 
@@ -42,6 +64,12 @@ def run(arguments: Sequence[str]) -> int:
     """
     debug = "--debug" in arguments
     words = [word for word in arguments if word != "--debug"]
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        return _run(words, debug=debug)
+
+
+def _run(words: list[str], *, debug: bool) -> int:
     try:
         status = app(words, exit_on_error=False, print_error=False)
         return status if isinstance(status, int) else 0
@@ -53,7 +81,8 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("skldl: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader has seen enough, as head does
+        _forget_standard_output()
         return 0
     except ModuleNotFoundError as error:
         if debug:
@@ -66,8 +95,14 @@ def run(arguments: Sequence[str]) -> int:
         return 2 if isinstance(error, USER_MISTAKES) else 1
 
 
+def _forget_standard_output() -> None:
+    """What is still to be written goes nowhere, so that Python does not complain of the closed pipe when it ends."""
+    with contextlib.suppress(OSError, ValueError):  # a standard output that is no file needs no care
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 _EXTRA_OF = {
-    "pandas": "bench",
+    "pandas": "cli",
     "scikit_posthocs": "bench",
     "baycomp": "bench",
     "matplotlib": "plot",
@@ -86,6 +121,13 @@ def _say_which_extra(error: ModuleNotFoundError) -> int:
     return 2
 
 
+def _show_warning(message: Warning | str, *place: object, **more: object) -> None:
+    """A warning in one line, without the place in our code."""
+    print(f"Note: {' '.join(str(message).split())}", file=sys.stderr)
+
+
 def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
     text = " ".join(str(error).split())
-    return text if isinstance(error, DataError) else f"{type(error).__name__}: {text} (--debug shows where)"
+    return text if isinstance(error, USER_MISTAKES) else f"{type(error).__name__}: {text} (--debug shows where)"

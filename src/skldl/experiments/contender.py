@@ -66,8 +66,11 @@ class Contender:
 
     @property
     def class_name(self) -> str:
-        """Name of the estimator's class."""
-        return self.estimator.rpartition(":")[2] if isinstance(self.estimator, str) else type(self.estimator).__name__
+        """Name of the estimator's class; of a pipeline, that of its last step."""
+        if isinstance(self.estimator, str):
+            return self.estimator.rpartition(":")[2]
+        steps = getattr(self.estimator, "steps", None)
+        return type(steps[-1][1] if steps else self.estimator).__name__
 
     @property
     def needs_selection(self) -> bool:

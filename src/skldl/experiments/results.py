@@ -90,7 +90,7 @@ class StudyResults:
             entry["name"]
             for entry in self.study["contenders"]
             if entry.get("estimator", "").endswith(":MeanDistribution")
-            or entry.get("described", "").startswith("MeanDistribution(")
+            or "MeanDistribution()" in entry.get("described", "")  # by itself or at the end of a pipeline
         )
 
     @property

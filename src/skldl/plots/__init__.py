@@ -12,6 +12,7 @@ from skldl.plots._dendrogram import MeasureDendrogramDisplay
 from skldl.plots._distribution import DistributionDisplay
 from skldl.plots._examples import ExamplesDisplay
 from skldl.plots._flow import FlowDisplay
+from skldl.plots._label_effects import LabelEffectsDisplay
 from skldl.plots._learning import LearningCurveDisplay
 from skldl.plots._manifold import ManifoldDisplay, decorrelation_stretch
 from skldl.plots._rank_heatmap import RankHeatmapDisplay
@@ -31,6 +32,7 @@ __all__ = [
     "ExamplesDisplay",
     "FlowDisplay",
     "LabelCasesDisplay",
+    "LabelEffectsDisplay",
     "LearningCurveDisplay",
     "ManifoldDisplay",
     "MeasureDendrogramDisplay",

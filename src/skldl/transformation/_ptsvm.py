@@ -167,7 +167,7 @@ class PTSVM(BaseLDL):
             drawn = generator.multinomial(counts.size, (counts / counts.sum()).ravel())
             counts = drawn.reshape(counts.shape).astype(np.float64)
         self.gamma_ = None if self.kernel == "linear" else _kernel_width(rows, self.gamma)
-        folds = [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+        folds = [slice(int(start), int(end)) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         return Examples(rows, counts, folds, self.gamma_)
 
     def _fit_pairs(self, examples: Examples) -> None:

@@ -1,0 +1,55 @@
+"""A model file as the commands need it: the pipeline, its labels, and what is known about its training."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import skldl
+from skldl.exceptions import ModelFileError
+from skldl.persistence import inspect
+from skldl.tables import TableEncoder
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A model that takes tables.
+
+    Attributes
+    ----------
+    pipeline : Pipeline
+        Encoder and estimator.
+    encoder : TableEncoder
+        Its first step.
+    labels : list of str
+        Names of the labels.
+    about : dict
+        The description that ``skldl fit`` kept with it.
+    """
+
+    pipeline: Any
+    encoder: TableEncoder
+    labels: list[str]
+    about: dict[str, Any]
+
+
+def open_model(path: str) -> TableModel:
+    """Load a model file that ``skldl fit`` wrote.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    TableModel
+        The model.
+    """
+    about = inspect(path)["description"]
+    pipeline = skldl.load(path)
+    steps = getattr(pipeline, "steps", [("", None)])
+    if not isinstance(steps[0][1], TableEncoder):
+        raise ModelFileError(
+            f"{path} holds {type(pipeline).__name__}, which takes no tables. Make it with skldl fit, or use it in "
+            f"Python: skldl.load({path!r})."
+        )
+    return TableModel(pipeline, steps[0][1], [str(name) for name in steps[-1][1].label_names_], about)

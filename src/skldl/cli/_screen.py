@@ -1,0 +1,97 @@
+"""What people see: notes and progress on standard error, tables on standard output."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pandas as pd
+
+from skldl.tables import Table
+
+
+def note(text: str) -> None:
+    """Say something on standard error, so that standard output stays clean."""
+    print(text, file=sys.stderr)
+
+
+@contextmanager
+def status() -> Iterator[Callable[[str], None] | None]:
+    """Show what runs now, on a terminal only.
+
+    Yields
+    ------
+    callable or None
+        To be called with a word on what runs; None where nobody looks.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("reading") as spinner:
+        yield spinner.update
+
+
+@contextmanager
+def progress_of(table: Table, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Show how far the reading of a table is, on a terminal only.
+
+    Parameters
+    ----------
+    table : Table
+        The table that is read.
+    quiet : bool
+        Show nothing, since the result itself goes to the terminal.
+
+    Yields
+    ------
+    callable
+        To be called with the number of rows that are done.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda rows: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("0 rows", total=None if table.share_read() is None else 1.0)
+
+        def tell(rows: int) -> None:
+            bar.update(task, completed=table.share_read() or 0.0, description=f"{rows:,} rows")
+
+        yield tell
+
+
+def print_table(table: pd.DataFrame, title: str, *, decimals: int = 4) -> None:
+    """Print a table: framed on a terminal, plain columns in a pipe.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The table, without its index.
+    title : str
+        What stands above it.
+    decimals : int, default=4
+        Decimals of its numbers.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(box=box.SIMPLE_HEAD)
+    numeric = [pd.api.types.is_numeric_dtype(table[name]) for name in table]
+    for name, is_number in zip(table, numeric, strict=True):
+        shown.add_column(Text(str(name)), justify="right" if is_number else "left", overflow="fold")
+    for row in table.itertuples(index=False):
+        shown.add_row(*(Text(_show(cell, decimals)) for cell in row))
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    console.print(Text(title))
+    console.print(shown)
+
+
+def _show(cell: Any, decimals: int) -> str:
+    return f"{cell:.{decimals}f}" if isinstance(cell, float) else str(cell)

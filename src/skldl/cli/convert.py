@@ -1,0 +1,76 @@
+"""``skldl convert``: from votes, counts, scores, labels, sets or rankings to a table of distributions."""
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from skldl.cli._options import Name, Source, Words, words
+from skldl.cli._screen import note
+from skldl.tables import Table, TableWriter, convert_table
+
+
+def convert(
+    table: Source,
+    /,
+    *,
+    source: Annotated[Literal["votes", "counts", "scores", "label", "sets", "rankings"], Parameter(name="--from")],
+    out: Source = "-",
+    item: Name = "",
+    annotator: Name = "",
+    label: Name = "",
+    labels: Words | None = None,
+    separator: Name = "",
+    prefix: Name = "",
+    weight: Name = "",
+) -> None:
+    """Turn what people have into a table of label distributions.
+
+    Other columns are kept where one row is one item, and else where they have one value for each item. For instance:
+
+        skldl convert votes.csv --from votes --item id --annotator who --label says
+        skldl convert stars.csv --from counts --labels 'stars_*' --out shares.csv
+
+    Parameters
+    ----------
+    table
+        A CSV or Parquet file, or - for standard input.
+    source
+        votes (one row for each vote: --item, --annotator, --label; or one column for each annotator: --labels), counts
+        or scores (one column for each label: --labels), label (--label names the column), sets (--label; labels
+        separated by a bar), rankings (--label; labels in falling order, separated by >; several rankings of one thing
+        share their --item).
+    out
+        Where to write: .csv, .tsv or .parquet, or - for CSV on standard output.
+    item
+        Column that says what the row is about.
+    annotator
+        Column that says who answered.
+    label
+        Column with the answer.
+    labels
+        Columns to convert, names or patterns, separated by commas.
+    separator
+        What stands between the labels of one cell, if not | (sets) or > (rankings).
+    prefix
+        Put before the name of each label in the result, such as emo_, so that --labels 'emo_*' finds them.
+    weight
+        Write the number of votes behind each row as a column of this name, for skldl fit --weight.
+    """
+    writer = TableWriter(out)
+    converted = convert_table(
+        Table(table).read(),
+        source,
+        labels=words(labels or []),
+        label=label,
+        item=item,
+        annotator=annotator,
+        separator=separator,
+        prefix=prefix,
+        weight=weight,
+    )
+    with writer:
+        writer.write(converted.table)
+    for line in converted.notes:
+        note(f"Note: {line}")
+    if out != "-":
+        note(f"{len(converted.table):,} rows with {len(converted.labels)} labels written to {out}.")

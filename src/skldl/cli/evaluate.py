@@ -1,0 +1,119 @@
+"""``skldl evaluate``: a cross-validated comparison of models on your own table, by the machinery of ``skldl bench``."""
+
+from pathlib import Path
+
+import numpy as np
+from joblib import cpu_count
+
+from skldl.cli._options import Columns, Name, Source
+from skldl.cli._progress import watch
+from skldl.cli._screen import note
+from skldl.cli.bench import _need_the_packages_of_the_tests, _new_folder, _print_results, _report_line
+from skldl.exceptions import StudyError
+from skldl.experiments import Problem, Study, run_study
+from skldl.experiments.names import split_list
+from skldl.experiments.outputs import write_outputs
+from skldl.metrics import PAPER_MEASURES
+from skldl.tables import AUTO, Table, TableEncoder, find_model, training_set
+from skldl.tables._models import in_pipeline
+
+
+def evaluate(
+    table: Source,
+    /,
+    *,
+    columns: Columns,
+    models: Name = "",
+    measures: Name = "",
+    folds: int = 5,
+    inner_folds: int = 3,
+    repeats: int = 1,
+    seed: int = 0,
+    jobs: int = -1,
+    out: Path | None = None,
+) -> int:
+    """Compare models on your own table by cross-validation, with the mean distribution as the yardstick.
+
+    Each model chooses its settings inside the training part of each fold, so the numbers are what you can expect on
+    new rows. For instance:
+
+        skldl evaluate faces.csv --labels 'emo_*'
+        skldl evaluate faces.csv --labels 'emo_*' --groups person --models sa-bfgs
+
+    Parameters
+    ----------
+    table
+        A CSV or Parquet file, or - for standard input.
+    columns
+        Which of its columns is what.
+    models
+        Which models, separated by commas; by default sa-bfgs, aa-knn and forest. The mean is always there.
+    measures
+        Which measures, separated by commas; by default the six of the paper.
+    folds
+        Number of folds.
+    inner_folds
+        Number of folds inside a training part, by which settings are chosen.
+    repeats
+        How often all of it is done, each time with other folds.
+    seed
+        Seed of everything that is drawn.
+    jobs
+        Number of processes; -1 means one per processor. The numbers do not depend on it.
+    out
+        Folder for records and tables. By default a new folder here, named after the table.
+    """
+    source = Table(table)
+    name = "table" if table == "-" else Path(table).stem
+    arguments = columns.as_arguments()
+    training = training_set(source.read(), **arguments)  # type: ignore[arg-type]
+    for line in training.notes:
+        note(f"Note: {line}")
+    if jobs != -1 and jobs < 1:
+        raise StudyError(f"--jobs {jobs} must be at least 1, or -1 for one per processor.")
+    _check_folds(folds, inner_folds, len(training.X) if training.groups is None else len(np.unique(training.groups)))
+    encoder = TableEncoder(text=tuple(arguments["text"]), categories=tuple(arguments["categories"]))  # type: ignore[arg-type]
+    least = len(training.X) * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
+    least = max(1, least - 1 if training.groups is None else least // 2)  # groups differ in size
+    chosen = [find_model(word) for word in split_list(models)] or AUTO
+    if all(contender.class_name != "MeanDistribution" for contender in chosen):
+        chosen = [*chosen, AUTO[0]]
+    study = Study(
+        datasets=[
+            Problem(
+                name,
+                training.X,
+                training.D,
+                groups=training.groups,
+                sample_weight=training.weight,
+                source=source.name,
+            )
+        ],
+        contenders=[in_pipeline(contender, encoder, least) for contender in chosen],
+        name=name,
+        title=f"Models compared on {source.name}",
+        measures=split_list(measures) or tuple(PAPER_MEASURES),
+        folds=folds,
+        inner_folds=inner_folds,
+        repeats=repeats,
+        seed=seed,
+    )
+    _need_the_packages_of_the_tests()
+    folder = out or _new_folder(name)
+    n_jobs = cpu_count() if jobs == -1 else jobs
+    with watch(n_jobs) as on_progress:
+        results = run_study(study, out=folder, n_jobs=n_jobs, on_progress=on_progress)
+    write_outputs(results, folder)
+    _print_results(results, folder)
+    print(_report_line(results, folder))
+    return 1 if results.failures else 0
+
+
+def _check_folds(folds: int, inner_folds: int, n_units: int) -> None:
+    if min(folds, inner_folds) < 2:
+        raise StudyError("At least 2 folds are needed, outside and inside.")
+    if n_units < folds or n_units - -(-n_units // folds) < inner_folds:
+        raise StudyError(
+            f"{n_units} rows (or groups) are too few for {folds} folds with {inner_folds} inside. Use fewer --folds "
+            "and --inner-folds, or more data."
+        )

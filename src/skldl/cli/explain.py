@@ -1,0 +1,144 @@
+"""``skldl explain``: which columns move which label, for a table or for one row."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+from cyclopts import Parameter
+
+from skldl._whole_files import whole_file
+from skldl.cli._model_file import TableModel, open_model
+from skldl.cli._options import Source, refuse_model_as_table
+from skldl.cli._screen import note, print_table
+from skldl.exceptions import TableError, UnknownLabelError
+from skldl.tables import Table, TableWriter, column_effects, explain_row, feature_weights, read_labels
+from skldl.tables._labels import rows_with_labels
+from skldl.tables._writing import ENDINGS
+
+IMAGES = (".png", ".svg", ".pdf")
+MOST_LINES = 20
+
+
+def explain(
+    model: Path,
+    table: Source,
+    /,
+    *,
+    row: int | None = None,
+    repeats: int = 5,
+    seed: int = 0,
+    out: Annotated[list[Path] | None, Parameter(negative="")] = None,
+) -> None:
+    """Show which columns move which label.
+
+    For the whole table: how much the Kullback-Leibler divergence rises when a column is shuffled, how far that moves
+    each label, and for maximum entropy models the weights. For one row: what each feature contributes, or the
+    neighbours used. For instance:
+
+        skldl explain faces.skldl faces.csv --out effects.png
+        skldl explain faces.skldl faces.csv --row 3
+
+    Parameters
+    ----------
+    model
+        A model that skldl fit wrote.
+    table
+        A CSV or Parquet file. Best are rows that the model was not trained on, with their labels.
+    row
+        Explain this row, counted from 1 after the header.
+    repeats
+        How often each column is shuffled.
+    seed
+        Seed of the shuffling.
+    out
+        Write the table (.csv, .tsv, .parquet) or the figure (.png, .svg, .pdf); may be given twice.
+    """
+    refuse_model_as_table(table)
+    targets = out or []
+    for target in targets:
+        if target.suffix.lower() not in (*ENDINGS, *IMAGES):
+            raise TableError(f"--out {target}: the ending says what to write. Use {', '.join((*ENDINGS, *IMAGES))}.")
+    if repeats < 1:
+        raise TableError(f"--repeats {repeats}: each column must be shuffled at least once.")
+    made = open_model(str(model))
+    with Table(table) as source:
+        made.encoder.check_columns(source.columns)
+        frame = source.read()
+    if row is None:
+        shown, display = _explain_table(made, frame, repeats, seed)
+    else:
+        shown, display = _explain_row(made, frame, row)
+    for target in targets:
+        if target.suffix.lower() in IMAGES:
+            _save_figure(target, *display)
+        else:
+            with TableWriter(target) as writer:
+                writer.write(shown)
+
+
+def _explain_table(made: TableModel, frame: pd.DataFrame, repeats: int, seed: int) -> tuple[pd.DataFrame, Any]:
+    frame, D = _truth(made, frame)
+    effects = column_effects(made.pipeline, frame, D, n_repeats=repeats, random_state=seed)
+    shown = effects.to_pandas()
+    truth = "of the labels in the table" if D is not None else "of the model's own predictions"
+    title = f"Rise of the Kullback-Leibler divergence {truth} when a column is shuffled ({effects.n_rows} rows)"
+    print_table(shown.head(MOST_LINES), title)
+    if effects.divergence is not None:
+        print(f"Without shuffling the divergence is {effects.divergence:.4f}.")
+    weights = feature_weights(made.pipeline)
+    if weights is not None:
+        title = f"Weights, centred over labels{_cut(len(weights))}"
+        print_table(weights.head(MOST_LINES).rename_axis("feature").reset_index(), title)
+    return shown, ("from_effects", effects)
+
+
+def _explain_row(made: TableModel, frame: pd.DataFrame, row: int) -> tuple[pd.DataFrame, Any]:
+    explanation = explain_row(made.pipeline, frame, row - 1)
+    print_table(explanation.prediction.to_frame().T, f"Prediction for row {row}")
+    shown = (
+        explanation.table if explanation.how == "neighbours" else explanation.table.rename_axis("feature").reset_index()
+    )
+    print_table(shown.head(MOST_LINES), f"{_MEANINGS[explanation.how]}{_cut(len(shown))}")
+    return shown, ("from_row", explanation)
+
+
+_MEANINGS = {
+    "contributions": "What each feature adds to the logarithm of each degree (weight × value, centred over labels)",
+    "neighbours": "The rows of the training table that it was averaged from",
+    "replacement": "What each column adds to each degree, compared with its typical value in this table",
+}
+
+
+def _cut(n_rows: int) -> str:
+    return f", the first {MOST_LINES} of {n_rows}" if n_rows > MOST_LINES else ""
+
+
+def _truth(made: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Rows with labels and their distributions, if the table has the label columns of the training table."""
+    columns = made.about.get("label_columns", [])
+    if not columns or not set(columns) <= set(frame.columns):
+        note("The table has no labels, so the model's own predictions take their place.")
+        return frame, None
+    labelled = frame[rows_with_labels(frame[columns])]
+    if not len(labelled):
+        note("No row has labels, so the model's own predictions take their place.")
+        return frame, None
+    D = read_labels(labelled[columns], made.about["kind"])
+    unknown = [name for name in D if name not in made.labels]
+    if unknown:
+        raise UnknownLabelError(f"The label {unknown[0]!r} is not among those of the model: {', '.join(made.labels)}.")
+    return labelled, D.reindex(columns=made.labels, fill_value=0.0)
+
+
+def _save_figure(target: Path, how: str, what: Any) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from skldl.plots import LabelEffectsDisplay
+
+    display = getattr(LabelEffectsDisplay, how)(what)
+    with whole_file(target) as stream:
+        display.figure_.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
+    plt.close(display.figure_)

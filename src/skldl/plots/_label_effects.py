@@ -1,0 +1,152 @@
+"""`LabelEffectsDisplay`: which column moves which label, as a map of numbers."""
+
+from typing import Any, Self
+
+import matplotlib.pyplot as plt
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from skldl.tables import ColumnEffects, RowExplanation
+from skldl.tables._explain_row import NEIGHBOURS
+
+FloatArray = npt.NDArray[np.floating]
+MOST_ROWS = 30
+MOST_WRITTEN = 400
+
+
+class LabelEffectsDisplay:
+    """A map with a row for each column of the table (or feature, or neighbour) and a column for each label.
+
+    Parameters
+    ----------
+    effects : array-like of shape (n_rows, n_labels)
+        What is drawn.
+    row_names, labels : sequence of str
+        Names of the rows and of the labels.
+    title : str
+        What stands above.
+    meaning : str
+        What stands beside the scale.
+    signed : bool, default=False
+        Whether effects below zero mean the opposite of those above: then white is zero.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the map.
+    figure_ : matplotlib Figure
+        Figure that contains them.
+
+    Examples
+    --------
+    >>> from skldl.plots import LabelEffectsDisplay
+    >>> display = LabelEffectsDisplay([[0.2, -0.2]], ["age"], ["joy", "fear"], "Weights", "weight", signed=True).plot()
+    >>> display.figure_.savefig("weights.png")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, effects: Any, row_names: Any, labels: Any, title: str, meaning: str, signed: bool = False
+    ) -> None:
+        self.effects = np.asarray(effects, dtype=np.float64)
+        self.row_names = [str(name) for name in row_names]
+        self.labels = [str(name) for name in labels]
+        self.title = title
+        self.meaning = meaning
+        self.signed = signed
+
+    @classmethod
+    def from_effects(cls, effects: ColumnEffects, *, ax: Axes | None = None) -> Self:
+        """Draw what shuffling each column does to each label; the importance stands beside the name.
+
+        Parameters
+        ----------
+        effects : ColumnEffects
+            What `skldl.tables.column_effects` found.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure of a fitting size.
+
+        Returns
+        -------
+        LabelEffectsDisplay
+            The drawn display.
+        """
+        names = [f"{name}  {value:.4f}" for name, value in zip(effects.columns, effects.importance, strict=True)]
+        title = "Rise of the Kullback-Leibler divergence when a column is shuffled, and which labels it moves"
+        return cls(effects.movement, names, effects.labels, title, "mean change of the degree").plot(ax)
+
+    @classmethod
+    def from_row(cls, explanation: RowExplanation, *, ax: Axes | None = None) -> Self:
+        """Draw why one row is predicted as it is.
+
+        Parameters
+        ----------
+        explanation : RowExplanation
+            What `skldl.tables.explain_row` found.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure of a fitting size.
+
+        Returns
+        -------
+        LabelEffectsDisplay
+            The drawn display.
+        """
+        labels = [str(name) for name in explanation.prediction.index]
+        title, meaning = TITLES[explanation.how]
+        table = explanation.table
+        if explanation.how == NEIGHBOURS:
+            pairs = zip(table["training row"], table["distance"], strict=True)
+            names = [f"row {row}, distance {distance:.3g}" for row, distance in pairs]
+            return cls(table[labels], names, labels, title, meaning).plot(ax)
+        return cls(table, table.index, labels, title, meaning, signed=True).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure of a fitting size.
+
+        Returns
+        -------
+        LabelEffectsDisplay
+            This display.
+        """
+        effects, names = self.effects[:MOST_ROWS], self.row_names[:MOST_ROWS]
+        if ax is None:
+            size = (4.5 + 0.7 * len(self.labels), 1.8 + 0.3 * len(names))
+            _, ax = plt.subplots(figsize=size, layout="constrained")
+        top = float(np.abs(effects).max(initial=0.0)) or 1.0
+        image = ax.imshow(
+            effects,
+            aspect="auto",
+            cmap="PuOr_r" if self.signed else "cividis",
+            vmin=-top if self.signed else 0,
+            vmax=top,
+        )
+        ax.set_xticks(range(len(self.labels)), self.labels, rotation=45, ha="right", rotation_mode="anchor")
+        ax.set_yticks(range(len(names)), names)
+        if effects.size <= MOST_WRITTEN:
+            self._write(ax, effects, top)
+        ax.figure.colorbar(image, ax=ax, label=self.meaning)
+        cut = f" (the first {MOST_ROWS} of {len(self.row_names)})" if len(self.row_names) > MOST_ROWS else ""
+        ax.set_title(self.title + cut, loc="left", wrap=True)
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self
+
+    def _write(self, ax: Axes, effects: FloatArray, top: float) -> None:
+        """The numbers in their cells, light on dark and dark on light."""
+        for (row, column), value in np.ndenumerate(effects):
+            dark = abs(value) > 0.6 * top if self.signed else value < 0.55 * top
+            colour = "white" if dark else "black"
+            ax.text(column, row, f"{value:.2g}", ha="center", va="center", fontsize=8, color=colour)
+
+
+TITLES = {
+    "contributions": ("Weight times value of each feature, centred over labels", "contribution to the log-degree"),
+    "neighbours": ("The neighbours in the training table", "their degrees"),
+    "replacement": ("What each column adds, compared with its typical value", "change of the degree"),
+}
+"""For each way of explaining a row, what stands above the map and beside its scale."""

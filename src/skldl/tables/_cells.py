@@ -1,0 +1,143 @@
+"""Cells of a column as numbers, truth values or words, whatever the file made of them; bad cells by row and column."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skldl.exceptions import NonFiniteError, NotNumericError, TableError
+
+TRUTH = {
+    **dict.fromkeys(("true", "yes", "t", "y"), 1.0),
+    **dict.fromkeys(("false", "no", "f", "n"), 0.0),
+}
+_TRUTH_OR_DIGIT = {**TRUTH, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+
+
+def as_frame(table: Any) -> pd.DataFrame:
+    """A pandas DataFrame with names of columns that are all text and all different.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of pandas, or of a library whose tables have ``to_pandas``.
+
+    Returns
+    -------
+    DataFrame
+        The same table; the argument stays as it is.
+    """
+    if hasattr(table, "to_pandas"):  # polars, pyarrow
+        table = table.to_pandas()
+    if not isinstance(table, pd.DataFrame):
+        raise TableError(f"A table with named columns is needed (a DataFrame), not {type(table).__name__}.")
+    frame = table.set_axis([str(name) for name in table.columns], axis=1)
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise TableError(f"Two columns of the table are called {twice[0]!r}. Rename one of them.")
+    return frame
+
+
+def list_names(names: Iterable[Any]) -> str:
+    """Write names for a message: the first eight, and how many more there are.
+
+    Examples
+    --------
+    >>> list_names(["a", "b"])
+    "'a', 'b'"
+    """
+    quoted = [repr(str(name)) for name in names]
+    return ", ".join(quoted[:8]) + (f" and {len(quoted) - 8} more" if len(quoted) > 8 else "")
+
+
+def is_plain_number(column: pd.Series) -> bool:
+    """Whether the column holds real numbers already; truth values are none."""
+    kind = pd.api.types
+    return bool(kind.is_numeric_dtype(column)) and not (kind.is_bool_dtype(column) or kind.is_complex_dtype(column))
+
+
+def as_words(column: pd.Series, filler: str) -> pd.Series:
+    """Text, the same for 3, 3.0 and "3", so that a category does not depend on how a file was written."""
+    if is_plain_number(column):
+        return column.map(lambda value: filler if pd.isna(value) else f"{value:.15g}").astype(object)
+    words = column.astype(object).where(column.notna(), filler)
+    return words.map(lambda value: str(value).strip()).astype(object)
+
+
+def as_numbers(column: pd.Series) -> pd.Series:
+    """Numbers where a cell can be read as one, else NaN."""
+    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_complex_dtype(column):
+        return pd.Series(np.nan, index=column.index)
+    if not is_plain_number(column):
+        column = column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else value)
+    return pd.to_numeric(column, errors="coerce").astype(np.float64)
+
+
+def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Series:
+    """Numbers, finite or missing; any other cell is an error.
+
+    Parameters
+    ----------
+    column : Series
+        The column, with its name.
+    what : str
+        What the message says that belongs there.
+
+    Returns
+    -------
+    Series of float
+        The numbers; NaN where the cell is empty.
+    """
+    numbers = as_numbers(column)
+    _refuse(column, (numbers.isna() & column.notna()).to_numpy(), what)
+    infinite = np.isinf(numbers.to_numpy())
+    if infinite.any():
+        place = cell_place(column, int(np.argmax(infinite)))
+        raise NonFiniteError(f"{place} is infinite. Leave such cells empty.")
+    return numbers
+
+
+def is_truth(column: pd.Series) -> bool:
+    """Whether the column holds truth values, as such or in words."""
+    if pd.api.types.is_bool_dtype(column):
+        return True
+    if is_plain_number(column):
+        return False
+    words = {str(value).strip().lower() for value in column.dropna()}
+    return bool(words) and words <= TRUTH.keys()
+
+
+def checked_truth(column: pd.Series) -> pd.Series:
+    """1 for true, 0 for false, NaN for an empty cell; any other cell is an error.
+
+    Parameters
+    ----------
+    column : Series
+        Truth values, words like yes and no, or 0 and 1.
+
+    Returns
+    -------
+    Series of float
+        The numbers.
+    """
+    if pd.api.types.is_bool_dtype(column):
+        return column.astype(np.float64)
+    numbers = as_words(column, "").str.lower().map(_TRUTH_OR_DIGIT).astype(np.float64)
+    _refuse(column, (numbers.isna() & column.notna()).to_numpy(), "the model expects yes or no")
+    return numbers
+
+
+def cell_place(column: pd.Series, position: int) -> str:
+    """Name a cell as a person finds it: rows count from 1, after the header, through the whole file."""
+    index = column.index
+    row = index[position] if pd.api.types.is_integer_dtype(index.dtype) else position
+    return f"Row {row + 1} of column {str(column.name)!r}"
+
+
+def _refuse(column: pd.Series, wrong: Any, what: str) -> None:
+    if wrong.any():
+        position = int(np.argmax(wrong))
+        shown = repr(column.iloc[position])
+        shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
+        raise NotNumericError(f"{cell_place(column, position)} holds {shown}, where {what}.")

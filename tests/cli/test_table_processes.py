@@ -1,0 +1,208 @@
+"""The commands as real processes: pipes, terminals, kills, and memory that does not grow."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skldl
+from skldl.cli import _screen
+from skldl.cli._app import run
+from skldl.tables import Table
+from skldl.tables._reading import CHUNK_ROWS
+
+SKLDL = [sys.executable, "-c", "from skldl.cli import main; main()"]
+LABELS = ["emo_joy", "emo_anger", "emo_fear"]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, faces, faces_model):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "faces.skldl").write_bytes(faces_model.read_bytes())
+    faces.to_csv("faces.csv", index=False)
+    return tmp_path
+
+
+def many_rows(faces, path, n_rows):
+    """Write a table piece by piece, so that this process stays small too."""
+    rows = faces.drop(columns=LABELS)
+    piece = pd.concat([rows] * 100, ignore_index=True)
+    for start in range(0, n_rows, len(piece)):
+        piece.head(n_rows - start).to_csv(path, index=False, mode="a" if start else "w", header=not start)
+
+
+def test_a_pipe_gets_nothing_but_the_table(here, faces):
+    content = faces.drop(columns=LABELS).to_csv(index=False).encode()
+    done = subprocess.run([*SKLDL, "predict", "faces.skldl", "-"], input=content, capture_output=True, check=True)
+    assert not done.stderr
+    assert done.stdout.decode().splitlines()[0] == "emo_joy,emo_anger,emo_fear,top,entropy"
+    assert done.stdout.count(b"\n") == 121
+
+
+@pytest.mark.slow
+def test_a_reader_that_stops_early_is_no_error(here, faces):
+    many_rows(faces, "long.csv", 40_000)
+    process = subprocess.Popen(
+        [*SKLDL, "predict", "faces.skldl", "long.csv"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline().startswith(b"emo_joy")
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.slow
+def test_a_terminal_gets_a_bar(here, faces):
+    many_rows(faces, "long.csv", 60_000)
+    parent, child = pty.openpty()
+    process = subprocess.Popen([*SKLDL, "predict", "faces.skldl", "long.csv", "--out", "p.csv"], stderr=child)
+    os.close(child)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(parent, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(parent)
+    assert process.wait(timeout=60) == 0
+    assert b"rows" in seen
+    assert b"60,000 rows written to p.csv" in seen
+
+
+@pytest.mark.parametrize(
+    ("command", "how"),
+    [
+        ("predict", signal.SIGKILL),
+        ("predict", signal.SIGTERM),
+        pytest.param("predict", signal.SIGINT, marks=pytest.mark.slow),
+        ("fit", signal.SIGKILL),
+        pytest.param("fit", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param("fit", signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
+def test_a_kill_leaves_the_old_file(here, faces, command, how):
+    """Kill while the new file is half written: what is there afterwards is the old one, whole."""
+    target = here / ("old.csv" if command == "predict" else "old.skldl")
+    target.write_text("old")
+    os.mkfifo("slow.csv")  # a table whose end never comes
+    wanted = {
+        "predict": ["predict", "faces.skldl", "slow.csv", "--out", target.name],
+        "fit": ["fit", "slow.csv", "--labels", "emo_*", "--out", target.name],
+    }[command]
+    process = subprocess.Popen(
+        [*SKLDL, *wanted],
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+    )
+    piece = pd.concat([faces] * 200).to_csv(index=False).encode()
+    with open("slow.csv", "wb") as stream:
+        stream.write(piece)  # more than a pipe holds: the process reads by now
+        stream.flush()
+        wait_for(lambda: command == "fit" or any(file.suffix == ".part" for file in here.iterdir()))
+        wait_for(lambda: ended(process, how))
+        status = process.wait()
+    told = process.stderr.read()
+    process.stderr.close()
+    assert status in {signal.SIGKILL: [-9], signal.SIGTERM: [143], signal.SIGINT: [130, -2]}[how]
+    assert target.read_text() == "old"
+    assert b"Traceback" not in told
+    if how != signal.SIGKILL:
+        assert not [file for file in here.iterdir() if file.suffix == ".part"]
+
+
+def ended(process, how):
+    """Send the signal, again if it was lost on the way, as a person presses Ctrl-C again."""
+    process.send_signal(how)
+    time.sleep(0.2)
+    return process.poll() is not None
+
+
+def wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "the process did not come so far"
+        time.sleep(0.02)
+
+
+def peak_memory(arguments):
+    """Greatest resident memory of a run, in MiB."""
+    script = (
+        "import resource, sys; from skldl.cli._app import run; status = run(sys.argv[1:]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024); sys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def test_memory_does_not_grow_with_the_rows(here, faces):
+    """Three chunks take what one takes; the slow test below sees the whole process."""
+    peaks = []
+    for n_rows in (CHUNK_ROWS, 3 * CHUNK_ROWS):
+        many_rows(faces, "rows.csv", n_rows)
+        tracemalloc.start()
+        try:
+            assert run(["predict", "faces.skldl", "rows.csv", "--out", "p.csv"]) == 0
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] < 1.4 * peaks[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_million_rows(here, faces, ending):
+    many_rows(faces, "small.csv", 10_000)
+    many_rows(faces, "million.csv", 1_000_000)
+    small = peak_memory(["predict", "faces.skldl", "small.csv", "--out", f"s.{ending}"])
+    large = peak_memory(["predict", "faces.skldl", "million.csv", "--out", f"p.{ending}"])
+    assert large < small + 60
+    rows = 0
+    for chunk in Table(f"p.{ending}").chunks():
+        np.testing.assert_allclose(chunk[LABELS].astype(float).sum(axis=1), 1)
+        rows += len(chunk)
+    assert rows == 1_000_000
+
+
+@pytest.mark.slow
+def test_fit_chooses_on_a_hundred_thousand_rows(here, faces):
+    generator = np.random.default_rng(0)
+    table = faces.iloc[generator.integers(len(faces), size=100_000)]
+    table.assign(age=table["age"] + generator.normal(0, 1, len(table))).to_parquet("large.parquet")
+    assert run(["fit", "large.parquet", "--labels", "emo_*", "--drop", "person", "--out", "m.skldl"]) == 0
+    about = skldl.persistence.inspect("m.skldl")["description"]
+    assert (about["rows"], about["score"]["rows"]) == (100_000, 5000)
+
+
+class FakeTerminal:
+    """Standard error that says it is a terminal."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def isatty(self):
+        return True
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
+
+
+def test_status_and_progress_on_a_terminal(here, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", FakeTerminal(sys.stderr))
+    with _screen.status() as tell:
+        tell("fold 1 of 5")
+    with Table("faces.csv") as table, _screen.progress_of(table, quiet=False) as tell:
+        tell(7)
+    with Table("faces.csv") as table, _screen.progress_of(table, quiet=True) as tell:
+        tell(7)
+    assert "7 rows" in capsys.readouterr().err

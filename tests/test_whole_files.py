@@ -1,0 +1,50 @@
+"""Files whole or not at all."""
+
+import os
+
+import pytest
+
+from skldl._whole_files import discard_unfinished, whole_file
+
+
+def test_the_file_comes_with_the_end_of_the_block(tmp_path):
+    place = tmp_path / "a.txt"
+    with whole_file(place) as stream:
+        stream.write(b"new")
+        assert not place.exists()
+    assert place.read_bytes() == b"new"
+    mask = os.umask(0)
+    os.umask(mask)
+    assert place.stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
+def test_a_block_that_fails_changes_nothing(tmp_path, error):
+    place = tmp_path / "a.txt"
+    place.write_bytes(b"old")
+
+    def fail(stream):
+        stream.write(b"new")
+        raise error
+
+    with pytest.raises(error), whole_file(place) as stream:
+        fail(stream)
+    assert place.read_bytes() == b"old"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_unfinished_files_can_be_taken_away_at_once(tmp_path):
+    with pytest.raises(FileNotFoundError), whole_file(tmp_path / "a.txt"):
+        discard_unfinished()
+    assert not list(tmp_path.iterdir())
+    with whole_file(tmp_path / "a.txt"):
+        pass
+    discard_unfinished()
+    assert (tmp_path / "a.txt").exists()
+
+
+def test_places_that_cannot_be(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a folder"), whole_file(tmp_path):
+        pass
+    with pytest.raises(FileNotFoundError, match="There is no folder"), whole_file(tmp_path / "no" / "a.txt"):
+        pass
