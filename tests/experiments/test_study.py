@@ -52,7 +52,7 @@ def test_a_pipeline_takes_part():
     assert made is not pipeline
     assert made.get_params()["kneighborsregressor__n_neighbors"] == 2
     assert pipeline.get_params()["kneighborsregressor__n_neighbors"] == 5
-    assert contender.class_name == "Pipeline"
+    assert contender.class_name == "KNeighborsRegressor"
     assert "StandardScaler" in contender.to_dict()["described"]
 
 

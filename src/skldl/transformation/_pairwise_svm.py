@@ -14,7 +14,6 @@ distributions once u and v have equal sums, the machine is known without a solve
 tests this optimality condition exactly, for all pairs at once; the pairs that fail go to LIBSVM.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -23,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn import config_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 FloatArray = npt.NDArray[np.floating]
@@ -33,6 +31,13 @@ LIBSVM_TOLERANCE = 1e-6
 """Much finer than LIBSVM's own 1e-3, at little cost: rounding errors in the weights shall not show in predictions."""
 LIBSVM_MOST_STEPS = 1_000_000
 """A linear kernel of unscaled features can keep LIBSVM busy for ever, and nothing interrupts it."""
+
+
+class QuietSVC(SVC):
+    """LIBSVM that says in ``fit_status_`` alone that it was stopped: filters of warnings are not safe in threads."""
+
+    def _warn_from_fit_status(self) -> None:
+        pass
 
 
 def label_costs(mass: FloatArray, each: float, C: float, *, equal_mass: bool) -> FloatArray:
@@ -141,8 +146,7 @@ def solve_pairs(
     n_stopped : int
         Number of pairs that `LIBSVM_MOST_STEPS` kept from their optimum.
     """
-    with config_context(assume_finite=True, skip_parameter_validation=True), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # told once for all pairs, by who has them all
+    with config_context(assume_finite=True, skip_parameter_validation=True):
         solutions = [_solve_pair(copies, costs[:, a], costs[:, b], kernel) for a, b in zip(*pairs, strict=True)]
     coefficients, offset, stopped = zip(*solutions, strict=True)
     return np.column_stack(coefficients), np.array(offset), sum(stopped)
@@ -160,7 +164,7 @@ def _solve_pair(copies: Any, u: FloatArray, v: FloatArray, kernel: dict[str, Any
     if len(present) < len(cost):  # SVC counts its support vectors without the rows of weight zero: leave these out
         cost, sides = cost[present], sides[present]
         copies = copies[np.ix_(present, present)] if kernel["kernel"] == "precomputed" else copies[present]
-    machine = SVC(C=1.0, tol=LIBSVM_TOLERANCE, max_iter=LIBSVM_MOST_STEPS, **kernel)
+    machine = QuietSVC(C=1.0, tol=LIBSVM_TOLERANCE, max_iter=LIBSVM_MOST_STEPS, **kernel)
     machine.fit(copies, sides, sample_weight=cost)
     dual = np.zeros(2 * n_samples)
     dual[present[machine.support_]] = (
