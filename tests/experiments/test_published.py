@@ -1,5 +1,7 @@
 """The published tables as data, the comparison with them, and the paper's claims."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import rankdata
@@ -7,7 +9,7 @@ from scipy.stats import rankdata
 from skldl.experiments import StudyResults
 from skldl.experiments.claims import board_of, check_claims, claims_text, published_board, speed_claim
 from skldl.experiments.outputs import overview, write_outputs
-from skldl.experiments.published import agreement_text, load_published, match_published, published_table
+from skldl.experiments.published import Match, agreement_text, load_published, match_published, published_table
 from skldl.metrics import MEASURES, PAPER_MEASURES
 
 SIX = ["PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS"]
@@ -83,6 +85,17 @@ def test_agreement_is_two_percent_or_the_last_digit(factor, units, agrees):
     results = as_results(chosen, change=lambda c: c.mean * factor + units * 10.0**-c.decimals)
     matches = match_published(results)
     assert {match.agrees for match in matches if match.published.measure == "clark"} == {agrees}
+
+
+def test_deviations_agree_within_a_tenth_or_the_last_digit():
+    real = next(cell for cell in load_published() if cell.dataset == "Yeast-alpha" and cell.measure == "clark")
+    assert (real.std, real.std_decimals) == (0.076, 3)
+    agreeing = [Match(real, "d", "c", 1.0, deviation).deviation_agrees for deviation in (0.083, 0.069, 0.085, 0.06)]
+    assert agreeing == [True, True, False, False]
+    small = replace(real, std=0.001)
+    assert [Match(small, "d", "c", 1.0, deviation).deviation_agrees for deviation in (0.002, 0.0021)] == [True, False]
+    artificial = next(cell for cell in load_published() if cell.dataset == "Artificial")
+    assert Match(artificial, "d", "c", 1.0, np.nan).deviation_agrees
 
 
 def test_differences_are_explained_where_they_are():

@@ -34,8 +34,8 @@ def test_every_yeast_cell_of_two_columns_is_the_published_one(data_folder):
     study = only("tkde2016-fixed", names, ["AA-kNN (k=4)", "SA-BFGS"])
     matches = match_published(run_study(study, data_home=data_folder, keep_predictions="none"))
     assert len(matches) == 10 * 6 * 2
-    wrong = [m for m in matches if not m.agrees]
-    assert wrong == []
+    assert [match for match in matches if not match.agrees] == []
+    assert sum(match.deviation_agrees for match in matches) >= 118  # with random folds about half of them
 
 
 @pytest.mark.slow

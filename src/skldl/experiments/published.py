@@ -33,8 +33,8 @@ class PublishedCell:
         The printed standard deviation; the artificial dataset has none.
     rank : int
         The printed rank among the six algorithms.
-    decimals : int
-        Number of decimals in print.
+    decimals, std_decimals : int
+        Number of decimals of the mean and of the deviation in print.
     """
 
     dataset: str
@@ -44,6 +44,7 @@ class PublishedCell:
     std: float | None
     rank: int
     decimals: int
+    std_decimals: int = 0
 
 
 @cache
@@ -71,6 +72,7 @@ def load_published() -> tuple[PublishedCell, ...]:
             float(row["std"]) if row["std"] else None,
             int(row["rank"]),
             len(row["mean"].partition(".")[2]),
+            len(row["std"].partition(".")[2]),
         )
         for row in csv.DictReader(text.splitlines())
     )
@@ -86,14 +88,15 @@ class Match:
         The published cell.
     dataset, contender : str
         Our names for its row and column.
-    ours : float
-        Our mean.
+    ours, deviation : float
+        Our mean and standard deviation.
     """
 
     published: PublishedCell
     dataset: str
     contender: str
     ours: float
+    deviation: float
 
     @property
     def difference(self) -> float:
@@ -110,6 +113,14 @@ class Match:
         """Whether both means are equal within 2 % or one unit of the last printed digit."""
         unit = 10.0**-self.published.decimals
         return abs(self.relative) <= TOLERANCE or abs(self.difference) <= unit * (1 + 1e-9)
+
+    @property
+    def deviation_agrees(self) -> bool:
+        """Whether both deviations are equal within 10 % or one unit of the last printed digit."""
+        if self.published.std is None:
+            return bool(np.isnan(self.deviation))
+        difference = abs(self.deviation - self.published.std)
+        return difference <= max(0.1 * self.published.std, 10.0**-self.published.std_decimals) * (1 + 1e-9)
 
     @property
     def better(self) -> bool:
@@ -145,12 +156,12 @@ def match_published(results: StudyResults) -> list[Match]:
     cells = {(plain(c.dataset), plain(c.algorithm), c.measure): c for c in load_published()}
     matches = []
     for measure in results.measures:
-        means = results.means(measure)
+        means, deviations = results.means(measure), results.deviations(measure)
         for i, dataset in enumerate(results.datasets):
             for j, contender in enumerate(results.contenders):
                 cell = cells.get((plain(dataset), algorithm_of(contender), measure))
                 if cell is not None and not np.isnan(means[i, j]):
-                    matches.append(Match(cell, dataset, contender, float(means[i, j])))
+                    matches.append(Match(cell, dataset, contender, float(means[i, j]), float(deviations[i, j])))
     return matches
 
 

@@ -305,3 +305,14 @@ def show_rank(rank: float) -> str:
     ('2', '2.5')
     """
     return f"{rank:.0f}" if rank == int(rank) else f"{rank:.1f}"
+
+
+def show_share(value: float) -> str:
+    """Write a share in per cent, without the sign of a zero.
+
+    Examples
+    --------
+    >>> show_share(0.123), show_share(-0.0001)
+    ('12.3%', '0.0%')
+    """
+    return f"{round(value, 3) + 0.0:.1%}"

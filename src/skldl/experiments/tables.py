@@ -15,6 +15,7 @@ from skldl.experiments.rendering import (
     same,
     show_deviation,
     show_rank,
+    show_share,
 )
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
@@ -113,7 +114,7 @@ def measure_table(results: StudyResults, measure: str) -> Table:
         cells = [_cell(results, i, j, means, deviations, ranks, decimals[j]) for j in range(len(contenders))]
         rivals = np.delete(skills[i], baseline)
         top = np.nanmax(rivals) if np.isfinite(rivals).any() else np.nan
-        rows.append((dataset, [*cells, Cell(NOTHING if np.isnan(top) else f"{top:.1%}")]))
+        rows.append((dataset, [*cells, Cell(NOTHING if np.isnan(top) else show_share(top))]))
         numbers = [n for j in range(len(contenders)) for n in (means[i, j], deviations[i, j], ranks[i, j])]
         data.append([dataset, *("" if np.isnan(n) else float(n) for n in [*numbers, top])])
     average = average_ranks(results, measure)
@@ -187,7 +188,7 @@ def skill_table(results: StudyResults, measure: str) -> Table:
     rows = []
     for dataset, line in zip(results.datasets, skills, strict=True):
         best = np.nanmax(line) if np.isfinite(line).any() else np.nan
-        rows.append((dataset, [Cell(NOTHING) if np.isnan(s) else Cell(f"{s:.1%}", bool(s == best)) for s in line]))
+        rows.append((dataset, [Cell(NOTHING) if np.isnan(s) else Cell(show_share(s), bool(s == best)) for s in line]))
     data = [
         [name, *("" if np.isnan(s) else float(s) for s in line)]
         for name, line in zip(results.datasets, skills, strict=True)
