@@ -47,6 +47,7 @@ unit: setup
 docs: setup
 	@$(BIN)/python docs/make_pictures.py
 	@$(BIN)/python docs/make_measures.py
+	@$(BIN)/python docs/make_reproduction.py
 
 test-slow: setup
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m slow -q
