@@ -1,6 +1,9 @@
 """`Problem`: the data that a study runs on, with the fingerprint that records carry."""
 
 import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -144,7 +147,7 @@ def load_problem(name: str, *, apart: bool = False, data_home: Any = None) -> Pr
     apart : bool, default=False
         Keep it out of average ranks and tests.
     data_home : path, default=None
-        Folder with the data files.
+        Folder with the data files; it comes before the one that ``SKLDL_DATA`` names.
 
     Returns
     -------
@@ -153,13 +156,29 @@ def load_problem(name: str, *, apart: bool = False, data_home: Any = None) -> Pr
     """
     from skldl.datasets import artificial_manifold, load_dataset
 
-    dataset = load_dataset(name, data_home=data_home)
+    with _first_looked_at(data_home):
+        dataset = load_dataset(name)
     test: dict[str, Any] = {}
     if dataset.name.casefold() == "artificial":
         test["X_test"], test["D_test"] = artificial_manifold()
     labels = tuple(str(label) for label in dataset.label_names)
     source = name if Path(name).is_file() else ""
     return Problem(dataset.name, dataset.X, dataset.D, labels, apart=apart, source=source, **test)
+
+
+@contextmanager
+def _first_looked_at(folder: Any) -> Iterator[None]:
+    """Let a folder that a user names for one study stand in for the one that the environment names for all."""
+    usual = os.environ.get("SKLDL_DATA")
+    if folder is not None:
+        os.environ["SKLDL_DATA"] = str(folder)
+    try:
+        yield
+    finally:
+        if usual is not None:
+            os.environ["SKLDL_DATA"] = usual
+        else:
+            os.environ.pop("SKLDL_DATA", None)
 
 
 def load_problems(specs: Any, *, data_home: Any = None) -> tuple[list[Problem], list[str]]:
