@@ -99,7 +99,9 @@ def test_an_interrupted_study_says_how_to_go_on(study, monkeypatch, capsys):
 
     monkeypatch.setattr("skldl.cli.bench.run_study", interrupt)
     assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 130
-    assert "go on with: skldl bench --resume --out here" in capsys.readouterr().err
+    assert capsys.readouterr().err.splitlines()[1].endswith("go on with: skldl bench --resume --out here")
+    assert run(["bench", study, "--out", "here", "--data", ".", "--keep-predictions", "all"]) == 130
+    assert "--resume --out here --data . --keep-predictions all" in capsys.readouterr().err
 
 
 def test_dry_run_counts_and_runs_nothing(study, tmp_path, capsys):
@@ -148,6 +150,7 @@ def test_options_choose_what_runs(study, capsys):
         (["demo", "--folds", "1"], "folds = 1"),
         (["demo", "--folds", "many"], "folds"),
         (["demo", "--resume"], "--resume needs --out"),
+        (["--resume", "--out", "misspelt"], "no study to resume in misspelt"),
         (["demo", "--jobs", "0"], "--jobs 0 must be at least 1"),
         (["demo", "--retry-failed", "--out", "x"], "--retry-failed goes with --resume"),
         (["demo", "--keep-predictions", "some", "--out", "x"], "keep_predictions = 'some'"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tomllib
 import warnings
 
 import numpy as np
@@ -18,7 +19,7 @@ from skldl.experiments import Contender, Problem, Study, StudyResults, memory, p
 from skldl.experiments.folds import derive_seed
 from skldl.experiments.outputs import write_outputs
 from skldl.experiments.protocols import rounds_of
-from skldl.experiments.store import encode
+from skldl.experiments.store import FileStore, encode
 from skldl.experiments.tasks import kept_rows
 from skldl.metrics import clark, kullback_leibler
 
@@ -301,6 +302,17 @@ def test_resuming_after_a_cut_at_any_byte_repeats_nothing_and_gives_the_same_tab
         for name in expected:
             if name != "records.jsonl":
                 assert files[name] == expected[name], name
+
+
+def test_the_study_is_there_before_the_first_record(tmp_path, small_study, monkeypatch):
+    def killed(store, record):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FileStore, "append", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(small_study(), out=tmp_path)
+    assert (tmp_path / "records.jsonl").read_bytes() == b""
+    assert tomllib.loads((tmp_path / "study.toml").read_text(encoding="utf-8"))["folds"] == 3
 
 
 def test_resuming_a_finished_study_runs_nothing(tmp_path, small_study):

@@ -116,7 +116,11 @@ def bench(
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
-        print(f"Stopped. What is recorded is safe; go on with: skldl bench --resume --out {folder}", file=sys.stderr)
+        more = f" --data {data}" if data else ""
+        more += f" --keep-predictions {keep_predictions}" if keep_predictions != "sample" else ""
+        print(
+            f"Stopped. What is recorded is safe; go on with: skldl bench --resume --out {folder}{more}", file=sys.stderr
+        )
         raise
     for notice in results.notices:
         print(notice, file=sys.stderr)
@@ -128,11 +132,11 @@ def bench(
 
 def _study(name: str, folder: Path | None) -> Study:
     """The study that is named; else, when resuming, the one in the folder; else the demo."""
-    if name:
-        return load_study(name)
-    if folder is not None and (folder / "study.toml").is_file():
-        return load_study(folder / "study.toml")
-    return load_study("demo")
+    if name or folder is None:
+        return load_study(name or "demo")
+    if not (folder / "study.toml").is_file():
+        raise StudyError(f"There is no study to resume in {folder}: it has no study.toml. Is --out the right folder?")
+    return load_study(folder / "study.toml")
 
 
 def _with_options(study: Study, datasets: str, algorithms: str, measures: str) -> Study:
