@@ -394,6 +394,19 @@ def test_predictions_for_a_fixed_test_set_are_kept_too(problem, contenders):
     assert not np.isnan(found["predicted"]["kNN"]).any()
 
 
+@pytest.mark.parametrize(
+    ("contender", "message"),
+    [
+        (Contender("x", "skldl:Nothing"), "has no 'Nothing'"),
+        (Contender("x", "skldl:AAKNN", grid={"neighbours": (1, 2)}), "AAKNN has no hyper-parameter 'neighbours'"),
+    ],
+)
+def test_a_contender_that_cannot_be_built_is_told_before_the_first_task(contender, message, small_study, tmp_path):
+    with pytest.raises(StudyError, match=message):
+        run_study(small_study(contenders=[contender]), out=tmp_path / "here")
+    assert not (tmp_path / "here").exists()
+
+
 def test_the_plan_counts_tasks_and_fits(small_study):
     nested = plan_study(small_study())
     assert nested.n_tasks == 2 * 3 * 3

@@ -93,9 +93,7 @@ class Contender:
             A new estimator.
         """
         if isinstance(self.estimator, str):
-            model = _import(self.estimator, self.name)(
-                **{name: _build(v, self.name) for name, v in self.params.items()}
-            )
+            model = _construct(self.estimator, self.params, self.name)
         else:
             model = clone(self.estimator).set_params(**self.params)
         chosen = dict(setting or {})
@@ -142,9 +140,16 @@ def _import(path: str, contender: str) -> Any:
 def _build(value: Any, contender: str) -> Any:
     """A mapping with the key ``estimator`` becomes that estimator."""
     if isinstance(value, Mapping) and "estimator" in value:
-        arguments = {name: _build(inner, contender) for name, inner in value.items() if name != "estimator"}
-        return _import(value["estimator"], contender)(**arguments)
+        return _construct(value["estimator"], {n: v for n, v in value.items() if n != "estimator"}, contender)
     return value
+
+
+def _construct(path: str, params: Mapping[str, Any], contender: str) -> Any:
+    estimator_class = _import(path, contender)
+    try:
+        return estimator_class(**{name: _build(value, contender) for name, value in params.items()})
+    except TypeError as error:  # Python's own words name the parameter that is unknown or missing
+        raise StudyError(f"Contender {contender}: {path} cannot be built: {error}.") from error
 
 
 def _frozen(value: Any) -> Any:

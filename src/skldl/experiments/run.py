@@ -105,6 +105,8 @@ def plan_study(study: Study, *, data_home: Any = None) -> Plan:
         raise DatasetNotFoundError(
             f"None of the datasets of the study was found: {', '.join(missing)}. Say where they are with --data."
         )
+    for contender in study.contenders:
+        contender.make(contender.settings[0])  # a misspelt path or parameter is told now, not by each of its tasks
     found = replace(study, datasets=tuple(problems))
     selections, evaluations = [], []
     for problem in problems:
