@@ -49,7 +49,7 @@ def study(tmp_path, monkeypatch):
 @pytest.fixture
 def no_report(monkeypatch):
     """Where the report is not what is tested, it need not be drawn."""
-    monkeypatch.setattr("skldl.cli.bench._report_line", lambda results, folder: "")
+    monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
 
 
 def test_a_study_from_start_to_end(study, tmp_path, capsys):

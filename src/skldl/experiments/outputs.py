@@ -113,11 +113,14 @@ def overview(results: StudyResults) -> str:
     if results.failures:
         lines.append(f"- **Tasks that failed: {len(results.failures)}**")
         lines += [f"  - {failure_line(record)}" for record in results.failures]
+    again = "`skldl bench study.toml` runs it again"
+    if not repeats_from_file(results):
+        again = "its contenders were built in Python or by `skldl evaluate`: run that again to repeat it"
     lines += [
         "",
         "| File | What it holds |",
         "|---|---|",
-        "| `study.toml` | the study; `skldl bench study.toml` runs it again |",
+        f"| `study.toml` | the study; {again} |",
         "| `records.jsonl` | every task with its settings, measures, times, versions: nothing else is needed |",
         "| `tables/<measure>.md`, `.tex`, `.csv` | mean ± std (rank) |",
         "| `tables/skill.*`, `settings.*`, `datasets.*` | skill against the mean, chosen settings, the data |",
@@ -129,6 +132,11 @@ def overview(results: StudyResults) -> str:
         if check_claims(results):
             lines.append("| `claims.md` | what the paper says, checked |")
     return "\n".join(lines) + "\n"
+
+
+def repeats_from_file(results: StudyResults) -> bool:
+    """Say whether ``skldl bench study.toml`` can run the study again: not if a contender is an object of Python."""
+    return all("estimator" in entry for entry in results.study["contenders"])
 
 
 def failure_line(record: dict[str, object]) -> str:

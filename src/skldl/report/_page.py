@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 import skldl
 from skldl.experiments import StudyResults
 from skldl.experiments.claims import check_claims, speed_claim
-from skldl.experiments.outputs import failure_line, meaning
+from skldl.experiments.outputs import failure_line, meaning, repeats_from_file
 from skldl.experiments.published import REASONS, match_published, published_table
 from skldl.experiments.rendering import Cell, Table
 from skldl.experiments.statistics import Comparison, compare
@@ -103,6 +103,7 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         browsers=browsers(results),
         failures=[failure_line(record) for record in results.failures],
         folder=Path(folder).name or "DIR",
+        repeats_from_file=repeats_from_file(results),
         grids={entry["name"]: _grid(entry) for entry in results.study["contenders"]},
     )
 
