@@ -222,3 +222,10 @@ def test_a_study_file_may_name_contenders_by_word():
 def test_contenders_with_objects_are_told_apart_by_their_text():
     plain_one = Contender("c", KNeighborsRegressor(), {"metric": np.sum})
     assert plain_one.to_dict()["params"]["metric"] == repr(np.sum)
+
+
+def test_long_descriptions_are_not_cut():
+    long = [
+        Contender("c", make_pipeline(*[StandardScaler(with_mean=n == place) for n in range(28)])) for place in (13, 14)
+    ]
+    assert long[0].to_dict() != long[1].to_dict()

@@ -1,5 +1,6 @@
 """`Contender`: an estimator with the settings among which selection chooses."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -7,7 +8,7 @@ from importlib import import_module
 from itertools import product
 from typing import Any
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from skldl.exceptions import StudyError
 
@@ -113,7 +114,7 @@ class Contender:
         if isinstance(self.estimator, str):
             told["estimator"] = self.estimator
         else:  # only Python can build it again; the text keeps two studies apart
-            told["described"] = " ".join(repr(self.estimator).split())
+            told["described"] = _describe(self.estimator)
         if self.params:
             told["params"] = _plain(self.params)
         if self.grid:
@@ -121,6 +122,12 @@ class Contender:
         if self.path:
             told["path"] = self.path
         return told
+
+
+def _describe(estimator: Any) -> str:
+    """All of an estimator's text; scikit-learn would leave out the middle of a long one."""
+    text = estimator.__repr__(N_CHAR_MAX=sys.maxsize) if isinstance(estimator, BaseEstimator) else repr(estimator)
+    return " ".join(text.split())
 
 
 def _import(path: str, contender: str) -> Any:
