@@ -1,8 +1,8 @@
 """What a study leaves in its folder beside the records: tables, statistics, comparison, and a page that leads there."""
 
-import os
 from pathlib import Path
 
+from skldl._whole_files import whole_file
 from skldl.experiments.claims import check_claims, claims_text, speed_claim
 from skldl.experiments.protocols import FIXED_TEST_SET, PROTOCOLS
 from skldl.experiments.published import agreement_text, match_published, published_table
@@ -58,9 +58,8 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
 def _write(path: Path, text: str) -> Path:
     """Write a file whole: a reader never sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.part")
-    draft.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(draft, path)
+    with whole_file(path) as stream:
+        stream.write(text.encode())
     return path
 
 
