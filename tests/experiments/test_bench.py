@@ -89,6 +89,8 @@ def test_resuming_needs_no_study(study, capsys):
     again = capsys.readouterr()
     assert again.out == first
     assert "was torn" in again.err
+    assert run(["bench", "--resume", "--out", "here", "--dry-run"]) == 0
+    assert "Together 0 tasks, 0 fits." in capsys.readouterr().out
     assert run(["bench", study, "--resume", "--out", "here", "--seed", "9"]) == 2
     assert "belong to another study: seed was 0, now 9" in capsys.readouterr().err
 

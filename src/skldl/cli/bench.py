@@ -11,7 +11,9 @@ from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, 
 from skldl.exceptions import StudyError
 from skldl.experiments import Plan, Study, load_study, plan_study, run_study
 from skldl.experiments.names import split_list
+from skldl.experiments.store import FILE_NAME, read_records
 from skldl.experiments.study_file import find_contender, find_dataset
+from skldl.experiments.tasks import Task
 
 app = App(name="bench")
 
@@ -90,7 +92,7 @@ def bench(
     if plan.missing:
         print(f"Not found, and so left out: {', '.join(plan.missing)}.", file=sys.stderr)
     if dry_run:
-        _print_plan(plan)
+        _print_plan(plan, _recorded(out) if resume and out is not None else set())
         return 0
     if (resume or retry_failed) and out is None:
         raise StudyError("--resume needs --out, the folder of the study to continue.")
@@ -141,18 +143,23 @@ def _with_options(study: Study, datasets: str, algorithms: str, measures: str) -
     return study.with_options(**changes)
 
 
-def _print_plan(plan: Plan) -> None:
+def _recorded(folder: Path) -> set[Task]:
+    records, _ = read_records(folder / FILE_NAME)
+    return {Task.of(record) for record in records if record["kind"] in ("selection", "evaluation")}
+
+
+def _print_plan(plan: Plan, recorded: set[Task]) -> None:
     study = plan.study
     print(
         f"Study {study.name}: protocol {study.protocol}, {study.folds} folds, order {study.order}, seed {study.seed}."
     )
     counts = {(dataset, contender): [0, 0] for dataset in plan.problems for contender in plan.contenders}
     for wave in plan.waves:
-        for task in wave:
+        for task in (task for task in wave if task not in recorded):
             entry = counts[task.dataset, task.contender]
             entry[0] += 1
             entry[1] += plan.n_fits(task)
     for (dataset, contender), (tasks, fits) in counts.items():
         print(f"{dataset} · {contender}: {tasks} tasks, {fits} fits")
-    fits = sum(count[1] for count in counts.values())
-    print(f"Together {plan.n_tasks} tasks, {fits} fits. Nothing was run.")
+    tasks, fits = (sum(column) for column in zip(*counts.values(), strict=True))
+    print(f"Together {tasks} tasks, {fits} fits. Nothing was run.")
