@@ -245,6 +245,26 @@ def test_evaluate_gives_the_tables_of_bench(here, capsys):
     assert results.info["faces"]["n_groups"] == 40
     means = results.means("kl")[0]
     assert means[0] < means[1]
+    for page in ("README.md", "report.html"):  # bench cannot build pipelines again, so no page says so
+        text = (here / "compared" / page).read_text(encoding="utf-8")
+        assert "built in Python or by" in text
+        assert "skldl bench" not in text
+
+
+def test_evaluate_goes_on_where_it_was_stopped(here, capsys):
+    line = "evaluate faces.csv --labels 'emo_*' --drop person --models aa-knn --measures kl --folds 3 --jobs 1"
+    assert call(f"{line} --resume") == 2
+    assert "--resume needs --out" in capsys.readouterr().err
+    assert call(f"{line} --out whole") == 0
+    shown = capsys.readouterr().out
+    assert call(f"{line} --out whole") == 2
+    assert "Continue it with --resume" in capsys.readouterr().err
+    records = here / "whole" / "records.jsonl"
+    kept = records.read_bytes().splitlines(keepends=True)[:4]
+    records.write_bytes(b"".join(kept))
+    assert call(f"{line} --out whole --resume") == 0
+    assert capsys.readouterr().out == shown
+    assert records.read_bytes().startswith(b"".join(kept))
 
 
 def test_evaluate_by_default_in_a_new_folder(here, faces, monkeypatch, capsys):

@@ -49,7 +49,7 @@ def study(tmp_path, monkeypatch):
 @pytest.fixture
 def no_report(monkeypatch):
     """Where the report is not what is tested, it need not be drawn."""
-    monkeypatch.setattr("skldl.cli.bench._report_line", lambda results, folder: "")
+    monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
 
 
 def test_a_study_from_start_to_end(study, tmp_path, capsys):
@@ -89,6 +89,8 @@ def test_resuming_needs_no_study(study, capsys):
     again = capsys.readouterr()
     assert again.out == first
     assert "was torn" in again.err
+    assert run(["bench", "--resume", "--out", "here", "--dry-run"]) == 0
+    assert "Together 0 tasks, 0 fits." in capsys.readouterr().out
     assert run(["bench", study, "--resume", "--out", "here", "--seed", "9"]) == 2
     assert "belong to another study: seed was 0, now 9" in capsys.readouterr().err
 
@@ -99,7 +101,9 @@ def test_an_interrupted_study_says_how_to_go_on(study, monkeypatch, capsys):
 
     monkeypatch.setattr("skldl.cli.bench.run_study", interrupt)
     assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 130
-    assert "go on with: skldl bench --resume --out here" in capsys.readouterr().err
+    assert capsys.readouterr().err.splitlines()[1].endswith("go on with: skldl bench --resume --out here")
+    assert run(["bench", study, "--out", "here", "--data", ".", "--keep-predictions", "all"]) == 130
+    assert "--resume --out here --data . --keep-predictions all" in capsys.readouterr().err
 
 
 def test_dry_run_counts_and_runs_nothing(study, tmp_path, capsys):
@@ -148,6 +152,7 @@ def test_options_choose_what_runs(study, capsys):
         (["demo", "--folds", "1"], "folds = 1"),
         (["demo", "--folds", "many"], "folds"),
         (["demo", "--resume"], "--resume needs --out"),
+        (["--resume", "--out", "misspelt"], "no study to resume in misspelt"),
         (["demo", "--jobs", "0"], "--jobs 0 must be at least 1"),
         (["demo", "--retry-failed", "--out", "x"], "--retry-failed goes with --resume"),
         (["demo", "--keep-predictions", "some", "--out", "x"], "keep_predictions = 'some'"),

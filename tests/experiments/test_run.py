@@ -2,6 +2,7 @@
 
 import json
 import os
+import tomllib
 import warnings
 
 import numpy as np
@@ -18,7 +19,7 @@ from skldl.experiments import Contender, Problem, Study, StudyResults, memory, p
 from skldl.experiments.folds import derive_seed
 from skldl.experiments.outputs import write_outputs
 from skldl.experiments.protocols import rounds_of
-from skldl.experiments.store import encode
+from skldl.experiments.store import FileStore, encode
 from skldl.experiments.tasks import kept_rows
 from skldl.metrics import clark, kullback_leibler
 
@@ -303,6 +304,17 @@ def test_resuming_after_a_cut_at_any_byte_repeats_nothing_and_gives_the_same_tab
                 assert files[name] == expected[name], name
 
 
+def test_the_study_is_there_before_the_first_record(tmp_path, small_study, monkeypatch):
+    def killed(store, record):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FileStore, "append", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(small_study(), out=tmp_path)
+    assert (tmp_path / "records.jsonl").read_bytes() == b""
+    assert tomllib.loads((tmp_path / "study.toml").read_text(encoding="utf-8"))["folds"] == 3
+
+
 def test_resuming_a_finished_study_runs_nothing(tmp_path, small_study):
     run_study(small_study(), out=tmp_path)
     before = (tmp_path / "records.jsonl").read_bytes()
@@ -380,6 +392,19 @@ def test_predictions_for_a_fixed_test_set_are_kept_too(problem, contenders):
     found = run_study(study, keep_predictions="all").predictions("d")
     np.testing.assert_allclose(found["truth"], test.D, rtol=1e-6)
     assert not np.isnan(found["predicted"]["kNN"]).any()
+
+
+@pytest.mark.parametrize(
+    ("contender", "message"),
+    [
+        (Contender("x", "skldl:Nothing"), "has no 'Nothing'"),
+        (Contender("x", "skldl:AAKNN", grid={"neighbours": (1, 2)}), "AAKNN has no hyper-parameter 'neighbours'"),
+    ],
+)
+def test_a_contender_that_cannot_be_built_is_told_before_the_first_task(contender, message, small_study, tmp_path):
+    with pytest.raises(StudyError, match=message):
+        run_study(small_study(contenders=[contender]), out=tmp_path / "here")
+    assert not (tmp_path / "here").exists()
 
 
 def test_the_plan_counts_tasks_and_fits(small_study):

@@ -65,6 +65,7 @@ def test_a_pipeline_takes_part():
         (lambda: Contender("c", "no colon").make(), "must look like 'package.module:Class'"),
         (lambda: Contender("c", "no_such_package_at_all:C").make(), "no module 'no_such_package_at_all'"),
         (lambda: Contender("c", "skldl.baseline:Nothing").make(), "has no 'Nothing'"),
+        (lambda: Contender("c", "skldl:AAKNN", {"k": 1}).make(), "cannot be built: .* argument 'k'"),
         (lambda: MEAN.make({"k": 1}), "MeanDistribution has no hyper-parameter 'k'"),
     ],
 )
@@ -166,11 +167,30 @@ def test_any_parameters_survive_the_file(params, name):
         ("datasets = ['a']\ncontenders = [{ name = 'x' }]", "contender x has no estimator"),
         ("datasets = ['a']\ncontenders = [{ name = 'x', described = 'P()' }]", "was built in Python"),
         ("datasets = ['a']\ncontenders = ['Mean']\nfolds = 1", "the study: folds = 1"),
+        ("datasets = 'a'\ncontenders = ['Mean']", "datasets = 'a' must be a list"),
+        ("datasets = [3]\ncontenders = ['Mean']", "datasets: 3 is neither a name nor a table"),
+        ("datasets = ['a']\ncontenders = [3]", "contenders: 3 is neither a name nor a table"),
+        ("datasets = [{ name = 'a', apart = 'no' }]\ncontenders = ['Mean']", "apart = 'no' must be true or false"),
+        ("datasets = ['a']\ncontenders = ['Mean']\nmeasures = 'clark'", "measures = 'clark' must be a list"),
+        ("datasets = ['a']\ncontenders = ['Mean']\nmeasures = [1]", "measures must be names in quotes, not 1"),
+        ("datasets = ['a']\ncontenders = [{ name = 1, estimator = 'm:C' }]", "name = 1 must be text"),
+        (
+            "datasets = ['a']\ncontenders = [{ name = 'x', estimator = 'm:C', params = 3 }]",
+            "params = 3 must be a table",
+        ),
+        ("datasets = ['a']\ncontenders = [{ name = 'x', estimator = 'm:C', grid = { k = 3 } }]", "grid of k must be a"),
     ],
 )
 def test_bad_study_files_are_refused(text, message):
     with pytest.raises(StudyError, match=message):
         parse_study(text)
+
+
+def test_a_study_file_in_another_encoding(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_bytes("title = 'Gefühle'".encode("latin-1"))
+    with pytest.raises(StudyError, match=r"study.toml is not UTF-8.*Save it as UTF-8"):
+        load_study(path)
 
 
 def test_studies_that_are_not_there():
@@ -202,3 +222,10 @@ def test_a_study_file_may_name_contenders_by_word():
 def test_contenders_with_objects_are_told_apart_by_their_text():
     plain_one = Contender("c", KNeighborsRegressor(), {"metric": np.sum})
     assert plain_one.to_dict()["params"]["metric"] == repr(np.sum)
+
+
+def test_long_descriptions_are_not_cut():
+    long = [
+        Contender("c", make_pipeline(*[StandardScaler(with_mean=n == place) for n in range(28)])) for place in (13, 14)
+    ]
+    assert long[0].to_dict() != long[1].to_dict()

@@ -215,6 +215,7 @@ def test_an_estimator_of_your_own(faces):
     ("options", "message"),
     [
         ({"folds": 1}, "1 folds: at least 2"),
+        ({"seed": -1}, "seed = -1 must be 0 or more"),
         ({"settings": ["alpha=1"]}, "parameters belong to a model"),
     ],
 )

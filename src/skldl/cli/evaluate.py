@@ -1,18 +1,18 @@
 """``skldl evaluate``: a cross-validated comparison of models on your own table, by the machinery of ``skldl bench``."""
 
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
-from joblib import cpu_count
+from cyclopts import Parameter
 
 from skldl.cli._options import Columns, Name, Source
 from skldl.cli._progress import watch
 from skldl.cli._screen import note
-from skldl.cli.bench import _need_the_packages_of_the_tests, _new_folder, _print_results, _report_line
+from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, show_results
 from skldl.exceptions import StudyError
 from skldl.experiments import Problem, Study, run_study
 from skldl.experiments.names import split_list
-from skldl.experiments.outputs import write_outputs
 from skldl.metrics import PAPER_MEASURES
 from skldl.tables import AUTO, Table, TableEncoder, find_model, training_set
 from skldl.tables._models import in_pipeline
@@ -31,6 +31,7 @@ def evaluate(
     seed: int = 0,
     jobs: int = -1,
     out: Path | None = None,
+    resume: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Compare models on your own table by cross-validation, with the mean distribution as the yardstick.
 
@@ -62,15 +63,18 @@ def evaluate(
         Number of processes; -1 means one per processor. The numbers do not depend on it.
     out
         Folder for records and tables. By default a new folder here, named after the table.
+    resume
+        Continue the comparison in the folder --out, with the other options as before.
     """
+    if resume and out is None:
+        raise StudyError("--resume needs --out, the folder of the comparison to continue.")
+    n_jobs = number_of_jobs(jobs)
     source = Table(table)
     name = "table" if table == "-" else Path(table).stem
     arguments = columns.as_arguments()
     training = training_set(source.read(), **arguments)  # type: ignore[arg-type]
     for line in training.notes:
         note(f"Note: {line}")
-    if jobs != -1 and jobs < 1:
-        raise StudyError(f"--jobs {jobs} must be at least 1, or -1 for one per processor.")
     _check_folds(folds, inner_folds, len(training.X) if training.groups is None else len(np.unique(training.groups)))
     encoder = TableEncoder(text=tuple(arguments["text"]), categories=tuple(arguments["categories"]))  # type: ignore[arg-type]
     least = len(training.X) * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
@@ -98,15 +102,11 @@ def evaluate(
         repeats=repeats,
         seed=seed,
     )
-    _need_the_packages_of_the_tests()
-    folder = out or _new_folder(name)
-    n_jobs = cpu_count() if jobs == -1 else jobs
+    need_the_packages_of_the_tests()
+    folder = out or new_folder(name)
     with watch(n_jobs) as on_progress:
-        results = run_study(study, out=folder, n_jobs=n_jobs, on_progress=on_progress)
-    write_outputs(results, folder)
-    _print_results(results, folder)
-    print(_report_line(results, folder))
-    return 1 if results.failures else 0
+        results = run_study(study, out=folder, resume=resume, n_jobs=n_jobs, on_progress=on_progress)
+    return show_results(results, folder)
 
 
 def _check_folds(folds: int, inner_folds: int, n_units: int) -> None:

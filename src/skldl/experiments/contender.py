@@ -1,5 +1,6 @@
 """`Contender`: an estimator with the settings among which selection chooses."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -7,7 +8,7 @@ from importlib import import_module
 from itertools import product
 from typing import Any
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from skldl.exceptions import StudyError
 
@@ -93,9 +94,7 @@ class Contender:
             A new estimator.
         """
         if isinstance(self.estimator, str):
-            model = _import(self.estimator, self.name)(
-                **{name: _build(v, self.name) for name, v in self.params.items()}
-            )
+            model = _construct(self.estimator, self.params, self.name)
         else:
             model = clone(self.estimator).set_params(**self.params)
         chosen = dict(setting or {})
@@ -115,7 +114,7 @@ class Contender:
         if isinstance(self.estimator, str):
             told["estimator"] = self.estimator
         else:  # only Python can build it again; the text keeps two studies apart
-            told["described"] = " ".join(repr(self.estimator).split())
+            told["described"] = _describe(self.estimator)
         if self.params:
             told["params"] = _plain(self.params)
         if self.grid:
@@ -123,6 +122,12 @@ class Contender:
         if self.path:
             told["path"] = self.path
         return told
+
+
+def _describe(estimator: Any) -> str:
+    """All of an estimator's text; scikit-learn would leave out the middle of a long one."""
+    text = estimator.__repr__(N_CHAR_MAX=sys.maxsize) if isinstance(estimator, BaseEstimator) else repr(estimator)
+    return " ".join(text.split())
 
 
 def _import(path: str, contender: str) -> Any:
@@ -142,9 +147,16 @@ def _import(path: str, contender: str) -> Any:
 def _build(value: Any, contender: str) -> Any:
     """A mapping with the key ``estimator`` becomes that estimator."""
     if isinstance(value, Mapping) and "estimator" in value:
-        arguments = {name: _build(inner, contender) for name, inner in value.items() if name != "estimator"}
-        return _import(value["estimator"], contender)(**arguments)
+        return _construct(value["estimator"], {n: v for n, v in value.items() if n != "estimator"}, contender)
     return value
+
+
+def _construct(path: str, params: Mapping[str, Any], contender: str) -> Any:
+    estimator_class = _import(path, contender)
+    try:
+        return estimator_class(**{name: _build(value, contender) for name, value in params.items()})
+    except TypeError as error:  # Python's own words name the parameter that is unknown or missing
+        raise StudyError(f"Contender {contender}: {path} cannot be built: {error}.") from error
 
 
 def _frozen(value: Any) -> Any:

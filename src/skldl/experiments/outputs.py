@@ -1,8 +1,8 @@
 """What a study leaves in its folder beside the records: tables, statistics, comparison, and a page that leads there."""
 
-import os
 from pathlib import Path
 
+from skldl._whole_files import whole_file
 from skldl.experiments.claims import check_claims, claims_text, speed_claim
 from skldl.experiments.protocols import FIXED_TEST_SET, PROTOCOLS
 from skldl.experiments.published import agreement_text, match_published, published_table
@@ -58,9 +58,8 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
 def _write(path: Path, text: str) -> Path:
     """Write a file whole: a reader never sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.part")
-    draft.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(draft, path)
+    with whole_file(path) as stream:
+        stream.write(text.encode())
     return path
 
 
@@ -113,11 +112,14 @@ def overview(results: StudyResults) -> str:
     if results.failures:
         lines.append(f"- **Tasks that failed: {len(results.failures)}**")
         lines += [f"  - {failure_line(record)}" for record in results.failures]
+    again = "`skldl bench study.toml` runs it again"
+    if not repeats_from_file(results):
+        again = "its contenders were built in Python or by `skldl evaluate`: run that again to repeat it"
     lines += [
         "",
         "| File | What it holds |",
         "|---|---|",
-        "| `study.toml` | the study; `skldl bench study.toml` runs it again |",
+        f"| `study.toml` | the study; {again} |",
         "| `records.jsonl` | every task with its settings, measures, times, versions: nothing else is needed |",
         "| `tables/<measure>.md`, `.tex`, `.csv` | mean ± std (rank) |",
         "| `tables/skill.*`, `settings.*`, `datasets.*` | skill against the mean, chosen settings, the data |",
@@ -129,6 +131,11 @@ def overview(results: StudyResults) -> str:
         if check_claims(results):
             lines.append("| `claims.md` | what the paper says, checked |")
     return "\n".join(lines) + "\n"
+
+
+def repeats_from_file(results: StudyResults) -> bool:
+    """Say whether ``skldl bench study.toml`` can run the study again: not if a contender is an object of Python."""
+    return all("estimator" in entry for entry in results.study["contenders"])
 
 
 def failure_line(record: dict[str, object]) -> str:

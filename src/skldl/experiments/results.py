@@ -188,8 +188,7 @@ class StudyResults:
         ndarray of shape (n_datasets, n_contenders)
             The means; NaN where a test is missing or failed.
         """
-        names = self.datasets if datasets is None else list(datasets)
-        cells = [[self.values(measure, dataset, contender) for contender in self.contenders] for dataset in names]
+        cells = self._table_of_values(measure, datasets)
         return np.array([[cell.mean() if len(cell) else np.nan for cell in row] for row in cells])
 
     def deviations(self, measure: str, datasets: Sequence[str] | None = None) -> FloatArray:
@@ -207,9 +206,12 @@ class StudyResults:
         ndarray of shape (n_datasets, n_contenders)
             The deviations; NaN where there are fewer than two tests.
         """
-        names = self.datasets if datasets is None else list(datasets)
-        cells = [[self.values(measure, dataset, contender) for contender in self.contenders] for dataset in names]
+        cells = self._table_of_values(measure, datasets)
         return np.array([[cell.std(ddof=1) if len(cell) > 1 else np.nan for cell in row] for row in cells])
+
+    def _table_of_values(self, measure: str, datasets: Sequence[str] | None) -> list[list[FloatArray]]:
+        names = self.datasets if datasets is None else datasets
+        return [[self.values(measure, dataset, contender) for contender in self.contenders] for dataset in names]
 
     def chosen(self, dataset: str, contender: str) -> list[dict[str, Any]]:
         """The setting of each test of a contender on a dataset."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
+from skldl._whole_files import whole_file
 from skldl.exceptions import DatasetNotFoundError, RecordsError, StudyError
 from skldl.experiments.contender import Contender
 from skldl.experiments.problem import Problem, load_problems
@@ -104,6 +105,8 @@ def plan_study(study: Study, *, data_home: Any = None) -> Plan:
         raise DatasetNotFoundError(
             f"None of the datasets of the study was found: {', '.join(missing)}. Say where they are with --data."
         )
+    for contender in study.contenders:
+        contender.make(contender.settings[0])  # a misspelt path or parameter is told now, not by each of its tasks
     found = replace(study, datasets=tuple(problems))
     selections, evaluations = [], []
     for problem in problems:
@@ -182,9 +185,7 @@ def run_study(
     plan = study if isinstance(study, Plan) else plan_study(study, data_home=data_home)
     store = MemoryStore() if out is None else FileStore(Path(out), resume=resume)
     try:
-        _open(store, plan, keep_predictions)
-        if out is not None:
-            (Path(out) / "study.toml").write_text(dump_study(plan.study), encoding="utf-8")
+        _open(store, plan, keep_predictions, out)
         recorded = {Task.of(r): r for r in store.records if r["kind"] in ("selection", "evaluation")}
         if retry_failed:
             recorded = {task: record for task, record in recorded.items() if record["status"] == "ok"}
@@ -289,8 +290,8 @@ def _cluster(scheduler: str) -> Iterator[None]:
         yield
 
 
-def _open(store: MemoryStore, plan: Plan, keep: str) -> None:
-    """Write the header and what the data look like, or compare them with what is there."""
+def _open(store: MemoryStore, plan: Plan, keep: str, out: str | Path | None) -> None:
+    """Write the study, the header and what the data look like, or compare them with what is there."""
     now = {
         "kind": "header",
         "format": FORMAT,
@@ -303,10 +304,13 @@ def _open(store: MemoryStore, plan: Plan, keep: str) -> None:
         "versions": versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+    if store.records:
+        _compare_headers(store, now)
+    if out is not None:  # before the header: whoever finds records finds the study that they belong to
+        with whole_file(Path(out) / "study.toml") as stream:
+            stream.write(dump_study(plan.study).encode())
     if not store.records:
         store.append(now)
-    else:
-        _compare_headers(store, now)
     described = {record["name"] for record in store.records if record["kind"] == "dataset"}
     for problem in plan.problems.values():
         if problem.name not in described:

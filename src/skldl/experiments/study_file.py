@@ -50,7 +50,11 @@ def load_study(name_or_path: str | Path) -> Study:
     if path.suffix == ".toml" or path.is_file():
         if not path.is_file():
             raise FileNotFoundError(f"There is no study file {path}.")
-        return parse_study(path.read_text(encoding="utf-8"), where=str(path))
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise StudyError(f"{path} is not UTF-8, as TOML must be: {error}. Save it as UTF-8.") from None
+        return parse_study(text, where=str(path))
     try:
         name = find(str(name_or_path), {known: known for known in builtin_studies()}, "study")
     except UnknownNameError as error:
@@ -79,8 +83,9 @@ def parse_study(text: str, *, where: str = "the study") -> Study:
         raise StudyError(f"{where} is not valid TOML: {error}.") from None
     _refuse_unknown(told, {entry.name for entry in fields(Study)}, where)
     for key in ("datasets", "contenders"):
-        if not isinstance(told.get(key), list):
+        if key not in told:
             raise StudyError(f"{where}: there is no list {key!r}.")
+    _check_types(told, where)
     told["datasets"] = [_dataset(entry, where) for entry in told["datasets"]]
     told["contenders"] = [_contender(entry, where) for entry in told["contenders"]]
     try:
@@ -95,9 +100,34 @@ def _refuse_unknown(table: Mapping[str, Any], known: set[str], where: str) -> No
         raise StudyError(f"{where}: unknown key {unknown[0]!r}. Known here: {', '.join(sorted(known))}.")
 
 
+_TYPES: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("datasets", "contenders", "measures"), (list, "a list")),
+    **dict.fromkeys(("name", "title", "protocol", "criterion", "order", "control"), (str, "text in quotes")),
+    **dict.fromkeys(("source", "estimator", "path"), (str, "text in quotes")),
+    **dict.fromkeys(("params", "grid"), (dict, "a table, { name = value }")),
+    "apart": (bool, "true or false"),
+}
+
+
+def _check_types(table: Any, where: str) -> None:
+    if not isinstance(table, dict):
+        raise StudyError(f"{where}: {table!r} is neither a name nor a table.")
+    for key, value in table.items():
+        kind, described = _TYPES.get(key, (object, ""))
+        if not isinstance(value, kind):
+            raise StudyError(f"{where}: {key} = {value!r} must be {described}.")
+    for word in table.get("measures", ()):
+        if not isinstance(word, str):
+            raise StudyError(f"{where}: measures must be names in quotes, not {word!r}.")
+    for name, values in table.get("grid", {}).items():
+        if not isinstance(values, list):
+            raise StudyError(f"{where}: the grid of {name} must be a list of the values to try, not {values!r}.")
+
+
 def _dataset(entry: Any, where: str) -> DatasetSpec:
     if isinstance(entry, str):
         return DatasetSpec(entry)
+    _check_types(entry, f"{where}, datasets")
     _refuse_unknown(entry, {known.name for known in fields(DatasetSpec)}, f"{where}, datasets")
     if "name" not in entry:
         raise StudyError(f"{where}: a dataset has no name.")
@@ -107,6 +137,7 @@ def _dataset(entry: Any, where: str) -> DatasetSpec:
 def _contender(entry: Any, where: str) -> Contender:
     if isinstance(entry, str):
         return find_contender(entry)
+    _check_types(entry, f"{where}, contenders")
     if "described" in entry:
         raise StudyError(
             f"{where}: contender {entry.get('name')} was built in Python as {entry['described']}; a study file "

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import os
 import re
 from importlib import resources
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import skldl
+from skldl._whole_files import whole_file
 from skldl.experiments import StudyResults
 from skldl.experiments.claims import check_claims, speed_claim
-from skldl.experiments.outputs import failure_line, meaning
+from skldl.experiments.outputs import failure_line, meaning, repeats_from_file
 from skldl.experiments.published import REASONS, match_published, published_table
 from skldl.experiments.rendering import Cell, Table
 from skldl.experiments.statistics import Comparison, compare
@@ -47,9 +47,8 @@ def write_report(folder: str | Path, results: StudyResults | None = None) -> Pat
     folder = Path(folder)
     text = render_report(StudyResults.load(folder) if results is None else results, folder)
     path = folder / FILE_NAME
-    draft = path.with_name(f".{FILE_NAME}.part")
-    draft.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(draft, path)
+    with whole_file(path) as stream:
+        stream.write(text.encode())
     return path
 
 
@@ -103,6 +102,7 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         browsers=browsers(results),
         failures=[failure_line(record) for record in results.failures],
         folder=Path(folder).name or "DIR",
+        repeats_from_file=repeats_from_file(results),
         grids={entry["name"]: _grid(entry) for entry in results.study["contenders"]},
     )
 

@@ -107,6 +107,8 @@ def fit_table(
     """
     if folds < 2:
         raise DataError(f"{folds} folds: at least 2 are needed to test a model on rows that it has not seen.")
+    if seed < 0:
+        raise DataError(f"seed = {seed} must be 0 or more.")
     training = training_set(
         table, labels, kind=kind, weight=weight, groups=groups, drop=drop, text=text, categories=categories
     )

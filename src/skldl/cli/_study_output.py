@@ -1,0 +1,102 @@
+"""What `skldl bench` and `skldl evaluate` share: where a study goes, and what is written and printed when it ends."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from joblib import cpu_count
+
+from skldl.exceptions import StudyError
+from skldl.experiments import StudyResults
+from skldl.experiments.outputs import failure_line, meaning, write_outputs
+from skldl.experiments.rendering import Table
+
+
+def number_of_jobs(jobs: int) -> int:
+    """Number of processes for the option ``--jobs``."""
+    if jobs != -1 and jobs < 1:
+        raise StudyError(f"--jobs {jobs} must be at least 1, or -1 for one per processor.")
+    return cpu_count() if jobs == -1 else jobs
+
+
+def new_folder(study: str) -> Path:
+    """A folder that is not there yet: ``skldl-demo``, ``skldl-demo-2``, …"""
+    folder, number = Path(f"skldl-{study}"), 1
+    while folder.exists():
+        number += 1
+        folder = Path(f"skldl-{study}-{number}")
+    return folder
+
+
+def need_the_packages_of_the_tests() -> None:
+    """Fail before hours of work, not after, if a package of the extra ``bench`` is missing."""
+    import baycomp  # noqa: F401
+    import scikit_posthocs  # noqa: F401
+
+
+def show_results(results: StudyResults, folder: Path) -> int:
+    """Write tables, statistics and report, print the tables, and say where everything lies.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    folder : Path
+        The folder of the study.
+
+    Returns
+    -------
+    int
+        The exit status: 1 if tasks failed.
+    """
+    for notice in results.notices:
+        print(notice, file=sys.stderr)
+    write_outputs(results, folder)
+    _print_results(results, folder)
+    print(_report_line(results, folder))
+    return 1 if results.failures else 0
+
+
+def _report_line(results: StudyResults, folder: Path) -> str:
+    """Write the report and say where it is, or which extra makes it."""
+    try:
+        from skldl.report import write_report
+    except ModuleNotFoundError as error:
+        return f"No report: it needs the package {error.name}: pip install 'scikit-ldl[report]'"
+    return f"Report, to be opened in a browser: {write_report(folder, results)}"
+
+
+def _print_results(results: StudyResults, folder: Path) -> None:
+    from rich.console import Console
+
+    wide = None if sys.stdout.isatty() else 200
+    console = Console(width=wide, highlight=False, soft_wrap=False)
+    tables = [results.table(measure) for measure in results.measures]
+    for table in tables:
+        for part in table.fitted(console.width - 2):
+            console.print(_rich(part))
+    for note in dict.fromkeys(note for table in tables for note in table.notes):
+        console.print(note, markup=False)
+    console.print(f"Protocol {results.study['protocol']}. {' '.join(meaning(results))}", markup=False)
+    for record in results.failures[:10]:
+        console.print(f"Failed: {failure_line(record)}", markup=False)
+    if len(results.failures) > 10:
+        console.print(f"… and {len(results.failures) - 10} more failed tasks; see README.md there.")
+    console.print(f"\nRecords, tables and statistics lie in {folder}/ (begin with README.md).", markup=False)
+    if (folder / "published.md").exists():
+        console.print(f"Side by side with the paper: {folder}/published.md", markup=False)
+
+
+def _rich(table: Table) -> Any:
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(title=Text(table.title), box=box.SIMPLE_HEAD, title_justify="left")
+    for place, heading in enumerate(table.head):
+        shown.add_column(Text(heading), justify="left" if place == 0 else "right", no_wrap=place > 0)
+    for part in (table.rows, table.foot):
+        for name, cells in part:
+            shown.add_row(Text(name), *(Text(cell.text, style="bold" if cell.best else "") for cell in cells))
+        shown.add_section()
+    return shown
