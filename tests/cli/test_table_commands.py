@@ -251,6 +251,13 @@ def test_evaluate_gives_the_tables_of_bench(here, capsys):
         assert "skldl bench" not in text
 
 
+def test_the_package_that_saves_is_asked_for_before_the_training(here, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "skops", None)
+    monkeypatch.setattr("skldl.cli.fit.fit_table", lambda *tables, **options: pytest.fail("trained in vain"))
+    assert call("fit faces.csv --labels 'emo_*' --out x.skldl") == 2
+    assert "needs the package skops: pip install 'scikit-ldl[save]'" in capsys.readouterr().err
+
+
 def test_evaluate_goes_on_where_it_was_stopped(here, capsys):
     line = "evaluate faces.csv --labels 'emo_*' --drop person --models aa-knn --measures kl --folds 3 --jobs 1"
     assert call(f"{line} --resume") == 2

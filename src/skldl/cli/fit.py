@@ -55,6 +55,8 @@ def fit(
     """
     if out.is_dir() or not out.parent.is_dir():
         raise TableError(f"--out {out} is a folder, or lies in a folder that does not exist. Name a file.")
+    import skops  # noqa: F401 - if it is missing, say so before the training, not after
+
     source = Table(table)
     with status() as tell:
         fitted = fit_table(
