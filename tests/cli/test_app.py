@@ -112,3 +112,8 @@ def test_told_to_end_it_ends_at_once(monkeypatch):
     monkeypatch.setattr(cli.os, "_exit", done.append)
     cli._end_at_once()
     assert done == ["discarded", 143]
+
+
+def test_the_hint_names_the_command_that_was_meant(capsys):
+    assert _app.run(["fit"]) == 2
+    assert capsys.readouterr().err.endswith("Try: skldl fit --help\n")

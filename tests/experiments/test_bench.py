@@ -145,6 +145,7 @@ def test_options_choose_what_runs(study, capsys):
     [
         (["nonsense"], "No study is called 'nonsense'"),
         (["nowhere.toml"], "no study file nowhere.toml"),
+        (["tkde2016", "--data", "nowhere"], "--data nowhere is not a folder"),
         (["demo", "--algorithms", "magic"], "No algorithm is called 'magic'"),
         (["demo", "--datasets", "yeast_alfa"], "yeast_alfa"),
         (["demo", "--measures", "gini"], "No measure is called 'gini'"),

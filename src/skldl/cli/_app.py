@@ -76,7 +76,8 @@ def _run(words: list[str], *, debug: bool) -> int:
     except CycloptsError as error:
         if debug:
             raise
-        print(f"skldl: {' '.join(str(error).split())} Try: skldl --help", file=sys.stderr)
+        command = f"skldl {words[0]}" if words and words[0] in COMMANDS else "skldl"
+        print(f"skldl: {' '.join(str(error).split())} Try: {command} --help", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("skldl: interrupted", file=sys.stderr)

@@ -88,6 +88,8 @@ def bench(
     chosen = _with_options(chosen, datasets, algorithms, measures).with_options(
         folds=folds, repeats=repeats, protocol=protocol, order=order, seed=seed
     )
+    if data is not None and not data.is_dir():
+        raise StudyError(f"--data {data} is not a folder.")
     plan = plan_study(chosen, data_home=data)
     if plan.missing:
         print(f"Not found, and so left out: {', '.join(plan.missing)}.", file=sys.stderr)

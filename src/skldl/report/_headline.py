@@ -78,8 +78,8 @@ def _against_the_mean(results: StudyResults) -> list[str]:
     names = [name for count, name in wins if count == most]
     n_known = int(np.isfinite(skills[:, others]).any(axis=1).sum())
     said = [
-        f"Better than always predicting the mean: {enumerate_words(names)} on {most} of {_count(n_known, 'dataset')}"
-        + (", the most of all." if len(names) < len(others) else ".")
+        f"By {MEASURES[criterion].title}, better than always predicting the mean: {enumerate_words(names)} "
+        f"on {most} of {_count(n_known, 'dataset')}" + (", the most of all." if len(names) < len(others) else ".")
     ]
     best = np.nanmax(np.where(np.isfinite(skills[:, others]), skills[:, others], -np.inf), axis=1)
     lost = [name for name, value in zip(results.datasets, best, strict=True) if np.isfinite(value) and value <= 0]
