@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl.datasets import load_dataset
+from skldl.data import load_dataset
 from skldl.metrics import kullback_leibler
 
 RESULTS = Path(__file__).parent / "results"

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 from skldl import AABP, AAKNN, PTSVM, SABFGS, SAIIS, MeanDistribution, PTBayes
-from skldl.datasets import artificial_manifold, load_dataset, make_artificial
+from skldl.data import artificial_manifold, load_dataset, make_artificial
 from skldl.distributions import from_votes
 from skldl.plots import (
     ConvergenceDisplay,

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from skldl.experiments import StudyResults
-from skldl.experiments.claims import check_claims, speed_claim
-from skldl.experiments.published import REASONS, match_published, published_table
+from skldl.experiments.output.claims import check_claims, speed_claim
+from skldl.experiments.output.published import REASONS, match_published, published_table
+from skldl.experiments.output.tables import average_ranks, settings_table, skill_of, skill_table, time_table
 from skldl.experiments.statistics import compare
-from skldl.experiments.tables import average_ranks, settings_table, skill_of, skill_table, time_table
 from skldl.metrics import MEASURES
 
 HERE = Path(__file__).parent

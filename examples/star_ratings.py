@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skldl import SABFGS
-from skldl.datasets import load_lexicon
+from skldl.data import load_lexicon
 from skldl.distributions import expected_value, from_neighbours, from_votes
 from skldl.metrics import kullback_leibler
 

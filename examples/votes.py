@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skldl import AAKNN, SABFGS, MeanDistribution
-from skldl.datasets import load_lexicon
+from skldl.data import load_lexicon
 from skldl.distributions import from_votes
 from skldl.metrics import PAPER_MEASURES, evaluate
 

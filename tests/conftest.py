@@ -47,7 +47,7 @@ def faces():
 def faces_model(faces, tmp_path_factory):
     """A model file that ``skldl fit`` could have written for the faces, quickly."""
     import skldl
-    from skldl.tables import fit_table
+    from skldl.tabular import fit_table
 
     fitted = fit_table(faces, "emo_*", model="sa-bfgs", groups="person", source="faces.csv")
     return skldl.save(fitted.model, tmp_path_factory.mktemp("faces") / "faces.skldl", description=fitted.description)

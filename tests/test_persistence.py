@@ -67,7 +67,7 @@ ESTIMATORS = {
 def test_every_estimator_comes_back_the_same(tmp_path, name):
     """Behind the encoder of tables, with no type that has to be trusted by hand."""
     pandas = pytest.importorskip("pandas")
-    from skldl.tables import TableEncoder
+    from skldl.tabular import TableEncoder
 
     table = pandas.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(word=["u", "v"] * (len(X) // 2))
     make = ESTIMATORS.get(name) or getattr(skldl, name)

@@ -1,10 +1,10 @@
-"""Make the bundled file ``src/skldl/datasets/data/vader_lexicon.npz`` from ``vader_lexicon.txt``.
+"""Make the bundled file ``src/skldl/data/bundled/vader_lexicon.npz`` from ``vader_lexicon.txt``.
 
 Get the source, unpack it and run this script:
 
     pip download --no-deps vaderSentiment==3.3.2
     python -m zipfile -e vaderSentiment-3.3.2-py2.py3-none-any.whl vader
-    python tools/make_lexicon.py vader/vaderSentiment/vader_lexicon.txt src/skldl/datasets/data/vader_lexicon.npz
+    python tools/make_lexicon.py vader/vaderSentiment/vader_lexicon.txt src/skldl/data/bundled/vader_lexicon.npz
 
 The source has one line per token: token, mean, standard deviation and the ten ratings, with tabs between. Fourteen
 tokens stand there twice; the second line is kept, as VADER itself does when it reads the file into a dictionary.

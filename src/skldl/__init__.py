@@ -27,7 +27,7 @@ ESTIMATORS = tuple(name for name in _HOME_OF if name != "BaseLDL")
 """Names of all estimators of this package."""
 
 _HOME_OF |= dict.fromkeys(("save", "load"), "skldl.persistence")
-_SUBMODULES = ("datasets", "distributions", "exceptions", "experiments", "metrics", "simplex", "testing")
+_SUBMODULES = ("data", "distributions", "exceptions", "experiments", "metrics", "simplex", "testing")
 
 __all__ = ["ESTIMATORS", "__version__", *_HOME_OF, *_SUBMODULES]
 

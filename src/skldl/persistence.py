@@ -29,7 +29,7 @@ _DESCRIPTION = "skldl.json"
 _MODEL = "model.skops"
 _PARTS = {
     "skldl.neighbors._search.StableSearch",
-    "skldl.tables._encoder.TableEncoder",
+    "skldl.tabular._encoder.TableEncoder",
     "skldl.transformation._pair_model.Examples",
     "skldl.transformation._pair_model.PairModel",
     "skldl.transformation._pairwise_svm.Machines",

@@ -12,7 +12,7 @@ import pytest
 
 import skldl
 from skldl.cli._app import COMMANDS, run
-from skldl.tables import Table
+from skldl.tabular import Table
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 
@@ -50,7 +50,7 @@ def examples():
 @pytest.mark.parametrize("line", list(examples()))
 def test_examples_of_the_help_work(here, line, capsys, monkeypatch):
     if "fetch" in line:
-        monkeypatch.setattr("skldl.cli.datasets.fetch_dataset", lambda name, data_home: skldl.datasets.load_lexicon(8))
+        monkeypatch.setattr("skldl.cli.datasets.fetch_dataset", lambda name, data_home: skldl.data.load_lexicon(8))
     line = line.removeprefix("skldl ").partition(" > ")[0]
     line = line if "evaluate" not in line else f"{line} --jobs 1 --folds 2 --inner-folds 2 --models mean"
     assert call(line.replace("--models sa-bfgs ", "")) == 0

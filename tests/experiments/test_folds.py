@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from skldl.exceptions import StudyError
 from skldl.experiments import PROTOCOLS
-from skldl.experiments.folds import assign_folds, derive_seed, hold_out, pairs_of
-from skldl.experiments.protocols import rounds_of, shares_choice
+from skldl.selection._folds import assign_folds, derive_seed, hold_out, pairs_of
+from skldl.selection._protocols import rounds_of, shares_choice
 
 
 @given(st.integers(2, 12), st.integers(0, 60), st.none() | st.integers(0, 5))

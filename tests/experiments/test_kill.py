@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from skldl.experiments import StudyResults, run_study
-from skldl.experiments.outputs import write_outputs
+from skldl.experiments.output.files import write_outputs
 from skldl.experiments.study_file import parse_study
 
 pytest.importorskip("scikit_posthocs")

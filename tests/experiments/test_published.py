@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import rankdata
 
 from skldl.experiments import StudyResults
-from skldl.experiments.claims import board_of, check_claims, claims_text, published_board, speed_claim
-from skldl.experiments.outputs import overview, write_outputs
-from skldl.experiments.published import Match, agreement_text, load_published, match_published, published_table
+from skldl.experiments.output.claims import board_of, check_claims, claims_text, published_board, speed_claim
+from skldl.experiments.output.files import overview, write_outputs
+from skldl.experiments.output.published import Match, agreement_text, load_published, match_published, published_table
 from skldl.metrics import MEASURES, PAPER_MEASURES
 
 SIX = ["PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS"]

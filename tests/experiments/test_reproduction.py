@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skldl.experiments import StudyResults, load_study, run_study
-from skldl.experiments.published import match_published
+from skldl.experiments.output.published import match_published
 
 STUDIES = Path(__file__).parents[2] / "studies"
 YEAST = ("alpha", "cdc", "elu", "diau", "heat", "spo", "cold", "dtt", "spo5", "spoem")

@@ -16,12 +16,12 @@ from sklearn.preprocessing import StandardScaler
 from skldl import MeanDistribution
 from skldl.exceptions import DatasetNotFoundError, LengthMismatchError, RecordsError, StudyError, UnknownDatasetError
 from skldl.experiments import Contender, Problem, Study, StudyResults, memory, plan_study, run_study
-from skldl.experiments.folds import derive_seed
-from skldl.experiments.outputs import write_outputs
-from skldl.experiments.protocols import rounds_of
+from skldl.experiments.output.files import write_outputs
 from skldl.experiments.store import FileStore, encode
 from skldl.experiments.tasks import kept_rows
 from skldl.metrics import clark, kullback_leibler
+from skldl.selection._folds import derive_seed
+from skldl.selection._protocols import rounds_of
 
 TIMES = ("seconds", "selection_seconds", "fit_seconds", "predict_seconds", "peak_memory_mib")
 

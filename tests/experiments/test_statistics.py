@@ -6,8 +6,8 @@ from scipy import stats
 
 from skldl.exceptions import UnknownNameError
 from skldl.experiments import Contender, Study, run_study
+from skldl.experiments.output.statistics_text import statistics_text
 from skldl.experiments.statistics import compare, pair_tests
-from skldl.experiments.statistics_text import statistics_text
 
 pytest.importorskip("scikit_posthocs")
 pytest.importorskip("baycomp")

@@ -8,9 +8,9 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skldl.data._spelling import find, plain, split_list
 from skldl.exceptions import StudyError, UnknownNameError
 from skldl.experiments import Contender, DatasetSpec, Study, builtin_studies, dump_study, load_study
-from skldl.experiments.names import find, plain, split_list
 from skldl.experiments.study_file import find_contender, find_dataset, parse_study
 
 MEAN = Contender("Mean", "skldl:MeanDistribution")

@@ -17,8 +17,8 @@ from scipy.stats import rankdata
 from skldl import MeanDistribution
 from skldl.exceptions import UnknownNameError
 from skldl.experiments import Contender, Problem, Study, run_study
-from skldl.experiments.rendering import Cell, Table, decimals_to_tell_apart, show_deviation, show_rank
-from skldl.experiments.tables import (
+from skldl.experiments.output.rendering import Cell, Table, decimals_to_tell_apart, show_deviation, show_rank
+from skldl.experiments.output.tables import (
     average_ranks,
     dataset_table,
     measure_table,
@@ -181,7 +181,7 @@ def test_time_table(small_study):
     own = sum(r["seconds"] for r in results.selections if r["contender"] == "kNN")
     assert own > 0
     assert float(table.data[1][3]) + float(table.data[2][3]) == pytest.approx(own, rel=0.01)
-    from skldl.experiments.tables import _seconds
+    from skldl.experiments.output.tables import _seconds
 
     assert [_seconds(s) for s in (0.00123, 2.346, 1234.6)] == ["1.23 ms", "2.35 s", "1235 s"]
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skldl.plots import LabelEffectsDisplay
-from skldl.tables import ColumnEffects, RowExplanation
+from skldl.tabular import ColumnEffects, RowExplanation
 
 mpl.use("Agg")
 LABELS = ["joy", "fear"]

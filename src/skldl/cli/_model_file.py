@@ -6,7 +6,7 @@ from typing import Any
 import skldl
 from skldl.exceptions import ModelFileError
 from skldl.persistence import inspect
-from skldl.tables import TableEncoder
+from skldl.tabular import TableEncoder
 
 
 @dataclass(frozen=True)

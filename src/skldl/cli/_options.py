@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from skldl.data._spelling import split_list
 from skldl.exceptions import TableError
-from skldl.experiments.names import split_list
 
 Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
 """A file, or - for standard input or output."""
@@ -37,7 +37,7 @@ class Columns:
     """Columns to take as categories though they hold numbers, such as a postcode."""
 
     def as_arguments(self) -> dict[str, object]:
-        """The arguments of `skldl.tables.training_set` and `fit_table`, lists cut at their commas."""
+        """The arguments of `skldl.tabular.training_set` and `fit_table`, lists cut at their commas."""
         return {
             "labels": words(self.labels),
             "kind": self.kind,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from skldl.tables import Table
+from skldl.tabular import Table
 
 
 def note(text: str) -> None:

@@ -8,8 +8,8 @@ from joblib import cpu_count
 
 from skldl.exceptions import StudyError
 from skldl.experiments import StudyResults
-from skldl.experiments.outputs import failure_line, meaning, write_outputs
-from skldl.experiments.rendering import Table
+from skldl.experiments.output.files import failure_line, meaning, write_outputs
+from skldl.experiments.output.rendering import Table
 
 
 def number_of_jobs(jobs: int) -> int:

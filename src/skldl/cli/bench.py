@@ -8,9 +8,9 @@ from cyclopts import App, Parameter
 
 from skldl.cli._progress import watch
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, show_results
+from skldl.data._spelling import split_list
 from skldl.exceptions import StudyError
 from skldl.experiments import Plan, Study, load_study, plan_study, run_study
-from skldl.experiments.names import split_list
 from skldl.experiments.store import FILE_NAME, read_records
 from skldl.experiments.study_file import find_contender, find_dataset
 from skldl.experiments.tasks import Task

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from skldl.cli._options import Name, Source, Words, words
 from skldl.cli._screen import note
-from skldl.tables import Table, TableWriter, convert_table
+from skldl.tabular import Table, TableWriter, convert_table
 
 
 def convert(

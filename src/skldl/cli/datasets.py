@@ -4,8 +4,8 @@ from pathlib import Path
 
 from cyclopts import App
 
-from skldl.datasets import describe as describe_dataset
-from skldl.datasets import fetch_dataset, list_datasets
+from skldl.data import describe as describe_dataset
+from skldl.data import fetch_dataset, list_datasets
 
 app = App(name="datasets", result_action="return_value")
 

@@ -10,12 +10,12 @@ from skldl.cli._options import Columns, Name, Source
 from skldl.cli._progress import watch
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, show_results
+from skldl.data._spelling import split_list
 from skldl.exceptions import StudyError
 from skldl.experiments import Problem, Study, run_study
-from skldl.experiments.names import split_list
 from skldl.metrics import PAPER_MEASURES
-from skldl.tables import AUTO, Table, TableEncoder, find_model, training_set
-from skldl.tables._models import in_pipeline
+from skldl.tabular import AUTO, Table, TableEncoder, find_model, training_set
+from skldl.tabular._models import in_pipeline
 
 
 def evaluate(

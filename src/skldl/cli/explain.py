@@ -10,10 +10,10 @@ from skldl._whole_files import whole_file
 from skldl.cli._model_file import TableModel, open_model
 from skldl.cli._options import Source, refuse_model_as_table
 from skldl.cli._screen import note, print_table
+from skldl.data._labels import rows_with_labels
+from skldl.data._write import ENDINGS
 from skldl.exceptions import TableError, UnknownLabelError
-from skldl.tables import Table, TableWriter, column_effects, explain_row, feature_weights, read_labels
-from skldl.tables._labels import rows_with_labels
-from skldl.tables._writing import ENDINGS
+from skldl.tabular import Table, TableWriter, column_effects, explain_row, feature_weights, read_labels
 
 IMAGES = (".png", ".svg", ".pdf")
 MOST_LINES = 20

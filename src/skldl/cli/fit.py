@@ -9,8 +9,8 @@ from skldl.cli._options import Columns, Name, Source
 from skldl.cli._screen import note, status
 from skldl.exceptions import TableError
 from skldl.persistence import save
-from skldl.tables import Table, fit_table
-from skldl.tables._choice import FOLDS
+from skldl.tabular import Table, fit_table
+from skldl.tabular._choice import FOLDS
 
 
 def fit(

@@ -6,8 +6,8 @@ from pathlib import Path
 from skldl.cli._model_file import open_model
 from skldl.cli._options import Source, Words, refuse_model_as_table, words
 from skldl.cli._screen import note, progress_of
-from skldl.tables import Table, TableWriter, predict_table
-from skldl.tables._prediction import checked_keep
+from skldl.tabular import Table, TableWriter, predict_table
+from skldl.tabular._prediction import checked_keep
 
 
 def predict(model: Path, table: Source, /, *, out: Source = "-", keep: Words | None = None) -> None:

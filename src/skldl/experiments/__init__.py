@@ -3,13 +3,13 @@
 `run_study` runs a `Study`; the command line calls it as ``skldl bench``.
 """
 
-from skldl.experiments.contender import Contender
 from skldl.experiments.problem import Problem, load_problem
-from skldl.experiments.protocols import PROTOCOLS
 from skldl.experiments.results import StudyResults
 from skldl.experiments.run import Plan, Progress, plan_study, run_study
 from skldl.experiments.study import DatasetSpec, Study
 from skldl.experiments.study_file import builtin_studies, dump_study, load_study
+from skldl.selection._candidate import Contender
+from skldl.selection._protocols import PROTOCOLS
 
 __all__ = [
     "PROTOCOLS",

@@ -154,7 +154,7 @@ def load_problem(name: str, *, apart: bool = False, data_home: Any = None) -> Pr
     Problem
         The data.
     """
-    from skldl.datasets import artificial_manifold, load_dataset
+    from skldl.data import artificial_manifold, load_dataset
 
     with _first_looked_at(data_home):
         dataset = load_dataset(name)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldl.data._spelling import find
 from skldl.exceptions import RecordsError, UnknownNameError
-from skldl.experiments.names import find
 from skldl.experiments.store import FILE_NAME, Record, read_records
 from skldl.experiments.study import measure_name
 from skldl.experiments.tasks import Task, unpack
@@ -257,10 +257,10 @@ class StudyResults:
 
         Returns
         -------
-        skldl.experiments.tables.Table
+        skldl.experiments.output.tables.Table
             Prints as text; ``to_markdown``, ``to_latex`` and ``to_csv`` give the other forms.
         """
-        from skldl.experiments.tables import measure_table
+        from skldl.experiments.output.tables import measure_table
 
         return measure_table(self, self._measure(measure))
 

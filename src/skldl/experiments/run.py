@@ -12,15 +12,15 @@ from joblib import Parallel, delayed, parallel_config
 
 from skldl._whole_files import whole_file
 from skldl.exceptions import DatasetNotFoundError, RecordsError, StudyError
-from skldl.experiments.contender import Contender
 from skldl.experiments.problem import Problem, load_problems
-from skldl.experiments.protocols import rounds_of, shares_choice
 from skldl.experiments.results import StudyResults
-from skldl.experiments.selection import choose
 from skldl.experiments.store import FORMAT, FileStore, MemoryStore, Record
 from skldl.experiments.study import Study
 from skldl.experiments.study_file import dump_study
 from skldl.experiments.tasks import Task, kept_rows, pack, run_task, versions
+from skldl.selection._candidate import Contender
+from skldl.selection._protocols import rounds_of, shares_choice
+from skldl.selection._search import choose
 
 KEEP = ("none", "sample", "all")
 

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from skldl.experiments.names import find
+from skldl.data._spelling import find
+from skldl.experiments.output.tables import losses_of, rank_rows
 from skldl.experiments.results import StudyResults
-from skldl.experiments.tables import losses_of, rank_rows
 
 FloatArray = npt.NDArray[np.floating]
 ALPHA = 0.05

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from skldl.data._spelling import find, plain
 from skldl.exceptions import StudyError
-from skldl.experiments.contender import Contender
-from skldl.experiments.names import find, plain
 from skldl.metrics import MEASURES, PAPER_MEASURES
+from skldl.selection._candidate import Contender
 
 PROTOCOL_NAMES = ("nested", "geng2016", "holdout")
 ORDERS = ("file", "shuffled")

@@ -8,10 +8,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from skldl.data._spelling import find, plain
 from skldl.exceptions import StudyError, UnknownNameError
-from skldl.experiments.contender import Contender
-from skldl.experiments.names import find, plain
 from skldl.experiments.study import BASELINE, DatasetSpec, Study
+from skldl.selection._candidate import Contender
 
 _STUDIES = resources.files("skldl.experiments") / "studies"
 

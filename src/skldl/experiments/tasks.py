@@ -16,15 +16,15 @@ from threadpoolctl import threadpool_limits
 
 import skldl
 from skldl._validation import check_distributions
-from skldl.experiments.contender import Contender
-from skldl.experiments.folds import derive_seed
 from skldl.experiments.memory import peak_memory
 from skldl.experiments.problem import Problem
-from skldl.experiments.protocols import Round, rounds_of
-from skldl.experiments.selection import choose, fit, rows_of, validate_settings
 from skldl.experiments.store import Record
 from skldl.experiments.study import Study
 from skldl.metrics import evaluate
+from skldl.selection._candidate import Contender
+from skldl.selection._folds import derive_seed
+from skldl.selection._protocols import Round, rounds_of
+from skldl.selection._search import choose, fit, rows_of, validate_settings
 
 IntArray = npt.NDArray[np.intp]
 SAMPLE_SIZE = 20

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from scipy import stats
 
 from skldl.exceptions import LengthMismatchError
-from skldl.experiments.tables import rank_rows
+from skldl.experiments.output.tables import rank_rows
 from skldl.plots._style import MUTED, TRUTH, figure_of, new_axes, plain, style
 from skldl.plots._tables import names_of_columns
 

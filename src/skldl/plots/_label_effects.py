@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from skldl.tables import ColumnEffects, RowExplanation
-from skldl.tables._explain_row import NEIGHBOURS
+from skldl.tabular import ColumnEffects, RowExplanation
+from skldl.tabular._explain_row import NEIGHBOURS
 
 FloatArray = npt.NDArray[np.floating]
 MOST_ROWS = 30
@@ -62,7 +62,7 @@ class LabelEffectsDisplay:
         Parameters
         ----------
         effects : ColumnEffects
-            What `skldl.tables.column_effects` found.
+            What `skldl.tabular.column_effects` found.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure of a fitting size.
 
@@ -82,7 +82,7 @@ class LabelEffectsDisplay:
         Parameters
         ----------
         explanation : RowExplanation
-            What `skldl.tables.explain_row` found.
+            What `skldl.tabular.explain_row` found.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure of a fitting size.
 

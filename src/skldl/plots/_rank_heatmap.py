@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from skldl.experiments.tables import rank_rows
+from skldl.experiments.output.tables import rank_rows
 from skldl.plots._style import SEQUENTIAL, figure_of, name_axis, new_axes, plain, style
 from skldl.plots._tables import names_of_columns
 

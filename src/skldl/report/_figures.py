@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from skldl.experiments import Contender, StudyResults
+from skldl.experiments.output.tables import losses_of, rank_rows, skill_of
 from skldl.experiments.statistics import Comparison
-from skldl.experiments.tables import losses_of, rank_rows, skill_of
 from skldl.metrics import MEASURES
 from skldl.plots import (
     CriticalDifferenceDisplay,

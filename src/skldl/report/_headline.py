@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from skldl.experiments import StudyResults
-from skldl.experiments.published import match_published
+from skldl.experiments.output.published import match_published
+from skldl.experiments.output.tables import average_ranks, skill_of
 from skldl.experiments.statistics import Comparison
-from skldl.experiments.tables import average_ranks, skill_of
 from skldl.metrics import MEASURES
 
 

@@ -12,12 +12,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 import skldl
 from skldl._whole_files import whole_file
 from skldl.experiments import StudyResults
-from skldl.experiments.claims import check_claims, speed_claim
-from skldl.experiments.outputs import failure_line, meaning, repeats_from_file
-from skldl.experiments.published import REASONS, match_published, published_table
-from skldl.experiments.rendering import Cell, Table
+from skldl.experiments.output.claims import check_claims, speed_claim
+from skldl.experiments.output.files import failure_line, meaning, repeats_from_file
+from skldl.experiments.output.published import REASONS, match_published, published_table
+from skldl.experiments.output.rendering import Cell, Table
+from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, skill_table, time_table
 from skldl.experiments.statistics import Comparison, compare
-from skldl.experiments.tables import dataset_table, measure_table, settings_table, skill_table, time_table
 from skldl.metrics import MEASURES
 from skldl.report._figures import overview_figures, sensitivity_figures
 from skldl.report._headline import headline

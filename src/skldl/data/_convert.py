@@ -1,0 +1,184 @@
+"""Files of what people have to files of distributions: the conversions of `skldl.distributions` for tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from skldl.data._cells import as_frame, as_words, cell_place, list_names
+from skldl.data._labels import in_order, read_labels
+from skldl.data._roles import find_columns
+from skldl.distributions import Votes, from_label_sets, from_rankings, from_votes
+from skldl.exceptions import MissingLabelError, TableError
+
+SOURCES = ("votes", "counts", "scores", "label", "sets", "rankings")
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A table of distributions.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row for each item: its other columns, and the degree of each label.
+    labels : list of str
+        The label columns.
+    notes : list of str
+        What the user should know.
+    """
+
+    table: pd.DataFrame
+    labels: list[str]
+    notes: list[str]
+
+
+def convert_table(
+    table: Any,
+    source: str,
+    *,
+    labels: str | Sequence[str] = (),
+    label: str = "",
+    item: str = "",
+    annotator: str = "",
+    separator: str = "",
+    prefix: str = "",
+    weight: str = "",
+) -> Converted:
+    """Turn a table of votes, counts, scores, labels, sets or rankings into one of distributions.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What people have.
+    source : {"votes", "counts", "scores", "label", "sets", "rankings"}
+        What that is. Votes: either one row for each vote (``item``, ``annotator``, ``label``), or one row for each item
+        and one column for each annotator (``labels``). Counts and scores: one column for each label (``labels``).
+        Label, sets, rankings: one column (``label``) that holds a label, several labels, or labels in falling order;
+        several rankings of one thing share their ``item``.
+    labels : str or sequence of str, default=()
+        Columns, as names or patterns.
+    label, item, annotator : str, default=""
+        Columns, as names.
+    separator : str, default=""
+        What stands between the labels of a set (by default a bar) or of a ranking (by default ``>``).
+    prefix : str, default=""
+        Put before the name of each label in the result.
+    weight : str, default=""
+        Name of a further column for the number of votes or rankings behind each row.
+
+    Returns
+    -------
+    Converted
+        The table of distributions. Where several rows make one item, other columns are kept if they have one value for
+        each item.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import convert_table
+    >>> votes = pd.DataFrame({"id": [1, 1, 2], "who": ["a", "b", "a"], "says": ["joy", "fear", "joy"]})
+    >>> convert_table(votes, "votes", item="id", annotator="who", label="says").table
+       id  fear  joy
+    0   1   0.5  0.5
+    1   2   0.0  1.0
+    """
+    if source not in SOURCES:
+        raise TableError(f"--from {source} is not known. Known are {', '.join(SOURCES)}.")
+    frame = as_frame(table)
+    for option, name in (("--label", label), ("--item", item), ("--annotator", annotator)):
+        if name:
+            find_columns([name], frame.columns, option)
+    if source == "votes" and item:
+        return _votes_in_rows(frame, item, annotator, label, prefix, weight)
+    if source == "rankings":
+        return _rankings(frame, item, label, separator or ">", prefix, weight)
+    if weight and source != "votes":
+        raise TableError("--weight counts votes or rankings: it goes with --from votes and --from rankings.")
+    columns = find_columns(labels or ([label] if label else []), frame.columns, "--labels")
+    if not columns:
+        option = "--label" if source in ("label", "sets") else "--labels"
+        raise TableError(f"--from {source} needs {option}: the columns to convert. The table has {list_names(frame)}.")
+    counts = None
+    if source == "sets":
+        D = from_label_sets(_cut(frame[columns[0]], separator or "|"))
+    else:
+        D = read_labels(frame[columns], source)
+        counts = frame[columns].notna().sum(axis=1) if weight else None
+    return _joined(frame.drop(columns=columns), D.set_index(frame.index), prefix, weight, counts, [])
+
+
+def _votes_in_rows(frame: pd.DataFrame, item: str, annotator: str, label: str, prefix: str, weight: str) -> Converted:
+    if not (annotator and label):
+        raise TableError("Votes in rows need three columns: --item, --annotator and --label.")
+    _refuse_empty(frame, item, annotator)
+    answered = frame[frame[label].notna()].assign(**{label: lambda table: as_words(table[label], "")})
+    notes = []
+    if len(answered) < len(frame):
+        notes.append(f"{len(frame) - len(answered)} rows without an answer are left out.")
+    if not len(answered):
+        raise MissingLabelError(f"The column {label!r} is empty: there is not a single answer.")
+    votes: Votes = from_votes(
+        answered, item=item, annotator=annotator, label=label, labels=in_order(answered[label].unique())
+    )
+    notes.append(
+        f"{len(votes.items)} items, {len(votes.annotators)} annotators, {len(answered)} votes. "
+        f"Agreement: Krippendorff's alpha {votes.alpha():.3f} (1 is perfect, 0 is chance)."
+    )
+    items, more = _one_row_each(answered, item, [annotator, label])
+    counts = pd.Series(votes.n_votes, index=votes.items)
+    return _joined(items.loc[votes.items], votes.D, prefix, weight, counts, notes + more)
+
+
+def _rankings(frame: pd.DataFrame, item: str, label: str, separator: str, prefix: str, weight: str) -> Converted:
+    if not label:
+        raise TableError("--from rankings needs --label: the column with labels in falling order, such as joy>fear.")
+    cut = _cut(frame[label], separator)
+    if item:
+        _refuse_empty(frame, item)
+        lists = cut.groupby(frame[item], sort=False).agg(list)
+        items, notes = _one_row_each(frame, item, [label])
+        items = items.loc[lists.index]
+    else:
+        lists = cut.map(lambda ranking: [ranking])
+        items, notes = frame.drop(columns=label), []
+    names = in_order({name for ranking in cut for name in ranking})
+    D = pd.DataFrame(from_rankings(list(lists), labels=names), index=items.index, columns=names)
+    return _joined(items, D, prefix, weight, lists.map(len), notes)
+
+
+def _refuse_empty(frame: pd.DataFrame, *names: str) -> None:
+    for name in names:
+        if frame[name].isna().any():
+            place = cell_place(frame[name], int(frame[name].isna().to_numpy().argmax()))
+            raise MissingLabelError(f"{place} is empty. Every row must say what it belongs to.")
+
+
+def _cut(column: pd.Series, separator: str) -> pd.Series:
+    """Cut text into lists of labels; an empty cell is an empty list."""
+    return as_words(column, "").map(lambda text: [word.strip() for word in text.split(separator) if word.strip()])
+
+
+def _one_row_each(frame: pd.DataFrame, item: str, used: list[str]) -> tuple[pd.DataFrame, list[str]]:
+    """One row for each item, with the columns that have one value for each; and which columns do not."""
+    groups = frame.drop(columns=used).groupby(item, sort=False, dropna=False)
+    single = groups.nunique(dropna=False).le(1).all()
+    varied = [name for name in single.index if not single[name]]
+    rows = groups.head(1).drop(columns=[*used, *varied], errors="ignore")
+    notes = [f"Left out, since they differ between the rows of one item: {list_names(varied)}."] if varied else []
+    return rows.set_axis(rows[item].to_numpy(), axis=0), notes
+
+
+def _joined(
+    items: pd.DataFrame, D: pd.DataFrame, prefix: str, weight: str, counts: pd.Series | None, notes: list[str]
+) -> Converted:
+    D = D.rename(columns=lambda name: f"{prefix}{name}")
+    parts = [items, D]
+    if weight and counts is not None:
+        parts.append(counts.rename(weight).to_frame())
+    for name in (*D.columns, *([weight] if weight else [])):
+        if name in items.columns:
+            raise TableError(f"The table has a column {name!r} already. Give the labels another name with --prefix.")
+    table = pd.concat([part.reset_index(drop=True) for part in parts], axis=1)
+    return Converted(table, [str(name) for name in D.columns], notes)

@@ -1,0 +1,218 @@
+"""`Dataset`: features, distributions and what is known about them, in one immutable object."""
+
+import hashlib
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import _safe_indexing
+
+from skldl._typing import AnyArray, FloatArray, IntArray
+from skldl._validation import check_distributions, check_same_length, check_weights, label_names
+from skldl.exceptions import LengthMismatchError
+from skldl.simplex import entropy
+
+NEAR_ZERO = 0.01
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Dataset:
+    """Features X, distributions D and what is known about them; unpacks as ``X, D = dataset``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        Features.
+    D : array or DataFrame of shape (n_samples, n_labels)
+        Distributions: rows that sum to one. Kept as an array in double precision.
+    label_names : tuple of str, default=()
+        Names of the labels; by default the columns of D, or label_0, label_1, … where D has no names.
+    feature_names : tuple of str, default=None
+        Names of the features, or None if the source does not name them.
+    description, citation, terms, source : str, default=""
+        What it is, what to cite, under which terms it may be used, and which file or function it came from.
+    groups : array of shape (n_samples,), default=None
+        Rows of one group never stand on both sides of a split.
+    sample_weight : array of shape (n_samples,), default=None
+        Weight of each row, in fitting and in the measures.
+    X_test, D_test : as X and D, default=None
+        A fixed test set. Then there are no folds: each candidate is tested once.
+    votes : ndarray of shape (n_samples, n_raters), default=None
+        The single ratings behind D, where they are known.
+    counts : ndarray of shape (n_samples, n_labels), default=None
+        How many raters chose each label, where this is known.
+    tokens : tuple of str, default=None
+        The texts that the rows of X describe, where there are such.
+    apart : bool, default=False
+        Listed in the tables of a study, but left out of average ranks and tests.
+    notes : tuple of str, default=()
+        What the user should know about the data, found while they were read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.data import Dataset
+    >>> dataset = Dataset("toy", X=np.eye(2), D=np.array([[0.2, 0.8], [0.5, 0.5]]), label_names=("no", "yes"))
+    >>> dataset
+    Dataset('toy', 2 samples, 2 features, 2 labels)
+    >>> X, D = dataset
+    >>> D[0]
+    array([0.2, 0.8])
+    """
+
+    name: str
+    X: Any
+    D: Any
+    label_names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] | None = None
+    description: str = ""
+    citation: str = ""
+    terms: str = ""
+    source: str = ""
+    groups: Any = field(default=None, kw_only=True)
+    sample_weight: Any = field(default=None, kw_only=True)
+    X_test: Any = field(default=None, kw_only=True)
+    D_test: Any = field(default=None, kw_only=True)
+    votes: AnyArray | None = field(default=None, kw_only=True)
+    counts: AnyArray | None = field(default=None, kw_only=True)
+    tokens: tuple[str, ...] | None = field(default=None, kw_only=True)
+    apart: bool = field(default=False, kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        names = self.label_names or label_names(self.D, np.shape(self.D)[1])
+        self._set("label_names", tuple(str(name) for name in names))
+        X = sparse.csr_matrix(self.X) if sparse.issparse(self.X) else self.X
+        self._set("X", X if hasattr(X, "shape") else np.asarray(X))
+        self._set("D", check_distributions(self.D, name=f"D of {self.name}"))
+        check_same_length(self.X, self.D)
+        self._set("sample_weight", check_weights(self.sample_weight, self.n_samples))
+        if self.groups is not None:
+            self._set("groups", np.asarray(self.groups))
+            if len(self.groups) != self.n_samples:
+                raise LengthMismatchError(
+                    f"{self.name}: {len(self.groups)} groups for {self.n_samples} rows. Give one group for each row."
+                )
+        if self.has_test_set:
+            self._set("D_test", check_distributions(self.D_test, name=f"D_test of {self.name}"))
+            check_same_length(self.X_test, self.D_test)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.X
+        yield self.D
+
+    def __repr__(self) -> str:
+        sizes = f"{self.n_samples} samples, {self.n_features} features, {self.n_labels} labels"
+        return f"Dataset({self.name!r}, {sizes})"
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows to learn from."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_labels(self) -> int:
+        """Number of columns of D."""
+        return int(np.shape(self.D)[1])
+
+    @property
+    def has_test_set(self) -> bool:
+        """Whether the test set is fixed."""
+        return self.X_test is not None
+
+    @cached_property
+    def family(self) -> str:
+        """Fingerprint of X alone: datasets that share it are not independent."""
+        return _digest(self.X)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of everything that can change a number."""
+        parts = (self.X, self.D, self.groups, self.sample_weight, self.X_test, self.D_test)
+        return _digest(*(part for part in parts if part is not None))
+
+    def take(self, rows: IntArray) -> "Dataset":
+        """Copy the dataset with some of its rows; a fixed test set stays as it is.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Positions of the rows.
+
+        Returns
+        -------
+        Dataset
+            These rows.
+        """
+        part = copy(
+            self
+        )  # the rows were checked already, and dividing them by their sums again would change last digits
+        for fingerprint in ("family", "fingerprint"):
+            part.__dict__.pop(fingerprint, None)
+        for name in ("X", "D", "groups", "sample_weight", "votes", "counts"):
+            part._set(name, rows_of(getattr(self, name), rows))
+        part._set("tokens", None if self.tokens is None else tuple(self.tokens[row] for row in rows))
+        return part
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the data in plain values, for the record file."""
+        return {
+            "name": self.name,
+            "fingerprint": self.fingerprint,
+            "family": self.family,
+            "n_samples": self.n_samples,
+            "n_test": int(self.D_test.shape[0]) if self.has_test_set else 0,
+            "n_features": self.n_features,
+            "n_labels": self.n_labels,
+            "label_names": list(self.label_names),
+            "near_zero_share": float(np.mean(self.D < NEAR_ZERO)),
+            "mean_entropy_share": float(np.mean(entropy(self.D)) / np.log(self.n_labels)),
+            "mean_distribution": [float(degree) for degree in self.D.mean(axis=0)],
+            "n_groups": None if self.groups is None else len(np.unique(self.groups)),
+            "weighted": self.sample_weight is not None,
+            "apart": self.apart,
+        }
+
+
+def rows_of(table: Any, rows: IntArray) -> Any:
+    """Take rows of an array, a sparse matrix or a DataFrame; None stays None."""
+    return None if table is None else _safe_indexing(table, rows)
+
+
+def _digest(*tables: Any) -> str:
+    """Hash values, shape and, for tables with names, the names of the columns."""
+    state = hashlib.sha256()
+    for table in tables:
+        if sparse.issparse(table):
+            csr = sparse.csr_matrix(table)
+            csr.sort_indices()
+            _feed(state, csr.shape, csr.data, csr.indices.astype(np.int64), csr.indptr.astype(np.int64))
+        elif hasattr(table, "columns"):
+            state.update(repr([str(column) for column in table.columns]).encode())
+            _feed(state, table.shape, *(np.asarray(table[column]) for column in table.columns))
+        else:
+            _feed(state, np.shape(table), np.asarray(table))
+    return state.hexdigest()[:16]
+
+
+def _feed(state: Any, shape: tuple[int, ...], *arrays: FloatArray) -> None:
+    state.update(repr(tuple(int(size) for size in shape)).encode())
+    for array in arrays:
+        if array.dtype.kind in "biuf":
+            state.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
+        else:
+            state.update(repr(array.tolist()).encode())

@@ -1,0 +1,329 @@
+"""`describe`: a card with what to know about a dataset before learning from it, and tables made of such cards."""
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from skldl import simplex
+from skldl._validation import check_distributions, check_same_length
+from skldl.data._catalogue import CATALOGUE, find_entry, in_catalogue
+from skldl.data._dataset import Dataset
+from skldl.data._files import load_dataset
+from skldl.data._table import Table
+from skldl.exceptions import DatasetNotFoundError, DimensionError, NonFiniteError
+
+FloatArray = npt.NDArray[np.floating]
+
+NEARLY_UNIFORM = 0.95  # share of the greatest possible entropy
+LITTLE_VARIATION = 0.03  # nats of mean divergence from the mean distribution
+FEW_DISTINCT = 0.5  # share of rows of X that differ from all before
+_MOST_WORK_FOR_SVD = 2e9
+_LARGEST_GRAM = 4000
+_GRAM_CUT = 1e-6  # squaring halves the digits: singular values below this share of the largest count as zero
+
+
+@dataclass(frozen=True)
+class Card:
+    """Facts about a dataset; ``print(card)`` shows them, ``to_dict`` hands them on.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    n_samples, n_features, n_labels : int
+        Numbers of rows, features (q) and labels (c).
+    is_sparse : bool
+        Whether X is a sparse matrix.
+    zero_share : float
+        Share of zeros in X.
+    feature_range : tuple of float
+        Least and greatest value in X.
+    feature_sum_range : tuple of float
+        Least and greatest row sum of X, the g# of improved iterative scaling.
+    rank : int or None
+        Rank of X; None if X is too large to compute it.
+    constant_features : int
+        Number of columns of X that hold one value only.
+    duplicate_rows : int
+        Number of rows of X that repeat an earlier one.
+    label_zeros : int
+        Number of exact zeros in D.
+    smallest_degree : float
+        Least positive degree in D.
+    mean_entropy : float
+        Mean entropy of the rows of D in nats; the greatest possible is ln c.
+    divergence_from_mean : float
+        Mean Kullback-Leibler divergence of the rows of D from their mean: what there is to learn.
+    warnings : tuple of str
+        What to know before learning from these data.
+    """
+
+    name: str
+    n_samples: int
+    n_features: int
+    n_labels: int
+    is_sparse: bool
+    zero_share: float
+    feature_range: tuple[float, float]
+    feature_sum_range: tuple[float, float]
+    rank: int | None
+    constant_features: int
+    duplicate_rows: int
+    label_zeros: int
+    smallest_degree: float
+    mean_entropy: float
+    divergence_from_mean: float
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as plain Python values, ready for JSON."""
+        content = asdict(self)
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
+
+    def __str__(self) -> str:
+        low, high = self.feature_range
+        least, most = self.feature_sum_range
+        facts = {
+            "samples, features, labels": f"{self.n_samples:,} × {self.n_features:,}, {self.n_labels} labels",
+            "range of X": f"{low:.4g} to {high:.4g}",
+            "zeros in X": f"{self.zero_share:.1%}{' (sparse matrix)' if self.is_sparse else ''}",
+            "row sums of X (g#)": f"{least:.4g} to {most:.4g}",
+            "rank of X": "not computed: too large" if self.rank is None else f"{self.rank:,}",
+            "constant features": f"{self.constant_features:,}",
+            "duplicate rows of X": f"{self.duplicate_rows:,}",
+            "exact zeros in D": f"{self.label_zeros:,}",
+            "least positive degree": f"{self.smallest_degree:.4g}",
+            "mean entropy of D": f"{self.mean_entropy:.4f} of {math.log(self.n_labels):.4f} nats",
+            "divergence from the mean": f"{self.divergence_from_mean:.4f} nats",
+        }
+        width = max(map(len, facts))
+        lines = [self.name, *(f"  {fact.ljust(width)}  {value}" for fact, value in facts.items())]
+        lines += [f"  ! {warning}" for warning in self.warnings]
+        return "\n".join(lines)
+
+
+def describe(dataset: Dataset | tuple[Any, Any] | str, name: str | None = None) -> Card:
+    """Sum up a dataset: sizes, zeros, duplicates, rank, entropy, and warnings worth knowing.
+
+    Parameters
+    ----------
+    dataset : Dataset, pair (X, D) or str
+        The data, or the name of a dataset for `load_dataset`. X is a dense table or a sparse matrix of finite numbers.
+    name : str, default=None
+        Name on the card; by default the dataset's own.
+
+    Returns
+    -------
+    Card
+        The facts. The rank comes from singular values, or for large X from the eigenvalues of the smaller Gram matrix
+        of the scaled columns, where singular values below 1e-6 of the largest count as zero; it is left out where X
+        has more than 4,000 rows and columns.
+
+    Examples
+    --------
+    >>> from skldl.data import describe
+    >>> card = describe("Artificial")
+    >>> card.n_samples, card.rank, card.label_zeros
+    (500, 3, 0)
+    """
+    if isinstance(dataset, str):
+        dataset = load_dataset(dataset)
+    raw_X, raw_D = dataset
+    D = check_distributions(raw_D, name="D")
+    X = _numbers(raw_X)
+    check_same_length(X, D)
+    name = name or (dataset.name if isinstance(dataset, Dataset) else "data")
+    low, high, constant = _column_facts(X)
+    sums = np.asarray(X.sum(axis=1)).ravel()
+    n_nonzero = X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)
+    mean = D.mean(axis=0)
+    entropy = float(simplex.entropy(D).mean())
+    facts: dict[str, Any] = {
+        "n_samples": int(X.shape[0]),
+        "n_features": int(X.shape[1]),
+        "n_labels": int(D.shape[1]),
+        "is_sparse": bool(sparse.issparse(X)),
+        "zero_share": 1.0 - float(n_nonzero) / (X.shape[0] * X.shape[1]),
+        "feature_range": (low, high),
+        "feature_sum_range": (float(sums.min()), float(sums.max())),
+        "rank": _rank(X),
+        "constant_features": constant,
+        "duplicate_rows": _duplicate_rows(X),
+        "label_zeros": int((D == 0).sum()),
+        "smallest_degree": float(D[D > 0].min()),
+        "mean_entropy": entropy,
+        # the entropy of the mean less the mean entropy is the mean divergence from the mean
+        "divergence_from_mean": max(float(simplex.entropy(mean)) - entropy, 0.0),
+    }
+    return Card(name=name, **facts, warnings=tuple(_warnings(name, facts)))
+
+
+def _numbers(X: Any) -> Any:
+    if sparse.issparse(X):
+        X = sparse.csr_matrix(X, dtype=np.float64, copy=True)
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        values = X.data
+    else:
+        X = np.asarray(X, dtype=np.float64)
+        values = X
+    if X.ndim != 2 or 0 in X.shape:
+        raise DimensionError(f"X has the shape {X.shape}, but needs rows and columns.")
+    if not np.isfinite(values).all():
+        raise NonFiniteError("X contains NaN or infinity. Impute these cells or drop their rows first.")
+    return X
+
+
+def _column_facts(X: Any) -> tuple[float, float, int]:
+    """Least value, greatest value, and number of columns that hold one value only."""
+    least, most = X.min(axis=0), X.max(axis=0)
+    if sparse.issparse(X):
+        least, most = least.toarray().ravel(), most.toarray().ravel()
+    return float(least.min()), float(most.max()), int((least == most).sum())
+
+
+def _duplicate_rows(X: Any) -> int:
+    if sparse.issparse(X):
+        rows = (
+            X.indices[start:end].tobytes() + X.data[start:end].tobytes() for start, end in itertools.pairwise(X.indptr)
+        )
+    else:
+        rows = (row.tobytes() for row in np.ascontiguousarray(X + 0.0))  # -0.0 + 0.0 is 0.0
+    return int(X.shape[0]) - len(set(rows))
+
+
+def _rank(X: Any) -> int | None:
+    """Rank of X at bounded cost, or None."""
+    n_samples, n_features = X.shape
+    smaller = min(n_samples, n_features)
+    is_sparse = sparse.issparse(X)
+    if n_samples * n_features * smaller <= _MOST_WORK_FOR_SVD:
+        return int(np.linalg.matrix_rank(X.toarray() if is_sparse else X))
+    if smaller > _LARGEST_GRAM:
+        return None
+    squares = X.multiply(X) if is_sparse else X * X
+    norms = np.sqrt(np.asarray(squares.sum(axis=0)).ravel())
+    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+    scaled = X @ sparse.diags(scale) if is_sparse else X * scale
+    gram = scaled.T @ scaled if n_features <= n_samples else scaled @ scaled.T
+    eigenvalues = np.linalg.eigvalsh(gram.toarray() if is_sparse else gram)
+    return int((eigenvalues > eigenvalues[-1] * _GRAM_CUT**2).sum())
+
+
+def _warnings(name: str, facts: dict[str, Any]) -> Iterable[str]:
+    """What a person should know, most important first."""
+    n, q, c, rank = facts["n_samples"], facts["n_features"], facts["n_labels"], facts["rank"]
+    if n < q:
+        yield f"Fewer rows ({n:,}) than features ({q:,}): models without regularisation can fit any training labels."
+    if rank is not None and rank < min(n, q):
+        yield f"X has rank {rank:,} of at most {min(n, q):,}: weights of linear models are not unique."
+    if facts["constant_features"]:
+        yield f"{_are(facts['constant_features'], 'feature')} constant, telling nothing about the labels."
+    distinct, repeated = n - facts["duplicate_rows"], facts["duplicate_rows"]
+    if distinct < FEW_DISTINCT * n:
+        yield f"Only {distinct:,} of {n:,} rows of X are distinct: training and test folds share rows."
+    elif repeated:
+        yield f"{_are(repeated, 'row', ' of X')} a copy of an earlier one: neighbours tie, and folds can share rows."
+    if facts["mean_entropy"] > NEARLY_UNIFORM * math.log(c):
+        share = facts["mean_entropy"] / math.log(c)
+        yield f"D is nearly uniform: its mean entropy is {share:.1%} of the greatest possible."
+    if facts["divergence_from_mean"] < LITTLE_VARIATION:
+        yield "The rows of D differ little from their mean: compare with MeanDistribution, which is hard to beat here."
+    if facts["label_zeros"]:
+        yield (
+            f"{_are(facts['label_zeros'], 'degree')} exactly zero: Clark and Canberra count each as a full 1 unless "
+            "the prediction is zero too, and a model that learns zeros makes Kullback-Leibler very large elsewhere."
+        )
+    if in_catalogue(name) and find_entry(name).note:
+        yield find_entry(name).note
+
+
+def _are(count: int, noun: str, of_what: str = "") -> str:
+    return f"1 {noun}{of_what} is" if count == 1 else f"{count:,} {noun}s{of_what} are"
+
+
+def statistics_table(datasets: Iterable[Dataset | Card | str] | None = None) -> Table:
+    """Return the statistics of several datasets, as in Table 2 of the paper and beyond.
+
+    Parameters
+    ----------
+    datasets : iterable of Dataset, Card or str, default=None
+        The datasets or their names; by default the artificial set and the fifteen of the paper. One of the paper that
+        is not on this machine gets a row with the sizes that the paper prints, and nothing more.
+
+    Returns
+    -------
+    list of dict
+        One row per dataset, with the keys dataset, n, q, c, zeros_in_D, duplicates, rank, sparsity and entropy.
+        ``print`` shows it as text.
+
+    Examples
+    --------
+    >>> from skldl.data import statistics_table
+    >>> print(statistics_table(["Artificial"]))
+    dataset       n  q  c  zeros_in_D  duplicates  rank  sparsity  entropy
+    Artificial  500  3  3           0           0     3     0.000    1.051
+    """
+    wanted = ("Artificial", *CATALOGUE) if datasets is None else datasets
+    return Table(_statistics_row(dataset) for dataset in wanted)
+
+
+def _statistics_row(dataset: Dataset | Card | str) -> dict[str, Any]:
+    if isinstance(dataset, str):
+        name = dataset
+        try:
+            dataset = load_dataset(name)
+        except DatasetNotFoundError:
+            entry = find_entry(name)
+            sizes = {"dataset": entry.name, "n": entry.n_samples, "q": entry.n_features, "c": entry.n_labels}
+            return sizes | dict.fromkeys(("zeros_in_D", "duplicates", "rank", "sparsity", "entropy"))
+    card = dataset if isinstance(dataset, Card) else describe(dataset)
+    return {
+        "dataset": card.name,
+        "n": card.n_samples,
+        "q": card.n_features,
+        "c": card.n_labels,
+        "zeros_in_D": card.label_zeros,
+        "duplicates": card.duplicate_rows,
+        "rank": card.rank,
+        "sparsity": card.zero_share,
+        "entropy": card.mean_entropy,
+    }
+
+
+def list_datasets() -> Table:
+    """List the datasets that `load_dataset` knows by name, with short facts.
+
+    Returns
+    -------
+    list of dict
+        One row per dataset, with the keys name, n, q, c, origin and what. ``print`` shows it as text.
+
+    Examples
+    --------
+    >>> from skldl.data import list_datasets
+    >>> [row["name"] for row in list_datasets()][:3]
+    ['Lexicon', 'Artificial', 'Yeast_alpha']
+    """
+    rows = [
+        {"name": "Lexicon", "n": 7506, "q": 512, "c": 9, "origin": "bundled", "what": "Words rated from -4 to 4"},
+        {"name": "Artificial", "n": 500, "q": 3, "c": 3, "origin": "generated", "what": "Geng's artificial data"},
+    ]
+    for entry in CATALOGUE.values():
+        rows.append(
+            {
+                "name": entry.name,
+                "n": entry.n_samples,
+                "q": entry.n_features,
+                "c": entry.n_labels,
+                "origin": "fetch_dataset",
+                "what": entry.description.partition(";")[0].partition(".")[0],
+            }
+        )
+    return Table(rows)

@@ -1,0 +1,132 @@
+"""`fetch_dataset`: download a file of the paper's datasets, so that it is there whole and right, or not at all."""
+
+import os
+import tempfile
+import warnings
+from pathlib import Path
+
+import pooch
+
+from skldl.data._catalogue import BASE_URL, CatalogueEntry, find_entry
+from skldl.data._dataset import Dataset
+from skldl.data._files import FOLDER_VARIABLE, cache_folder, hash_complaint, load_entry_file
+from skldl.exceptions import DatasetError
+
+MIRROR_VARIABLE = "SKLDL_MIRROR"
+_TIMEOUT_SECONDS = 30
+
+
+def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, verify: bool = True) -> Dataset:
+    """Download a dataset of the paper, unless it is already there, and load it.
+
+    The file gets its name only after its checksum and its content have been checked, so an interrupted download
+    leaves nothing behind.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset, as for `load_dataset`.
+    data_home : str or path, default=None
+        Folder for the file; by default the cache of this package, in which `load_dataset` looks too.
+    verify : bool, default=True
+        Compare the sha256 with the published one. For Natural_Scene and Human_Gene none is known: they need
+        ``verify=False``, which still checks sizes, row sums and so on.
+
+    Returns
+    -------
+    Dataset
+        The dataset; ``source`` tells the path of the file.
+
+    Raises
+    ------
+    DatasetError
+        If the download fails, the checksum is wrong, or there is already a different file of this name (which is
+        never overwritten). The message says how to get the file by hand.
+
+    Notes
+    -----
+    The environment variable ``SKLDL_MIRROR`` names another address (``http://…`` or ``https://…``) under which the
+    files lie, for networks that do not reach GitHub. The data are free for academic, non-profit use and carry no open
+    licence.
+
+    Examples
+    --------
+    >>> from skldl.data import fetch_dataset
+    >>> X, D = fetch_dataset("SJAFFE")  # doctest: +SKIP
+    """
+    entry = find_entry(name)
+    folder = cache_folder() if data_home is None else Path(data_home).expanduser()
+    path = folder / entry.file_name
+    if path.is_file():
+        return _load_present(entry, path, verify=verify)
+    if verify and entry.sha256 is None:
+        raise DatasetError(
+            f"No checksum of {entry.file_name} is known, so a download cannot be verified. {entry.note} "
+            f"To download it all the same: fetch_dataset({entry.name!r}, verify=False)."
+        )
+    url = f"{_base_url()}/{entry.file_name}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        workplace = tempfile.TemporaryDirectory(prefix=".skldl-", dir=folder)
+    except OSError as error:
+        raise DatasetError(
+            f"{folder} cannot be written to ({error.strerror or error}). Name another folder with data_home=."
+        ) from error
+    with workplace as temporary:
+        part = Path(temporary, entry.file_name)
+        _download(entry, url, part, folder)
+        _check_download(entry, url, part, verify=verify)
+        os.replace(part, path)
+    return load_entry_file(entry, path, verify=verify)
+
+
+def _base_url() -> str:
+    mirror = os.environ.get(MIRROR_VARIABLE)
+    if not mirror:
+        return BASE_URL
+    if not mirror.startswith(("http://", "https://")):
+        raise DatasetError(f"{MIRROR_VARIABLE}={mirror!r} is no address; it must begin with http:// or https://.")
+    return mirror.rstrip("/")
+
+
+def _load_present(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset:
+    """A file that is already there is used if it is right, and never overwritten if it is not."""
+    try:
+        return load_entry_file(entry, path, verify=verify)
+    except DatasetError as error:
+        raise DatasetError(
+            f"{error} Nothing was downloaded, because the file is already there and might be yours: delete or rename "
+            "it, and fetch again."
+        ) from error
+
+
+def _download(entry: CatalogueEntry, url: str, part: Path, folder: Path) -> None:
+    try:
+        # not streamed: the files are small, and pooch leaves a streamed connection open when it fails
+        pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS, stream=False)(url, str(part), None)
+    except (OSError, ValueError) as error:  # no network, no such page, connection lost, address that is none
+        raise DatasetError(
+            f"{url} could not be downloaded ({_short(error)}). Nothing was written. Without a network: get the file on "
+            f"another machine and put it into {folder}, or into the folder that {FOLDER_VARIABLE} names; "
+            f"{MIRROR_VARIABLE} names another address to download from."
+        ) from error
+
+
+def _short(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _check_download(entry: CatalogueEntry, url: str, part: Path, *, verify: bool) -> None:
+    if verify and (complaint := hash_complaint(entry, part)):
+        raise DatasetError(
+            f"What {url} sent {complaint} It was thrown away. Perhaps the connection broke off: try again. If the "
+            f"published file has changed, fetch_dataset({entry.name!r}, verify=False) takes it as it is."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the same warning comes when the file is in its place
+            load_entry_file(entry, part, verify=False)
+    except DatasetError as error:
+        reason = str(error).replace(str(part), part.name)
+        raise DatasetError(f"What {url} sent was thrown away: {reason}") from error

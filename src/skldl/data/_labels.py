@@ -1,0 +1,175 @@
+"""Label columns of a table as distributions, by the converters of `skldl.distributions`; bad cells are named."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from skldl._validation import SUM_TOLERANCE, check_distributions
+from skldl.data._cells import as_words, cell_place, checked_numbers, list_names
+from skldl.distributions import from_counts, from_labels, from_scores, from_votes
+from skldl.exceptions import (
+    NegativeDegreeError,
+    NonFiniteError,
+    RowSumError,
+    SingleLabelError,
+    TableError,
+    ZeroRowError,
+)
+
+KINDS = ("distribution", "counts", "scores", "votes", "label")
+
+
+def rows_with_labels(labels: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Which rows have anything in their label columns."""
+    return labels.notna().any(axis=1).to_numpy()
+
+
+def read_labels(labels: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Turn label columns into distributions.
+
+    Parameters
+    ----------
+    labels : DataFrame
+        The label columns.
+    kind : {"distribution", "counts", "scores", "votes", "label"}
+        What they hold: shares that sum to one; counts, one column for each label; intensities, one column for each
+        label; the answers of annotators, one column for each of them; or, in a single column, the one label of the row.
+
+    Returns
+    -------
+    DataFrame
+        One column for each label, rows that sum to one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> votes = pd.DataFrame({"ann": ["joy", "joy"], "bob": ["joy", "fear"]})
+    >>> read_labels(votes, "votes").to_dict("list")
+    {'fear': [0.0, 0.5], 'joy': [1.0, 0.5]}
+    """
+    if kind not in KINDS:
+        raise TableError(f"--kind {kind} is not known. The kinds are {', '.join(KINDS)}.")
+    if kind == "label":
+        return _from_one_column(labels)
+    if kind == "votes":
+        words = labels.apply(lambda column: as_words(column, ""))
+        names = in_order(set(words.to_numpy().ravel()) - {""})
+        return from_votes(words.where(words != "", None), labels=_at_least_two(names)).D
+    _at_least_two(list(labels))
+    numbers = _numbers(labels)
+    if kind == "distribution":
+        return _distributions(numbers)
+    _refuse_empty_rows(numbers, f"--kind {kind}")
+    return from_counts(numbers) if kind == "counts" else from_scores(numbers)
+
+
+def label_values(names: list[str], given: str = "") -> list[float] | None:
+    """The numbers that ordered labels stand for.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of the labels.
+    given : str, default=""
+        Numbers separated by commas, one for each label; by default the names, if they all are numbers.
+
+    Returns
+    -------
+    list of float or None
+        One number for each label; None if the labels have no order.
+
+    Examples
+    --------
+    >>> label_values(["1", "2", "3"]), label_values(["bad", "good"]), label_values(["bad", "good"], "-1,1")
+    ([1.0, 2.0, 3.0], None, [-1.0, 1.0])
+    """
+    words = [word.strip() for word in given.split(",")] if given else names
+    try:
+        values = [float(word) for word in words]
+    except ValueError as error:
+        if given:
+            raise TableError(f"--values {given}: {error}. Give one number for each label, as in 1,2,3.") from None
+        return None
+    if len(values) != len(names):
+        raise TableError(f"--values gives {len(values)} numbers for {len(names)} labels: {list_names(names)}.")
+    if not np.isfinite(values).all():
+        if given:
+            raise TableError(f"--values {given}: every value must be finite.")
+        return None
+    return values
+
+
+def _from_one_column(labels: pd.DataFrame) -> pd.DataFrame:
+    if labels.shape[1] != 1:
+        raise TableError(
+            f"--kind label needs one column that names the label of each row, not {labels.shape[1]}: "
+            f"{list_names(labels.columns)}. If each column belongs to an annotator, use --kind votes."
+        )
+    words = as_words(labels.iloc[:, 0], "")
+    return from_labels(words, classes=_at_least_two(in_order(words.unique())))
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of labels in the order of the columns: by value if all are numbers, else by the alphabet.
+
+    Examples
+    --------
+    >>> in_order(["10", "9", "-1"]), in_order(["b", "a"])
+    (['-1', '9', '10'], ['a', 'b'])
+    """
+    words = sorted(names)
+    try:
+        return sorted(words, key=float)
+    except ValueError:
+        return words
+
+
+def _at_least_two(names: list[str]) -> list[str]:
+    if len(names) < 2:
+        raise SingleLabelError(
+            f"There is only one label, {names[0]!r}: nothing to distribute. Name two or more label columns; "
+            "if one column names the label of each row, use --kind label."
+        )
+    return names
+
+
+def _numbers(labels: pd.DataFrame) -> pd.DataFrame:
+    numbers = pd.DataFrame({name: checked_numbers(labels[name], "a number belongs") for name in labels})
+    for name in numbers:
+        column = numbers[name]
+        if column.isna().any():
+            place = cell_place(column, int(np.argmax(column.isna().to_numpy())))
+            raise NonFiniteError(f"{place}, a label, is empty. Fill in a number, 0 if the label does not apply.")
+        if (column < 0).any():
+            position = int(np.argmax((column < 0).to_numpy()))
+            raise NegativeDegreeError(
+                f"{cell_place(column, position)}, a label, is {column.iloc[position]:g}. Degrees are at least zero."
+            )
+    return numbers
+
+
+def _row(labels: pd.DataFrame, wrong: npt.NDArray[Any]) -> str:
+    place = cell_place(labels.iloc[:, 0], int(np.argmax(wrong)))
+    more = f" ({int(wrong.sum())} rows in all)" if wrong.sum() > 1 else ""
+    return f"{place.partition(' of column')[0]}{more}"
+
+
+def _refuse_empty_rows(numbers: pd.DataFrame, option: str) -> None:
+    empty = (numbers.sum(axis=1) == 0).to_numpy()
+    if empty.any():
+        raise ZeroRowError(f"{option}: all labels are zero in {_row(numbers, empty)}. Delete such rows.")
+
+
+def _distributions(numbers: pd.DataFrame) -> pd.DataFrame:
+    _refuse_empty_rows(numbers, "--kind distribution")
+    sums = numbers.sum(axis=1).to_numpy()
+    wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
+    if wrong.any():
+        raise RowSumError(
+            f"The labels sum to {sums[np.argmax(wrong)]:.6g}, not 1, in {_row(numbers, wrong)}. "
+            "If they are counts of votes, use --kind counts; if intensities, --kind scores."
+        )
+    return pd.DataFrame(check_distributions(numbers.to_numpy()), index=numbers.index, columns=numbers.columns)

@@ -1,0 +1,130 @@
+"""Read MATLAB and NumPy files: named arrays, of which one holds the features and one the labels."""
+
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import io
+
+from skldl.data._content import RawContent
+from skldl.exceptions import DatasetError
+
+# Spellings seen in files of the field, in lower case. The first of each is the paper's.
+FEATURE_KEYS = ("features", "feature", "x", "data")
+LABEL_KEYS = (
+    "labels", "label", "d", "y", "distributions", "distribution", "labeldistribution", "label_distribution",
+    "labeldistributions", "label_distributions", "target", "targets",
+)  # fmt: skip
+
+_DAMAGED = "It may be cut off or damaged: get it again."
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+
+
+def read_mat(path: Path, features: str | None, labels: str | None) -> RawContent:
+    """Read a MATLAB file of version 7.2 or older."""
+    with path.open("rb") as stream:
+        head = stream.read(520)
+    if head.startswith((b"MATLAB 7.3", _HDF5)) or head[512:520] == _HDF5:
+        raise DatasetError(
+            f"{path} is a MATLAB 7.3 (HDF5) file, which SciPy does not read. Save it again in MATLAB with "
+            "save('file.mat', 'features', 'labels', '-v7')."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", io.matlab.MatReadWarning)
+            content = io.loadmat(path)
+    except Exception as error:  # a broken file makes SciPy raise nearly anything
+        text = str(error) or type(error).__name__
+        raise DatasetError(f"{path} cannot be read as a MATLAB file ({text}). {_what_it_is(head)}") from error
+    variables = {key: value for key, value in content.items() if not key.startswith("__")}
+    return _choose(path, variables, features, labels)
+
+
+def read_npz(path: Path, features: str | None, labels: str | None) -> RawContent:
+    """Read a file that was written with `numpy.savez` or `numpy.savez_compressed`."""
+    with path.open("rb") as stream:
+        head = stream.read(520)
+    if head.startswith(b"\x93NUMPY"):
+        raise DatasetError(
+            f"{path} holds a single array, as numpy.save writes it. Write features and labels together: "
+            "numpy.savez_compressed('file.npz', X=X, D=D)."
+        )
+    try:
+        if not zipfile.is_zipfile(path):
+            raise ValueError("not a zip archive")
+        with np.load(path, allow_pickle=False) as content:
+            variables = {key: content[key] for key in content.files}
+    except Exception as error:  # a broken archive raises errors of zipfile, zlib, struct and NumPy
+        if "allow_pickle" in str(error):
+            raise DatasetError(
+                f"{path} holds pickled Python objects, which are not read because they can run any code. "
+                "Save plain arrays of numbers: numpy.savez_compressed('file.npz', X=X, D=D)."
+            ) from error
+        raise DatasetError(f"{path} cannot be read as a NumPy archive ({error}). {_what_it_is(head)}") from error
+    if {"format", "shape", "data"} <= set(variables):
+        raise DatasetError(
+            f"{path} holds one sparse matrix, as scipy.sparse.save_npz writes it, and no labels. Write both into one "
+            "file with scipy.io.savemat('file.mat', {'features': X, 'labels': D}), which keeps X sparse."
+        )
+    return _choose(path, variables, features, labels)
+
+
+def _what_it_is(head: bytes) -> str:
+    """A guess at what the file is instead, from its first bytes."""
+    start = head.lstrip().lower()
+    if not head:
+        return "The file is empty: get it again."
+    if start.startswith(b"version https://git-lfs"):
+        return "It is a Git LFS pointer, not the data: run `git lfs pull`, or download the file itself."
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "It is a web page: download the file itself (on GitHub: the button 'Raw')."
+    if head.startswith(b"PK"):
+        return "It is a zip archive: give it the ending .npz if NumPy wrote it, or unpack it."
+    if head.startswith(b"MATLAB"):
+        return _DAMAGED
+    return f"Its first bytes are {head[:12]!r}. {_DAMAGED}"
+
+
+def _choose(path: Path, variables: dict[str, Any], features: str | None, labels: str | None) -> RawContent:
+    if features is None and labels is None and {"features", "labels"} <= set(variables):
+        features, labels = "features", "labels"
+    features = _key(path, variables, features, FEATURE_KEYS, "features")
+    labels = _key(path, variables, labels, LABEL_KEYS, "labels")
+    return RawContent(
+        features=variables[features],
+        labels=variables[labels],
+        features_called=features,
+        labels_called=labels,
+        label_names=_names(path, variables, "label_names"),
+        feature_names=_names(path, variables, "feature_names"),
+    )
+
+
+def _key(path: Path, variables: dict[str, Any], wanted: str | None, known: tuple[str, ...], role: str) -> str:
+    held = ", ".join(f"{key} {getattr(value, 'shape', '')}" for key, value in variables.items()) or "nothing"
+    if wanted is not None:
+        if wanted not in variables:
+            raise DatasetError(f"{path} holds no {wanted!r}; it holds: {held}.")
+        return wanted
+    found = [key for key in variables if key.lower() in known]
+    if len(found) == 1:
+        return found[0]
+    trouble = f"{' and '.join(found)} could all be the {role}" if found else f"none of which is known as the {role}"
+    raise DatasetError(
+        f"{path} holds: {held}; {trouble}. Say which to take, for example "
+        f"load_dataset(path, {role}={(found or ['name'])[0]!r}). "
+        f"The usual names are 'features' (n × q) and 'labels' (n × c), or X and D."
+    )
+
+
+def _names(path: Path, variables: dict[str, Any], key: str) -> tuple[str, ...] | None:
+    """Names of columns: an array of text, or a MATLAB cell array of texts."""
+    if key not in variables:
+        return None
+    cells = np.asarray(variables[key]).ravel().tolist()
+    texts = [cell.item() if isinstance(cell, np.ndarray) and cell.size == 1 else cell for cell in cells]
+    if not all(isinstance(text, str) for text in texts):
+        raise DatasetError(f"{path}: {key!r} must hold texts, one for each column.")
+    return tuple(text.strip() for text in texts)

@@ -1,0 +1,144 @@
+"""What a study leaves in its folder beside the records: tables, statistics, comparison, and a page that leads there."""
+
+from pathlib import Path
+
+from skldl._whole_files import whole_file
+from skldl.experiments.output.claims import check_claims, claims_text, speed_claim
+from skldl.experiments.output.published import agreement_text, match_published, published_table
+from skldl.experiments.output.rendering import Table
+from skldl.experiments.output.statistics_text import statistics_text
+from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, skill_table, time_table
+from skldl.experiments.results import StudyResults
+from skldl.selection._protocols import FIXED_TEST_SET, PROTOCOLS
+
+
+def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
+    """Write tables, statistics and, for the paper's data, the comparison with the published numbers.
+
+    The same records give the same bytes, apart from ``tables/time.*``, where all times stand.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    folder : path
+        The folder of the study.
+
+    Returns
+    -------
+    list of Path
+        The files, in the order in which a reader wants them.
+    """
+    folder = Path(folder)
+    texts: dict[str, str] = {"README.md": overview(results)}
+    tables: dict[str, Table] = {measure: measure_table(results, measure) for measure in results.measures}
+    criterion = results.study["criterion"]
+    tables["skill"] = skill_table(results, criterion if criterion in results.measures else results.measures[0])
+    tables["datasets"] = dataset_table(results)
+    tables["settings"] = settings_table(results)
+    tables["time"] = time_table(results)
+    for name, table in tables.items():
+        texts[f"tables/{name}.csv"] = table.to_csv()
+        texts[f"tables/{name}.md"] = table.to_markdown()
+        texts[f"tables/{name}.tex"] = table.to_latex()
+    texts["statistics.md"] = statistics_text(results)
+    matches = match_published(results)
+    if matches:
+        texts["published.md"] = agreement_text(results)
+        parts = [published_table(results, measure).data for measure in results.measures]
+        texts["published.csv"] = Table("", [], [], data=[parts[0][0], *(row for p in parts for row in p[1:])]).to_csv()
+        verdicts = check_claims(results)
+        if verdicts:
+            texts["claims.md"] = claims_text(verdicts)
+            speed = speed_claim(results)
+            texts["tables/time.md"] += f"\nThe paper says: {speed.claim} **{speed.verdict}.** {speed.evidence}\n"
+    return [_write(folder / name, text) for name, text in texts.items()]
+
+
+def _write(path: Path, text: str) -> Path:
+    """Write a file whole: a reader never sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as stream:
+        stream.write(text.encode())
+    return path
+
+
+def meaning(results: StudyResults) -> list[str]:
+    """Say which protocol was used and what it means.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Returns
+    -------
+    list of str
+        Sentences.
+    """
+    study = results.study
+    order = {"file": "contiguous chunks of the file", "shuffled": f"drawn at random with seed {study['seed']}"}
+    said = [PROTOCOLS[study["protocol"]].meaning]
+    if study["protocol"] != "holdout":
+        said.append(f"{study['folds']} folds, {order[study['order']]}; repeats: {study['repeats']}.")
+    if any(info["n_test"] for info in results.info.values()):
+        said.append(FIXED_TEST_SET)
+    said.append(f"Selection goes by {study['criterion']}. Deviations are over the tests, with n − 1.")
+    return said
+
+
+def overview(results: StudyResults) -> str:
+    """Write the page that says what was run and where everything lies.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    study = results.study
+    lines = [f"# Study {study['name']}", ""]
+    if study["title"]:
+        lines += [study["title"], ""]
+    lines += [f"**Protocol {study['protocol']}.** " + " ".join(meaning(results)), ""]
+    lines += [f"- Datasets: {', '.join(results.datasets)}"]
+    if results.missing:
+        lines.append(f"- Not found, and so not run: {', '.join(results.missing)}")
+    lines += [f"- Contenders: {', '.join(results.contenders)}", f"- Measures: {', '.join(results.measures)}"]
+    if results.failures:
+        lines.append(f"- **Tasks that failed: {len(results.failures)}**")
+        lines += [f"  - {failure_line(record)}" for record in results.failures]
+    again = "`skldl bench study.toml` runs it again"
+    if not repeats_from_file(results):
+        again = "its contenders were built in Python or by `skldl evaluate`: run that again to repeat it"
+    lines += [
+        "",
+        "| File | What it holds |",
+        "|---|---|",
+        f"| `study.toml` | the study; {again} |",
+        "| `records.jsonl` | every task with its settings, measures, times, versions: nothing else is needed |",
+        "| `tables/<measure>.md`, `.tex`, `.csv` | mean ± std (rank) |",
+        "| `tables/skill.*`, `settings.*`, `datasets.*` | skill against the mean, chosen settings, the data |",
+        "| `tables/time.*` | all times |",
+        "| `statistics.md` | tests |",
+    ]
+    if match_published(results):
+        lines.append("| `published.md`, `.csv` | side by side with the published numbers |")
+        if check_claims(results):
+            lines.append("| `claims.md` | what the paper says, checked |")
+    return "\n".join(lines) + "\n"
+
+
+def repeats_from_file(results: StudyResults) -> bool:
+    """Say whether ``skldl bench study.toml`` can run the study again: not if a contender is an object of Python."""
+    return all("estimator" in entry for entry in results.study["contenders"])
+
+
+def failure_line(record: dict[str, object]) -> str:
+    """Say in one line which task failed and why."""
+    where = f"{record['dataset']} · {record['contender']} · {record['kind']} {int(str(record['fold'])) + 1}"
+    return f"{where}: {' '.join(str(record['error']).split())}"

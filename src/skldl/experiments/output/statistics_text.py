@@ -1,0 +1,144 @@
+"""The tests of a study as Markdown: every measure, all datasets and one per family."""
+
+import numpy as np
+
+from skldl.experiments.output.rendering import NOTHING, Cell, Table
+from skldl.experiments.results import StudyResults
+from skldl.experiments.statistics import ALPHA, ROPE, Comparison, PairTests, compare, pair_tests
+from skldl.metrics import MEASURES
+
+FEW_DATASETS = 6
+_MARKS = {"win": "•", "tie": "–", "loss": "◦", "": ""}
+
+
+def statistics_text(results: StudyResults) -> str:
+    """Write all tests of a study as Markdown.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    shared = [family for family in results.families if len(family) > 1]
+    control = results.study["control"]
+    lines = [
+        "# Statistics",
+        "",
+        f"Level {ALPHA:g}. The control is {control}. Tests over datasets use one mean per dataset; those of Wilcoxon "
+        "and the Bayesian signed-rank test use losses relative to "
+        f"{results.baseline} and to the control, so that datasets of every scale count alike. Practical equivalence: a "
+        f"loss within {ROPE:.0%} of the control's.",
+        "",
+    ]
+    for family in shared:
+        lines.append(
+            f"> **Not independent:** {', '.join(family)} share their features, so that a test which counts them as "
+            f"{len(family)} datasets finds too much. Each test is repeated with {family[0]} alone for them."
+        )
+        lines.append("")
+    one_each = [family[0] for family in results.families]
+    for measure in results.measures:
+        known = MEASURES[measure]
+        lines += [f"## {known.title} {known.arrow}", ""]
+        lines += _comparison(compare(results, measure), "All datasets")
+        if shared:
+            lines += _comparison(compare(results, measure, one_each), "One dataset per family")
+        lines += _pairs(results, pair_tests(results, measure), control)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _comparison(tests: Comparison, title: str) -> list[str]:
+    count = len(tests.datasets)
+    lines = [f"### {title} ({count})", ""]
+    if "all" in tests.reasons:
+        return [*lines, f"No test: {tests.reasons['all']}", ""]
+    if "friedman" in tests.reasons:
+        lines.append(f"No Friedman test. {tests.reasons['friedman']}")
+    else:
+        f = tests.friedman
+        lines.append(
+            f"Friedman: χ² = {f['chi2']:.3f}, {_p(f['chi2_p'])}; Iman-Davenport: F = {f['F']:.3f}, {_p(f['F_p'])}."
+        )
+    lines += [
+        f"Critical difference of average ranks: Nemenyi {tests.nemenyi_difference:.3f} between any two, "
+        f"Bonferroni-Dunn {tests.dunn_difference:.3f} against {tests.control}.",
+        "",
+    ]
+    if count < FEW_DATASETS:
+        lines += [f"With fewer than {FEW_DATASETS} datasets these tests find little, and their p values are rough.", ""]
+    control = tests.contenders.index(tests.control)
+    rows = []
+    for j in np.argsort(tests.average_ranks, kind="stable"):
+        name = tests.contenders[j]
+        texts = [f"{tests.average_ranks[j]:.2f}"]
+        if j == control:
+            texts += [NOTHING] * 4
+        else:
+            better, equal, worse = tests.bayes[name]
+            numbers = (tests.nemenyi[j, control], tests.dunn[name], tests.wilcoxon[j, control])
+            texts += [*(_number(p) for p in numbers), f"{better:.2f} / {equal:.2f} / {worse:.2f}"]
+        rows.append((name, [Cell(text) for text in texts]))
+    head = ["Contender", "Average rank", "Nemenyi p", "Bonferroni-Dunn p", "Wilcoxon-Holm p", "better / equal / worse"]
+    table = Table(f"Against {tests.control}", head, rows)
+    return [*lines, *table.to_markdown().splitlines()[2:], "", *_wilcoxon(tests), ""]
+
+
+def _wilcoxon(tests: Comparison) -> list[str]:
+    found = [
+        f"{tests.contenders[i]} ≻ {tests.contenders[j]} ({_number(tests.wilcoxon[i, j])})"
+        for i in np.argsort(tests.average_ranks, kind="stable")
+        for j in range(len(tests.contenders))
+        if tests.wilcoxon[i, j] < ALPHA and tests.average_ranks[i] < tests.average_ranks[j]
+    ]
+    said = ", ".join(found) if found else "none"
+    return [f"Pairs that Wilcoxon with Holm tells apart: {said}."]
+
+
+def _pairs(results: StudyResults, tests: PairTests, control: str) -> list[str]:
+    lines = [f"### Within each dataset: corrected resampled t-test against {control}", ""]
+    tested = [name for name in results.datasets if name not in tests.reasons]
+    lines += [f"{name}: no test, {reason}." for name, reason in tests.reasons.items()]
+    others = [name for name in results.contenders if name != control]
+    if not tested or not others:
+        return [*lines, ""]
+    rows = []
+    for dataset in tested:
+        cells = []
+        for name in others:
+            mark = tests.mark(dataset, name, control)
+            p = tests.p_values.get((dataset, name, control))
+            cells.append(Cell(NOTHING if p is None else f"{_MARKS[mark]} {_number(p)}"))
+        rows.append((dataset, cells))
+    totals = ["{}/{}/{}".format(*tests.count(name, control)) for name in others]
+    foot = [("win/tie/loss", [Cell(text) for text in totals])]
+    table = Table("", ["Dataset", *others], rows, foot)
+    lines += ["", *table.to_markdown().splitlines()[2:], ""]
+    lines += [f"• better than {control}, ◦ worse, – no difference at this level; beside it the p value.", ""]
+    counts = [
+        (
+            one,
+            [Cell(NOTHING if one == two else "{}/{}/{}".format(*tests.count(one, two))) for two in results.contenders],
+        )
+        for one in results.contenders
+    ]
+    every = Table("", ["win/tie/loss against", *results.contenders], counts)
+    return [
+        *lines,
+        "All pairs, win/tie/loss of the row over the datasets:",
+        "",
+        *every.to_markdown().splitlines()[2:],
+        "",
+    ]
+
+
+def _p(value: float) -> str:
+    return "p < 0.0001" if value < 1e-4 else f"p = {value:.4f}"
+
+
+def _number(value: float) -> str:
+    return "< 0.0001" if value < 1e-4 else f"{value:.4f}"

@@ -1,0 +1,104 @@
+"""Why one row is predicted as it is: by weights, by neighbours, or by what a typical value would change."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+
+from skldl.data._cells import as_frame, as_numbers
+from skldl.exceptions import TableError
+from skldl.tabular._explain import centred_weights, columns_used, feature_names, heaviest_first, label_names, last_step
+
+CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT = "contributions", "neighbours", "replacement"
+
+
+@dataclass(frozen=True)
+class RowExplanation:
+    """Why one row is predicted as it is.
+
+    Attributes
+    ----------
+    prediction : Series
+        The predicted distribution.
+    how : {"contributions", "neighbours", "replacement"}
+        What the table holds.
+    table : DataFrame
+        Contributions: for each feature its weight times its value, centred over labels; with the row ``(intercept)``
+        they add up to the logarithms of the degrees, up to a constant. Neighbours: rows of the training table, their
+        distances, and their distributions. Replacement: for each column, the degree of each label less what it would be
+        if the column had its typical value.
+    """
+
+    prediction: pd.Series
+    how: str
+    table: pd.DataFrame
+
+
+def explain_row(model: Any, table: Any, row: int) -> RowExplanation:
+    """Say what makes the prediction of one row.
+
+    Parameters
+    ----------
+    model : fitted pipeline
+        Any model.
+    table : DataFrame
+        The table that holds the row; typical values (median, most frequent) are those of this table.
+    row : int
+        Position of the row, from 0.
+
+    Returns
+    -------
+    RowExplanation
+        The prediction and what made it: contributions for a maximum entropy model, neighbours for a model that has
+        some, replacement for any other.
+    """
+    frame = as_frame(table)
+    if not 0 <= row < len(frame):
+        raise TableError(f"There is no row {row + 1}: the table has {len(frame)} rows.")
+    one = frame.iloc[[row]]
+    step = last_step(model)
+    labels = label_names(model)
+    prediction = pd.Series(model.predict(one)[0], index=labels)
+    if hasattr(step, "coef_"):
+        return RowExplanation(prediction, CONTRIBUTIONS, _contributions(model, one))
+    if hasattr(step, "kneighbors"):
+        distances, rows = step.kneighbors(_encoded(model, one))
+        neighbours = pd.DataFrame({"training row": np.asarray(rows)[0] + 1, "distance": np.asarray(distances)[0]})
+        known = pd.DataFrame(step.distributions_[np.asarray(rows)[0]], columns=labels)
+        return RowExplanation(prediction, NEIGHBOURS, pd.concat([neighbours, known], axis=1))
+    return RowExplanation(prediction, REPLACEMENT, _replacement(model, frame, one, prediction))
+
+
+def _contributions(model: Any, one: pd.DataFrame) -> pd.DataFrame:
+    step = last_step(model)
+    features = _encoded(model, one)
+    values = np.asarray(features.toarray() if hasattr(features, "toarray") else features, dtype=np.float64)[0]
+    labels = label_names(model)
+    table = pd.DataFrame(values[:, None] * centred_weights(step), index=feature_names(model), columns=labels)
+    intercept = np.asarray(step.intercept_, dtype=np.float64)
+    start = pd.DataFrame([intercept - intercept.mean()], index=["(intercept)"], columns=labels)
+    return pd.concat([start, heaviest_first(table[(table != 0).any(axis=1)])])
+
+
+def _replacement(model: Any, frame: pd.DataFrame, one: pd.DataFrame, prediction: pd.Series) -> pd.DataFrame:
+    names = columns_used(model, frame)
+    variants = pd.concat([one.assign(**{name: _typical(frame[name])}).astype(object) for name in names])
+    table = prediction.to_numpy() - model.predict(variants)
+    return heaviest_first(pd.DataFrame(table, index=names, columns=list(prediction.index)))
+
+
+def _encoded(model: Any, table: pd.DataFrame) -> Any:
+    return model[:-1].transform(table) if isinstance(model, Pipeline) and len(model.steps) > 1 else table
+
+
+def _typical(column: pd.Series) -> Any:
+    """The median of numbers, whether typed or written; else the most frequent value."""
+    present = column.dropna()
+    if not len(present):
+        return None
+    numbers = as_numbers(present)
+    if numbers.notna().all() and not pd.api.types.is_bool_dtype(column):
+        return float(numbers.median())
+    return present.astype(str).mode().iloc[0]

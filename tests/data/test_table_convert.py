@@ -1,0 +1,101 @@
+"""Conversions for files: votes, counts, scores, labels, sets and rankings."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skldl.distributions import from_rankings
+from skldl.exceptions import DataError, MissingLabelError, TableError
+from skldl.tabular import convert_table
+
+VOTES = pd.DataFrame(
+    {
+        "id": ["u", "v", "u", "u", "v"],
+        "who": ["ann", "ann", "bob", "cid", "bob"],
+        "says": ["joy", "fear", "fear", "joy", None],
+        "age": [31, 54, 31, 31, 54],
+        "mood": [1, 2, 3, 4, 5],
+    }
+)
+
+
+def test_votes_in_rows():
+    done = convert_table(VOTES, "votes", item="id", annotator="who", label="says", prefix="emo_", weight="votes")
+    assert done.table.to_dict("list") == {
+        "id": ["u", "v"],
+        "age": [31, 54],
+        "emo_fear": [pytest.approx(1 / 3), 1.0],
+        "emo_joy": [pytest.approx(2 / 3), 0.0],
+        "votes": [3, 1],
+    }
+    assert done.labels == ["emo_fear", "emo_joy"]
+    assert done.notes[0] == "1 rows without an answer are left out."
+    assert "2 items, 3 annotators, 4 votes. Agreement: Krippendorff's alpha" in done.notes[1]
+    assert done.notes[2] == "Left out, since they differ between the rows of one item: 'mood'."
+
+
+def test_votes_in_columns_keep_the_order_of_the_file():
+    table = pd.DataFrame({"x": [5, 6], "r1": ["10", "9"], "r2": ["9", None]})
+    done = convert_table(table, "votes", labels="r?", weight="n")
+    assert done.table.to_dict("list") == {"x": [5, 6], "9": [0.5, 1.0], "10": [0.5, 0.0], "n": [2, 1]}
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "expected"),
+    [
+        ("counts", {"labels": ["a", "b"]}, {"x": [1, 2], "a": [0.25, 0.5], "b": [0.75, 0.5]}),
+        ("scores", {"labels": ["a", "b"], "prefix": "s_"}, {"x": [1, 2], "s_a": [0.25, 0.5], "s_b": [0.75, 0.5]}),
+    ],
+)
+def test_columns_of_numbers(source, options, expected):
+    table = pd.DataFrame({"x": [1, 2], "a": [1, 2], "b": [3, 2]})
+    assert convert_table(table, source, **options).table.to_dict("list") == expected
+
+
+def test_labels_and_sets():
+    table = pd.DataFrame({"x": [1, 2], "says": ["sky | sea", "sea"]})
+    assert convert_table(table, "sets", label="says").table.to_dict("list") == {
+        "x": [1, 2],
+        "sea": [0.5, 1.0],
+        "sky": [0.5, 0.0],
+    }
+    table["says"] = ["sky", "sea"]
+    assert convert_table(table, "label", label="says").table.to_dict("list") == {
+        "x": [1, 2],
+        "sea": [0.0, 1.0],
+        "sky": [1.0, 0.0],
+    }
+
+
+def test_rankings_with_and_without_items():
+    table = pd.DataFrame({"id": [1, 1, 2], "order": ["sky>sea", "sky", "sea>sun>sky"], "x": [7, 7, 8]})
+    done = convert_table(table, "rankings", item="id", label="order", weight="n").table
+    expected = from_rankings([[["sky", "sea"], ["sky"]], [["sea", "sun", "sky"]]], labels=["sea", "sky", "sun"])
+    assert list(done) == ["id", "x", "sea", "sky", "sun", "n"]
+    np.testing.assert_allclose(done[["sea", "sky", "sun"]], expected)
+    assert done["n"].tolist() == [2, 1]
+    rows = convert_table(table.drop(columns="id"), "rankings", label="order").table
+    assert list(rows) == ["x", "sea", "sky", "sun"]
+    assert len(rows) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "error", "message"),
+    [
+        ("stars", {}, TableError, "Known are votes, counts"),
+        ("votes", {"item": "id"}, TableError, "three columns: --item, --annotator and --label"),
+        ("votes", {}, TableError, "--from votes needs --labels"),
+        ("sets", {}, TableError, "--from sets needs --label:"),
+        ("counts", {"labels": ["age"], "weight": "n"}, TableError, "--weight counts votes"),
+        ("votes", {"item": "nr", "annotator": "who", "label": "says"}, TableError, "--item: the table has no column"),
+        ("votes", {"item": "says", "annotator": "who", "label": "id"}, MissingLabelError, "Row 5 of column 'says'"),
+        ("rankings", {"item": "says", "label": "id"}, MissingLabelError, "Row 5 of column 'says' is empty"),
+        ("votes", {"item": "id", "annotator": "who", "label": "none"}, MissingLabelError, "not a single answer"),
+        ("votes", {"item": "id", "annotator": "age", "label": "says"}, DataError, "twice"),
+        ("rankings", {}, TableError, "--from rankings needs --label"),
+        ("label", {"label": "who", "prefix": "x_"}, TableError, "has a column 'x_ann' already.*--prefix"),
+    ],
+)
+def test_wrong_conversions(source, options, error, message):
+    with pytest.raises(error, match=message):
+        convert_table(VOTES.assign(none=None, x_ann=0), source, **options)

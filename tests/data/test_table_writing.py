@@ -1,0 +1,67 @@
+"""Tables to files, in pieces, whole or not at all."""
+
+import pandas as pd
+import pytest
+
+from skldl.exceptions import TableError
+from skldl.tabular import Table, TableWriter
+
+PIECES = [pd.DataFrame({"a": [1.5, 2.0], "b": ["x", "y,z"]}), pd.DataFrame({"a": [3.25], "b": [None]})]
+
+
+def write_all(writer, pieces):
+    for piece in pieces:
+        writer.write(piece)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_pieces_come_together(tmp_path, ending):
+    target = tmp_path / f"t.{ending}"
+    with TableWriter(target) as writer:
+        assert not writer.written
+        for piece in PIECES:
+            writer.write(piece)
+            assert writer.written
+        assert not target.exists()
+    frame = Table(target).read()
+    assert frame["a"].astype(float).tolist() == [1.5, 2.0, 3.25]
+    assert frame["b"].tolist()[:2] == ["x", "y,z"]
+    assert pd.isna(frame["b"].iloc[2])
+    assert [file.name for file in tmp_path.iterdir()] == [target.name]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_failure_leaves_the_old_file(tmp_path, ending):
+    target = tmp_path / f"t.{ending}"
+    target.write_text("old")
+    with pytest.raises(AttributeError), TableWriter(target) as writer:
+        write_all(writer, [PIECES[0], "no table"])
+    assert target.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == [target.name]
+
+
+def test_parquet_keeps_its_schema_from_piece_to_piece(tmp_path):
+    target = tmp_path / "t.parquet"
+    with TableWriter(target) as writer:
+        writer.write(pd.DataFrame({"words": [None, None], "n": [1, 2]}))
+        writer.write(pd.DataFrame({"words": ["x", None], "n": [3.0, None]}))
+    frame = Table(target).read()
+    assert frame["words"].tolist()[2] == "x"
+    assert frame["n"].tolist()[:3] == [1, 2, 3]
+    with pytest.raises(TableError, match=r"changed their type.*\.csv"), TableWriter(target) as writer:
+        write_all(writer, [pd.DataFrame({"n": [1]}), pd.DataFrame({"n": ["x"]})])
+    assert len(Table(target).read()) == 4
+
+
+def test_standard_output(capsys):
+    with TableWriter("-") as writer:
+        for piece in PIECES:
+            writer.write(piece)
+    assert capsys.readouterr().out == 'a,b\n1.5,x\n2.0,"y,z"\n3.25,\n'
+    with pytest.raises(RuntimeError), TableWriter("-"):
+        raise RuntimeError
+
+
+def test_other_endings_are_refused(tmp_path):
+    with pytest.raises(TableError, match=r"Use \.csv, \.tsv or \.parquet"):
+        TableWriter(tmp_path / "t.xlsx")

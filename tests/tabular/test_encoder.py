@@ -1,0 +1,164 @@
+"""From mixed columns to features: kinds, missing cells, unknown categories, other files of the same table."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from skldl.exceptions import NonFiniteError, NotNumericError, TableError
+from skldl.tabular import TableEncoder
+
+TABLE = pd.DataFrame(
+    {
+        "age": [31.0, np.nan, 54.0, 40.0],
+        "town": ["Ulm", "Bonn", None, "Ulm"],
+        "smoker": ["yes", "no", "No ", None],
+        "word": ["good day", "bad day", "", "good night"],
+        "post": [89073, 53111, 89073, 24103],
+    }
+)
+KINDS = {"age": "number", "town": "category", "smoker": "boolean", "word": "text", "post": "category"}
+
+
+@pytest.fixture
+def encoder():
+    return TableEncoder(text=["word"], categories=["post"]).fit(TABLE)
+
+
+def dense(features):
+    return features.toarray() if sparse.issparse(features) else features
+
+
+def test_kinds_and_names(encoder):
+    assert encoder.kinds_ == KINDS
+    names = list(encoder.get_feature_names_out())
+    assert names[:4] == ["age", "smoker", "age is missing", "smoker is missing"]
+    assert [name for name in names if name.startswith(("town", "post"))] == [
+        *("town=(missing)", "town=Bonn", "town=Ulm", "post=24103", "post=53111", "post=89073")
+    ]
+    assert "word~_goo" in names
+    features = encoder.transform(TABLE)
+    assert features.shape == (4, len(names)) == (4, len(encoder.sources()))
+    assert set(encoder.sources()) == set(TABLE)
+    assert encoder.sources()[names.index("word~_goo")] == "word"
+
+
+def test_numbers_are_imputed_and_standardised(encoder):
+    values = dense(encoder.transform(TABLE))
+    filled = np.array([31.0, 40.0, 54.0, 40.0])
+    np.testing.assert_allclose(values[:, 0], (filled - filled.mean()) / filled.std())
+
+
+def test_order_types_and_further_columns_do_not_matter(encoder):
+    expected = dense(encoder.transform(TABLE))
+    as_text = TABLE.astype(object).map(lambda cell: cell if pd.isna(cell) else str(cell)).iloc[:, ::-1]
+    as_text["post"] = ["89073", "53111.0", " 89073", "24103"]
+    np.testing.assert_allclose(dense(encoder.transform(as_text.assign(more=1).assign(post=TABLE["post"]))), expected)
+    np.testing.assert_allclose(dense(encoder.transform(pl.from_pandas(TABLE))), expected)
+    renamed = TABLE.set_axis(list("wxyz"), axis=0)
+    np.testing.assert_allclose(dense(encoder.transform(renamed)), expected)
+
+
+def test_categories_that_are_numbers_are_the_same_as_int_float_and_text():
+    encoder = TableEncoder(categories=["post"]).fit(TABLE[["post"]])
+    for other in (TABLE["post"].astype(float), TABLE["post"].astype(str)):
+        np.testing.assert_array_equal(
+            dense(encoder.transform(other.to_frame())), dense(encoder.transform(TABLE[["post"]]))
+        )
+
+
+def test_unknown_categories_are_none_of_the_known_ones(encoder):
+    new = TABLE.iloc[[0]].assign(town="Rome")
+    places = [place for place, source in enumerate(encoder.sources()) if source == "town"]
+    assert not dense(encoder.transform(new))[0, places].any()
+
+
+def test_rare_categories_share_one_feature():
+    words = ["a"] * 5 + ["b"] * 4 + ["c", "d", "e"]
+    encoder = TableEncoder(max_categories=3).fit(pd.DataFrame({"w": words}))
+    assert list(encoder.get_feature_names_out()) == ["w=a", "w=b", "w=(rare)"]
+    values = dense(encoder.transform(pd.DataFrame({"w": ["b", "d", "never seen"]})))
+    np.testing.assert_array_equal(values, [[0, 1, 0], [0, 0, 1], [0, 0, 1]])
+
+
+def test_dense_on_request():
+    table = pd.DataFrame({"w": [f"w{i % 10}" for i in range(40)]})
+    assert sparse.issparse(TableEncoder().fit_transform(table))
+    assert isinstance(TableEncoder(dense=True).fit_transform(table), np.ndarray)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pd.Series([True, False]), "boolean"),
+        (pd.Series([True, None], dtype="boolean"), "boolean"),
+        (pd.Series([True, None], dtype=object), "boolean"),
+        (pd.Series([1, None], dtype="Int64"), "number"),
+        (pd.Series(["1", " 2.5 "]), "number"),
+        (pd.Series([None, None], dtype=object), "number"),
+        (pd.Series(["1", "two"]), "category"),
+        (pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02"])), "category"),
+        (pd.Series([1 + 2j, 3j]), "category"),
+        (pd.Series([["a"], ["b"]]), "category"),
+        (pd.Series(["a", "b"], dtype="category"), "category"),
+        (pd.Series([b"a", b"b"]), "category"),
+    ],
+)
+def test_kinds_of_columns(column, kind):
+    table = column.to_frame("c")
+    encoder = TableEncoder().fit(table)
+    assert encoder.kinds_ == {"c": kind}
+    values = dense(encoder.transform(table))
+    assert np.isfinite(values).all()
+    assert len(values) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"age": ["x", 1, 2, 3]}, NotNumericError, "Row 1 of column 'age' holds 'x', where the model expects a number"),
+        ({"age": ["x" * 99, 1, 2, 3]}, NotNumericError, "…"),
+        ({"age": [1, 2, np.inf, 3]}, NonFiniteError, "Row 3 of column 'age' is infinite"),
+        ({"smoker": ["yes", "maybe", "no", "no"]}, NotNumericError, "Row 2 of column 'smoker' holds 'maybe'"),
+    ],
+)
+def test_bad_cells_are_named(encoder, change, error, message):
+    with pytest.raises(error, match=message):
+        encoder.transform(TABLE.assign(**change))
+
+
+def test_rows_count_through_the_file(encoder):
+    piece = TABLE.assign(age=["x", 1, 2, 3]).set_axis(range(20_000, 20_004), axis=0)
+    with pytest.raises(NotNumericError, match="Row 20001 of column 'age'"):
+        encoder.transform(piece)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (TABLE.drop(columns="age"), "lacks the column 'age', which the model"),
+        (TABLE[["age"]], "lacks the column 'town' and 3 more"),
+        (TABLE.iloc[:0], "has no rows"),
+        (pd.concat([TABLE, TABLE[["age"]]], axis=1), "Two columns of the table are called 'age'"),
+        (TABLE.to_numpy(), "not ndarray"),
+    ],
+)
+def test_wrong_tables(encoder, table, message):
+    with pytest.raises(TableError, match=message):
+        encoder.transform(table)
+
+
+def test_wrong_training_tables():
+    with pytest.raises(TableError, match="no column 'prose'"):
+        TableEncoder(text=["prose"]).fit(TABLE)
+    with pytest.raises(TableError, match="No column is left"):
+        TableEncoder().fit(TABLE[[]])
+    with pytest.raises(TableError, match="'word' is empty in every row"):
+        TableEncoder(text=["word"]).fit(TABLE.assign(word=[None, "", " ", None]))
+
+
+def test_is_a_scikit_learn_transformer(encoder):
+    assert clone(encoder).get_params() == encoder.get_params()
+    assert not hasattr(clone(encoder), "kinds_")
