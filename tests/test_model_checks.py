@@ -195,6 +195,44 @@ def test_neighbour_trees_are_built_again(opened):
     np.testing.assert_array_equal(skldl.load(file.write()).predict(X), NEIGHBORS.predict(X))
 
 
+def test_compiled_code_is_not_given_the_state_of_neighbour_trees(opened):
+    """A short tuple, or another distance, made the process end."""
+    for place, change in [(11, "EuclideanDistance32"), (12, "1")]:
+        file = opened(NEIGHBORS)
+        tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
+        part = tree["content"]["content"][place]
+        part["__class__" if place == 11 else "content"] = change
+        file.refuses("distance other than the Euclidean")
+    file = opened(NEIGHBORS)
+    tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
+    tree["content"]["content"] = tree["content"]["content"][:3]
+    file.refuses("IndexError")
+    for place, value, match in [(4, -1, "size of its leaves"), (0, [1.0], "no data")]:
+        file = opened(NEIGHBORS)
+        tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
+        tree["content"]["content"][place] = {
+            "__class__": "str",
+            "__module__": "builtins",
+            "__loader__": "JsonNode",
+            "content": json.dumps(value),
+        }
+        file.refuses(match)
+
+
+def test_losses_and_seeds(opened):
+    file = opened(BOOSTING)
+    for _, node in file.nodes(loader="LossNode"):
+        node["content"] = node["__reduce__"]["args"] = {
+            **node["content"],
+            "content": [file.attribute("n_features_in_")],
+        }
+    file.refuses("a loss holds more")
+    file = opened(BOOSTING)
+    for _, node in file.nodes(loader="RandomGeneratorNode"):
+        node["content"]["seed_seq"]["content"]["pool_size"]["content"] = "1000000000"
+    file.refuses("a seed of another size")
+
+
 @pytest.mark.parametrize(
     ("name", "match"),
     [("_fit_X", "not as many as it says|two sets|described in two ways"), ("data", "lies outside|invalid|indices")],

@@ -48,11 +48,7 @@ COMPILED = frozenset(
         "scipy.sparse._csc.csc_array",
         "scipy.sparse._csc.csc_matrix",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.metrics._dist_metrics.EuclideanDistance64",
-        "sklearn.neighbors._ball_tree.BallTree",
-        "sklearn.neighbors._ball_tree.BallTree64",
-        "sklearn.neighbors._kd_tree.KDTree",
-        "sklearn.neighbors._kd_tree.KDTree64",
+        "skldl._model_archive.NeighbourTree",
         "sklearn.tree._tree.Tree",
     )
 )
@@ -163,9 +159,12 @@ def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[st
     from skldl._model_checks import VETTED_MODULES, check_loaded
 
     known = _known_types()
-    objects = _Types(known | COMPILED - {"sklearn.tree._tree.Tree"}, VETTED_MODULES)
+
+    def may_build(name: str) -> bool:
+        return name in known | COMPILED - {"sklearn.tree._tree.Tree"} or name.startswith(VETTED_MODULES)
+
     try:
-        content = checked_archive(content, objects=objects, trusted=trusted, renamed=RENAMED, most_bytes=most_bytes)
+        content = checked_archive(content, may_build=may_build, trusted=trusted, renamed=RENAMED, most_bytes=most_bytes)
         unknown = sorted(set(io.get_untrusted_types(data=content)) - known - COMPILED - trusted)
         if unknown:
             raise UntrustedType(unknown[0], f"it holds the type {unknown[0]}")
@@ -180,20 +179,6 @@ def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[st
         reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise ModelFileError(f"{path} cannot be rebuilt with the packages installed here: {reason[:300]}") from error
     return model
-
-
-class _Types(frozenset[str]):
-    """Names of types: those listed, and all of some modules of scikit-learn."""
-
-    prefixes: tuple[str, ...]
-
-    def __new__(cls, names: Iterable[str], prefixes: Iterable[str]) -> "_Types":
-        types = super().__new__(cls, names)
-        types.prefixes = tuple(prefixes)
-        return types
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or (isinstance(name, str) and name.startswith(self.prefixes))
 
 
 def _skops() -> Any:
