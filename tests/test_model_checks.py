@@ -229,7 +229,7 @@ def test_losses_and_seeds(opened):
     file.refuses("a loss holds more")
     file = opened(BOOSTING)
     for _, node in file.nodes(loader="RandomGeneratorNode"):
-        node["content"]["seed_seq"]["content"]["pool_size"]["content"] = "1000000000"
+        node["content"]["seed_seq"]["content"]["pool_size"].update(content="1000000000", __id__="large")
     file.refuses("a seed of another size")
 
 
