@@ -158,15 +158,34 @@ class Dataset:
         Dataset
             These rows.
         """
-        part = copy(
-            self
-        )  # the rows were checked already, and dividing them by their sums again would change last digits
+        parts = {
+            name: rows_of(getattr(self, name), rows)
+            for name in ("X", "D", "groups", "sample_weight", "votes", "counts")
+        }
+        return self.changed(**parts, tokens=None if self.tokens is None else tuple(self.tokens[row] for row in rows))
+
+    def changed(self, **values: Any) -> "Dataset":
+        """Copy the dataset with other values of some attributes, which are not checked again.
+
+        Distributions are divided by their sums when a dataset is made. Doing so again would change last digits, and
+        with them the fingerprint.
+
+        Parameters
+        ----------
+        **values : object
+            The new values by the name of the attribute.
+
+        Returns
+        -------
+        Dataset
+            The copy.
+        """
+        other = copy(self)
         for fingerprint in ("family", "fingerprint"):
-            part.__dict__.pop(fingerprint, None)
-        for name in ("X", "D", "groups", "sample_weight", "votes", "counts"):
-            part._set(name, rows_of(getattr(self, name), rows))
-        part._set("tokens", None if self.tokens is None else tuple(self.tokens[row] for row in rows))
-        return part
+            other.__dict__.pop(fingerprint, None)
+        for name, value in values.items():
+            other._set(name, value)
+        return other
 
     def describe(self) -> dict[str, Any]:
         """Describe the data in plain values, for the record file."""
