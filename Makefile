@@ -20,7 +20,7 @@ help:
 	@echo 'make test       set up the environment and run every check and test (a few minutes)'
 	@echo 'make test-slow  the tests that take longer, the reproduction of published numbers among them'
 	@echo 'make bench      speed and memory, side by side with other packages'
-	@echo 'make docs       make the pictures and generated pages of docs/ again'
+	@echo 'make docs       make the pictures and generated pages of docs/ again, and what follows from the table of algorithms'
 	@echo 'make clean      remove the environment and everything that was made'
 
 setup:
@@ -46,6 +46,7 @@ unit: setup
 
 docs: setup
 	@$(BIN)/python docs/make_pictures.py
+	@$(BIN)/python docs/make_algorithms.py
 	@$(BIN)/python docs/make_measures.py
 	@$(BIN)/python docs/make_reproduction.py
 

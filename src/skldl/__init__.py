@@ -5,47 +5,36 @@ and needs no optional dependency.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from skldl._algorithms import ALGORITHMS
 
 __version__ = "0.1.0"
 
-_HOME_OF = {
-    "AABP": "skldl.neural",
-    "AAKNN": "skldl.neighbors",
-    "AARegressor": "skldl.adaptation",
-    "BaseLDL": "skldl.base",
-    "LDLClassifier": "skldl.classification",
-    "MeanDistribution": "skldl.baseline",
-    "PTBayes": "skldl.transformation",
-    "PTClassifier": "skldl.transformation",
-    "PTSVM": "skldl.transformation",
-    "SABFGS": "skldl.maxent",
-    "SABFGSCV": "skldl.maxent",
-    "SAIIS": "skldl.maxent",
-}
-ESTIMATORS = tuple(name for name in _HOME_OF if name != "BaseLDL")
+_HOME_OF = {algorithm.class_name: algorithm.module for algorithm in ALGORITHMS}
+ESTIMATORS = tuple(_HOME_OF)
 """Names of all estimators of this package."""
 
-_HOME_OF |= dict.fromkeys(("save", "load"), "skldl.persistence")
-_SUBMODULES = ("data", "distributions", "exceptions", "experiments", "metrics", "simplex", "testing")
+_HOME_OF |= {
+    "BaseLDL": "skldl.base",
+    "load": "skldl.persistence",
+    "save": "skldl.persistence",
+    "show_versions": "skldl._versions",
+}
+_SUBMODULES = (
+    "data",
+    "distributions",
+    "exceptions",
+    "experiments",
+    "metrics",
+    "names",
+    "selection",
+    "simplex",
+    "testing",
+)
+_EXTRA_OF = {"plots": "plot", "tabular": "cli"}  # submodules that an optional dependency is needed for
 
 __all__ = ["ESTIMATORS", "__version__", *_HOME_OF, *_SUBMODULES]
-
-if TYPE_CHECKING:
-    from skldl.adaptation import AARegressor as AARegressor
-    from skldl.base import BaseLDL as BaseLDL
-    from skldl.baseline import MeanDistribution as MeanDistribution
-    from skldl.classification import LDLClassifier as LDLClassifier
-    from skldl.maxent import SABFGS as SABFGS
-    from skldl.maxent import SABFGSCV as SABFGSCV
-    from skldl.maxent import SAIIS as SAIIS
-    from skldl.neighbors import AAKNN as AAKNN
-    from skldl.neural import AABP as AABP
-    from skldl.persistence import load as load
-    from skldl.persistence import save as save
-    from skldl.transformation import PTSVM as PTSVM
-    from skldl.transformation import PTBayes as PTBayes
-    from skldl.transformation import PTClassifier as PTClassifier
 
 
 def __getattr__(name: str) -> Any:
@@ -53,11 +42,26 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOME_OF[name]), name)
     elif name in _SUBMODULES:
         value = import_module(f"skldl.{name}")
+    elif name in _EXTRA_OF:
+        value = _import_with_extra(name)
     else:
         raise AttributeError(f"module 'skldl' has no attribute {name!r}")
     globals()[name] = value
     return value
 
 
+def _import_with_extra(name: str) -> Any:
+    try:
+        return import_module(f"skldl.{name}")
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.partition(".")[0] == "skldl":
+            raise
+        raise ModuleNotFoundError(
+            f"skldl.{name} needs {error.name}, which comes with the extra {_EXTRA_OF[name]!r}: "
+            f"pip install 'scikit-ldl[{_EXTRA_OF[name]}]'",
+            name=error.name,
+        ) from error
+
+
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_EXTRA_OF})

@@ -1,0 +1,123 @@
+"""The table of registration: one line for each estimator of this package.
+
+An estimator is its file, its test and its line in `ALGORITHMS`. From the line follow the name in ``import skldl``, the
+name on the command line and in study files with the grid that selection searches, the types that model files may hold,
+and, through ``make docs``, the stub for type checkers, the lists in the documentation and the floors of the import
+contracts. This module imports nothing of the package, so that ``import skldl`` stays quick.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Algorithm(NamedTuple):
+    """One line of the table.
+
+    Attributes
+    ----------
+    module : str
+        Module that defines the class.
+    class_name : str
+        Name of the class; it becomes ``skldl.<class_name>``.
+    title : str
+        Name on the command line and heading in tables. Empty for an estimator that is no label distribution learner
+        and therefore no candidate of selection.
+    params : mapping
+        Hyper-parameters that a candidate of this name has fixed. A mapping with the key ``estimator`` stands for a
+        nested estimator.
+    grid : mapping
+        Values that selection tries. In a tie the earlier value wins, so that the simpler value comes first.
+    path : str
+        Hyper-parameter of the grid whose values share work in ``predict_path``; empty if none does.
+    parts : tuple of str
+        Full names of further classes of this package, ``module.Class``, that a fitted model holds in its attributes.
+        A model file may hold them. Their constructors must not run anything, and they need ``check_loaded`` if they
+        hold index arrays (see `skldl._model_checks`).
+    """
+
+    module: str
+    class_name: str
+    title: str = ""
+    params: Mapping[str, Any] = {}
+    grid: Mapping[str, tuple[Any, ...]] = {}
+    path: str = ""
+    parts: tuple[str, ...] = ()
+
+
+_LEAST_SQUARES = {"estimator": "sklearn.linear_model:Ridge"}
+_FOREST = {"estimator": "sklearn.ensemble:RandomForestRegressor", "max_features": 0.5}
+_LOGISTIC = {"estimator": "sklearn.linear_model:LogisticRegression", "max_iter": 1000}
+_PT_SVM_PARTS = (
+    "skldl.transformation._pair_model.Examples",
+    "skldl.transformation._pair_model.PairModel",
+    "skldl.transformation._pairwise_svm.Machines",
+)
+
+ALGORITHMS: tuple[Algorithm, ...] = (
+    Algorithm("skldl.baseline", "MeanDistribution", "Mean"),
+    Algorithm(
+        "skldl.maxent._sabfgs",
+        "SABFGS",
+        "SA-BFGS",
+        params={"fit_intercept": True},
+        grid={"alpha": (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)},
+        path="alpha",
+    ),
+    Algorithm("skldl.maxent._sabfgscv", "SABFGSCV", "SA-BFGS-CV"),
+    Algorithm(
+        "skldl.maxent._saiis", "SAIIS", "SA-IIS", grid={"max_iter": (5, 10, 20, 50, 100, 200, 500)}, path="max_iter"
+    ),
+    Algorithm(
+        "skldl.neighbors._aaknn",
+        "AAKNN",
+        "AA-kNN",
+        grid={"n_neighbors": (80, 50, 30, 20, 10, 5)},
+        path="n_neighbors",
+        parts=("skldl.neighbors._search.StableSearch",),
+    ),
+    Algorithm(
+        "skldl.neural._aabp",
+        "AABP",
+        "AA-BP",
+        grid={"hidden_layer_sizes": ((10,), (30,), (100,)), "alpha": (1.0, 0.1, 0.01, 1e-3)},
+    ),
+    Algorithm(
+        "skldl.transformation._ptbayes",
+        "PTBayes",
+        "PT-Bayes",
+        params={"covariance": "tied"},
+        grid={"reg": (1.0, 0.1, 0.01)},
+    ),
+    Algorithm(
+        "skldl.transformation._ptsvm",
+        "PTSVM",
+        "PT-SVM",
+        params={"gamma": "scale", "max_samples": 300},
+        grid={"C": (0.1, 1.0, 10.0, 100.0)},
+        path="C",
+        parts=_PT_SVM_PARTS,
+    ),
+    Algorithm(
+        "skldl.transformation._ptclassifier",
+        "PTClassifier",
+        "PT-Classifier",
+        params={"classifier": _LOGISTIC},
+        grid={"classifier__C": (0.01, 0.1, 1.0, 10.0)},
+    ),
+    Algorithm(
+        "skldl.adaptation._aaregressor",
+        "AARegressor",
+        "AA-Regressor",
+        params={"regressor": _LEAST_SQUARES},
+        grid={"regressor__alpha": (100.0, 10.0, 1.0, 0.1)},
+    ),
+    Algorithm(
+        "skldl.adaptation._aaregressor",
+        "AARegressor",
+        "Forest",
+        params={"regressor": _FOREST},
+        grid={"regressor__min_samples_leaf": (20, 5)},
+    ),
+    Algorithm("skldl.classification", "LDLClassifier"),
+)
+"""Every estimator, in the order of the documentation. A class with several lines is found under its first."""

@@ -1,0 +1,54 @@
+"""`show_versions`: what a report of a fault should say about the machine."""
+
+import platform
+import sys
+from importlib import metadata
+
+import skldl
+
+PACKAGES = {
+    "core": ("numpy", "scipy", "scikit-learn", "pooch", "joblib", "threadpoolctl"),
+    "extras": (
+        "baycomp",
+        "cyclopts",
+        "distributed",
+        "jinja2",
+        "lightgbm",
+        "matplotlib",
+        "pandas",
+        "pyarrow",
+        "rich",
+        "scikit-posthocs",
+        "skops",
+    ),
+}
+
+
+def show_versions() -> None:
+    """Print the versions of Python, of this package and of all that it uses, and the threads of BLAS and OpenMP.
+
+    Examples
+    --------
+    >>> import skldl
+    >>> skldl.show_versions()  # doctest: +ELLIPSIS
+    scikit-ldl ...
+    Python ...
+    """
+    print(f"scikit-ldl {skldl.__version__}")
+    print(f"Python {platform.python_version()} ({platform.platform()}, {sys.executable})")
+    for group, names in PACKAGES.items():
+        print(f"{group}:")
+        for name in names:
+            print(f"  {name} {_version(name)}")
+    from threadpoolctl import threadpool_info
+
+    print("threads:")
+    for pool in threadpool_info():
+        print(f"  {pool['internal_api']} {pool['version']}: {pool['num_threads']}")
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "is not installed"

@@ -1,0 +1,90 @@
+"""Algorithms by name: from a word, in any spelling, to a candidate of selection.
+
+>>> from skldl.names import find_candidate
+>>> find_candidate("sabfgs").name
+'SA-BFGS'
+"""
+
+from collections.abc import Iterable
+from functools import cache
+
+from skldl._algorithms import ALGORITHMS, Algorithm
+from skldl.data._spelling import plain
+from skldl.exceptions import UnknownNameError
+from skldl.selection._candidate import Contender as Candidate
+
+__all__ = ["ALGORITHMS", "Algorithm", "algorithm_titles", "candidate_of", "find_candidate"]
+
+
+def find_candidate(word: str, among: Iterable[Candidate] = ()) -> Candidate:
+    """Find a candidate by its title or class name in any spelling, or by an import path.
+
+    Parameters
+    ----------
+    word : str
+        Such as ``SA-BFGS``, ``sabfgs``, ``forest`` or ``my_package.models:MyLearner``.
+    among : iterable of Candidate, default=()
+        Candidates to prefer to those of this package, such as those of a study.
+
+    Returns
+    -------
+    Candidate
+        The candidate. One of this package has the fixed hyper-parameters and the grid of its line in `ALGORITHMS`; one
+        that is given by an import path has neither.
+
+    Raises
+    ------
+    UnknownNameError
+        If no algorithm has this name.
+
+    Examples
+    --------
+    >>> from skldl.names import find_candidate
+    >>> find_candidate("aa-knn").make()
+    AAKNN()
+    >>> find_candidate("forest").class_name
+    'AARegressor'
+    """
+    for candidate in among:
+        if plain(word) in (plain(candidate.name), plain(candidate.class_name)):
+            return candidate
+    if ":" in word:
+        return Candidate(word.rpartition(":")[2], word)
+    for algorithm in ALGORITHMS:
+        if algorithm.title and plain(word) in (plain(algorithm.title), plain(algorithm.class_name)):
+            return _candidate(algorithm.title)
+    raise UnknownNameError(
+        f"No algorithm is called {word!r}. Known: {', '.join(algorithm_titles())}. An algorithm of your own is given "
+        "by its import path, package.module:Class."
+    )
+
+
+def candidate_of(class_name: str) -> Candidate:
+    """Candidate for a class of this package, with its default grid.
+
+    Parameters
+    ----------
+    class_name : str
+        Such as ``SABFGS``.
+
+    Returns
+    -------
+    Candidate
+        The candidate.
+    """
+    for algorithm in ALGORITHMS:
+        if algorithm.title and algorithm.class_name == class_name:
+            return _candidate(algorithm.title)
+    known = ", ".join(dict.fromkeys(algorithm.class_name for algorithm in ALGORITHMS if algorithm.title))
+    raise UnknownNameError(f"No algorithm of skldl has the class {class_name!r}. Known: {known}.")
+
+
+def algorithm_titles() -> list[str]:
+    """Titles of all algorithms that can be candidates, in the order of the documentation."""
+    return [algorithm.title for algorithm in ALGORITHMS if algorithm.title]
+
+
+@cache
+def _candidate(title: str) -> Candidate:
+    algorithm = next(algorithm for algorithm in ALGORITHMS if algorithm.title == title)
+    return Candidate(algorithm.title, f"skldl:{algorithm.class_name}", algorithm.params, algorithm.grid, algorithm.path)
