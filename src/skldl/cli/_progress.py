@@ -14,8 +14,8 @@ SECONDS_BETWEEN_LINES = 30.0
 class Forecast:
     """An estimate of the time that is left, from the times of the tasks that are done.
 
-    A task is taken to last as long as the tasks of the same contender and dataset did, else of the same dataset, else
-    of the same contender, else of all.
+    A task is taken to last as long as the tasks of the same candidate and dataset did, else of the same dataset, else
+    of the same candidate, else of all.
 
     Parameters
     ----------
@@ -47,10 +47,10 @@ class Forecast:
     @staticmethod
     def _keys(task: Task) -> list[tuple[str, ...]]:
         return [
-            (task.kind, task.contender, task.dataset),
-            ("", task.contender, task.dataset),
+            (task.kind, task.candidate, task.dataset),
+            ("", task.candidate, task.dataset),
             ("", "", task.dataset),
-            ("", task.contender, ""),
+            ("", task.candidate, ""),
             (),
         ]
 
@@ -103,7 +103,7 @@ def watch(n_jobs: int) -> Iterator[Callable[[Progress], None]]:
         def tell(progress: Progress) -> None:
             if progress.record is not None:
                 forecast.learn(Task.of(progress.record), progress.record["seconds"])
-            running = ", ".join(f"{task.dataset} · {task.contender}" for task in progress.left[: forecast.n_jobs])
+            running = ", ".join(f"{task.dataset} · {task.candidate}" for task in progress.left[: forecast.n_jobs])
             bar.update(
                 row,
                 completed=progress.done,

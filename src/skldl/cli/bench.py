@@ -12,7 +12,7 @@ from skldl.data._spelling import split_list
 from skldl.exceptions import StudyError
 from skldl.experiments import Plan, Study, load_study, plan_study, run_study
 from skldl.experiments.store import FILE_NAME, read_records
-from skldl.experiments.study_file import find_contender, find_dataset
+from skldl.experiments.study_file import find_candidate, find_dataset
 from skldl.experiments.tasks import Task
 
 app = App(name="bench")
@@ -139,7 +139,7 @@ def _with_options(study: Study, datasets: str, algorithms: str, measures: str) -
     if datasets:
         changes["datasets"] = [find_dataset(word, study.datasets) for word in split_list(datasets)]
     if algorithms:
-        changes["contenders"] = [find_contender(word, study.contenders) for word in split_list(algorithms)]
+        changes["candidates"] = [find_candidate(word, study.candidates) for word in split_list(algorithms)]
     if measures:
         changes["measures"] = split_list(measures)
     return study.with_options(**changes)
@@ -155,13 +155,13 @@ def _print_plan(plan: Plan, recorded: set[Task]) -> None:
     print(
         f"Study {study.name}: protocol {study.protocol}, {study.folds} folds, order {study.order}, seed {study.seed}."
     )
-    counts = {(dataset, contender): [0, 0] for dataset in plan.problems for contender in plan.contenders}
+    counts = {(dataset, candidate): [0, 0] for dataset in plan.problems for candidate in plan.candidates}
     for wave in plan.waves:
         for task in (task for task in wave if task not in recorded):
-            entry = counts[task.dataset, task.contender]
+            entry = counts[task.dataset, task.candidate]
             entry[0] += 1
             entry[1] += plan.n_fits(task)
-    for (dataset, contender), (tasks, fits) in counts.items():
-        print(f"{dataset} · {contender}: {tasks} tasks, {fits} fits")
+    for (dataset, candidate), (tasks, fits) in counts.items():
+        print(f"{dataset} · {candidate}: {tasks} tasks, {fits} fits")
     tasks, fits = (sum(column) for column in zip(*counts.values(), strict=True))
     print(f"Together {tasks} tasks, {fits} fits. Nothing was run.")

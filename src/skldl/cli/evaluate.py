@@ -80,7 +80,7 @@ def evaluate(
     least = len(training.X) * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
     least = max(1, least - 1 if training.groups is None else least // 2)  # groups differ in size
     chosen = [find_model(word) for word in split_list(models)] or AUTO
-    if all(contender.class_name != "MeanDistribution" for contender in chosen):
+    if all(candidate.class_name != "MeanDistribution" for candidate in chosen):
         chosen = [*chosen, AUTO[0]]
     study = Study(
         datasets=[
@@ -93,7 +93,7 @@ def evaluate(
                 source=source.name,
             )
         ],
-        contenders=[in_pipeline(contender, encoder, least) for contender in chosen],
+        candidates=[in_pipeline(candidate, encoder, least) for candidate in chosen],
         name=name,
         title=f"Models compared on {source.name}",
         measures=split_list(measures) or tuple(PAPER_MEASURES),

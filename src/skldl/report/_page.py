@@ -103,7 +103,7 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         failures=[failure_line(record) for record in results.failures],
         folder=Path(folder).name or "DIR",
         repeats_from_file=repeats_from_file(results),
-        grids={entry["name"]: _grid(entry) for entry in results.study["contenders"]},
+        grids={entry["name"]: _grid(entry) for entry in results.study["candidates"]},
     )
 
 
@@ -160,10 +160,10 @@ def _statistics(tests: Comparison) -> dict[str, Any]:
         f"Critical difference of average ranks: {tests.nemenyi_difference:.3f} between any two (Nemenyi), "
         f"{tests.dunn_difference:.3f} against {tests.control} (Bonferroni-Dunn)."
     )
-    control = tests.contenders.index(tests.control)
+    control = tests.candidates.index(tests.control)
     rows = []
     for j in tests.average_ranks.argsort(kind="stable"):
-        name = tests.contenders[j]
+        name = tests.candidates[j]
         cells = [Cell(f"{tests.average_ranks[j]:.2f}")]
         if j != control:
             numbers = (tests.nemenyi[j, control], tests.dunn[name], tests.wilcoxon[j, control], *tests.bayes[name])
@@ -171,7 +171,7 @@ def _statistics(tests: Comparison) -> dict[str, Any]:
         else:
             cells += [Cell("control")] + [Cell("")] * 5
         rows.append((name, cells))
-    head = ["Contender", "Average rank", "Nemenyi p", "Dunn p", "Wilcoxon p", "P(better)", "P(equal)", "P(worse)"]
+    head = ["Candidate", "Average rank", "Nemenyi p", "Dunn p", "Wilcoxon p", "P(better)", "P(equal)", "P(worse)"]
     title = f"{known.title} {known.arrow}: tests against {tests.control} over {len(tests.datasets)} datasets"
     return {"title": known.title, "text": text, "table": Table(title, head, rows)}
 
@@ -185,13 +185,13 @@ def _paper(results: StudyResults) -> dict[str, Any] | None:
     if not matches:
         return None
     rows = []
-    for contender in results.contenders:
-        own = [match for match in matches if match.contender == contender]
+    for candidate in results.candidates:
+        own = [match for match in matches if match.candidate == candidate]
         if own:
             agree = sum(match.agrees for match in own)
             better = sum(match.better for match in own if not match.agrees)
             counts = (len(own), agree, better, len(own) - agree - better)
-            rows.append((contender, [Cell(str(count)) for count in counts]))
+            rows.append((candidate, [Cell(str(count)) for count in counts]))
     differing = [match for match in matches if not match.agrees]
     counted = [(reason.text, sum(reason.applies(match) for match in differing)) for reason in REASONS]
     with_cells = [m for m in results.measures if any(match.published.measure == m for match in matches)]

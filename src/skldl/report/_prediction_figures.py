@@ -80,7 +80,7 @@ def _draw_triangle(truth: FloatArray, predicted: dict[str, FloatArray], names: l
 
 
 def _complete(found: dict[str, Any]) -> dict[str, Any] | None:
-    """Leave out contenders and rows whose predictions are missing."""
+    """Leave out candidates and rows whose predictions are missing."""
     predicted = {name: table for name, table in found["predicted"].items() if np.isfinite(table).any()}
     rows = np.all([np.isfinite(table).all(axis=1) for table in predicted.values()], axis=0)
     if not predicted or not rows.any():

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from skldl.data._roles import TrainingSet
 from skldl.exceptions import DataError, TableError
-from skldl.experiments import Contender
+from skldl.experiments import Candidate
 from skldl.experiments.study import BASELINE
 from skldl.metrics import kullback_leibler
 from skldl.selection._folds import assign_folds, derive_seed, pairs_of
@@ -37,7 +37,7 @@ class Trial:
 
     Attributes
     ----------
-    contender : Contender
+    candidate : Candidate
         The candidate.
     setting : dict
         Its hyper-parameters.
@@ -45,7 +45,7 @@ class Trial:
         Mean Kullback-Leibler divergence of the rows held out.
     """
 
-    contender: Contender
+    candidate: Candidate
     setting: dict[str, Any]
     divergence: float
 
@@ -86,7 +86,7 @@ class Choice:
 
 def choose_model(
     training: TrainingSet,
-    contenders: Sequence[Contender],
+    candidates: Sequence[Candidate],
     encoder: TableEncoder,
     *,
     folds: int = FOLDS,
@@ -100,7 +100,7 @@ def choose_model(
     ----------
     training : TrainingSet
         The table.
-    contenders : sequence of Contender
+    candidates : sequence of Candidate
         The candidates; the mean distribution takes part as a yardstick even if it is not among them.
     encoder : TableEncoder
         Turns the table into features, anew in each fold.
@@ -127,7 +127,7 @@ def choose_model(
     n_folds = min(folds, units)
     fold_of = assign_folds(len(rows), n_folds, seed=seed, groups=part.groups)
     least = len(rows) - int(np.bincount(fold_of).max())
-    candidates = [limited_to(contender, least) for contender in contenders]
+    candidates = [limited_to(candidate, least) for candidate in candidates]
     everyone = candidates if any(_is_mean(c) for c in candidates) else [BASELINE, *candidates]
     losses = {c.name: np.full((len(c.settings), len(rows)), np.nan) for c in everyone}
     failures: dict[str, str] = {}
@@ -136,17 +136,17 @@ def choose_model(
         for fold, (train, test) in enumerate(pairs_of(fold_of)):
             fold_encoder = clone(encoder).fit(part.X.iloc[train])
             learn, new = (fold_encoder.transform(part.X.iloc[some]) for some in (train, test))
-            for contender in everyone:
-                if contender.name in failures:
+            for candidate in everyone:
+                if candidate.name in failures:
                     continue
                 if on_progress is not None:
-                    on_progress(f"fold {fold + 1} of {n_folds}: {contender.name}")
+                    on_progress(f"fold {fold + 1} of {n_folds}: {candidate.name}")
                 try:
-                    predictions = _predictions(contender, learn, part.take(train), new, derive_seed(seed, fold))
+                    predictions = _predictions(candidate, learn, part.take(train), new, derive_seed(seed, fold))
                     for place, P in enumerate(predictions):
-                        losses[contender.name][place, test] = kullback_leibler.rowwise(part.D.iloc[test], P)
+                        losses[candidate.name][place, test] = kullback_leibler.rowwise(part.D.iloc[test], P)
                 except (ValueError, TypeError, ArithmeticError) as error:
-                    failures[contender.name] = " ".join(str(error).split())
+                    failures[candidate.name] = " ".join(str(error).split())
     trials = [_best_trial(c, losses[c.name], part.weight) for c in candidates if c.name not in failures]
     if not trials:
         name, reason = next(iter(failures.items()))
@@ -154,7 +154,7 @@ def choose_model(
     trials.sort(key=lambda trial: trial.divergence)
     best = trials[0]
     reference = losses[next(c.name for c in everyone if _is_mean(c))][0]
-    own = losses[best.contender.name][list(best.contender.settings).index(best.setting)]
+    own = losses[best.candidate.name][list(best.candidate.settings).index(best.setting)]
     return Choice(
         best=best,
         candidates=trials,
@@ -166,8 +166,8 @@ def choose_model(
     )
 
 
-def _is_mean(contender: Contender) -> bool:
-    return contender.class_name == BASELINE.class_name
+def _is_mean(candidate: Candidate) -> bool:
+    return candidate.class_name == BASELINE.class_name
 
 
 def _sample(training: TrainingSet, max_rows: int, seed: int) -> IntArray:
@@ -185,26 +185,26 @@ def _sample(training: TrainingSet, max_rows: int, seed: int) -> IntArray:
 
 
 def _predictions(
-    contender: Contender, learn: Any, training: TrainingSet, new: Any, seed: int
+    candidate: Candidate, learn: Any, training: TrainingSet, new: Any, seed: int
 ) -> Iterator[npt.NDArray[Any]]:
     """What each setting predicts for new rows, sharing work along the path where the estimator can."""
-    model = contender.make(contender.settings[0], seed)
+    model = candidate.make(candidate.settings[0], seed)
     if needs_dense(model):
         learn, new = (some.toarray() if hasattr(some, "toarray") else some for some in (learn, new))
     D, weight = training.D.to_numpy(), training.weight
-    if contender.path and len(contender.grid) == 1 and hasattr(model, "predict_path"):
-        values = contender.grid[contender.path]
-        yield from model.predict_path(learn, D, new, param=contender.path, values=values, sample_weight=weight)
+    if candidate.path and len(candidate.grid) == 1 and hasattr(model, "predict_path"):
+        values = candidate.grid[candidate.path]
+        yield from model.predict_path(learn, D, new, param=candidate.path, values=values, sample_weight=weight)
         return
     extra = {} if weight is None else {"sample_weight": weight}
-    for setting in contender.settings:
+    for setting in candidate.settings:
         yield clone(model).set_params(**setting).fit(learn, D, **extra).predict(new)
 
 
-def _best_trial(contender: Contender, losses: FloatArray, weight: FloatArray | None) -> Trial:
+def _best_trial(candidate: Candidate, losses: FloatArray, weight: FloatArray | None) -> Trial:
     means = np.average(losses, axis=1, weights=weight)
     best = int(np.argmin(means))
-    return Trial(contender, dict(contender.settings[best]), float(means[best]))
+    return Trial(candidate, dict(candidate.settings[best]), float(means[best]))
 
 
 def skill_interval(

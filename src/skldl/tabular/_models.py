@@ -11,20 +11,20 @@ from sklearn.utils import get_tags
 
 from skldl.base import BaseLDL
 from skldl.exceptions import StudyError, TableError, UnknownNameError
-from skldl.experiments import Contender
+from skldl.experiments import Candidate
 from skldl.experiments.study import BASELINE
-from skldl.experiments.study_file import find_contender
+from skldl.experiments.study_file import find_candidate
 from skldl.tabular._encoder import TableEncoder
 
 MODEL_STEP = "model"
 
 AUTO = (
     BASELINE,
-    Contender(
+    Candidate(
         "SA-BFGS", "skldl:SABFGS", {"fit_intercept": True}, {"alpha": (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)}, "alpha"
     ),
-    Contender("AA-kNN", "skldl:AAKNN", {}, {"n_neighbors": (80, 50, 30, 20, 10, 5)}, "n_neighbors"),
-    Contender(
+    Candidate("AA-kNN", "skldl:AAKNN", {}, {"n_neighbors": (80, 50, 30, 20, 10, 5)}, "n_neighbors"),
+    Candidate(
         "Forest",
         "skldl:AARegressor",
         {"regressor": {"estimator": "sklearn.ensemble:RandomForestRegressor", "max_features": 0.5}},
@@ -39,12 +39,12 @@ end in reasonable time.
 
 NAMED = (
     *AUTO,
-    Contender("PT-Bayes", "skldl:PTBayes", {"covariance": "tied"}, {"reg": (1.0, 0.1, 0.01)}),
-    Contender("SABFGSCV", "skldl:SABFGSCV"),
+    Candidate("PT-Bayes", "skldl:PTBayes", {"covariance": "tied"}, {"reg": (1.0, 0.1, 0.01)}),
+    Candidate("SABFGSCV", "skldl:SABFGSCV"),
 )
 
 
-def find_model(word: str) -> Contender:
+def find_model(word: str) -> Candidate:
     """Find a model by name.
 
     Parameters
@@ -54,7 +54,7 @@ def find_model(word: str) -> Contender:
 
     Returns
     -------
-    Contender
+    Candidate
         The estimator and the settings to choose from.
 
     Examples
@@ -64,24 +64,24 @@ def find_model(word: str) -> Contender:
     'SA-BFGS'
     """
     try:
-        return find_contender(word, NAMED)
+        return find_candidate(word, NAMED)
     except UnknownNameError as error:
         raise UnknownNameError(f"{error} Or give an import path, package.module:Class, or auto.") from None
 
 
-def with_settings(contender: Contender, settings: Iterable[str]) -> Contender:
+def with_settings(candidate: Candidate, settings: Iterable[str]) -> Candidate:
     """Fix parameters of a model as they are typed; what is fixed is no longer chosen.
 
     Parameters
     ----------
-    contender : Contender
+    candidate : Candidate
         The model.
     settings : iterable of str
         Such as ``alpha=0.1``.
 
     Returns
     -------
-    Contender
+    Candidate
         The model with these parameters.
 
     Examples
@@ -90,7 +90,7 @@ def with_settings(contender: Contender, settings: Iterable[str]) -> Contender:
     >>> with_settings(find_model("aa-knn"), ["n_neighbors=7"]).make()
     AAKNN(n_neighbors=7)
     """
-    model = _built(contender)
+    model = _built(candidate)
     values = {}
     for setting in settings:
         name, sign, text = (part.strip() for part in setting.partition("="))
@@ -98,25 +98,25 @@ def with_settings(contender: Contender, settings: Iterable[str]) -> Contender:
             raise TableError(f"--set {setting}: write it as name=value, such as alpha=0.1.")
         if name not in model.get_params():
             raise UnknownNameError(
-                f"--set {setting}: {contender.name} has no parameter {name!r}. It has {', '.join(model.get_params())}."
+                f"--set {setting}: {candidate.name} has no parameter {name!r}. It has {', '.join(model.get_params())}."
             )
         values[name] = _value(text)
     if not values:
-        return contender
-    grid = {name: tried for name, tried in contender.grid.items() if name not in values}
-    return Contender(
-        contender.name, model.set_params(**values), grid=grid, path=contender.path if contender.path in grid else ""
+        return candidate
+    grid = {name: tried for name, tried in candidate.grid.items() if name not in values}
+    return Candidate(
+        candidate.name, model.set_params(**values), grid=grid, path=candidate.path if candidate.path in grid else ""
     )
 
 
-def _built(contender: Contender) -> Any:
+def _built(candidate: Candidate) -> Any:
     try:
-        model = contender.make()
+        model = candidate.make()
     except TypeError as error:  # a class that needs arguments, such as the estimator to wrap
-        raise StudyError(f"{contender.name} cannot be built from its name alone: {error}.") from error
+        raise StudyError(f"{candidate.name} cannot be built from its name alone: {error}.") from error
     if not isinstance(model, BaseLDL):
         raise StudyError(
-            f"{contender.name} is no label distribution learner. Derive it from skldl.BaseLDL; in Python, AARegressor "
+            f"{candidate.name} is no label distribution learner. Derive it from skldl.BaseLDL; in Python, AARegressor "
             "and PTClassifier make one of any regressor or classifier."
         )
     return model
@@ -129,13 +129,13 @@ def _value(text: str) -> Any:
         return text  # a word, such as tied
 
 
-def limited_to(contender: Contender, n_train: int) -> Contender:
+def limited_to(candidate: Candidate, n_train: int) -> Candidate:
     """Leave out numbers of neighbours that are more than the rows to learn from."""
-    values = contender.grid.get("n_neighbors")
+    values = candidate.grid.get("n_neighbors")
     if values is None:
-        return contender
+        return candidate
     possible = tuple(value for value in values if value <= n_train) or (max(1, n_train),)
-    return replace(contender, grid={**contender.grid, "n_neighbors": possible})
+    return replace(candidate, grid={**candidate.grid, "n_neighbors": possible})
 
 
 def table_pipeline(estimator: Any, encoder: TableEncoder) -> Pipeline:
@@ -180,12 +180,12 @@ class PathPipeline(Pipeline):
         )
 
 
-def in_pipeline(contender: Contender, encoder: TableEncoder, n_train: int) -> Contender:
-    """The same contender with the encoder before it, so that each fold learns its own encoding.
+def in_pipeline(candidate: Candidate, encoder: TableEncoder, n_train: int) -> Candidate:
+    """The same candidate with the encoder before it, so that each fold learns its own encoding.
 
     Parameters
     ----------
-    contender : Contender
+    candidate : Candidate
         A model for numbers.
     encoder : TableEncoder
         The encoder.
@@ -194,11 +194,11 @@ def in_pipeline(contender: Contender, encoder: TableEncoder, n_train: int) -> Co
 
     Returns
     -------
-    Contender
+    Candidate
         A model for tables.
     """
-    contender = limited_to(contender, n_train)
-    pipeline = PathPipeline(table_pipeline(_built(contender), encoder).steps)
-    grid = {f"{MODEL_STEP}__{name}": values for name, values in contender.grid.items()}
-    path = contender.path or (next(iter(contender.grid)) if len(contender.grid) == 1 else "")
-    return Contender(contender.name, pipeline, grid=grid, path=f"{MODEL_STEP}__{path}" if path else "")
+    candidate = limited_to(candidate, n_train)
+    pipeline = PathPipeline(table_pipeline(_built(candidate), encoder).steps)
+    grid = {f"{MODEL_STEP}__{name}": values for name, values in candidate.grid.items()}
+    path = candidate.path or (next(iter(candidate.grid)) if len(candidate.grid) == 1 else "")
+    return Candidate(candidate.name, pipeline, grid=grid, path=f"{MODEL_STEP}__{path}" if path else "")

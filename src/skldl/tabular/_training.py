@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from skldl.data._labels import label_values
 from skldl.data._roles import training_set
 from skldl.exceptions import DataError
-from skldl.experiments import Contender
+from skldl.experiments import Candidate
 from skldl.tabular._choice import FOLDS, Choice, Trial, choose_model
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._models import AUTO, MODEL_STEP, find_model, table_pipeline, with_settings
@@ -114,13 +114,13 @@ def fit_table(
     )
     names = [str(name) for name in training.D]
     numbers = label_values(names, values)
-    contenders = candidates(model, settings)
+    candidates = candidates(model, settings)
     encoder = TableEncoder(text=tuple(text), categories=tuple(categories))
-    choice = choose_model(training, contenders, encoder, folds=folds, seed=seed, on_progress=on_progress)
+    choice = choose_model(training, candidates, encoder, folds=folds, seed=seed, on_progress=on_progress)
     best = choice.best
     if on_progress is not None:
-        on_progress(f"fit of {best.contender.name} on all rows")
-    pipeline = table_pipeline(best.contender.make(best.setting, seed), encoder)
+        on_progress(f"fit of {best.candidate.name} on all rows")
+    pipeline = table_pipeline(best.candidate.make(best.setting, seed), encoder)
     extra = {} if training.weight is None else {f"{MODEL_STEP}__sample_weight": training.weight}
     pipeline.fit(training.X, training.D, **extra)
     why = _why(choice, auto=model == "auto", n_rows=len(training.X), grouped=bool(groups))
@@ -133,11 +133,11 @@ def fit_table(
         "label_columns": training.label_columns,
         "features": dict(pipeline[0].kinds_),
         "roles": {"weight": weight, "groups": groups, "dropped": list(drop)},
-        "model": best.contender.name,
+        "model": best.candidate.name,
         "estimator": " ".join(repr(pipeline.named_steps[MODEL_STEP]).split()),
         "why": why,
         "candidates": [
-            {"model": trial.contender.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
+            {"model": trial.candidate.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
             for trial in choice.candidates
         ],
         "score": {
@@ -153,7 +153,7 @@ def fit_table(
     return FittedTable(pipeline, description, choice, why, [*training.notes, *_doubts(choice)])
 
 
-def candidates(model: str, settings: Sequence[str] = ()) -> list[Contender]:
+def candidates(model: str, settings: Sequence[str] = ()) -> list[Candidate]:
     """The models to choose from: a few for "auto", or the one that is named.
 
     Parameters
@@ -165,7 +165,7 @@ def candidates(model: str, settings: Sequence[str] = ()) -> list[Contender]:
 
     Returns
     -------
-    list of Contender
+    list of Candidate
         The candidates.
     """
     if model.casefold() != "auto":
@@ -192,7 +192,7 @@ def show_setting(setting: dict[str, Any]) -> str:
 
 
 def _name(trial: Trial) -> str:
-    return f"{trial.contender.name}{show_setting(trial.setting)}"
+    return f"{trial.candidate.name}{show_setting(trial.setting)}"
 
 
 def _why(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]:

@@ -108,13 +108,13 @@ def overview(results: StudyResults) -> str:
     lines += [f"- Datasets: {', '.join(results.datasets)}"]
     if results.missing:
         lines.append(f"- Not found, and so not run: {', '.join(results.missing)}")
-    lines += [f"- Contenders: {', '.join(results.contenders)}", f"- Measures: {', '.join(results.measures)}"]
+    lines += [f"- Candidates: {', '.join(results.candidates)}", f"- Measures: {', '.join(results.measures)}"]
     if results.failures:
         lines.append(f"- **Tasks that failed: {len(results.failures)}**")
         lines += [f"  - {failure_line(record)}" for record in results.failures]
     again = "`skldl bench study.toml` runs it again"
     if not repeats_from_file(results):
-        again = "its contenders were built in Python or by `skldl evaluate`: run that again to repeat it"
+        again = "its candidates were built in Python or by `skldl evaluate`: run that again to repeat it"
     lines += [
         "",
         "| File | What it holds |",
@@ -134,11 +134,11 @@ def overview(results: StudyResults) -> str:
 
 
 def repeats_from_file(results: StudyResults) -> bool:
-    """Say whether ``skldl bench study.toml`` can run the study again: not if a contender is an object of Python."""
-    return all("estimator" in entry for entry in results.study["contenders"])
+    """Say whether ``skldl bench study.toml`` can run the study again: not if a candidate is an object of Python."""
+    return all("estimator" in entry for entry in results.study["candidates"])
 
 
 def failure_line(record: dict[str, object]) -> str:
     """Say in one line which task failed and why."""
-    where = f"{record['dataset']} · {record['contender']} · {record['kind']} {int(str(record['fold'])) + 1}"
+    where = f"{record['dataset']} · {record['candidate']} · {record['kind']} {int(str(record['fold'])) + 1}"
     return f"{where}: {' '.join(str(record['error']).split())}"

@@ -71,10 +71,10 @@ def _comparison(tests: Comparison, title: str) -> list[str]:
     ]
     if count < FEW_DATASETS:
         lines += [f"With fewer than {FEW_DATASETS} datasets these tests find little, and their p values are rough.", ""]
-    control = tests.contenders.index(tests.control)
+    control = tests.candidates.index(tests.control)
     rows = []
     for j in np.argsort(tests.average_ranks, kind="stable"):
-        name = tests.contenders[j]
+        name = tests.candidates[j]
         texts = [f"{tests.average_ranks[j]:.2f}"]
         if j == control:
             texts += [NOTHING] * 4
@@ -83,16 +83,16 @@ def _comparison(tests: Comparison, title: str) -> list[str]:
             numbers = (tests.nemenyi[j, control], tests.dunn[name], tests.wilcoxon[j, control])
             texts += [*(_number(p) for p in numbers), f"{better:.2f} / {equal:.2f} / {worse:.2f}"]
         rows.append((name, [Cell(text) for text in texts]))
-    head = ["Contender", "Average rank", "Nemenyi p", "Bonferroni-Dunn p", "Wilcoxon-Holm p", "better / equal / worse"]
+    head = ["Candidate", "Average rank", "Nemenyi p", "Bonferroni-Dunn p", "Wilcoxon-Holm p", "better / equal / worse"]
     table = Table(f"Against {tests.control}", head, rows)
     return [*lines, *table.to_markdown().splitlines()[2:], "", *_wilcoxon(tests), ""]
 
 
 def _wilcoxon(tests: Comparison) -> list[str]:
     found = [
-        f"{tests.contenders[i]} ≻ {tests.contenders[j]} ({_number(tests.wilcoxon[i, j])})"
+        f"{tests.candidates[i]} ≻ {tests.candidates[j]} ({_number(tests.wilcoxon[i, j])})"
         for i in np.argsort(tests.average_ranks, kind="stable")
-        for j in range(len(tests.contenders))
+        for j in range(len(tests.candidates))
         if tests.wilcoxon[i, j] < ALPHA and tests.average_ranks[i] < tests.average_ranks[j]
     ]
     said = ", ".join(found) if found else "none"
@@ -103,7 +103,7 @@ def _pairs(results: StudyResults, tests: PairTests, control: str) -> list[str]:
     lines = [f"### Within each dataset: corrected resampled t-test against {control}", ""]
     tested = [name for name in results.datasets if name not in tests.reasons]
     lines += [f"{name}: no test, {reason}." for name, reason in tests.reasons.items()]
-    others = [name for name in results.contenders if name != control]
+    others = [name for name in results.candidates if name != control]
     if not tested or not others:
         return [*lines, ""]
     rows = []
@@ -122,11 +122,11 @@ def _pairs(results: StudyResults, tests: PairTests, control: str) -> list[str]:
     counts = [
         (
             one,
-            [Cell(NOTHING if one == two else "{}/{}/{}".format(*tests.count(one, two))) for two in results.contenders],
+            [Cell(NOTHING if one == two else "{}/{}/{}".format(*tests.count(one, two))) for two in results.candidates],
         )
-        for one in results.contenders
+        for one in results.candidates
     ]
-    every = Table("", ["win/tie/loss against", *results.contenders], counts)
+    every = Table("", ["win/tie/loss against", *results.candidates], counts)
     return [
         *lines,
         "All pairs, win/tie/loss of the row over the datasets:",

@@ -28,7 +28,7 @@ def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
 
     Parameters
     ----------
-    means : ndarray of shape (n_datasets, n_contenders)
+    means : ndarray of shape (n_datasets, n_candidates)
         The values.
     higher_is_better : bool
         The arrow of the measure.
@@ -57,7 +57,7 @@ def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
 
 
 def skill_of(results: StudyResults, measure: str) -> FloatArray:
-    """What part of the mean baseline's loss each contender takes away: 1 is perfect, below 0 is worse than the mean.
+    """What part of the mean baseline's loss each candidate takes away: 1 is perfect, below 0 is worse than the mean.
 
     Parameters
     ----------
@@ -68,11 +68,11 @@ def skill_of(results: StudyResults, measure: str) -> FloatArray:
 
     Returns
     -------
-    ndarray of shape (n_datasets, n_contenders)
+    ndarray of shape (n_datasets, n_candidates)
         The skills; NaN where there is none.
     """
     losses = losses_of(results, measure)
-    reference = losses[:, [results.contenders.index(results.baseline)]]
+    reference = losses[:, [results.candidates.index(results.baseline)]]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(1 - losses / np.where(reference > 0, reference, np.nan))
 
@@ -106,25 +106,25 @@ def measure_table(results: StudyResults, measure: str) -> Table:
     means, deviations = results.means(measure), results.deviations(measure)
     ranks = rank_rows(means, higher_is_better=known.higher_is_better)
     skills = skill_of(results, measure)
-    baseline = results.contenders.index(results.baseline)
-    contenders = results.contenders
+    baseline = results.candidates.index(results.baseline)
+    candidates = results.candidates
     rows, data = [], []
     for i, dataset in enumerate(results.datasets):
         decimals = decimals_to_tell_apart(means[i])
-        cells = [_cell(results, i, j, means, deviations, ranks, decimals[j]) for j in range(len(contenders))]
+        cells = [_cell(results, i, j, means, deviations, ranks, decimals[j]) for j in range(len(candidates))]
         rivals = np.delete(skills[i], baseline)
         top = np.nanmax(rivals) if np.isfinite(rivals).any() else np.nan
         rows.append((dataset, [*cells, Cell(NOTHING if np.isnan(top) else show_share(top))]))
-        numbers = [n for j in range(len(contenders)) for n in (means[i, j], deviations[i, j], ranks[i, j])]
+        numbers = [n for j in range(len(candidates)) for n in (means[i, j], deviations[i, j], ranks[i, j])]
         data.append([dataset, *("" if np.isnan(n) else float(n) for n in [*numbers, top])])
     average = average_ranks(results, measure)
     best = np.nanmin(average) if np.isfinite(average).any() else np.nan
     foot_cells = [Cell(NOTHING) if np.isnan(r) else Cell(f"{r:.2f}", bool(r == best)) for r in average]
-    headings = [f"{name} {what}" for name in contenders for what in ("mean", "std", "rank")]
+    headings = [f"{name} {what}" for name in candidates for what in ("mean", "std", "rank")]
     notes = [*_which_are_averaged(results), *_failures(results), _SKILL_NOTE.format(baseline=results.baseline)]
     return Table(
         title=f"{known.title} {known.arrow}: mean ± std (rank)",
-        head=["Dataset", *contenders, "Skill"],
+        head=["Dataset", *candidates, "Skill"],
         rows=rows,
         foot=[("Average rank", [*foot_cells, Cell("")])],
         notes=notes,
@@ -133,14 +133,14 @@ def measure_table(results: StudyResults, measure: str) -> Table:
 
 
 _SKILL_NOTE = (
-    "Skill: the part of the loss of {baseline} that the best other contender takes away; below 0 % the mean is better."
+    "Skill: the part of the loss of {baseline} that the best other candidate takes away; below 0 % the mean is better."
 )
 
 
 def _cell(
     results: StudyResults, i: int, j: int, means: FloatArray, deviations: FloatArray, ranks: FloatArray, decimals: int
 ) -> Cell:
-    wrong = results.state(results.datasets[i], results.contenders[j])
+    wrong = results.state(results.datasets[i], results.candidates[j])
     if wrong:
         return Cell(wrong)
     spread = "" if np.isnan(deviations[i, j]) else f" ± {show_deviation(deviations[i, j])}"
@@ -149,7 +149,7 @@ def _cell(
 
 
 def average_ranks(results: StudyResults, measure: str) -> FloatArray:
-    """Average rank of each contender over the averaged datasets on which nothing is missing.
+    """Average rank of each candidate over the averaged datasets on which nothing is missing.
 
     Parameters
     ----------
@@ -160,13 +160,13 @@ def average_ranks(results: StudyResults, measure: str) -> FloatArray:
 
     Returns
     -------
-    ndarray of shape (n_contenders,)
+    ndarray of shape (n_candidates,)
         The averages; NaN if there is no dataset to average over.
     """
     means = results.means(measure, results.averaged)
     whole = means[~np.isnan(means).any(axis=1)]
     if not len(whole):
-        return np.full(len(results.contenders), np.nan)
+        return np.full(len(results.candidates), np.nan)
     return np.asarray(rank_rows(whole, higher_is_better=MEASURES[measure].higher_is_better).mean(axis=0))
 
 
@@ -176,14 +176,14 @@ def _which_are_averaged(results: StudyResults) -> list[str]:
 
 
 def _failures(results: StudyResults) -> list[str]:
-    wrong = [name for name in results.averaged if any(results.state(name, c) for c in results.contenders)]
+    wrong = [name for name in results.averaged if any(results.state(name, c) for c in results.candidates)]
     if not wrong:
         return []
     return [f"Incomplete, and so not in the average rank: {', '.join(wrong)}. The records say why."]
 
 
 def skill_table(results: StudyResults, measure: str) -> Table:
-    """Make the table of skills: what part of the baseline's loss each contender takes away."""
+    """Make the table of skills: what part of the baseline's loss each candidate takes away."""
     skills = skill_of(results, measure)
     rows = []
     for dataset, line in zip(results.datasets, skills, strict=True):
@@ -195,13 +195,13 @@ def skill_table(results: StudyResults, measure: str) -> Table:
     ]
     return Table(
         title=f"Skill against {results.baseline}, by {MEASURES[measure].title}",
-        head=["Dataset", *results.contenders],
+        head=["Dataset", *results.candidates],
         rows=rows,
         notes=[
             f"1 − loss / loss of {results.baseline}: 100 % is perfect, 0 % no better than predicting the mean of the "
             "training distributions for every instance."
         ],
-        data=[["dataset", *results.contenders], *data],
+        data=[["dataset", *results.candidates], *data],
     )
 
 
@@ -235,10 +235,10 @@ def dataset_table(results: StudyResults) -> Table:
 
 def settings_table(results: StudyResults) -> Table:
     """Make the table of the settings that selection chose; of several, the most frequent with its count."""
-    tuned = [entry["name"] for entry in results.study["contenders"] if entry.get("grid")]
+    tuned = [entry["name"] for entry in results.study["candidates"] if entry.get("grid")]
     rows, data = [], []
     for dataset in results.datasets:
-        texts = [_usual_setting(results.chosen(dataset, contender)) for contender in tuned]
+        texts = [_usual_setting(results.chosen(dataset, candidate)) for candidate in tuned]
         rows.append((dataset, [Cell(text) for text in texts]))
         data.append([dataset, *texts])
     return Table(
@@ -265,21 +265,21 @@ def _short(value: Any) -> str:
 def time_table(results: StudyResults) -> Table:
     """Make the table of times: seconds to fit and to predict, as in the paper's table of the artificial dataset."""
     fit, predict = results.means("fit_seconds"), results.means("predict_seconds")
-    select = np.array([[_selection_seconds(results, d, c) for c in results.contenders] for d in results.datasets])
+    select = np.array([[_selection_seconds(results, d, c) for c in results.candidates] for d in results.datasets])
     rows, data = [], []
     for i, dataset in enumerate(results.datasets):
         cells = []
-        for j in range(len(results.contenders)):
+        for j in range(len(results.candidates)):
             missing = np.isnan(fit[i, j])
             cells.append(Cell(NOTHING if missing else f"{_seconds(fit[i, j])} / {_seconds(predict[i, j])}"))
         rows.append((dataset, cells))
-        numbers = [n for j in range(len(results.contenders)) for n in (fit[i, j], predict[i, j], select[i, j])]
+        numbers = [n for j in range(len(results.candidates)) for n in (fit[i, j], predict[i, j], select[i, j])]
         data.append([dataset, *("" if np.isnan(n) else float(n) for n in numbers)])
     totals = [Cell(_seconds(total)) for total in np.nansum(select, axis=0)]
-    headings = [f"{name} {what}" for name in results.contenders for what in ("fit", "predict", "all selection")]
+    headings = [f"{name} {what}" for name in results.candidates for what in ("fit", "predict", "all selection")]
     return Table(
         title="Time: fit / predict of one test, mean",
-        head=["Dataset", *results.contenders],
+        head=["Dataset", *results.candidates],
         rows=rows,
         foot=[("All selection", totals)],
         notes=["Measured with one thread, while other tasks may have run beside. The last row adds up all selection."],
@@ -287,9 +287,9 @@ def time_table(results: StudyResults) -> Table:
     )
 
 
-def _selection_seconds(results: StudyResults, dataset: str, contender: str) -> float:
-    shared = [r["seconds"] for r in results.selections if (r["dataset"], r["contender"]) == (dataset, contender)]
-    return float(sum(shared) + results.values("selection_seconds", dataset, contender).sum())
+def _selection_seconds(results: StudyResults, dataset: str, candidate: str) -> float:
+    shared = [r["seconds"] for r in results.selections if (r["dataset"], r["candidate"]) == (dataset, candidate)]
+    return float(sum(shared) + results.values("selection_seconds", dataset, candidate).sum())
 
 
 def _seconds(seconds: float) -> str:

@@ -1,0 +1,99 @@
+"""The data of a study: loaded by name or path, with the encoder that a table of mixed columns needs."""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from skldl._validation import check_distributions
+from skldl.data import Dataset, artificial_manifold, load_dataset
+from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
+from skldl.experiments.study import DatasetSpec
+
+TABLE_ENCODER = "skldl.tabular:TableEncoder"
+
+
+def load_datasets(specs: Sequence[DatasetSpec], *, data_home: Any = None) -> tuple[list[DatasetSpec], list[str]]:
+    """Load the datasets of a study; those that are not there are named, not fatal.
+
+    Parameters
+    ----------
+    specs : sequence of DatasetSpec
+        The datasets of a study.
+    data_home : path, default=None
+        Folder with the data files; it comes before the one that ``SKLDL_DATA`` names.
+
+    Returns
+    -------
+    found : list of DatasetSpec
+        The datasets that were found, with their data.
+    missing : list of str
+        Names of the datasets that were not.
+    """
+    found: list[DatasetSpec] = []
+    missing: list[str] = []
+    shared: dict[str, Any] = {}
+    for spec in specs:
+        if spec.data is not None:
+            found.append(spec)
+            continue
+        try:
+            loaded = _load(spec, data_home)
+        except UnknownDatasetError:  # a slip of the pen, which no folder can mend
+            raise
+        except DatasetNotFoundError:
+            missing.append(spec.name)
+            continue
+        assert loaded.data is not None
+        object.__setattr__(loaded.data, "X", shared.setdefault(loaded.data.family, loaded.data.X))  # one X per family
+        found.append(loaded)
+    names = [spec.name for spec in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise StudyError(f"Two datasets are called {twice}. Give each a name of its own in a study file.")
+    return found, missing
+
+
+def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
+    place = spec.source or spec.name
+    if data_home is not None and not Path(place).exists() and (Path(data_home) / place).is_file():
+        place = str(Path(data_home) / place)
+    dataset = load_dataset(place, data_home, **spec.columns)
+    source = place if Path(place).is_file() else ""
+    name = spec.name if spec.source else dataset.name
+    changes: dict[str, Any] = {"name": name, "apart": spec.apart, "source": source}
+    if dataset.name.casefold() == "artificial" and not dataset.has_test_set:
+        X_test, D_test = artificial_manifold()
+        changes |= {"X_test": X_test, "D_test": check_distributions(D_test, name="D_test of the artificial set")}
+    return replace(spec, name=name, source=source, data=_changed(dataset, changes))
+
+
+def _changed(dataset: Dataset, changes: dict[str, Any]) -> Dataset:
+    """A copy with other attributes; dividing its rows by their sums once more would change last digits."""
+    other = copy(dataset)
+    for key in ("family", "fingerprint"):
+        other.__dict__.pop(key, None)
+    for key, value in changes.items():
+        object.__setattr__(other, key, value)
+    return other
+
+
+def encoder_of(spec: DatasetSpec) -> Any:
+    """The table encoder, where the data are a table that a study has read; data given in Python are taken as they are.
+
+    Parameters
+    ----------
+    spec : DatasetSpec
+        A dataset with its data.
+
+    Returns
+    -------
+    TableEncoder or None
+        The encoder, found by its import path: the floor of the tables is beside this one.
+    """
+    if not (spec.encode or spec.text or spec.categories or (spec.source and hasattr(spec.data.X, "columns"))):
+        return None
+    module, _, name = TABLE_ENCODER.partition(":")
+    return getattr(import_module(module), name)(text=spec.text, categories=spec.categories)
