@@ -168,7 +168,7 @@ def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Ser
         The numbers; NaN where the cell is empty.
     """
     numbers = as_numbers(column)
-    _refuse(column, (numbers.isna() & column.notna()).to_numpy(), what)
+    refuse_cells(column, (numbers.isna() & column.notna()).to_numpy(), what)
     infinite = np.isinf(numbers.to_numpy())
     if infinite.any():
         place = cell_place(column, int(np.argmax(infinite)))
@@ -202,7 +202,7 @@ def checked_truth(column: pd.Series) -> pd.Series:
     if pd.api.types.is_bool_dtype(column):
         return column.astype(np.float64)
     numbers = as_words(column, "").str.lower().map(_TRUTH_OR_DIGIT).astype(np.float64)
-    _refuse(column, (numbers.isna() & column.notna()).to_numpy(), "the model expects yes or no")
+    refuse_cells(column, (numbers.isna() & column.notna()).to_numpy(), "the model expects yes or no")
     return numbers
 
 
@@ -213,9 +213,10 @@ def cell_place(column: pd.Series, position: int) -> str:
     return f"Row {row + 1} of column {str(column.name)!r}"
 
 
-def _refuse(column: pd.Series, wrong: Any, what: str) -> None:
+def refuse_cells(column: pd.Series, wrong: Any, what: str) -> None:
+    """Name the first wrong cell in an error."""
     if wrong.any():
-        position = int(np.argmax(wrong))
+        position = int(np.argmax(np.asarray(wrong)))
         shown = repr(column.iloc[position])
         shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
         raise NotNumericError(f"{cell_place(column, position)} holds {shown}, where {what}.")

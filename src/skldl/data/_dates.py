@@ -17,6 +17,7 @@ _PATTERNS = {
     "%b %d, %Y": re.compile(rf"([A-Za-z]{{3}} \d{{1,2}}, \d{{4}}){_TIME}"),
 }
 TYPED = "typed"
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _LOOKED_AT = 20
 
 
@@ -76,6 +77,44 @@ def as_dates(column: pd.Series, written: str) -> pd.Series:
     times = [(match[2] if match else None) or "0:00" for match in found]
     hours = pd.to_timedelta([time if time.count(":") == 2 else f"{time}:00" for time in times], errors="coerce")
     return days + pd.Series(hours, index=column.index)
+
+
+def date_parts(dates: pd.Series) -> pd.DataFrame:
+    """Numbers that a date can tell something by.
+
+    Month and hour go round, so that each is a point on a circle; each weekday has a column of its own, since Sunday need
+    not be like Monday; year and days are the time that has passed.
+
+    Parameters
+    ----------
+    dates : Series of datetime64
+        Dates, or NaT.
+
+    Returns
+    -------
+    DataFrame
+        The numbers; missing where the date is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> parts = date_parts(pd.Series(pd.to_datetime(["1970-01-04 06:00"])))
+    >>> parts.round(2).iloc[0].loc[["days", "hour, sine", "Sunday"]]
+    days          3.25
+    hour, sine    1.00
+    Sunday        1.00
+    Name: 0, dtype: float64
+    """
+    clock = dates.dt
+    seconds = (dates - pd.Timestamp(0)).dt.total_seconds()
+    parts = {"days": seconds / 86400, "year": clock.year.astype(np.float64)}
+    hours = clock.hour + clock.minute / 60
+    for part, turns in (("month", (clock.month - 1) / 12), ("hour", hours / 24)):
+        angle = 2 * np.pi * turns.astype(np.float64)
+        parts |= {f"{part}, sine": np.sin(angle), f"{part}, cosine": np.cos(angle)}
+    for place, day in enumerate(_WEEKDAYS):
+        parts[day] = (clock.day_of_week == place).astype(np.float64).where(dates.notna())
+    return pd.DataFrame(parts)
 
 
 def _fitting_formats(column: pd.Series) -> list[str]:

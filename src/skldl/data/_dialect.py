@@ -217,7 +217,9 @@ def requoted(texts: Iterable[str], separator: str, name: str) -> Iterator[str]:
             csv.writer(piece, delimiter=separator, lineterminator="\n").writerows(rows)
             yield piece.getvalue()
     except csv.Error as error:
-        raise TableError(f"{name}: line {reader.line_num} below the header cannot be cut into cells ({error}).") from error
+        raise TableError(
+            f"{name}: line {reader.line_num} below the header cannot be cut into cells ({error})."
+        ) from error
 
 
 def _lines(texts: Iterable[str]) -> Iterator[str]:
@@ -250,9 +252,7 @@ def _checked_names(names: list[str], name: str) -> list[str]:
     return names
 
 
-def _decimals(
-    rows: list[list[str]], columns: list[str], separator: str, name: str, notes: list[str]
-) -> dict[str, str]:
+def _decimals(rows: list[list[str]], columns: list[str], separator: str, name: str, notes: list[str]) -> dict[str, str]:
     """Decimal mark of each column whose cells show it."""
     shown: dict[str, str] = {}
     unclear: dict[str, tuple[str, str]] = {}

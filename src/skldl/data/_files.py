@@ -126,7 +126,7 @@ def load_dataset(
     ('happy', 'sad')
     """
     if ignore:
-        warnings.warn("ignore= is now called drop=; the old name goes in 0.4.", FutureWarning, stacklevel=2)
+        warnings.warn("ignore= is now called drop=; the old name goes in 0.4.", DeprecationWarning, stacklevel=2)
         drop = [*([drop] if isinstance(drop, str) else drop), *([ignore] if isinstance(ignore, str) else ignore)]
     roles = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     writing = {"encoding": encoding, "decimal": decimal, "na_values": na_values}
@@ -304,7 +304,6 @@ def _load_table(
     writing: dict[str, Any],
 ) -> Dataset:
     """Load a table, with messages that name the file."""
-    from skldl.data._cells import NUMBER, kind_of, list_names
     from skldl.data._labels import label_numbers
     from skldl.data._roles import find_columns, from_table
     from skldl.data._table_file import TableFile
@@ -320,7 +319,12 @@ def _load_table(
             label_columns, label_names = _labels_of(path, columns, labels, has_header=table.has_header)
             drop = find_columns(roles["drop"], columns, "drop")
             if features is not None:
-                chosen = {*find_columns(features, columns, "features"), *label_columns, roles["weight"], roles["groups"]}
+                chosen = {
+                    *find_columns(features, columns, "features"),
+                    *label_columns,
+                    roles["weight"],
+                    roles["groups"],
+                }
                 drop += [name for name in columns if name not in chosen]
                 both = set(find_columns(features, columns, "features")) & set(label_columns)
                 if both:
@@ -331,6 +335,7 @@ def _load_table(
         dataset = from_table(
             frame, label_columns, kind=kind, name=path.stem, source=str(path), **{**roles, "drop": drop}
         )
+        X, notes = _features_of(dataset, as_table=bool(roles["text"] or roles["categories"]))
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}.") from error
     except DataError as error:
@@ -338,19 +343,27 @@ def _load_table(
             raise
         message = str(error)
         raise DatasetError(message if str(path) in message else f"{path}: {message}") from error
-    X, notes = dataset.X, dataset.notes
-    if not roles["text"] and not roles["categories"] and all(kind_of(X[name]) == NUMBER for name in X):
-        gaps = [name for name in X if X[name].isna().any()]
-        if gaps:
-            notes = (*notes, f"X stays a table, since cells are empty in {list_names(gaps)}: models need them filled.")
-        else:
-            X = fitting_type(X.to_numpy(dtype=np.float64))
     return dataset.changed(
         X=X,
         notes=notes,
         label_names=label_names if label_names and kind not in ("votes", "label") else dataset.label_names,
         feature_names=dataset.feature_names if table.has_header else None,
     )
+
+
+def _features_of(dataset: Dataset, *, as_table: bool) -> tuple[Any, tuple[str, ...]]:
+    """An array or sparse matrix if all features are numbers without gaps, else the table itself; and the notes."""
+    from skldl.data._cells import NUMBER, checked_numbers, kind_of, list_names
+
+    X = dataset.X
+    if as_table or any(kind_of(X[name]) != NUMBER for name in X):
+        return X, dataset.notes
+    numbers = {name: checked_numbers(X[name]).to_numpy() for name in X}
+    gaps = [name for name, values in numbers.items() if np.isnan(values).any()]
+    if gaps:
+        note = f"X stays a table, since cells are empty in {list_names(gaps)}: models need them filled."
+        return X, (*dataset.notes, note)
+    return fitting_type(np.column_stack(list(numbers.values()))), dataset.notes
 
 
 def _labels_of(path: Path, columns: list[str], labels: Any, *, has_header: bool) -> tuple[list[str], tuple[str, ...]]:

@@ -6,7 +6,8 @@ degrees; so
 
 .. math:: 1 - \frac{\sum_i (d_i - (d_{i-1} + d_{i+1})/2)^2}{\frac32 \sum_i (d_i - \bar d)^2}
 
-is about 0 then, and 1 if the feature alone tells the degree, by whatever smooth function or by categories.
+is about 0 then, and 1 if the feature alone tells the degree, by whatever smooth function. For categories it is the part
+of the variance that lies between them.
 """
 
 from collections.abc import Hashable
@@ -59,20 +60,24 @@ def label_leaks(X: pd.DataFrame, D: pd.DataFrame) -> list[str]:
 
 def _told_by(column: pd.Series, degrees: FloatArray) -> FloatArray:
     """How completely a column tells each label: 1 is all."""
-    nothing = np.zeros(degrees.shape[1])
     values = as_numbers(column).to_numpy()
     if np.isnan(values).all():
-        codes, words = pd.factorize(column.astype(object))
-        if len(words) > len(column) / 2:
-            return nothing
-        means = pd.DataFrame(degrees).groupby(codes).mean()  # categories have an order only by what they tell
-        order = np.lexsort((codes, means.to_numpy()[:, 0][np.unique(codes, return_inverse=True)[1]]))
-    else:
-        order = np.argsort(values, kind="stable")
-    sorted_degrees = degrees[order]
-    middle = sorted_degrees[1:-1]
-    error = ((middle - (sorted_degrees[:-2] + sorted_degrees[2:]) / 2) ** 2).sum(axis=0)
+        return _told_by_categories(column, degrees)
+    in_order = degrees[np.argsort(values, kind="stable")]
+    middle = in_order[1:-1]
+    error = ((middle - (in_order[:-2] + in_order[2:]) / 2) ** 2).sum(axis=0)
     spread = 1.5 * ((middle - middle.mean(axis=0)) ** 2).sum(axis=0)
+    return 1 - np.divide(error, spread, out=np.ones_like(error), where=spread > 1e-12)
+
+
+def _told_by_categories(column: pd.Series, degrees: FloatArray) -> FloatArray:
+    """Part of the variance that lies between categories, adjusted for their number."""
+    codes, words = pd.factorize(column.astype(object))
+    n_rows, n_words = len(column), len(words) + (codes < 0).any()
+    if n_words > n_rows / 2:
+        return np.zeros(degrees.shape[1])
+    error = ((degrees - pd.DataFrame(degrees).groupby(codes).transform("mean").to_numpy()) ** 2).sum(axis=0)
+    spread = ((degrees - degrees.mean(axis=0)) ** 2).sum(axis=0) * (n_rows - n_words) / (n_rows - 1)
     return 1 - np.divide(error, spread, out=np.ones_like(error), where=spread > 1e-12)
 
 

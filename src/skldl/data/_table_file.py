@@ -199,7 +199,9 @@ class TableFile:
         """
         try:
             start = 0
-            for chunk in self._parquet_chunks(rows) if self._parquet else map(pd.DataFrame, self._csv_pieces(rows, text)):
+            for chunk in (
+                self._parquet_chunks(rows) if self._parquet else map(pd.DataFrame, self._csv_pieces(rows, text))
+            ):
                 chunk.index = pd.RangeIndex(start, start + len(chunk))
                 start += len(chunk)
                 self._rows_read = start

@@ -68,11 +68,12 @@ class ColumnReader:
                 if numbers is not None:
                     return numbers
             trimmed = pc.utf8_trim_whitespace(cells)
-            cells = _without(trimmed, {*MISSING_WORDS, *self._missing})  # what is missing among numbers is no question
-            numbers = self._numbers(self._with_decimal_points(cells, first_row), cells)
-            if numbers is not None:
-                return numbers
             cells = _without(trimmed, self._missing)
+            filled = _without(trimmed, {*MISSING_WORDS, *self._missing})  # what is missing among numbers is no question
+            if filled.null_count < len(filled) or cells.null_count == len(cells):
+                numbers = self._numbers(self._with_decimal_points(filled, first_row), filled)
+                if numbers is not None:
+                    return numbers
             self._dropped.update(trimmed.filter(pc.is_null(cells)).to_pylist())
         return cells.to_pandas()
 
