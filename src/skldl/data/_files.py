@@ -198,16 +198,13 @@ def load_entry_file(entry: CatalogueEntry, path: Path, *, verify: bool) -> Datas
             f"{path} {complaint} If you saved it anew yourself, load it with verify=False or by its path; otherwise "
             f"delete it and call skldl.data.fetch_dataset({entry.name!r})."
         )
-    return Dataset(
+    return dataset.changed(
         name=entry.name,
         X=dataset.X.astype(np.float64, copy=False),
-        D=dataset.D,
         label_names=entry.label_names or dataset.label_names,
-        feature_names=dataset.feature_names,
         description=" ".join(filter(None, (entry.description, entry.note))),
         citation=entry.citation,
         terms=entry.terms,
-        source=dataset.source,
     )
 
 
