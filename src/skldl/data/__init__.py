@@ -6,6 +6,7 @@ from skldl.data._dataset import Dataset
 from skldl.data._describe import Card, describe, list_datasets, statistics_table
 from skldl.data._fetch import fetch_dataset
 from skldl.data._files import load_dataset
+from skldl.data._from_table import from_table
 from skldl.data._lexicon import load_lexicon
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "describe",
     "fetch_dataset",
     "find_entry",
+    "from_table",
     "list_datasets",
     "load_dataset",
     "load_lexicon",
