@@ -92,6 +92,29 @@ def test_the_checks_can_fail():
         check_estimator(Nonsense())
 
 
+class SameForAll(Tempered):
+    """A path that ignores its values."""
+
+    def _predict_path(self, X, D, sample_weight, X_new, param, values):
+        self._fit(X, D, sample_weight)
+        for _ in values:
+            yield self._predict(X_new)
+
+
+class OutOfOrder(Tempered):
+    """A path that gives the right predictions in another order."""
+
+    def _predict_path(self, X, D, sample_weight, X_new, param, values):
+        yield from super()._predict_path(X, D, sample_weight, X_new, param, sorted(values))
+
+
+@pytest.mark.parametrize("wrong", [SameForAll, OutOfOrder])
+def test_a_path_that_ignores_its_values_fails(wrong):
+    CHECKS["check_predict_path"](Tempered())
+    with pytest.raises(AssertionError, match="predict_path over power"):
+        CHECKS["check_predict_path"](wrong())
+
+
 class Lenient(MeanDistribution):
     """Never fails, where it should."""
 

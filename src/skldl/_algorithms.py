@@ -31,8 +31,8 @@ class Algorithm(NamedTuple):
         Hyper-parameter of the grid whose values share work in ``predict_path``; empty if none does.
     parts : tuple of str
         Full names of further classes of this package, ``module.Class``, that a fitted model holds in its attributes.
-        A model file may hold them. Their constructors must not run anything, and they need ``check_loaded`` if they
-        hold index arrays (see `skldl._model_checks`).
+        A model file may hold them. A class whose arrays are positions in others has a method ``_check_fitted_state``
+        that demands so (see `skldl._model_checks`).
     """
 
     module: str
@@ -121,3 +121,6 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("skldl.classification", "LDLClassifier"),
 )
 """Every estimator, in the order of the documentation. A class with several lines is found under its first."""
+
+MODEL_PARTS: tuple[str, ...] = ("skldl.tabular._encoder.TableEncoder",)
+"""Further classes of this package that a model file may hold: steps of a pipeline that are no estimators."""

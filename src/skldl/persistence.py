@@ -1,9 +1,10 @@
 """Models in files: `save` and `load`. Loading never runs code from the file.
 
 A model file is a zip archive with two members: ``skldl.json`` says what the model is (format, versions, date, what it
-was trained on) and holds the checksum of ``model.skops``, the estimator itself as written by skops. skops rebuilds only
-types that are named as trusted: those of scikit-learn, NumPy and SciPy, and the estimators of this package. Needs the
-extra ``save``.
+was trained on) and holds the checksum of ``model.skops``, the estimator itself as written by skops. What is read is
+checked in three steps: sizes, loaders and types before anything is built (`skldl._model_archive`), the names of types
+by skops, and the index arrays of what was built before anything is predicted (`skldl._model_checks`). Needs the extra
+``save``.
 """
 
 import hashlib
@@ -21,31 +22,41 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 import skldl
+from skldl._algorithms import ALGORITHMS, MODEL_PARTS
 from skldl._whole_files import whole_file
 from skldl.exceptions import ModelFileError
 
 FORMAT = 1
 _DESCRIPTION = "skldl.json"
 _MODEL = "model.skops"
-_PARTS = {
-    "skldl.neighbors._search.StableSearch",
-    "skldl.tabular._encoder.TableEncoder",
-    "skldl.transformation._pair_model.Examples",
-    "skldl.transformation._pair_model.PairModel",
-    "skldl.transformation._pairwise_svm.Machines",
-    # arrays in a frame: sparse matrices, nodes of trees, points of a neighbour search and the distance between them
-    "numpy.dtype",
-    "scipy.sparse._csr.csr_array",
-    "scipy.sparse._csr.csr_matrix",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.metrics._dist_metrics.EuclideanDistance64",
-    "sklearn.neighbors._ball_tree.BallTree",
-    "sklearn.neighbors._ball_tree.BallTree64",
-    "sklearn.neighbors._kd_tree.KDTree",
-    "sklearn.neighbors._kd_tree.KDTree64",
-    "sklearn.tree._tree.Tree",
-}
 _PACKAGES = ("scikit-learn", "numpy", "scipy", "skops")
+
+LARGEST_DESCRIPTION = 2**26
+SMALLEST_LIMIT = 2**29
+"""Bytes that any model may take when unpacked."""
+LARGEST_RATIO = 10
+"""How many times the size of its file a larger model may take when unpacked."""
+
+RENAMED = {"skldl.tables._encoder.TableEncoder": "skldl.tabular._encoder.TableEncoder"}
+"""Types of older versions and where they are now."""
+
+COMPILED = frozenset(
+    (
+        "numpy.dtype",
+        "scipy.sparse._csr.csr_array",
+        "scipy.sparse._csr.csr_matrix",
+        "scipy.sparse._csc.csc_array",
+        "scipy.sparse._csc.csc_matrix",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.metrics._dist_metrics.EuclideanDistance64",
+        "sklearn.neighbors._ball_tree.BallTree",
+        "sklearn.neighbors._ball_tree.BallTree64",
+        "sklearn.neighbors._kd_tree.KDTree",
+        "sklearn.neighbors._kd_tree.KDTree64",
+        "sklearn.tree._tree.Tree",
+    )
+)
+"""Types that skops refuses because compiled code believes their arrays; here these are checked."""
 
 
 def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, Any] | None = None) -> Path:
@@ -77,8 +88,7 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
     ...     skldl.load(file).predict([[5.0]])
     array([[0.4, 0.6]])
     """
-    from skops import io
-
+    io = _skops()
     check_is_fitted(model)
     content = io.dumps(model, compression=zipfile.ZIP_DEFLATED)
     about = {
@@ -94,7 +104,7 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
     return Path(path)
 
 
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes: int | None = None) -> Any:
     """Read a model from a file without running any code from it.
 
     Parameters
@@ -103,7 +113,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         A file written by `save`.
     trusted : iterable of str, default=()
         Full names of further types to rebuild, such as an estimator of your own: ``"mypackage.MyModel"``. Name only
-        types whose code you know.
+        types whose code you know, in files whose origin you know: their attributes are not checked.
+    max_bytes : int, default=None
+        Bytes that the model may take when unpacked. None means ten times the size of the file, and 512 MiB at least.
 
     Returns
     -------
@@ -115,24 +127,83 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     ModelFileError
         If the file is not a model, is damaged, comes from a newer version, or holds a type that is not trusted.
     """
-    from skops import io
+    return read(path, trusted=trusted, max_bytes=max_bytes)[1]
 
-    about, content = _read(path)
-    known = _known_types() | set(trusted)
-    try:
-        unknown = sorted(set(io.get_untrusted_types(data=content)) - known)
-        if not unknown:
-            model = io.loads(content, trusted=sorted(known))
-    except Exception as error:  # skops has no error class of its own for content that it did not write
-        raise ModelFileError(f"{path} cannot be rebuilt with the packages installed here: {error!r}") from error
-    if unknown:
-        raise ModelFileError(
-            f"{path} holds the type {unknown[0]}, which is not known to be harmless"
-            f"{f' (and {len(unknown) - 1} more)' if len(unknown) > 1 else ''}. "
-            f"If it is yours, load it with skldl.load(path, trusted={unknown!r})."
-        )
+
+def read(
+    path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes: int | None = None
+) -> tuple[dict[str, Any], Any]:
+    """Read a model and what its file says about it, in one go.
+
+    Parameters
+    ----------
+    path : str or path
+        A file written by `save`.
+    trusted : iterable of str, default=()
+        As in `load`.
+    max_bytes : int, default=None
+        As in `load`.
+
+    Returns
+    -------
+    description : dict
+        What `inspect` gives.
+    model : estimator
+        What `load` gives.
+    """
+    about, content = _read(path, max_bytes)
+    model = _rebuild(path, content, frozenset(trusted), _limit(path, max_bytes))
     _warn_of_other_versions(path, about["versions"])
+    return about, model
+
+
+def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[str], most_bytes: int) -> Any:
+    io = _skops()
+    from skldl._model_archive import UntrustedType, checked_archive
+    from skldl._model_checks import VETTED_MODULES, check_loaded
+
+    known = _known_types()
+    objects = _Types(known | COMPILED - {"sklearn.tree._tree.Tree"}, VETTED_MODULES)
+    try:
+        content = checked_archive(content, objects=objects, trusted=trusted, renamed=RENAMED, most_bytes=most_bytes)
+        unknown = sorted(set(io.get_untrusted_types(data=content)) - known - COMPILED - trusted)
+        if unknown:
+            raise UntrustedType(unknown[0], f"it holds the type {unknown[0]}")
+        model = io.loads(content, trusted=sorted(known | COMPILED | trusted))
+        check_loaded(model, trusted)
+    except UntrustedType as error:
+        raise ModelFileError(
+            f"{path} cannot be read safely: {error}. If you know who made the file, load it with "
+            f"skldl.load(path, trusted=[{error.name!r}])."
+        ) from None
+    except Exception as error:  # crafted content can fail anywhere in NumPy, SciPy, scikit-learn and skops
+        reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+        raise ModelFileError(f"{path} cannot be rebuilt with the packages installed here: {reason[:300]}") from error
     return model
+
+
+class _Types(frozenset[str]):
+    """Names of types: those listed, and all of some modules of scikit-learn."""
+
+    prefixes: tuple[str, ...]
+
+    def __new__(cls, names: Iterable[str], prefixes: Iterable[str]) -> "_Types":
+        types = super().__new__(cls, names)
+        types.prefixes = tuple(prefixes)
+        return types
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and name.startswith(self.prefixes))
+
+
+def _skops() -> Any:
+    try:
+        from skops import io
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "Model files need skops, which comes with the extra 'save': pip install 'scikit-ldl[save]'", name="skops"
+        ) from error
+    return io
 
 
 def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -148,46 +219,80 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     dict
         Format, date, versions and the description given to `save`.
     """
-    return _read(path)[0]
+    return _read(path, None)[0]
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], bytes]:
+def _limit(path: str | os.PathLike[str], max_bytes: int | None) -> int:
+    return max(SMALLEST_LIMIT, LARGEST_RATIO * os.path.getsize(path)) if max_bytes is None else max_bytes
+
+
+def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str, Any], bytes]:
     """Description and content of a model file, or what is wrong with it."""
     try:
         with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            if sorted(names) != sorted((_DESCRIPTION, _MODEL)):
-                raise ModelFileError(f"{path} is no model of skldl: it holds {', '.join(names[:3]) or 'nothing'}.")
+            sizes = {member.filename: member.file_size for member in archive.infolist()}
+            if sorted(archive.namelist()) != sorted((_DESCRIPTION, _MODEL)):
+                raise ModelFileError(
+                    f"{path} is no model of skldl: it holds {', '.join(list(sizes)[:3]) or 'nothing'}."
+                )
+            if sizes[_DESCRIPTION] > LARGEST_DESCRIPTION or sizes[_MODEL] > _limit(path, max_bytes):
+                raise ModelFileError(
+                    f"{path} would take {sum(sizes.values()):,} bytes when unpacked. If it is yours, load it with "
+                    f"skldl.load(path, max_bytes={sum(sizes.values())})."
+                )
             about = json.loads(archive.read(_DESCRIPTION))
             content = archive.read(_MODEL)
     except ModelFileError:
         raise
-    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError, zlib.error) as error:
+    except (
+        zipfile.BadZipFile,
+        EOFError,
+        ValueError,
+        NotImplementedError,
+        RuntimeError,
+        RecursionError,
+        OverflowError,
+        zlib.error,
+    ) as error:
         raise ModelFileError(
             f"{path} is no model of skldl, or was cut short or damaged ({error}). "
             "Make it again with skldl fit or skldl.save."
         ) from error
-    if not isinstance(about, dict) or not isinstance(about.get("format"), int):
-        raise ModelFileError(f"{path} is no model of skldl: its description has no format number.")
-    written_by = str(about.get("versions", {}).get("scikit-ldl", "?"))
-    if about["format"] > FORMAT or _version(written_by) > _version(skldl.__version__):
-        raise ModelFileError(
-            f"{path} was written by scikit-ldl {written_by} (format {about['format']}), newer than this "
-            f"{skldl.__version__} (format {FORMAT}). Upgrade: pip install -U scikit-ldl"
-        )
-    if hashlib.sha256(content).hexdigest() != about.get("sha256"):
+    _check_description(path, about)
+    if hashlib.sha256(content).hexdigest() != about["sha256"]:
         raise ModelFileError(f"{path} was changed after it was written: its checksum does not fit. Make it again.")
     return about, content
 
 
+_FIELDS = {"created": str, "versions": dict, "sha256": str, "description": dict}
+
+
+def _check_description(path: str | os.PathLike[str], about: Any) -> None:
+    """Demand the fields that `save` writes, each of its type, from this version or an older one."""
+    if not isinstance(about, dict) or type(about.get("format")) is not int:
+        raise ModelFileError(f"{path} is no model of skldl: its description has no format number.")
+    versions: Any = about.get("versions") if isinstance(about.get("versions"), dict) else {}
+    written_by = str(versions.get("scikit-ldl", "?"))
+    if about["format"] > FORMAT or _version(written_by) > _version(skldl.__version__):
+        raise ModelFileError(
+            f"{path} was written by scikit-ldl {written_by[:40]} (format {about['format']}), newer than this "
+            f"{skldl.__version__} (format {FORMAT}). Upgrade: pip install -U scikit-ldl"
+        )
+    for name, kind in _FIELDS.items():
+        if not isinstance(about.get(name), kind):
+            raise ModelFileError(f"{path} is no model of skldl: {name} in its description is no {kind.__name__}.")
+    if "scikit-ldl" not in versions or not all(isinstance(text, str) for text in versions.values()):
+        raise ModelFileError(f"{path} is no model of skldl: its description does not say which version wrote it.")
+
+
 def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())
+    return tuple(int(part) for part in text.split(".")[:4] if part.isdecimal() and len(part) < 10)
 
 
-def _known_types() -> set[str]:
-    """The estimators of this package, their parts, and what skops itself leaves out though it holds no code."""
-    homes = (getattr(skldl, name) for name in skldl.ESTIMATORS)
-    return {f"{kind.__module__}.{kind.__qualname__}" for kind in homes} | _PARTS
+def _known_types() -> frozenset[str]:
+    """The estimators of this package and their parts."""
+    estimators = (f"{algorithm.module}.{algorithm.class_name}" for algorithm in ALGORITHMS)
+    return frozenset((*estimators, *(part for algorithm in ALGORITHMS for part in algorithm.parts), *MODEL_PARTS))
 
 
 def _warn_of_other_versions(path: str | os.PathLike[str], versions: Mapping[str, str]) -> None:
@@ -198,5 +303,5 @@ def _warn_of_other_versions(path: str | os.PathLike[str], versions: Mapping[str,
             f"{path} was written with scikit-learn {then} and is read with {now}; predictions may differ. "
             "Train it again with the versions that use it.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

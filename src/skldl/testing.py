@@ -252,20 +252,42 @@ def check_model_selection(estimator: Any) -> None:
 
 
 def check_predict_path(estimator: Any) -> None:
-    """`predict_path` gives what one fit for each value gives."""
+    """`predict_path` gives what one fit for each value gives, for two different values of every number."""
     X, D = make_distributions()
-    numbers = {k: v for k, v in estimator.get_params().items() if type(v) in (int, float)}
-    for param, value in numbers.items():
+    parameters = clone(estimator).get_params()
+    for param, value in parameters.items():
+        if type(value) not in (int, float) or param == "random_state":
+            continue
+        values = [value, *_other_values(estimator, param, value, X, D)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = clone(estimator)
-            if "random_state" in numbers or "random_state" in model.get_params():
+            if "random_state" in parameters:
                 model.set_params(random_state=0)
-            path = list(model.predict_path(X, D, X[:7], param=param, values=[value, value]))
-        assert len(path) == 2
-        expected = _fit(model, X, D).predict(X[:7])
-        for P in path:
-            np.testing.assert_allclose(P, expected, atol=1e-6, err_msg=f"predict_path over {param}")
+            # the other value first, so that a path which takes the estimator's own value for all is seen
+            path = list(model.predict_path(X, D, X[:7], param=param, values=values[::-1]))
+        assert len(path) == len(values), f"predict_path over {param} gives {len(path)} predictions for {len(values)}"
+        for wanted, P in zip(values[::-1], path, strict=True):
+            expected = _fit(clone(model).set_params(**{param: wanted}), X, D).predict(X[:7])
+            np.testing.assert_allclose(P, expected, atol=1e-6, err_msg=f"predict_path over {param}={wanted!r}")
+        assert getattr(model, param, value) == value, f"predict_path changed {param} of the estimator"
+
+
+def _other_values(estimator: Any, param: str, value: float, X: FloatArray, D: FloatArray) -> list[float]:
+    """Another value of a hyper-parameter that the estimator takes and that changes the prediction, if there is one."""
+    expected = _fit(estimator, X, D).predict(X[:7])
+    taken: list[float] = []
+    for other in (2 * value + 1, value // 2 if isinstance(value, int) else value / 2, value + 1, 100 * value):
+        if other == value:
+            continue
+        try:
+            P = _fit(clone(estimator).set_params(**{param: other}), X, D).predict(X[:7])
+        except Exception:  # outside of its range
+            continue
+        if np.abs(P - expected).max() > 1e-3:
+            return [other]
+        taken.append(other)
+    return taken[:1]
 
 
 def _assert_raises(kind: type[Exception], call: Callable[..., Any], *arguments: Any) -> None:

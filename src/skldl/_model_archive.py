@@ -1,0 +1,318 @@
+"""The inside of a model file, checked before anything is built from it.
+
+skops writes an estimator as a zip archive: ``schema.json``, a tree of nodes that name a loader and a type, and one
+``.npy`` or ``.npz`` file for each array. skops itself looks only at the names of the types. `checked_archive` looks at
+the rest: how large everything is when unpacked, which loader builds which type, that an array is as long as its header
+says, that one object is described in one way, and the nodes of decision trees, whose constructor believes what it is
+told. A node that passes is built by compiled code without a chance to read or write outside its arrays.
+"""
+
+import io
+import json
+import math
+import zipfile
+from collections.abc import Iterator, Mapping, Set
+from typing import Any
+
+import numpy as np
+
+from skldl._typing import AnyArray
+
+MOST_NESTED = 100
+"""Levels of objects within objects; models of this package need about thirty."""
+SCHEMA = "schema.json"
+PROTOCOL = 2  # older ones, with loaders that skops keeps for old files, were never written by this package
+
+_NUMBERS = (
+    "bool",
+    "bool_",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+)
+SCALARS = frozenset(f"numpy.{name}" for name in (*_NUMBERS, "str_"))
+PLAIN = frozenset(f"builtins.{kind.__name__}" for kind in (bool, float, int, str, list, tuple, dict, set))
+TREE = "sklearn.tree._tree.Tree"
+SPARSE = frozenset(f"scipy.sparse._{f}.{f}_{k}" for f in ("csr", "csc") for k in ("array", "matrix"))
+
+TYPES_OF_LOADER: dict[str, Set[str]] = {
+    "DictNode": {"builtins.dict"},
+    "ListNode": {"builtins.list"},
+    "TupleNode": {"builtins.tuple"},
+    "SetNode": {"builtins.set"},
+    "JsonNode": {"builtins.str"},
+    "SliceNode": {"builtins.slice"},
+    "TypeNode": PLAIN | SCALARS,
+    "NdArrayNode": {"numpy.ndarray"} | SCALARS,
+    "DTypeNode": {"numpy.dtype"},
+    "SparseMatrixNode": SPARSE,
+    "RandomStateNode": {"numpy.random.mtrand.RandomState"},
+    "RandomGeneratorNode": {"numpy.random._generator.Generator"},
+    "TreeNode": {TREE},
+}
+"""Loaders of skops and what each may build; `checked_archive` adds the estimators, losses and ufuncs."""
+
+
+def checked_archive(
+    content: bytes, *, objects: Set[str], trusted: Set[str], renamed: Mapping[str, str], most_bytes: int
+) -> bytes:
+    """Check what skops wrote, and bring the names of types up to date.
+
+    Parameters
+    ----------
+    content : bytes
+        The archive.
+    objects : set of str
+        Types that may be built from their attributes.
+    trusted : set of str
+        Types that the caller vouches for; any loader may build them.
+    renamed : mapping
+        From names of types in older versions to those of today.
+    most_bytes : int
+        Bytes that the archive may hold when unpacked.
+
+    Returns
+    -------
+    bytes
+        The archive for skops to read.
+
+    Raises
+    ------
+    ValueError
+        That says what is wrong.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        sizes = _checked_members(archive, most_bytes)
+        schema = json.loads(archive.read(SCHEMA))
+        if not isinstance(schema, dict) or schema.get("protocol") != PROTOCOL:
+            raise ValueError(f"its schema does not follow protocol {PROTOCOL} of skops")
+        nodes: dict[Any, dict[str, Any]] = {}
+        for node in _nodes(schema):
+            _rename(node, renamed)
+            _check_type(node, objects, trusted)
+            known = nodes.setdefault(node.get("__id__", len(nodes)), node)
+            if not _same(known, node, archive):  # skops builds the one that it meets first
+                raise ValueError("one object is described in two ways")
+        unpacked = sum(sizes[_file(node, sizes)] for node in nodes.values() if "file" in node)
+        if unpacked > most_bytes:
+            raise ValueError(_too_large(unpacked, most_bytes))
+        for node in nodes.values():
+            if "file" in node:
+                _check_array_file(archive, _file(node, sizes), most_bytes)
+        for node in nodes.values():
+            if node["__loader__"] == "TreeNode":
+                _check_tree(node, archive)
+        return _with_schema(archive, schema) if renamed else content
+
+
+def _too_large(size: int, most_bytes: int) -> str:
+    return f"it would take {size:,} bytes when unpacked, more than {most_bytes:,}; if it is yours, raise max_bytes"
+
+
+def _checked_members(archive: zipfile.ZipFile, most_bytes: int) -> dict[str, int]:
+    """Unpacked size of each member; `zipfile` never unpacks more than these say."""
+    members = archive.infolist()
+    sizes = {member.filename: member.file_size for member in members}
+    if len(sizes) != len(members):
+        raise ValueError("two of its members have the same name")
+    if SCHEMA not in sizes:
+        raise ValueError(f"it holds no {SCHEMA}")
+    if sum(sizes.values()) > most_bytes:
+        raise ValueError(_too_large(sum(sizes.values()), most_bytes))
+    return sizes
+
+
+def _nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All nodes, from the outside in."""
+    level: list[Any] = [schema]
+    for _ in range(3 * MOST_NESTED):  # a list in a node in an attribute is three levels of JSON
+        following: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                if "__loader__" in item:
+                    yield item
+                following += item.values()
+            elif isinstance(item, list):
+                following += item
+        level = [item for item in following if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise ValueError("its objects are nested too deeply")
+
+
+def _same(one: Any, other: Any, archive: zipfile.ZipFile) -> bool:
+    """Whether two descriptions build the same.
+
+    Identities may differ, since nodes of one identity are compared themselves, and so may names of equal files: what
+    an object makes only when it is asked for its state is written anew each time. So is a dtype, as an empty array.
+    """
+    if one is other:
+        return True
+    if isinstance(one, dict) and isinstance(other, dict):
+        if one.get("__loader__") == other.get("__loader__") == "DTypeNode":
+            return True
+        return one.keys() == other.keys() and all(
+            _same_file(one[key], other[key], archive) if key == "file" else _same(one[key], other[key], archive)
+            for key in one
+            if key != "__id__"
+        )
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_same(*pair, archive) for pair in zip(one, other, strict=True))
+    return bool(one == other)
+
+
+def _same_file(one: Any, other: Any, archive: zipfile.ZipFile) -> bool:
+    return bool(one == other or archive.read(str(one)) == archive.read(str(other)))
+
+
+def _rename(node: dict[str, Any], renamed: Mapping[str, str]) -> None:
+    new = renamed.get(f"{node.get('__module__')}.{node.get('__class__')}")
+    if new:
+        node["__module__"], _, node["__class__"] = new.rpartition(".")
+
+
+def type_name(node: Mapping[str, Any]) -> str:
+    """Full name of the type that a node stands for."""
+    return f"{node.get('__module__')}.{node.get('__class__')}"
+
+
+def _check_type(node: dict[str, Any], objects: Set[str], trusted: Set[str]) -> None:
+    loader, name, identity = node["__loader__"], type_name(node), node.get("__id__", 0)
+    if not isinstance(loader, str) or not isinstance(identity, int | str):
+        raise ValueError("a node has no loader or no identity")
+    if name in trusted:
+        return
+    if loader == "ObjectNode":
+        allowed = name in objects
+    elif loader == "LossNode":
+        allowed = name.startswith(("sklearn._loss._loss.", "_loss."))
+    elif loader == "FunctionNode":  # skops lets only ufuncs pass
+        allowed = name.startswith(("numpy.", "scipy.special."))
+    else:
+        allowed = name in TYPES_OF_LOADER.get(loader, ())
+    if not allowed:
+        raise UntrustedType(name, f"it holds the type {name}, made by {loader}")
+
+
+class UntrustedType(ValueError):
+    """A type that may not be built; `name` says which."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+def _file(node: Mapping[str, Any], sizes: Mapping[str, int]) -> str:
+    name = node["file"]
+    if not isinstance(name, str) or name not in sizes or name == SCHEMA:
+        raise ValueError("an array is missing")
+    return name
+
+
+def _check_array_file(archive: zipfile.ZipFile, name: str, most_bytes: int) -> None:
+    if name.endswith(".npz"):
+        with zipfile.ZipFile(io.BytesIO(archive.read(name))) as inner:
+            if sum(member.file_size for member in inner.infolist()) > most_bytes:
+                raise ValueError(f"its matrix {name} is too large when unpacked")
+            for member in inner.infolist():
+                with inner.open(member) as stream:
+                    _check_header(stream, member.file_size, member.filename)
+    elif name.endswith(".npy"):
+        with archive.open(name) as stream:
+            _check_header(stream, archive.getinfo(name).file_size, name)
+
+
+def _check_header(stream: Any, size: int, name: str) -> None:
+    """Demand that the array is exactly as long as its header says, and holds numbers or text only."""
+    version = np.lib.format.read_magic(stream)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
+    if read is None:
+        raise ValueError(f"its array {name} has the format {version}")
+    shape, _, dtype = read(stream)
+    if dtype.hasobject or any(length < 0 for length in shape):
+        raise ValueError(f"its array {name} holds objects")
+    if math.prod(shape) * dtype.itemsize != size - stream.tell():
+        raise ValueError(f"its array {name} is not as long as its header says")
+
+
+def _check_tree(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
+    """Demand that a decision tree is one, and that nothing in it points outside of it."""
+    n_features, n_classes, n_outputs = (_value(item, archive) for item in node["__reduce__"]["args"]["content"])
+    state = {key: _value(item, archive) for key, item in node["content"]["content"].items()}
+    nodes, values = state["nodes"], state["values"]
+    sizes = np.asarray(n_classes)
+    if type(n_features) is not int or type(n_outputs) is not int or sizes.dtype.kind != "i" or sizes.ndim != 1:
+        raise ValueError("a tree does not say how many features and outputs it has")
+    if not 1 <= n_outputs == len(sizes) or sizes.min() < 1 or nodes.ndim != 1:
+        raise ValueError("a tree has another number of outputs than it says")
+    if values.shape != (len(nodes), n_outputs, sizes.max()):
+        raise ValueError("a tree has another number of values than nodes")
+    if state["node_count"] != len(nodes):
+        raise ValueError("a tree has another number of nodes than it says")
+    leaf = nodes["left_child"] == -1
+    depth = check_branches(nodes["left_child"], nodes["right_child"], leaf)
+    if type(state["max_depth"]) is not int or state["max_depth"] < depth:
+        raise ValueError("a tree is deeper than it says")
+    check_range(nodes["feature"][~leaf], n_features, "feature of a tree")
+
+
+def _value(node: Mapping[str, Any], archive: zipfile.ZipFile) -> Any:
+    """Number or array of a node."""
+    if node["__loader__"] == "JsonNode":
+        return json.loads(node["content"])
+    if node["__loader__"] == "NdArrayNode" and node["type"] == "numpy":
+        array = np.load(io.BytesIO(archive.read(node["file"])), allow_pickle=False)
+        return array if type_name(node) == "numpy.ndarray" else array.item()
+    raise ValueError("a tree holds something other than numbers")
+
+
+def check_branches(left: AnyArray, right: AnyArray, leaf: AnyArray) -> int:
+    """Demand a tree: children come after their parent, each has one parent; give its depth.
+
+    Parameters
+    ----------
+    left, right : ndarray of int of shape (n_nodes,)
+        Children of each node.
+    leaf : ndarray of bool of shape (n_nodes,)
+        Which nodes have none.
+
+    Returns
+    -------
+    int
+        Number of steps from the root to the deepest leaf.
+    """
+    if not len(leaf):
+        raise ValueError("a tree has no nodes")
+    inner = np.flatnonzero(~leaf)
+    children = np.concatenate([left[inner], right[inner]]).astype(np.int64)
+    check_range(children, len(leaf), "child in a tree")
+    if (children <= np.concatenate([inner, inner])).any() or len(np.unique(children)) != len(children):
+        raise ValueError("a tree has a cycle")
+    level, depth = np.zeros(1, dtype=np.int64), 0
+    while True:  # every node has one parent, so that all levels together have no more nodes than the tree
+        level = level[~leaf[level]]
+        if not len(level):
+            return depth
+        level, depth = np.concatenate([left[level], right[level]]).astype(np.int64), depth + 1
+
+
+def check_range(numbers: AnyArray, size: int, what: str) -> None:
+    """Demand that all numbers are positions in something of this size."""
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < size):
+        raise ValueError(f"a {what} lies outside of 0 to {size - 1}")
+
+
+def _with_schema(archive: zipfile.ZipFile, schema: dict[str, Any]) -> bytes:
+    """The same archive with another schema."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as changed:
+        for name in archive.namelist():
+            changed.writestr(name, json.dumps(schema) if name == SCHEMA else archive.read(name))
+    return buffer.getvalue()

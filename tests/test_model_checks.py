@@ -1,0 +1,462 @@
+"""Crafted model files: each attack on compiled code or memory is refused with one clear error before its first use."""
+
+import hashlib
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, SVR
+
+import skldl
+from skldl import persistence
+from skldl._model_archive import check_branches
+from skldl.exceptions import ModelFileError
+from skldl.testing import make_distributions
+
+X, D = make_distributions()
+FOREST = skldl.AARegressor(RandomForestRegressor(2, random_state=0)).fit(X, D)
+BOOSTING = skldl.AARegressor(HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=5)).fit(X, D)
+NEIGHBORS = skldl.AAKNN(n_neighbors=3, algorithm="kd_tree").fit(X, D)
+VECTORS = skldl.AARegressor(MultiOutputRegressor(SVR())).fit(X, D)
+MEAN = skldl.MeanDistribution().fit(X, D)
+SPARSE_ROWS = skldl.AAKNN(n_neighbors=3).fit(sparse.csr_matrix(np.where(X < 0.5, 0, X)), D)
+
+
+class File:
+    """A model file that can be taken apart and put together again with a checksum that fits."""
+
+    def __init__(self, model, path):
+        self.path = skldl.save(model, path)
+        with zipfile.ZipFile(path) as archive:
+            self.about = json.loads(archive.read("skldl.json"))
+            with zipfile.ZipFile(io.BytesIO(archive.read("model.skops"))) as inner:
+                self.members = {name: inner.read(name) for name in inner.namelist()}
+        self.schema = json.loads(self.members["schema.json"])
+
+    def nodes(self, **wanted):
+        """Nodes with these values, and the attribute under which each is kept."""
+        waiting = [("", self.schema)]
+        while waiting:
+            key, item = waiting.pop()
+            if isinstance(item, dict):
+                if "__loader__" in item and all(item.get(f"__{name}__") == value for name, value in wanted.items()):
+                    yield key, item
+                waiting += item.items()
+            elif isinstance(item, list):
+                waiting += [(key, part) for part in item]
+
+    def attribute(self, name):
+        return next(node for key, node in self.nodes() if key == name)
+
+    def array(self, name):
+        return np.load(io.BytesIO(self.members[self.attribute(name)["file"]]))
+
+    def put_array(self, name, array):
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        for key, node in self.nodes():
+            if key == name and "file" in node:
+                self.members[node["file"]] = buffer.getvalue()
+
+    def put_value(self, name, value):
+        for key, node in self.nodes():
+            if key == name:
+                identity = node.get("__id__")
+                node.clear()
+                node.update(
+                    __class__="str",
+                    __module__="builtins",
+                    __loader__="JsonNode",
+                    content=json.dumps(value),
+                    is_json=True,
+                )
+                node["__id__"] = f"changed {identity}"
+
+    def write(self):
+        self.members["schema.json"] = json.dumps(self.schema).encode()
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as inner:
+            for name, content in self.members.items():
+                inner.writestr(name, content)
+        about = {**self.about, "sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
+        with zipfile.ZipFile(self.path, "w") as archive:
+            archive.writestr("skldl.json", json.dumps(about))
+            archive.writestr("model.skops", buffer.getvalue())
+        return self.path
+
+    def refuses(self, match):
+        with pytest.raises(ModelFileError, match=match):
+            skldl.load(self.write())
+
+
+@pytest.fixture
+def opened(tmp_path):
+    return lambda model: File(model, tmp_path / "model.skldl")
+
+
+def test_the_helper_writes_what_it_read(opened):
+    for model in (FOREST, BOOSTING, NEIGHBORS, VECTORS, SPARSE_ROWS):
+        np.testing.assert_array_equal(skldl.load(opened(model).write()).predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "match"),
+    [
+        ("left_child", 10**6, "child in a tree lies outside"),
+        ("right_child", -7, "child in a tree lies outside"),
+        ("left_child", 0, "a tree has a cycle"),
+        ("feature", 4, "feature of a tree lies outside of 0 to 3"),
+        ("feature", -2, "feature of a tree lies outside"),
+    ],
+)
+def test_nodes_of_trees(opened, field, value, match):
+    file = opened(FOREST)
+    nodes = file.array("nodes")
+    nodes[field][np.flatnonzero(nodes["left_child"] >= 0)[0]] = value
+    file.put_array("nodes", nodes)
+    file.refuses(match)
+
+
+def test_a_node_with_two_parents_and_a_tree_without_nodes():
+    with pytest.raises(ValueError, match="a tree has a cycle"):
+        check_branches(np.array([1, -1]), np.array([1, -1]), np.array([False, True]))
+    with pytest.raises(ValueError, match="no nodes"):
+        check_branches(np.array([]), np.array([]), np.array([], dtype=bool))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [
+        ("node_count", 10**9, "another number of nodes"),
+        ("max_depth", 0, "deeper than it says"),
+        ("n_features_in_", 2, "other features than its"),
+        ("n_outputs_", 10**9, "other outputs than its forest"),
+    ],
+)
+def test_what_trees_say_of_themselves(opened, name, value, match):
+    file = opened(FOREST)
+    file.put_value(name, value)
+    file.refuses(match)
+
+
+def test_constructor_of_trees(opened):
+    for place, value, match in [(2, 10**9, "another number of outputs"), (0, "4", "how many features")]:
+        file = opened(FOREST)
+        for _, node in file.nodes(loader="TreeNode"):
+            node["__reduce__"]["args"]["content"][place]["content"] = json.dumps(value)
+            node["__reduce__"]["args"]["content"][place]["__id__"] = f"changed {id(node)}"
+        file.refuses(match)
+    file = opened(FOREST)
+    file.put_array("values", file.array("values")[:-1])
+    file.refuses("another number of values")
+
+
+def test_classes_of_forests(opened):
+    file = opened(skldl.PTClassifier(RandomForestClassifier(2, random_state=0)).fit(X, D))
+    file.put_value("n_classes_", 10**8)
+    file.refuses("other classes than its forest")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "match"),
+    [
+        ("left", 10**6, "child in a tree lies outside"),
+        ("right", 0, "cycle"),
+        ("feature_idx", 99, "feature of a tree lies outside"),
+        ("is_categorical", 1, "on categories is not checked"),
+    ],
+)
+def test_nodes_of_gradient_boosting(opened, field, value, match):
+    file = opened(BOOSTING)
+    nodes = file.array("nodes")
+    nodes[field][0] = value
+    file.put_array("nodes", nodes)
+    file.refuses(match)
+
+
+def test_neighbour_trees_are_built_again(opened):
+    file = opened(NEIGHBORS)
+    tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
+    arrays = [node for node in tree["content"]["content"] if "file" in node]
+    buffer = io.BytesIO()
+    np.save(buffer, np.full(len(X), 2**40))
+    file.members[arrays[1]["file"]] = buffer.getvalue()  # positions of the training rows
+    np.testing.assert_array_equal(skldl.load(file.write()).predict(X), NEIGHBORS.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [("_fit_X", "not as many as it says|two sets|described in two ways"), ("data", "lies outside|invalid|indices")],
+)
+def test_training_rows_of_neighbours(opened, name, match):
+    if name == "_fit_X":
+        file = opened(NEIGHBORS)
+        file.put_array("_fit_X", file.array("_fit_X")[:, :2].copy())
+        file.refuses(match)
+        return
+    file = opened(SPARSE_ROWS)
+    matrices = [node for _, node in file.nodes(loader="SparseMatrixNode")]
+    for matrix in matrices:
+        content = dict(np.load(io.BytesIO(file.members[matrix["file"]])))
+        content["indices"] = np.full_like(content["indices"], 10**6)
+        buffer = io.BytesIO()
+        np.savez(buffer, **content)
+        file.members[matrix["file"]] = buffer.getvalue()
+    file.refuses("cannot be rebuilt")
+
+
+def test_a_neighbour_search_of_scikit_learn(tmp_path):
+    model = skldl.AARegressor(KNeighborsRegressor(3, algorithm="ball_tree")).fit(X, D)
+    again = skldl.load(skldl.save(model, tmp_path / "m.skldl"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_support_vectors(opened):
+    for name, change in {
+        "_n_support": lambda a: np.full(5, 10**8, dtype=np.int32),
+        "support_vectors_": lambda a: a[:, :1].copy(),
+        "_dual_coef_": lambda a: a[:, :2].copy(),
+    }.items():
+        file = opened(VECTORS)
+        file.put_array(name, change(file.array(name)))
+        file.refuses("SVM")
+    model = make_pipeline(StandardScaler(), SVC()).fit(X, D.argmax(axis=1))
+    file = opened(model)
+    np.testing.assert_array_equal(skldl.load(file.write()).predict(X), model.predict(X))
+    file.put_array("_n_support", np.array([1, 1, 1], dtype=np.int32))
+    file.refuses("not as many as it says")
+
+
+WORDS = np.array([["u"], ["v"], ["w"], ["w"]] * 10, dtype=object)
+
+
+def test_columns_of_categories(opened):
+    model = make_pipeline(OneHotEncoder(), skldl.MeanDistribution()).fit(WORDS, D)
+    file = opened(model)
+    file.put_value("_n_features_outs", [1])
+    file.refuses("category lies outside of 0 to 0")
+    model = make_pipeline(OneHotEncoder(max_categories=2), skldl.SABFGS()).fit(WORDS, D)
+    file = opened(model)
+    np.testing.assert_array_equal(skldl.load(file.write()).predict(WORDS), model.predict(WORDS))
+    file.put_value("_infrequent_indices", [[77]])
+    file.refuses("rare category lies outside")
+    numbers = np.arange(4.0).repeat(10)[:, None]
+    file = opened(make_pipeline(OneHotEncoder(), skldl.SABFGS()).fit(numbers, D))
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([3.0, 1.0, 0.0, 2.0]))
+    file.members[file.attribute("categories_")["content"][0]["file"]] = buffer.getvalue()
+    file.refuses("categories are not sorted")
+    file = opened(make_pipeline(OneHotEncoder(drop="first"), skldl.SABFGS()).fit(WORDS, D))
+    file.refuses("drop")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [
+        ("vocabulary_", {"u ": 10**6}, "places of words"),
+        ("token_pattern", "(a+)+$", "pattern of its own"),
+        ("input", "filename", "reads files"),
+        ("ngram_range", [1, 10**9], "n-grams are too long"),
+        ("analyzer", "evil", "analyzer"),
+    ],
+)
+def test_text(opened, name, value, match):
+    model = make_pipeline(TfidfVectorizer(), skldl.SABFGS()).fit(["one two", "three"] * 20, D)
+    file = opened(model)
+    file.put_value(name, value)
+    file.refuses(match)
+
+
+def test_caches_on_disk_and_shadowed_methods_are_refused(opened, tmp_path):
+    file = opened(make_pipeline(StandardScaler(), skldl.MeanDistribution(), memory=str(tmp_path)).fit(X, D))
+    file.refuses("cache on disk")
+    file = opened(make_pipeline(StandardScaler(), skldl.MeanDistribution()).fit(X, D))
+    file.put_value("n_features_in_", -3)
+    file.refuses("no number of features")
+    file = opened(skldl.AAKNN(n_jobs=2).fit(X, D))
+    file.put_value("n_jobs", 10**6)
+    file.refuses("n_jobs=1000000")
+    file = opened(MEAN)
+    state = file.schema["content"]
+    state["content"]["predict"] = state["content"]["n_labels_"]
+    state["key_types"]["content"].append(state["key_types"]["content"][0])
+    file.refuses("in the place of MeanDistribution.predict")
+
+
+def test_random_numbers(opened):
+    model = make_pipeline(MLPRegressor(hidden_layer_sizes=(2,), max_iter=1000, random_state=0, solver="lbfgs")).fit(
+        X, D
+    )
+    file = opened(model)
+    np.testing.assert_array_equal(skldl.load(file.write()).predict(X), model.predict(X))
+    file.put_value("pos", 10**6)
+    file.refuses("position in random numbers")
+    file = opened(BOOSTING)
+    for key, node in list(file.nodes()):
+        if key == "bit_generator" and node["__loader__"] == "JsonNode":
+            node["content"] = '"Philox"'
+    file.refuses("cannot be rebuilt|random numbers come from")
+
+
+def test_labels_and_their_names(opened):
+    file = opened(MEAN)
+    file.put_value("n_labels_", 10**9)
+    file.refuses("not as many as their names")
+
+
+def test_types_and_loaders(opened):
+    file = opened(MEAN)
+    file.attribute("n_labels_")["__loader__"] = "PartialNode"
+    file.refuses("made by PartialNode")
+    file = opened(FOREST)
+    for _, node in file.nodes(loader="TreeNode"):
+        node["__loader__"] = "ConstructorFromReduceNode"
+    file.refuses("ConstructorFromReduceNode")
+    file = opened(MEAN)
+    file.schema["protocol"] = 1
+    file.refuses("does not follow protocol")
+    file = opened(MEAN)
+    file.schema.update(__module__="sklearn.cluster._kmeans", __class__="KMeans")
+    file.refuses(r"holds the type sklearn\.cluster\._kmeans\.KMeans.*trusted=\['sklearn\.cluster")
+    file = opened(MEAN)
+    file.schema = file.attribute("label_names_") | {"protocol": 2}
+    file.refuses("no estimator")
+    model = make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()).fit(X, D.argmax(axis=1))
+    np.testing.assert_array_equal(skldl.load(opened(model).write()).predict(X), model.predict(X))
+
+
+def test_one_identity_is_one_object(opened):
+    file = opened(FOREST)
+    trees = [node for _, node in file.nodes(loader="TreeNode")]
+    trees[0]["__id__"] = trees[1]["__id__"]
+    file.refuses("described in two ways")
+
+
+def test_sizes(opened, monkeypatch):
+    file = opened(MEAN)
+    file.members["bomb.npy"] = bytes(2**29)
+    file.refuses("bytes when unpacked, more than 536,870,912")
+    assert file.path.stat().st_size < 2**20
+    file = opened(MEAN)
+    node = file.attribute("distribution_")
+    copies = [{**node, "__id__": f"copy {i}"} for i in range(300)]
+    file.members[node["file"]] = file.members[node["file"]].ljust(2**21)
+    file.attribute("label_names_").update(content=copies)
+    file.refuses("bytes when unpacked")
+    path = skldl.save(MEAN, file.path)
+    with pytest.raises(ModelFileError, match=r"max_bytes=\d+"):
+        skldl.load(path, max_bytes=100)
+    monkeypatch.setattr(persistence, "LARGEST_DESCRIPTION", 10)
+    with pytest.raises(ModelFileError, match="bytes when unpacked"):
+        persistence.inspect(path)
+
+
+def test_headers_of_arrays(opened):
+    whole = opened(MEAN).members[opened(MEAN).attribute("distribution_")["file"]]
+    for old, new in [
+        (b"(3,)", b"(4,)"),
+        (b"'<f8'", b"'|O' "),
+        (b"\x93NUMPY\x01", b"\x93NUMPY\x03"),
+        (b"(3,)", b"(-3,)"),
+    ]:
+        file = opened(MEAN)
+        changed = whole.replace(old, new)
+        assert changed != whole
+        file.members[file.attribute("distribution_")["file"]] = changed
+        file.refuses("cannot be rebuilt")
+    file = opened(MEAN)
+    file.attribute("distribution_")["file"] = "nothing.npy"
+    file.refuses("an array is missing")
+
+
+def test_nesting(opened):
+    file = opened(MEAN)
+    node = file.attribute("label_names_")
+    for _ in range(400):
+        node["content"] = [{"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}]
+        node = node["content"][0]
+    file.refuses("nested too deeply")
+
+
+def test_members_of_the_archive(opened):
+    file = opened(MEAN)
+    path = file.write()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as inner:
+        inner.writestr("schema.json", json.dumps(file.schema))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            inner.writestr("schema.json", json.dumps(file.schema))
+    for content, match in ((buffer.getvalue(), "same name"), (b"no archive", "BadZipFile")):
+        about = {**file.about, "sha256": hashlib.sha256(content).hexdigest()}
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("skldl.json", json.dumps(about))
+            archive.writestr("model.skops", content)
+        with pytest.raises(ModelFileError, match=match):
+            skldl.load(path)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        [],
+        {},
+        {"versions": []},
+        {"versions": {}},
+        {"sha256": 3},
+        {"description": "x"},
+        {"created": None},
+        {"format": True},
+    ],
+)
+def test_broken_descriptions(opened, about):
+    file = opened(MEAN)
+    file.about = about if about in ([], {}) else {**file.about, **about}
+    path = file.path
+    with zipfile.ZipFile(path) as archive:
+        content = archive.read("model.skops")
+    if about != {"sha256": 3} and file.about:
+        file.about["sha256"] = hashlib.sha256(content).hexdigest()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("skldl.json", json.dumps(file.about))
+        archive.writestr("model.skops", content)
+    for use in (skldl.load, persistence.inspect, persistence.read):
+        with pytest.raises(ModelFileError, match="no model of skldl"):
+            use(path)
+
+
+class Careful(skldl.MeanDistribution):
+    """An algorithm that says what its arrays must satisfy."""
+
+    def _check_fitted_state(self):
+        if self.distribution_.min() < 0:
+            raise ValueError("a degree is negative")
+
+
+def test_an_algorithm_is_asked_itself():
+    from skldl._model_checks import check_loaded
+
+    model = Careful().fit(X, D)
+    check_loaded(model, frozenset())
+    model.distribution_ -= 1
+    with pytest.raises(ValueError, match="a degree is negative"):
+        check_loaded(model, frozenset())
+    check_loaded(model, frozenset([f"{Careful.__module__}.Careful"]))
+
+
+def test_without_skops_the_extra_is_named(monkeypatch, tmp_path):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "skops", None)
+    with pytest.raises(ModuleNotFoundError, match=r"scikit-ldl\[save\]"):
+        skldl.save(MEAN, tmp_path / "m.skldl")
