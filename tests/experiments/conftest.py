@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skldl.experiments import Candidate, Problem, Study, StudyResults, run_study, statistics
+from skldl.data import Dataset
+from skldl.experiments import Candidate, Study, StudyResults, run_study, statistics
 
 KNN = Candidate("kNN", "sklearn.neighbors:KNeighborsRegressor", grid={"n_neighbors": (1, 3, 8)}, path="n_neighbors")
 TREE = Candidate("Tree", "sklearn.tree:ExtraTreeRegressor", {"min_samples_leaf": 4}, {"max_depth": (2, 4)})
@@ -19,11 +20,11 @@ def fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statistics, "POSTERIOR_DRAWS", 300)
 
 
-def make_problem(name: str, *, seed: int = 0, n: int = 36, labels: int = 3, **options: Any) -> Problem:
+def make_problem(name: str, *, seed: int = 0, n: int = 36, labels: int = 3, **options: Any) -> Dataset:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     D = np.exp(X @ rng.normal(size=(3, labels)) + rng.normal(scale=0.3, size=(n, labels)))
-    return Problem(name, X, D / D.sum(axis=1, keepdims=True), **options)
+    return Dataset(name, X, D / D.sum(axis=1, keepdims=True), **options)
 
 
 def make_study(**options: Any) -> Study:
@@ -38,7 +39,7 @@ def make_study(**options: Any) -> Study:
 
 
 @pytest.fixture(scope="session")
-def problem() -> Callable[..., Problem]:
+def problem() -> Callable[..., Dataset]:
     return make_problem
 
 

@@ -14,8 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldl import MeanDistribution
+from skldl.data import Dataset
 from skldl.exceptions import DatasetNotFoundError, LengthMismatchError, RecordsError, StudyError, UnknownDatasetError
-from skldl.experiments import Candidate, Problem, Study, StudyResults, memory, plan_study, run_study
+from skldl.experiments import Candidate, Study, StudyResults, memory, plan_study, run_study
 from skldl.experiments.output.files import write_outputs
 from skldl.experiments.store import FileStore, encode
 from skldl.experiments.tasks import kept_rows
@@ -181,28 +182,28 @@ def test_a_problem_is_checked(problem):
     with pytest.raises(LengthMismatchError, match="d: 3 groups for 36 rows"):
         problem("d", groups=[1, 2, 3])
     with pytest.raises(ValueError, match="sums to"):
-        Problem("d", data.X, data.D * 2)
+        Dataset("d", data.X, data.D * 2)
     with pytest.raises(ValueError, match="36"):
-        Problem("d", data.X[:5], data.D)
-    listed = Problem("d", data.X.tolist(), data.D.tolist(), groups=["a"] * 36)
+        Dataset("d", data.X[:5], data.D)
+    listed = Dataset("d", data.X.tolist(), data.D.tolist(), groups=["a"] * 36)
     assert listed.describe()["n_groups"] == 1
     assert listed.family == data.family
     assert listed.fingerprint != data.fingerprint
-    assert Problem("d", sparse.csc_matrix(data.X), data.D).X.format == "csr"
+    assert Dataset("d", sparse.csc_matrix(data.X), data.D).X.format == "csr"
 
 
 def test_data_frames_take_part(problem):
     pd = pytest.importorskip("pandas")
     data = problem("d")
-    frame = Problem("d", pd.DataFrame(data.X, columns=list("abc")), pd.DataFrame(data.D, columns=["x", "y", "z"]))
+    frame = Dataset("d", pd.DataFrame(data.X, columns=list("abc")), pd.DataFrame(data.D, columns=["x", "y", "z"]))
     assert frame.names == ("x", "y", "z")
     pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), KNeighborsRegressor())
     study = Study([frame], [Candidate("p", pipeline, grid={"kneighborsregressor__n_neighbors": (2, 5)})], folds=3)
     assert not run_study(study).failures
     other = pd.DataFrame(data.X, columns=["a", "b", "d"])
-    assert Problem("d", other, data.D).family != frame.family
+    assert Dataset("d", other, data.D).family != frame.family
     text = pd.DataFrame({"a": ["x", "y"] * 18, "b": np.arange(36)})
-    assert Problem("d", text, data.D).family != Problem("d", text.assign(a="x"), data.D).family
+    assert Dataset("d", text, data.D).family != Dataset("d", text.assign(a="x"), data.D).family
 
 
 class Moody(BaseEstimator):
@@ -423,8 +424,8 @@ def test_missing_datasets_are_named_and_left_out(tmp_path, monkeypatch):
     mean = Candidate("Mean", "skldl:MeanDistribution")
     plan = plan_study(Study(["Artificial", "Human_Gene"], [mean]), data_home=tmp_path)
     assert plan.missing == ("Human_Gene",)
-    assert list(plan.problems) == ["Artificial"]
-    assert plan.problems["Artificial"].D_test.shape == (40401, 3)
+    assert list(plan.datasets) == ["Artificial"]
+    assert plan.datasets["Artificial"].D_test.shape == (40401, 3)
     found = run_study(plan)
     assert found.missing == ["Human_Gene"]
     with pytest.raises(DatasetNotFoundError, match="None of the datasets of the study was found: Human_Gene"):
@@ -446,7 +447,7 @@ def test_one_x_is_shared_by_a_family(paper_data):
     paper_data("Yeast_spo")
     paper_data("Yeast_spoem")
     plan = plan_study(Study(["Yeast_spo", "Yeast_spoem"], [Candidate("Mean", "skldl:MeanDistribution")]))
-    one, other = plan.problems.values()
+    one, other = plan.datasets.values()
     assert one.X is other.X
     assert run_study(plan).families == [["Yeast_spo", "Yeast_spoem"]]
 

@@ -11,7 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from skldl.data._spelling import find, plain, split_list
 from skldl.exceptions import StudyError, UnknownNameError
 from skldl.experiments import Candidate, DatasetSpec, Study, builtin_studies, dump_study, load_study
-from skldl.experiments.study_file import find_candidate, find_dataset, parse_study
+from skldl.experiments.study_file import parse_study
+from skldl.names import find_candidate
 
 MEAN = Candidate("Mean", "skldl:MeanDistribution")
 
@@ -198,20 +199,6 @@ def test_studies_that_are_not_there():
         load_study("nowhere.toml")
     with pytest.raises(UnknownNameError, match=r"No study is called 'nothing'.*Or give the path"):
         load_study("nothing")
-
-
-def test_candidates_and_datasets_are_found_in_any_spelling():
-    assert find_candidate("aaknn").name == "AA-kNN"
-    assert find_candidate("SABFGS").estimator == "skldl:SABFGS"
-    assert find_candidate("mean_distribution").name == "Mean"
-    own = Candidate("AA-kNN", "mine:KNN")
-    assert find_candidate("aa-knn", [own]) is own
-    assert find_candidate("pack.age:Learner") == Candidate("Learner", "pack.age:Learner")
-    with pytest.raises(UnknownNameError, match="No algorithm is called 'magic'"):
-        find_candidate("magic")
-    known = DatasetSpec("Yeast_alpha", apart=True)
-    assert find_dataset("yeast-ALPHA", [known]) is known
-    assert find_dataset("other.csv", [known]) == DatasetSpec("other.csv")
 
 
 def test_a_study_file_may_name_candidates_by_word():

@@ -15,9 +15,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
 
 from skldl import MeanDistribution
+from skldl.data import Dataset
 from skldl.exceptions import UnknownNameError
-from skldl.experiments import Candidate, Problem, Study, run_study
-from skldl.experiments.output.rendering import Cell, Table, decimals_to_tell_apart, show_deviation, show_rank
+from skldl.experiments import Candidate, Study, run_study
+from skldl.experiments.output.layout import Cell, ResultTable, decimals_to_tell_apart, show_deviation, show_rank
 from skldl.experiments.output.tables import (
     average_ranks,
     dataset_table,
@@ -158,7 +159,7 @@ def test_dataset_table(problem, candidates):
     one, two = problem("a", n=1200), problem("b", n=1200)
     fixed = problem("c", X_test=test.X, D_test=test.D)
     mean = Candidate("Mean", "skldl:MeanDistribution")
-    table = dataset_table(run_study(Study([one, Problem("b", one.X, two.D[::-1]), fixed], [mean], folds=2)))
+    table = dataset_table(run_study(Study([one, Dataset("b", one.X, two.D[::-1]), fixed], [mean], folds=2)))
     assert [cell.text for cell in table.rows[0][1]][:4] == ["a", "1,200", "3", "3"]
     assert table.rows[2][1][1].text == "36 (train), 1,500 (test)"
     assert "These share their features: a, b." in table.notes
@@ -186,7 +187,7 @@ def test_time_table(small_study):
     assert [_seconds(s) for s in (0.00123, 2.346, 1234.6)] == ["1.23 ms", "2.35 s", "1235 s"]
 
 
-NASTY = Table(
+NASTY = ResultTable(
     "a|b *c* <d> _e_ 100% ↓ ± $x$ #1 {z} ~ ^ \\ & χ²",
     ["Data_set", "A&B", "<script>"],
     [("row_1 | x", [Cell("0.1 ± 0.2 (1)", True), Cell("–")])],

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from skldl.experiments import Candidate, Problem, Study, run_study
+from skldl.data import Dataset
+from skldl.experiments import Candidate, Study, run_study
 from skldl.report import write_report
 from skldl.testing import make_distributions
 
@@ -38,7 +39,7 @@ class Stubborn(RegressorMixin, BaseEstimator):
 
 def problem(name, n_samples=30, n_labels=4, seed=0, **options):
     X, D = make_distributions(n_samples, n_labels=n_labels, seed=seed)
-    return Problem(name, X, D, **options)
+    return Dataset(name, X, D, **options)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from skldl.cli._screen import status
 from skldl.experiments import Progress
 from skldl.experiments.tasks import Task
 
@@ -129,3 +130,25 @@ def _plain_lines(forecast: Forecast) -> Callable[[Progress], None]:
             print(f"{progress.done} of {progress.total} tasks{', ' if left else ''}{left}", file=sys.stderr, flush=True)
 
     return tell
+
+
+@contextmanager
+def working() -> Iterator[Callable[[str], None]]:
+    """Show what runs now: on a terminal always, elsewhere a line now and then, if it takes long.
+
+    Yields
+    ------
+    callable
+        To be called with a word on what runs.
+    """
+    with status() as spinner:
+        started = last = time.monotonic()
+
+        def tell(text: str) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last >= SECONDS_BETWEEN_LINES:
+                last = now
+                print(f"{text} (after {now - started:.0f} s)", file=sys.stderr, flush=True)
+
+        yield tell if spinner is None else spinner

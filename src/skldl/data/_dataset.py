@@ -17,6 +17,7 @@ from skldl.exceptions import LengthMismatchError
 from skldl.simplex import entropy
 
 NEAR_ZERO = 0.01
+_PER_ROW = ("X", "D", "groups", "sample_weight", "votes", "counts")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -158,22 +159,20 @@ class Dataset:
         Dataset
             These rows.
         """
-        parts = {
-            name: rows_of(getattr(self, name), rows)
-            for name in ("X", "D", "groups", "sample_weight", "votes", "counts")
-        }
-        return self.changed(**parts, tokens=None if self.tokens is None else tuple(self.tokens[row] for row in rows))
+        per_row = {name: rows_of(getattr(self, name), rows) for name in _PER_ROW}
+        tokens = None if self.tokens is None else tuple(self.tokens[row] for row in rows)
+        return self.changed(**per_row, tokens=tokens)
 
-    def changed(self, **values: Any) -> "Dataset":
-        """Copy the dataset with other values of some attributes, which are not checked again.
+    def changed(self, **attributes: Any) -> "Dataset":
+        """Copy the dataset with other attributes, which are not checked.
 
-        Distributions are divided by their sums when a dataset is made. Doing so again would change last digits, and
-        with them the fingerprint.
+        Rows of D were divided by their sums when the dataset was made. To divide them again, as a new object would,
+        changes last digits, and with them the fingerprint that records carry.
 
         Parameters
         ----------
-        **values : object
-            The new values by the name of the attribute.
+        **attributes : dict
+            New values by name.
 
         Returns
         -------
@@ -183,7 +182,7 @@ class Dataset:
         other = copy(self)
         for fingerprint in ("family", "fingerprint"):
             other.__dict__.pop(fingerprint, None)
-        for name, value in values.items():
+        for name, value in attributes.items():
             other._set(name, value)
         return other
 

@@ -13,13 +13,13 @@ def _warn(old: str, new: str) -> None:
     warnings.warn(f"skldl.experiments.{old} is now {new}; the old name goes in 0.4.", DeprecationWarning, stacklevel=3)
 
 
-def Contender(*args: Any, **kwargs: Any) -> Candidate:  # noqa: N802 - it was a class
+def Contender(*args: Any, **kwargs: Any) -> Candidate:
     """Make a `skldl.selection.Candidate`."""
     _warn("Contender", "skldl.experiments.Candidate")
     return Candidate(*args, **kwargs)
 
 
-def Problem(name: str, X: Any, D: Any, names: Any = (), *args: Any, **kwargs: Any) -> Dataset:  # noqa: N802
+def Problem(name: str, X: Any, D: Any, names: Any = (), *args: Any, **kwargs: Any) -> Dataset:
     """Make a `skldl.data.Dataset`."""
     _warn("Problem", "skldl.data.Dataset")
     rest = ("groups", "sample_weight", "X_test", "D_test", "apart", "source")

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
 from skldl.exceptions import StudyError
 from skldl.experiments.store import Record
 from skldl.experiments.tasks import MACHINE, Call
-from skldl.experiments.workers import run_in_processes
+from skldl.experiments.workers import Pool
 
 SECONDS_TO_CONNECT = 30
 SECONDS_WITHOUT_WORKERS = 60.0
@@ -34,10 +35,8 @@ def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None)
         Records in the order in which the tasks are done. Dask tries a task again whose worker died, and gives it up
         after a few deaths: then it is recorded as failed.
     """
-    from distributed import Client, CommClosedError, wait
-    from distributed.comm.core import CommClosedError as LostConnection
+    from distributed import Client, wait
 
-    lost = (OSError, TimeoutError, CommClosedError, LostConnection)
     try:
         client = Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -56,14 +55,17 @@ def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None)
                 done = wait(list(running), timeout=SECONDS_BETWEEN_LOOKS, return_when="FIRST_COMPLETED").done
             except TimeoutError:
                 done = set()
-            except lost as error:
+            except OSError as error:  # CommClosedError is one
                 raise _lost(scheduler, f"does not answer any more ({error})") from error
             for future in done:
                 if future.status in ("cancelled", "lost"):
                     raise _lost(scheduler, "was lost, and the tasks with it")
                 call = running.pop(future)
-                error = future.exception() if future.status == "error" else None
-                yield future.result() if error is None else call.not_run(f"{type(error).__name__}: {error}", MACHINE)
+                if future.status == "error":
+                    reason = future.exception()
+                    yield call.not_run(f"{type(reason).__name__}: {reason}", MACHINE)
+                else:
+                    yield future.result()
             workers = client.scheduler_info(n_workers=-1)["workers"] if client.status == "running" else {}
             last_seen = time.monotonic() if workers or done else last_seen
             if client.status not in ("running", "connecting"):
@@ -76,7 +78,8 @@ def _run_one(call: Call, timeout: float | None) -> Record:
     """Run a task on a worker; with a limit of time in a process of its own, which can be ended."""
     if timeout is None:
         return call.run()
-    return next(run_in_processes(iter([call]), 1, timeout))
+    with closing(Pool(1, timeout)) as pool:
+        return next(pool.run(iter([call])))
 
 
 def _lost(scheduler: str, what: str) -> StudyError:

@@ -145,7 +145,8 @@ def compare_headers(store: MemoryStore, now: Record) -> bool:
         store.notices.append(f"The study was begun with scikit-ldl {header['skldl']}; this is {now['skldl']}.")
     then, today = current_study(store.records), now["study"]
     if fingerprint_of(then) != now["fingerprint"] and not (
-        today["repeats"] > then["repeats"] and fingerprint_of(then | {"repeats": today["repeats"]}) == now["fingerprint"]
+        today["repeats"] > then["repeats"]
+        and fingerprint_of(then | {"repeats": today["repeats"]}) == now["fingerprint"]
     ):
         raise RecordsError(
             f"These records belong to another study: {_difference(then, today)}. "

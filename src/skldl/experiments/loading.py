@@ -1,14 +1,13 @@
 """The data of a study: loaded by name or path, with the encoder that a table of mixed columns needs."""
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from skldl._validation import check_distributions
-from skldl.data import Dataset, artificial_manifold, load_dataset
+from skldl.data import artificial_manifold, load_dataset
 from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
 from skldl.experiments.study import DatasetSpec
 
@@ -47,8 +46,8 @@ def load_datasets(specs: Sequence[DatasetSpec], *, data_home: Any = None) -> tup
             missing.append(spec.name)
             continue
         assert loaded.data is not None
-        object.__setattr__(loaded.data, "X", shared.setdefault(loaded.data.family, loaded.data.X))  # one X per family
-        found.append(loaded)
+        X = shared.setdefault(loaded.data.family, loaded.data.X)  # datasets of one family share it in memory
+        found.append(replace(loaded, data=loaded.data.changed(X=X)))
     names = [spec.name for spec in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -67,17 +66,7 @@ def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
     if dataset.name.casefold() == "artificial" and not dataset.has_test_set:
         X_test, D_test = artificial_manifold()
         changes |= {"X_test": X_test, "D_test": check_distributions(D_test, name="D_test of the artificial set")}
-    return replace(spec, name=name, source=source, data=_changed(dataset, changes))
-
-
-def _changed(dataset: Dataset, changes: dict[str, Any]) -> Dataset:
-    """A copy with other attributes; dividing its rows by their sums once more would change last digits."""
-    other = copy(dataset)
-    for key in ("family", "fingerprint"):
-        other.__dict__.pop(key, None)
-    for key, value in changes.items():
-        object.__setattr__(other, key, value)
-    return other
+    return replace(spec, name=name, source=source, data=dataset.changed(**changes))
 
 
 def encoder_of(spec: DatasetSpec) -> Any:
@@ -93,7 +82,8 @@ def encoder_of(spec: DatasetSpec) -> Any:
     TableEncoder or None
         The encoder, found by its import path: the floor of the tables is beside this one.
     """
-    if not (spec.encode or spec.text or spec.categories or (spec.source and hasattr(spec.data.X, "columns"))):
+    is_table = spec.source and spec.data is not None and hasattr(spec.data.X, "columns")
+    if not (is_table or spec.encode or spec.text or spec.categories):
         return None
     module, _, name = TABLE_ENCODER.partition(":")
     return getattr(import_module(module), name)(text=spec.text, categories=spec.categories)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from skldl.data._dataset import Dataset
-from skldl.distributions import from_votes
+from skldl.distributions import Votes, from_votes
 from skldl.experiments.study import Study
 
 MOST_VOTES = 200_000
@@ -36,16 +36,22 @@ def noise_ceiling_of(dataset: Dataset, study: Study) -> dict[str, Any]:
     >>> 0 < noise_ceiling_of(dataset, study)["noise_ceiling"]["clark"] < 2 ** 0.5
     True
     """
-    counts = dataset.counts
-    if dataset.has_test_set or counts is None:
+    votes = None if dataset.has_test_set else _votes(dataset)
+    if votes is None or votes.n_votes.max() < 2:
         return {}
-    whole = np.rint(np.asarray(counts, dtype=np.float64)).astype(np.intp)
-    if not np.allclose(whole, counts) or whole.sum() > MOST_VOTES or whole.sum(axis=1).max() < 2:
-        return {}
-    items, labels = np.indices(whole.shape)
-    number = whole.ravel()
-    item, label = np.repeat(items.ravel(), number), np.repeat(labels.ravel(), number)
-    votes = {"item": item, "annotator": np.arange(len(item)), "label": label}
-    found = from_votes(votes, item="item", annotator="annotator", label="label", labels=range(dataset.n_labels))
-    ceilings = found.noise_ceiling([*dict.fromkeys([*study.measures, study.criterion])])
+    ceilings = votes.noise_ceiling([*dict.fromkeys([*study.measures, study.criterion])])
     return {"noise_ceiling": {name: ceiling.ceiling for name, ceiling in ceilings.items()}}
+
+
+def _votes(dataset: Dataset) -> Votes | None:
+    if dataset.votes is not None:
+        return from_votes(dataset.votes)
+    if dataset.counts is None:
+        return None
+    counts = np.asarray(dataset.counts, dtype=np.float64)
+    number = np.rint(counts).astype(np.intp)
+    if not np.allclose(number, counts) or number.sum() > MOST_VOTES:
+        return None  # weighted votes, or so many that their noise does not matter
+    items, labels = (np.repeat(places.ravel(), number.ravel()) for places in np.indices(number.shape))
+    long = {"item": items, "annotator": np.arange(len(items)), "label": labels}
+    return from_votes(long, item="item", annotator="annotator", label="label", labels=range(dataset.n_labels))

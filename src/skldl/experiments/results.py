@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.data._spelling import find
 from skldl.exceptions import RecordsError, UnknownNameError
+from skldl.experiments.header import check_records, current_study
 from skldl.experiments.store import FILE_NAME, Record, read_records
 from skldl.experiments.study import measure_name
 from skldl.experiments.tasks import Task, unpack
 
-FloatArray = npt.NDArray[np.floating]
 TIMES = ("fit_seconds", "predict_seconds", "selection_seconds")
 
 
@@ -47,8 +47,9 @@ class StudyResults:
     def __init__(self, records: Sequence[Record], *, notices: Iterable[str] = (), missing: Iterable[str] = ()) -> None:
         if not records:
             raise RecordsError("The record file is empty: the study was stopped before it began. Start it again.")
+        check_records(list(records))
         self.header = records[0]
-        self.study: dict[str, Any] = self.header["study"]
+        self.study: dict[str, Any] = current_study(list(records))
         self.notices = list(notices)
         self.missing = list(missing) or list(self.header.get("missing", []))
         self.datasets = [entry["name"] for entry in self.study["datasets"]]
@@ -117,6 +118,12 @@ class StudyResults:
     def failures(self) -> list[Record]:
         """Records of the tasks that failed."""
         return [record for record in [*self.selections, *self.evaluations] if record["status"] != "ok"]
+
+    @property
+    def failed_settings(self) -> list[tuple[Record, str]]:
+        """Settings that failed in a selection that went on without them: the record, and what went wrong."""
+        records = [*self.selections, *self.evaluations]
+        return [(r, error) for r in records for error in (r.get("selection") or r).get("errors", ())]
 
     def n_expected(self, dataset: str) -> int:
         """Number of tests of each candidate on a dataset."""
@@ -257,7 +264,7 @@ class StudyResults:
 
         Returns
         -------
-        skldl.experiments.output.tables.Table
+        skldl.experiments.output.layout.ResultTable
             Prints as text; ``to_markdown``, ``to_latex`` and ``to_csv`` give the other forms.
         """
         from skldl.experiments.output.tables import measure_table

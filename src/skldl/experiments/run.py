@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from skldl.experiments.results import StudyResults
 from skldl.experiments.store import FileStore, MemoryStore, Record
 from skldl.experiments.study import Study
 from skldl.experiments.tasks import MACHINE, Call, Rules, Task
-from skldl.experiments.workers import run_in_processes
+from skldl.experiments.workers import Pool
 from skldl.metrics import MEASURES
 from skldl.selection import Candidate, rounds_of, shares_choice
 from skldl.selection._trials import choose
@@ -199,7 +200,9 @@ def run_study(
     if keep_predictions not in KEEP:
         raise StudyError(f"keep_predictions = {keep_predictions!r} is not one of {', '.join(KEEP)}.")
     plan = study if isinstance(study, Plan) else plan_study(study, data_home=data_home)
+    timeout = plan.study.timeout
     store = MemoryStore() if out is None else FileStore(Path(out), resume=resume)
+    pool = Pool(cpu_count() if n_jobs == -1 else n_jobs, timeout)
     try:
         open_store(store, plan.study, plan.datasets, plan.rules(keep_predictions), plan.missing, out)
         recorded = {Task.of(r): r for r in store.records if r["kind"] in ("selection", "evaluation")}
@@ -208,8 +211,15 @@ def run_study(
         left = {task: None for wave in plan.waves for task in wave if task not in recorded}  # quick to take out of
         _tell(on_progress, plan, None, left)
         for wave in plan.waves:
-            calls = _calls(plan, [task for task in wave if task in left], recorded, keep_predictions)
-            for record in _results(calls, n_jobs, scheduler, plan.study.timeout):
+            ready: list[Record] = []
+            calls = _calls(plan, [task for task in wave if task in left], recorded, keep_predictions, ready)
+            if scheduler:
+                records = run_on_cluster(calls, scheduler, timeout)
+            elif n_jobs == 1 and timeout is None:
+                records = (call.run() for call in calls)
+            else:
+                records = pool.run(calls)
+            for record in chain(records, _drained(ready)):
                 store.append(record)
                 task = Task.of(record)
                 recorded[task] = record
@@ -217,7 +227,13 @@ def run_study(
                 _tell(on_progress, plan, record, left)
         return StudyResults(store.records, notices=store.notices, missing=plan.missing)
     finally:
+        pool.close()
         store.close()
+
+
+def _drained(ready: list[Record]) -> Iterator[Record]:
+    """What stands in a list when all before it is done."""
+    yield from ready
 
 
 def _tell(
@@ -228,9 +244,9 @@ def _tell(
 
 
 def _calls(
-    plan: Plan, tasks: Sequence[Task], recorded: Mapping[Task, Record], keep: str
-) -> Iterator[Call | Record]:
-    """What there is to run; a task whose setting could not be chosen has its record already."""
+    plan: Plan, tasks: Sequence[Task], recorded: Mapping[Task, Record], keep: str, ready: list[Record]
+) -> Iterator[Call]:
+    """What there is to run; the record of a task whose setting could not be chosen goes to ``ready``."""
     choices: dict[tuple[str, str, int], int | Record] = {}
     rules = plan.rules(keep)
     for task in tasks:
@@ -242,7 +258,7 @@ def _calls(
                 choices[key] = _shared_choice(plan, candidate, key, recorded)
             found = choices[key]
             if not isinstance(found, int):
-                yield call.not_run(found["error"], found["fault"])
+                ready.append(call.not_run(found["error"], found["fault"]))
                 continue
             call = replace(call, chosen=found)
         yield call
@@ -266,29 +282,3 @@ def _shared_choice(
         return choose(candidate, trials, errors, sign)
     except StudyError as error:
         return {"error": f"{type(error).__name__}: {error}", "fault": "model"}
-
-
-def _results(
-    calls: Iterator[Call | Record], n_jobs: int, scheduler: str, timeout: float | None
-) -> Iterator[Record]:
-    """Records in the order in which they are done. Data travel with each task, so that a lost worker loses none."""
-    ready: list[Record] = []
-
-    def to_run() -> Iterator[Call]:
-        for call in calls:
-            if isinstance(call, Call):
-                yield call
-            else:
-                ready.append(call)
-
-    if scheduler:
-        records = run_on_cluster(to_run(), scheduler, timeout)
-    elif n_jobs == 1 and timeout is None:
-        records = (call.run() for call in to_run())
-    else:
-        records = run_in_processes(to_run(), cpu_count() if n_jobs == -1 else n_jobs, timeout)
-    for record in records:
-        yield record
-        while ready:
-            yield ready.pop(0)
-    yield from ready

@@ -216,7 +216,7 @@ class Study:
             raise StudyError("Folds in file order are the same in every repeat. Use order = 'shuffled', or one repeat.")
         if PROTOCOLS[self.protocol].shares_choice and (refined := [c.name for c in self.candidates if c.refine]):
             raise StudyError(
-                f"{refined[0]} refines its grid around the best value, which {self.protocol} does not: there one setting "
+                f"{refined[0]} refines its grid around the best value, which {self.protocol} cannot: there one setting "
                 "is chosen over all rotations. Write the values out, or use protocol = 'nested'."
             )
         find(self.control, {candidate.name: candidate for candidate in self.candidates}, "candidate")

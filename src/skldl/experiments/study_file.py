@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from skldl.data._spelling import find, plain
+from skldl.data._spelling import find
 from skldl.exceptions import StudyError, UnknownNameError
 from skldl.experiments.study import DatasetSpec, Study
 from skldl.names import find_candidate
@@ -164,25 +164,6 @@ def _candidate(entry: Any, where: str) -> Candidate:
         if key not in entry:
             raise StudyError(f"{where}: candidate {entry.get('name', '')} has no {key}.")
     return Candidate(**entry)
-
-
-def find_dataset(word: str, among: Iterable[DatasetSpec]) -> DatasetSpec:
-    """Find a dataset of the study in any spelling; any other word is taken as a name or path of its own.
-
-    Parameters
-    ----------
-    word : str
-        The name as typed.
-    among : iterable of DatasetSpec
-        The datasets of the study.
-
-    Returns
-    -------
-    DatasetSpec
-        The dataset.
-    """
-    known = {plain(dataset.name): dataset for dataset in among}
-    return known.get(plain(word)) or DatasetSpec(word)
 
 
 def dump_study(study: Study) -> str:

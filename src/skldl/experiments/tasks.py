@@ -76,7 +76,6 @@ class Task:
         """Say which task a record belongs to."""
         return cls(record["kind"], record["dataset"], record["candidate"], record["repeat"], record["fold"])
 
-
     def key(self, fingerprint: str) -> Record:
         """The beginning of its record."""
         names = {"kind": self.kind, "dataset": self.dataset, "fingerprint": fingerprint, "candidate": self.candidate}

@@ -17,12 +17,16 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from joblib.externals import cloudpickle
-
 from skldl.experiments.store import Record
 from skldl.experiments.tasks import MACHINE, TIMEOUT, Call
 
+try:
+    import cloudpickle  # type: ignore[import-untyped]
+except ModuleNotFoundError:  # joblib brought its own copy until 1.5
+    from joblib.externals import cloudpickle
+
 _PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from skldl.experiments.workers import work; work()"
+INFINITY = float("inf")
 
 
 class Worker:
@@ -36,7 +40,7 @@ class Worker:
 
     def __init__(self, inbox: "queue.Queue[tuple[Worker, Any]]") -> None:
         self.call: Call | None = None
-        self.deadline = float("inf")
+        self.deadline = INFINITY
         self.process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -44,7 +48,7 @@ class Worker:
 
     def _listen(self, inbox: "queue.Queue[tuple[Worker, Any]]") -> None:
         assert self.process.stdout is not None
-        with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
+        with self.process.stdout, contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
             while True:
                 inbox.put((self, pickle.load(self.process.stdout)))
         inbox.put((self, None))
@@ -62,9 +66,8 @@ class Worker:
         """End the process, and say how it ended."""
         self.process.kill()
         code = self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
-            with contextlib.suppress(OSError):
-                stream.close()  # type: ignore[union-attr]
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()  # type: ignore[union-attr]
         return f"signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exit status {code}"
 
     def end_of_its_own(self) -> str:
@@ -74,80 +77,97 @@ class Worker:
         return self.kill()
 
 
-def run_in_processes(calls: Iterator[Call], n_jobs: int, timeout: float | None) -> Iterator[Record]:
-    """Run tasks in processes.
+class Pool:
+    """Processes that are started when there is work for them, and ended by `close`.
 
     Parameters
     ----------
-    calls : iterator of Call
-        The tasks.
     n_jobs : int
         Number of processes.
     timeout : float or None
         Seconds after which a task is ended and recorded as failed.
-
-    Yields
-    ------
-    dict
-        Records in the order in which the tasks are done. A task whose process dies is tried once more when no other
-        runs, so that it has all the memory; if its process dies again it is recorded as failed.
     """
-    suspects: list[Call] = []
-    yield from _run(calls, n_jobs, timeout, lambda call, how: suspects.append(call))
-    failed: list[Record] = []
 
-    def give_up(call: Call, how: str) -> None:
-        failed.append(call.not_run(f"Its process died twice, the second time alone: {how}. Out of memory?", MACHINE))
+    def __init__(self, n_jobs: int, timeout: float | None) -> None:
+        self.n_jobs = n_jobs
+        self.timeout = timeout
+        self._inbox: queue.Queue[tuple[Worker, Any]] = queue.Queue()
+        self._workers: list[Worker] = []
 
-    for call in suspects:
-        yield from _run(iter([call]), 1, timeout, give_up)
-        yield from failed
-        failed.clear()
+    def run(self, calls: Iterator[Call]) -> Iterator[Record]:
+        """Run tasks.
 
+        Parameters
+        ----------
+        calls : iterator of Call
+            The tasks.
 
-def _run(
-    calls: Iterator[Call], n_jobs: int, timeout: float | None, on_death: Callable[[Call, str], None]
-) -> Iterator[Record]:
-    inbox: queue.Queue[tuple[Worker, Any]] = queue.Queue()
-    workers: list[Worker] = []
-    call = next(calls, None)
-    try:
-        while call is not None or any(worker.call for worker in workers):
-            while call is not None and (len(workers) < n_jobs or any(worker.call is None for worker in workers)):
-                free = next((worker for worker in workers if worker.call is None), None)
-                if free is None:
-                    free = Worker(inbox)
-                    workers.append(free)
-                free.start(call)
+        Yields
+        ------
+        dict
+            Records in the order in which the tasks are done. A task whose process dies is tried once more when no
+            other runs, so that it has all the memory; if its process dies again it is recorded as failed.
+        """
+        suspects: list[Call] = []
+        yield from self._run(calls, self.n_jobs, lambda call, how: suspects.append(call))
+        failed: list[Record] = []
+
+        def give_up(call: Call, how: str) -> None:
+            reason = f"Its process died twice, the second time alone: {how}. Out of memory?"
+            failed.append(call.not_run(reason, MACHINE))
+
+        for call in suspects:
+            self.close()
+            yield from self._run(iter([call]), 1, give_up)
+            yield from failed
+            failed.clear()
+
+    def close(self) -> None:
+        """End the processes at once, whatever they do."""
+        for worker in self._workers:
+            worker.kill()
+        self._workers.clear()
+
+    def _run(self, calls: Iterator[Call], n_jobs: int, on_death: Callable[[Call, str], None]) -> Iterator[Record]:
+        call = next(calls, None)
+        while call is not None or any(worker.call for worker in self._workers):
+            while call is not None and (worker := self._free(n_jobs)) is not None:
+                worker.start(call)
                 call = next(calls, None)
             try:
-                worker, answer = inbox.get(timeout=_wait(workers))
+                worker, answer = self._inbox.get(timeout=self._wait())
             except queue.Empty:
-                for late in [worker for worker in workers if time.monotonic() > worker.deadline]:
-                    workers.remove(late)
-                    late.kill()
-                    yield late.call.not_run(f"Timeout: not done after {timeout:g} s", TIMEOUT)  # type: ignore[union-attr]
+                yield from self._end_late()
                 continue
-            if worker not in workers:
-                continue  # killed before
+            if worker not in self._workers:
+                continue  # it was ended here
             if answer is None:
-                workers.remove(worker)
+                self._workers.remove(worker)
                 how = worker.end_of_its_own()
                 if worker.call is not None:
                     on_death(worker.call, how)
             elif answer == "started":
-                worker.deadline = float("inf") if timeout is None else time.monotonic() + timeout
+                worker.deadline = INFINITY if self.timeout is None else time.monotonic() + self.timeout
             else:
-                done, worker.call, worker.deadline = worker.call, None, float("inf")
+                done, worker.call, worker.deadline = worker.call, None, INFINITY
                 yield answer if isinstance(answer, dict) else done.not_run(str(answer), MACHINE)  # type: ignore[union-attr]
-    finally:
-        for worker in workers:
-            worker.kill()
 
+    def _free(self, n_jobs: int) -> Worker | None:
+        free = next((worker for worker in self._workers if worker.call is None), None)
+        if free is None and len(self._workers) < n_jobs:
+            free = Worker(self._inbox)
+            self._workers.append(free)
+        return free
 
-def _wait(workers: list[Worker]) -> float | None:
-    first = min((worker.deadline for worker in workers), default=float("inf"))
-    return None if first == float("inf") else max(0.01, first - time.monotonic() + 0.01)
+    def _end_late(self) -> Iterator[Record]:
+        for late in [worker for worker in self._workers if time.monotonic() > worker.deadline]:
+            self._workers.remove(late)
+            late.kill()
+            yield late.call.not_run(f"Timeout: not done after {self.timeout:g} s", TIMEOUT)  # type: ignore[union-attr]
+
+    def _wait(self) -> float | None:
+        first = min((worker.deadline for worker in self._workers), default=INFINITY)
+        return None if first == INFINITY else max(0.01, first - time.monotonic() + 0.01)
 
 
 def work() -> None:

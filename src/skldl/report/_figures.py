@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from skldl._typing import FloatArray
 from skldl.experiments import Candidate, StudyResults
 from skldl.experiments.output.tables import losses_of, rank_rows, skill_of
 from skldl.experiments.statistics import Comparison
@@ -22,8 +22,8 @@ from skldl.plots import (
     style,
 )
 from skldl.report._svg import inline_svg
+from skldl.selection._skill import skill_ratio
 
-FloatArray = npt.NDArray[np.floating]
 MOST_LINES = 36  # more lines than that have no look of their own
 
 
@@ -163,7 +163,7 @@ def _ceilings(results: StudyResults, criterion: str) -> dict[str, float]:
         best = results.info[dataset].get("noise_ceiling", {}).get(criterion)
         if best is not None and loss > 0:
             left = known.upper(results.info[dataset]["n_labels"]) - best if known.higher_is_better else best
-            ceilings[dataset] = float(1 - left / loss)
+            ceilings[dataset] = float(skill_ratio(left, loss))
     return ceilings
 
 

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
 from skldl.metrics import MEASURES
 from skldl.plots._style import looks
 
-FloatArray = npt.NDArray[np.floating]
 MOST_INSTANCES = 20  # of each dataset: with all predictions kept, a page of every row would be too large
 NOTHING = "–"
 

@@ -145,7 +145,7 @@ class Candidate:
     def check_imports(self) -> None:
         """Refuse an import path that is badly written or leads to a package that is not trusted; import nothing."""
         paths = [self.estimator] if isinstance(self.estimator, str) else []
-        for path in [*paths, *_nested_paths(self.params), *_nested_paths(self.grid)]:
+        for path in [*paths, *_nested_paths([*self.params.values(), *self.grid.values()])]:
             module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
             if not (module and name):
                 raise StudyError(f"Candidate {self.name}: estimator = {path!r} must look like 'package.module:Class'.")
@@ -201,8 +201,9 @@ def _nested_paths(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
         if "estimator" in value:
             yield value["estimator"]
-        for item in value.values():
-            yield from _nested_paths(item)
+        for name, item in value.items():
+            if name != "estimator":
+                yield from _nested_paths(item)
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _nested_paths(item)

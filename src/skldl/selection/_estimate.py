@@ -72,9 +72,7 @@ def estimate_choice(dataset: Dataset, result: SearchResult, reference: Trials) -
         losses.append(trials.rows[own][place])
         choices.append((trials.candidate.name, trials.settings[place]))
     rows = np.concatenate([validation for _, validation in result.pairs])
-    chosen, other = (
-        np.abs(best - np.concatenate(table)) for table in (losses, [table[0] for table in reference.rows])
-    )
+    chosen, other = (np.abs(best - np.concatenate(table)) for table in (losses, [table[0] for table in reference.rows]))
     weight = rows_of(dataset.sample_weight, rows)
     return Estimate(
         rows,

@@ -234,10 +234,10 @@ def _between(trials: Trials) -> list[Setting]:
     wanted: list[float] = []
     for step in (-1, 1):
         if 0 <= place + step < len(tried):
-            end, shares = tried[place + step], (1 / 3, 2 / 3)
+            ratio, thirds = tried[place + step] / best[name], range(1, 3)
         else:
-            end, shares = best[name] ** 2 / tried[place - step], (1 / 3, 2 / 3, 1.0)
-        wanted += [best[name] * (end / best[name]) ** share for share in shares]
+            ratio, thirds = best[name] / tried[place - step], range(1, 4)
+        wanted += [best[name] * ratio ** (third / 3) for third in thirds]
     values = {max(1, round(value)) if whole else float(f"{value:.3g}") for value in wanted} - set(tried)
     return [{**best, name: value} for value in sorted(values, reverse=tried[0] != trials.settings[0].get(name))]
 

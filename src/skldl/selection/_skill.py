@@ -41,7 +41,7 @@ def skill_of_losses(losses: Any, reference_losses: Any, sample_weight: Any = Non
         own, other = own * weight, other * weight
     if groups is not None:
         unit_of = np.unique(groups, return_inverse=True)[1]
-        own, other = np.bincount(unit_of, own), np.bincount(unit_of, other)
+        own, other = (np.bincount(unit_of, table).astype(np.float64) for table in (own, other))
     generator = np.random.default_rng(0)
     draws = np.empty(N_RESAMPLES)
     for number in range(N_RESAMPLES):

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 import numpy as np
 
 from skldl.data._spelling import plain
-from skldl.experiments.output.rendering import Cell, Table
+from skldl.experiments.output.layout import Cell, ResultTable
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
 
@@ -165,7 +166,7 @@ def match_published(results: StudyResults) -> list[Match]:
     return matches
 
 
-def published_table(results: StudyResults, measure: str) -> Table:
+def published_table(results: StudyResults, measure: str) -> ResultTable:
     """Make the side-by-side table of one measure: ours / published; agreement in bold.
 
     Parameters
@@ -177,36 +178,57 @@ def published_table(results: StudyResults, measure: str) -> Table:
 
     Returns
     -------
-    Table
+    ResultTable
         The table.
     """
     matches = {(m.dataset, m.candidate): m for m in match_published(results) if m.published.measure == measure}
     datasets = [name for name in results.datasets if any(key[0] == name for key in matches)]
     candidates = [name for name in results.candidates if any(key[1] == name for key in matches)]
-    rows, data = [], []
-    for dataset in datasets:
-        cells = []
-        for candidate in candidates:
-            match = matches.get((dataset, candidate))
-            if match is None:
-                cells.append(Cell(results.state(dataset, candidate)))
-                continue
-            cell = match.published
-            text = f"{match.ours:.{cell.decimals}f} / {cell.mean:.{cell.decimals}f}"
-            cells.append(Cell(text, match.agrees))
-            data.append([measure, dataset, candidate, match.ours, cell.mean, match.difference, int(match.agrees)])
-        rows.append((dataset, cells))
-    counts = [sum(matches[key].agrees for key in matches if key[1] == name) for name in candidates]
-    totals = [sum(key[1] == name for key in matches) for name in candidates]
+
+    def show(dataset: str, candidate: str) -> Cell:
+        match = matches.get((dataset, candidate))
+        if match is None:
+            return Cell(results.state(dataset, candidate))
+        places = match.published.decimals
+        return Cell(f"{match.ours:.{places}f} / {match.published.mean:.{places}f}", match.agrees)
+
+    own = {name: [match for key, match in matches.items() if key[1] == name] for name in candidates}
+    counts = [Cell(f"{sum(match.agrees for match in found)} of {len(found)}") for found in own.values()]
     known = MEASURES[measure]
-    return Table(
+    return ResultTable(
         title=f"{known.title} {known.arrow}: ours / published",
         head=["Dataset", *candidates],
-        rows=rows,
-        foot=[("Agree", [Cell(f"{count} of {total}") for count, total in zip(counts, totals, strict=True)])],
+        rows=[(dataset, [show(dataset, candidate) for candidate in candidates]) for dataset in datasets],
+        foot=[("Agree", counts)],
         notes=["Bold: equal within 2 % or one unit of the last printed digit."],
-        data=[["measure", "dataset", "candidate", "ours", "published", "difference", "agrees"], *data],
     )
+
+
+def published_frame(results: StudyResults) -> list[dict[str, Any]]:
+    """All cells that both have, one line each, in full.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Returns
+    -------
+    list of dict
+        Measure, dataset, candidate, both means, their difference, and whether they agree.
+    """
+    return [
+        {
+            "measure": match.published.measure,
+            "dataset": match.dataset,
+            "candidate": match.candidate,
+            "ours": match.ours,
+            "published": match.published.mean,
+            "difference": match.difference,
+            "agrees": int(match.agrees),
+        }
+        for match in match_published(results)
+    ]
 
 
 @dataclass(frozen=True)
