@@ -53,9 +53,9 @@ def demoted(markdown: str) -> str:
     return markdown.replace("### ", "#### ", 1)
 
 
-def agreement(results: StudyResults, contender: str, datasets: str) -> str:
+def agreement(results: StudyResults, candidate: str, datasets: str) -> str:
     """How many cells of a column agree on some datasets, such as 60 of 60."""
-    cells = [m for m in match_published(results) if m.contender == contender and m.dataset.startswith(datasets)]
+    cells = [m for m in match_published(results) if m.candidate == candidate and m.dataset.startswith(datasets)]
     return f"{sum(m.agrees for m in cells)} of {len(cells)}"
 
 
@@ -76,7 +76,7 @@ def how(paper: StudyResults) -> str:
         "| Algorithm | Fixed | Chosen among |",
         "|---|---|---|",
     ]
-    for entry in paper.study["contenders"]:
+    for entry in paper.study["candidates"]:
         fixed = ", ".join(f"{name} = {value}" for name, value in entry.get("params", {}).items())
         grid = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in entry.get("grid", {}).items())
         lines.append(f"| {entry['name']} | {fixed} | {grid or 'nothing to choose'} |")
@@ -134,9 +134,9 @@ def comparison(paper: StudyResults, fixed: StudyResults) -> str:
         "| Column | Yeast (10 datasets) | Natural Scene | s-JAFFE | s-BU_3DFE | Movie | Artificial |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for contender in fixed.contenders[:-1]:
+    for candidate in fixed.candidates[:-1]:
         groups = ("Yeast", "Natural", "SJAFFE", "SBU", "Movie", "Artificial")
-        lines.append(f"| {contender} | {' | '.join(agreement(fixed, contender, group) for group in groups)} |")
+        lines.append(f"| {candidate} | {' | '.join(agreement(fixed, candidate, group) for group in groups)} |")
     matches = match_published(paper)
     others = [match for match in matches if not match.agrees]
     better = sum(match.better for match in others)
@@ -169,16 +169,16 @@ def learned(paper: StudyResults, fixed: StudyResults) -> str:
     """What we learned, with the figures behind it."""
     yeast = [agreement(fixed, name, "Yeast") for name in ("AA-kNN (k=4)", "SA-BFGS")]
     one = [agreement(fixed, "AA-kNN (k=1)", name) for name in ("Natural", "Movie")]
-    ranks = dict(zip(paper.contenders, average_ranks(paper, "kullback_leibler"), strict=True))
+    ranks = dict(zip(paper.candidates, average_ranks(paper, "kullback_leibler"), strict=True))
     order = " ≻ ".join(f"{name} {ranks[name]:.2f}" for name in sorted(ranks, key=ranks.__getitem__))
     skills = dict(zip(paper.datasets, np.nanmax(skill_of(paper, "kullback_leibler"), axis=1), strict=True))
     on_yeast = [skill for name, skill in skills.items() if name.startswith("Yeast")]
     elsewhere = [skills[name] for name in ("Natural_Scene", "SJAFFE", "SBU_3DFE", "Movie")]
     worse, total = published_cells_worse_than_the_mean(paper)
     wins = next(verdict for verdict in check_claims(paper) if "most cases" in verdict.claim).evidence
-    two_columns = [m for m in match_published(fixed) if m.dataset.startswith("Yeast") and "k=1" not in m.contender]
+    two_columns = [m for m in match_published(fixed) if m.dataset.startswith("Yeast") and "k=1" not in m.candidate]
     deviations = sum(match.deviation_agrees for match in two_columns)
-    svm = next(entry for entry in paper.study["contenders"] if entry["name"] == "PT-SVM")
+    svm = next(entry for entry in paper.study["candidates"] if entry["name"] == "PT-SVM")
     points = [
         f"**The published folds are chunks in file order.** With them, four neighbours give {yeast[0]} Yeast means of "
         f"the AA-kNN column and the unregularised maximum of the likelihood gives {yeast[1]} of the SA-BFGS column, "
@@ -224,7 +224,7 @@ def learned(paper: StudyResults, fixed: StudyResults) -> str:
 
 def published_cells_worse_than_the_mean(paper: StudyResults) -> tuple[int, int]:
     """How many published cells of the real datasets are worse than our mean baseline on the same folds."""
-    mean = paper.contenders.index(paper.baseline)
+    mean = paper.candidates.index(paper.baseline)
     worse = total = 0
     for match in match_published(paper):
         if match.dataset in ("Artificial", "SBU_3DFE"):

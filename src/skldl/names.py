@@ -11,7 +11,7 @@ from functools import cache
 from skldl._algorithms import ALGORITHMS, Algorithm
 from skldl.data._spelling import plain
 from skldl.exceptions import UnknownNameError
-from skldl.selection._candidate import Contender as Candidate
+from skldl.selection import Candidate
 
 __all__ = ["ALGORITHMS", "Algorithm", "algorithm_titles", "candidate_of", "find_candidate"]
 

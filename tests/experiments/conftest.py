@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skldl.experiments import Contender, Problem, Study, StudyResults, run_study, statistics
+from skldl.data import Dataset
+from skldl.experiments import Candidate, Study, StudyResults, run_study, statistics
 
-KNN = Contender("kNN", "sklearn.neighbors:KNeighborsRegressor", grid={"n_neighbors": (1, 3, 8)}, path="n_neighbors")
-TREE = Contender("Tree", "sklearn.tree:ExtraTreeRegressor", {"min_samples_leaf": 4}, {"max_depth": (2, 4)})
-BROKEN = Contender("Broken", "sklearn.neighbors:KNeighborsRegressor", {"n_neighbors": 1000})
+KNN = Candidate("kNN", "sklearn.neighbors:KNeighborsRegressor", grid={"n_neighbors": (1, 3, 8)}, path="n_neighbors")
+TREE = Candidate("Tree", "sklearn.tree:ExtraTreeRegressor", {"min_samples_leaf": 4}, {"max_depth": (2, 4)})
+BROKEN = Candidate("Broken", "sklearn.neighbors:KNeighborsRegressor", {"n_neighbors": 1000})
 
 
 @pytest.fixture(autouse=True)
@@ -19,17 +20,17 @@ def fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statistics, "POSTERIOR_DRAWS", 300)
 
 
-def make_problem(name: str, *, seed: int = 0, n: int = 36, labels: int = 3, **options: Any) -> Problem:
+def make_problem(name: str, *, seed: int = 0, n: int = 36, labels: int = 3, **options: Any) -> Dataset:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     D = np.exp(X @ rng.normal(size=(3, labels)) + rng.normal(scale=0.3, size=(n, labels)))
-    return Problem(name, X, D / D.sum(axis=1, keepdims=True), **options)
+    return Dataset(name, X, D / D.sum(axis=1, keepdims=True), **options)
 
 
 def make_study(**options: Any) -> Study:
     told: dict[str, Any] = {
         "datasets": [make_problem("one"), make_problem("two", seed=1, labels=4)],
-        "contenders": [KNN, TREE],
+        "candidates": [KNN, TREE],
         "folds": 3,
         "inner_folds": 2,
         "measures": ["clark", "cosine", "kullback_leibler"],
@@ -38,7 +39,7 @@ def make_study(**options: Any) -> Study:
 
 
 @pytest.fixture(scope="session")
-def problem() -> Callable[..., Problem]:
+def problem() -> Callable[..., Dataset]:
     return make_problem
 
 
@@ -48,7 +49,7 @@ def small_study() -> Callable[..., Study]:
 
 
 @pytest.fixture(scope="session")
-def contenders() -> dict[str, Contender]:
+def candidates() -> dict[str, Candidate]:
     return {"knn": KNN, "tree": TREE, "broken": BROKEN}
 
 
@@ -59,7 +60,7 @@ def results() -> StudyResults:
 
 @pytest.fixture(scope="session")
 def failing_results() -> StudyResults:
-    return run_study(make_study(contenders=[KNN, BROKEN]))
+    return run_study(make_study(candidates=[KNN, BROKEN]))
 
 
 def fake_results(losses: np.ndarray, *, folds: int = 1, noise: float = 0.0, families: bool = False) -> StudyResults:
@@ -80,18 +81,18 @@ def fake_results(losses: np.ndarray, *, folds: int = 1, noise: float = 0.0, fami
         "seed": 0,
         "control": "Mean",
         "datasets": [{"name": name, "apart": False} for name in datasets],
-        "contenders": [{"name": name, "estimator": "skldl:MeanDistribution"} for name in names[-1:]],
+        "candidates": [{"name": name, "estimator": "skldl:MeanDistribution"} for name in names[-1:]],
     }
-    study["contenders"] = [{"name": name, "estimator": "some:Thing"} for name in names[:-1]] + study["contenders"]
+    study["candidates"] = [{"name": name, "estimator": "some:Thing"} for name in names[:-1]] + study["candidates"]
     records: list[dict[str, Any]] = [{"kind": "header", "format": 1, "study": study, "missing": []}]
     for i, name in enumerate(datasets):
         info = {"n_test": 0, "apart": False, "family": "same" if families else name, "near_zero_share": 0.0}
         info |= {"n_samples": 10, "n_features": 2, "n_labels": 3, "mean_entropy_share": 0.9, "fingerprint": str(i)}
         records.append({"kind": "dataset", "name": name, **info})
-        for j, contender in enumerate(names):
+        for j, candidate in enumerate(names):
             for fold in range(folds):
                 loss = float(losses[i, j] + noise * rng.normal())
-                key = {"kind": "evaluation", "dataset": name, "contender": contender, "repeat": 0, "fold": fold}
+                key = {"kind": "evaluation", "dataset": name, "candidate": candidate, "repeat": 0, "fold": fold}
                 found = {"status": "ok", "measures": {"clark": loss, "cosine": 1 - loss}, "params": {}}
                 times = {"fit_seconds": 0.1, "predict_seconds": 0.01, "selection_seconds": 0.0}
                 records.append(key | found | times)

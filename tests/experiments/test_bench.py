@@ -25,7 +25,7 @@ inner_folds = 2
 measures = ["clark", "cosine"]
 datasets = ["{data}", "Human_Gene"]
 
-[[contenders]]
+[[candidates]]
 name = "AA-kNN"
 estimator = "sklearn.neighbors:KNeighborsRegressor"
 grid = {{ n_neighbors = [1, 5] }}
@@ -71,7 +71,7 @@ def test_a_study_from_start_to_end(study, tmp_path, capsys):
         "report.html",
     ):
         assert (folder / name).stat().st_size > 0
-    assert StudyResults.load(folder).contenders == ["AA-kNN", "Mean"]
+    assert StudyResults.load(folder).candidates == ["AA-kNN", "Mean"]
     assert load_study(folder / "study.toml").name == "little"
     assert run(["bench", study, "--jobs", "1"]) == 0  # without --out nothing is in the way
     assert (tmp_path / "skldl-little-2").is_dir()
@@ -173,7 +173,7 @@ def test_failures_show_in_the_exit_status(study, capsys):
     bad = "sklearn.gaussian_process:GaussianProcessRegressor"
     path = "study.toml"
     with open(path, "a") as stream:
-        stream.write(f'\n[[contenders]]\nname = "Bad"\nestimator = "{bad}"\nparams = {{ alpha = -1.0 }}\n')
+        stream.write(f'\n[[candidates]]\nname = "Bad"\nestimator = "{bad}"\nparams = {{ alpha = -1.0 }}\n')
     assert run(["bench", study, "--jobs", "1", "--out", "bad"]) == 1
     said = capsys.readouterr().out
     assert "failed 3/3" in said

@@ -25,7 +25,7 @@ folds = 4
 measures = ["clark"]
 datasets = ["data.csv"]
 
-[[contenders]]
+[[candidates]]
 name = "kNN"
 estimator = "slow_models:Slow"
 grid = { n_neighbors = [1, 5] }

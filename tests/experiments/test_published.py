@@ -24,27 +24,27 @@ AVERAGE_RANKS = {  # the last rows of the paper's tables
 }
 
 
-def as_results(cells, *, contenders=SIX, change=lambda cell: cell.mean, times=None, measures=tuple(PAPER_MEASURES)):
+def as_results(cells, *, candidates=SIX, change=lambda cell: cell.mean, times=None, measures=tuple(PAPER_MEASURES)):
     """Results that hold published means, so that everything must agree."""
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
     study = {"name": "paper", "title": "as printed", "protocol": "geng2016", "measures": list(measures)}
     study |= {"criterion": "clark", "folds": 1, "repeats": 1, "order": "file", "seed": 0, "control": "Mean"}
     study["datasets"] = [{"name": NAMES.get(name, name.replace("-", "_")), "apart": False} for name in datasets]
-    study["contenders"] = [{"name": name, "estimator": f"skldl:{name}"} for name in contenders]
-    study["contenders"].append({"name": "Mean", "estimator": "skldl:MeanDistribution"})
+    study["candidates"] = [{"name": name, "estimator": f"skldl:{name}"} for name in candidates]
+    study["candidates"].append({"name": "Mean", "estimator": "skldl:MeanDistribution"})
     records = [{"kind": "header", "format": 1, "study": study, "missing": []}]
     means = {(cell.dataset, cell.algorithm, cell.measure): change(cell) for cell in cells}
     for name, entry in zip(datasets, study["datasets"], strict=True):
         info = {"n_test": 0, "apart": name == "Artificial", "family": name, "near_zero_share": float("Scene" in name)}
         info |= {"n_samples": 9, "n_features": 2, "n_labels": 9, "mean_entropy_share": 0.5, "fingerprint": name}
         records.append({"kind": "dataset", "name": entry["name"], **info})
-        for contender in [*contenders, "Mean"]:
+        for candidate in [*candidates, "Mean"]:
             values = {}
             for measure in measures:
                 worst = 0.01 if MEASURES[measure].higher_is_better else 99.0
-                values[measure] = means.get((name, contender, measure), worst)
-            record = {"kind": "evaluation", "dataset": entry["name"], "contender": contender, "repeat": 0, "fold": 0}
-            seconds = (times or {}).get(contender, 1.0)
+                values[measure] = means.get((name, candidate, measure), worst)
+            record = {"kind": "evaluation", "dataset": entry["name"], "candidate": candidate, "repeat": 0, "fold": 0}
+            seconds = (times or {}).get(candidate, 1.0)
             record |= {"status": "ok", "measures": values, "params": {}, "fit_seconds": seconds}
             records.append(record | {"predict_seconds": 0.1, "selection_seconds": 0.0})
     return StudyResults(records)
@@ -138,7 +138,7 @@ def test_claims_need_their_algorithms_and_datasets():
     cells = [
         c for c in load_published() if c.dataset in ("Yeast-alpha", "Movie") and c.algorithm in ("AA-kNN", "AA-BP")
     ]
-    results = as_results(cells, contenders=["AA-kNN", "AA-BP"])
+    results = as_results(cells, candidates=["AA-kNN", "AA-BP"])
     verdicts = check_claims(results)
     unknown = [verdict.claim for verdict in verdicts if verdict.verdict == "cannot be checked here"]
     assert any("SA-BFGS improves" in claim for claim in unknown)
@@ -146,7 +146,7 @@ def test_claims_need_their_algorithms_and_datasets():
     assert any("Natural Scene" in claim for claim in unknown)
     assert any("artificial" in claim for claim in unknown)
     assert speed_claim(results).verdict == "cannot be checked here"
-    assert check_claims(as_results(cells, contenders=["AA-kNN"])) == []
+    assert check_claims(as_results(cells, candidates=["AA-kNN"])) == []
 
 
 def test_boards_agree_with_scipy_and_with_the_paper():

@@ -13,11 +13,11 @@ STUDIES = Path(__file__).parents[2] / "studies"
 YEAST = ("alpha", "cdc", "elu", "diau", "heat", "spo", "cold", "dtt", "spo5", "spoem")
 
 
-def only(name, datasets, contenders):
+def only(name, datasets, candidates):
     study = load_study(name)
     return study.with_options(
         datasets=[dataset for dataset in study.datasets if dataset.name in datasets],
-        contenders=[contender for contender in study.contenders if contender.name in contenders],
+        candidates=[candidate for candidate in study.candidates if candidate.name in candidates],
     )
 
 
@@ -56,10 +56,10 @@ def test_the_records_in_the_repository_come_out_again(name, data_folder):
     again = run_study(study, data_home=data_folder, keep_predictions="none")
     for dataset in again.datasets:
         assert again.info[dataset]["fingerprint"] == recorded.info[dataset]["fingerprint"]
-        for contender in again.contenders:
-            assert again.chosen(dataset, contender) == recorded.chosen(dataset, contender)
+        for candidate in again.candidates:
+            assert again.chosen(dataset, candidate) == recorded.chosen(dataset, candidate)
             for measure in again.measures:
-                one, other = (r.values(measure, dataset, contender) for r in (again, recorded))
+                one, other = (r.values(measure, dataset, candidate) for r in (again, recorded))
                 np.testing.assert_allclose(one, other, rtol=1e-4)
 
 

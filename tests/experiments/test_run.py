@@ -14,8 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldl import MeanDistribution
+from skldl.data import Dataset
 from skldl.exceptions import DatasetNotFoundError, LengthMismatchError, RecordsError, StudyError, UnknownDatasetError
-from skldl.experiments import Contender, Problem, Study, StudyResults, memory, plan_study, run_study
+from skldl.experiments import Candidate, Study, StudyResults, memory, plan_study, run_study
 from skldl.experiments.output.files import write_outputs
 from skldl.experiments.store import FileStore, encode
 from skldl.experiments.tasks import kept_rows
@@ -55,7 +56,7 @@ def test_geng2016_chooses_the_setting_that_is_best_over_all_rotations(small_stud
     best = (1, 3, 8)[int(np.argmin(scores))]
     assert found.chosen("one", "kNN") == [{"n_neighbors": best}] * 4
     recorded = np.mean(
-        [r["values"] for r in found.selections if (r["dataset"], r["contender"]) == ("one", "kNN")], axis=0
+        [r["values"] for r in found.selections if (r["dataset"], r["candidate"]) == ("one", "kNN")], axis=0
     )
     np.testing.assert_allclose(recorded, scores)
     for round_, value in zip(rounds_of(data, study, 0), found.values("clark", "one", "kNN"), strict=True):
@@ -87,8 +88,8 @@ def test_nested_chooses_inside_each_training_part(small_study, problem, results)
 def test_work_shared_along_a_path_changes_no_choice(problem, estimator, grid):
     path = list(grid)[-1]
     data = problem("d", sample_weight=np.linspace(1, 2, 36) if estimator != "skldl:AAKNN" else None)
-    with_path = Contender("a", estimator, grid=grid, path=path)
-    without = Contender("a", estimator, grid={name: grid[name] for name in grid if name != path} | {path: grid[path]})
+    with_path = Candidate("a", estimator, grid=grid, path=path)
+    without = Candidate("a", estimator, grid={name: grid[name] for name in grid if name != path} | {path: grid[path]})
     one, other = (run_study(Study([data], [c], folds=3, protocol="geng2016")) for c in (with_path, without))
     for shared, apart in zip(one.selections, other.selections, strict=True):
         np.testing.assert_allclose(shared["values"], apart["values"], rtol=1e-4)
@@ -97,25 +98,25 @@ def test_work_shared_along_a_path_changes_no_choice(problem, estimator, grid):
 
 
 def test_a_path_that_breaks_in_the_middle_keeps_what_it_had(problem):
-    contender = Contender("k", "skldl:AAKNN", grid={"n_neighbors": (2, 4, -1)}, path="n_neighbors")
-    found = run_study(Study([problem("d")], [contender], folds=3, protocol="geng2016"))
+    candidate = Candidate("k", "skldl:AAKNN", grid={"n_neighbors": (2, 4, -1)}, path="n_neighbors")
+    found = run_study(Study([problem("d")], [candidate], folds=3, protocol="geng2016"))
     assert not found.failures
     assert found.chosen("d", "k")[0]["n_neighbors"] in (2, 4)
     assert str(found.selections[0]["values"][2]) == "nan"
     assert "n_neighbors=-1" in found.selections[0]["errors"][0]
 
 
-def test_a_similarity_can_be_the_criterion(small_study, contenders):
-    study = small_study(protocol="geng2016", criterion="cosine", contenders=[contenders["knn"]])
+def test_a_similarity_can_be_the_criterion(small_study, candidates):
+    study = small_study(protocol="geng2016", criterion="cosine", candidates=[candidates["knn"]])
     found = run_study(study)
     values = np.mean([r["values"] for r in found.selections if r["dataset"] == "one"], axis=0)
     assert found.chosen("one", "kNN")[0] == {"n_neighbors": (1, 3, 8)[int(np.argmax(values))]}
 
 
-def test_a_fixed_test_set_is_tested_once(problem, contenders):
+def test_a_fixed_test_set_is_tested_once(problem, candidates):
     test = problem("t", seed=5, n=9)
     data = problem("d", X_test=test.X, D_test=test.D, apart=True)
-    found = run_study(Study([data], [contenders["knn"]], protocol="geng2016", measures=["clark"], repeats=2))
+    found = run_study(Study([data], [candidates["knn"]], protocol="geng2016", measures=["clark"], repeats=2))
     assert found.n_expected("d") == 2
     (k,) = {c["n_neighbors"] for c in found.chosen("d", "kNN")[:1]}
     model = KNeighborsRegressor(k).fit(data.X, data.D)
@@ -124,7 +125,7 @@ def test_a_fixed_test_set_is_tested_once(problem, contenders):
 
 
 def test_records_say_everything(results):
-    record = next(r for r in results.evaluations if r["contender"] == "Tree")
+    record = next(r for r in results.evaluations if r["candidate"] == "Tree")
     assert record["seed"] == derive_seed(0, "one", "Tree", 0, 0)
     assert set(record["measures"]) == {"clark", "cosine", "kullback_leibler"}
     assert record["params"].keys() == {"max_depth"}
@@ -148,7 +149,7 @@ class Chatty(MeanDistribution):
 
 def test_warnings_and_iterations_are_recorded(problem):
     pipeline = make_pipeline(StandardScaler(), Chatty())
-    found = run_study(Study([problem("d")], [Contender("c", Chatty()), Contender("p", pipeline)], folds=2))
+    found = run_study(Study([problem("d")], [Candidate("c", Chatty()), Candidate("p", pipeline)], folds=2))
     for record in found.evaluations[:4]:
         assert record["warnings"] == ["UserWarning: turn the knob"]
         assert record["n_iter"] == 4
@@ -159,7 +160,7 @@ def test_weights_reach_the_fit_and_the_measures(problem):
     data = problem("d", sample_weight=weight)
     pipeline = make_pipeline(StandardScaler(), MeanDistribution())
     study = Study(
-        [data], [Contender("p", pipeline), Contender("Mean", "skldl:MeanDistribution")], folds=2, order="file"
+        [data], [Candidate("p", pipeline), Candidate("Mean", "skldl:MeanDistribution")], folds=2, order="file"
     )
     found = run_study(study)
     round_ = rounds_of(data, study, 0)[0]
@@ -171,8 +172,8 @@ def test_weights_reach_the_fit_and_the_measures(problem):
 
 def test_weights_take_part_in_selection(problem):
     weight = np.where(np.arange(36) % 2, 1.0, 3.0)
-    contender = Contender("t", "sklearn.tree:DecisionTreeRegressor", grid={"max_depth": (1, 3)})
-    found = run_study(Study([problem("d", sample_weight=weight)], [contender], folds=2, inner_folds=2))
+    candidate = Candidate("t", "sklearn.tree:DecisionTreeRegressor", grid={"max_depth": (1, 3)})
+    found = run_study(Study([problem("d", sample_weight=weight)], [candidate], folds=2, inner_folds=2))
     assert not found.failures
 
 
@@ -181,28 +182,28 @@ def test_a_problem_is_checked(problem):
     with pytest.raises(LengthMismatchError, match="d: 3 groups for 36 rows"):
         problem("d", groups=[1, 2, 3])
     with pytest.raises(ValueError, match="sums to"):
-        Problem("d", data.X, data.D * 2)
+        Dataset("d", data.X, data.D * 2)
     with pytest.raises(ValueError, match="36"):
-        Problem("d", data.X[:5], data.D)
-    listed = Problem("d", data.X.tolist(), data.D.tolist(), groups=["a"] * 36)
+        Dataset("d", data.X[:5], data.D)
+    listed = Dataset("d", data.X.tolist(), data.D.tolist(), groups=["a"] * 36)
     assert listed.describe()["n_groups"] == 1
     assert listed.family == data.family
     assert listed.fingerprint != data.fingerprint
-    assert Problem("d", sparse.csc_matrix(data.X), data.D).X.format == "csr"
+    assert Dataset("d", sparse.csc_matrix(data.X), data.D).X.format == "csr"
 
 
 def test_data_frames_take_part(problem):
     pd = pytest.importorskip("pandas")
     data = problem("d")
-    frame = Problem("d", pd.DataFrame(data.X, columns=list("abc")), pd.DataFrame(data.D, columns=["x", "y", "z"]))
+    frame = Dataset("d", pd.DataFrame(data.X, columns=list("abc")), pd.DataFrame(data.D, columns=["x", "y", "z"]))
     assert frame.names == ("x", "y", "z")
     pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), KNeighborsRegressor())
-    study = Study([frame], [Contender("p", pipeline, grid={"kneighborsregressor__n_neighbors": (2, 5)})], folds=3)
+    study = Study([frame], [Candidate("p", pipeline, grid={"kneighborsregressor__n_neighbors": (2, 5)})], folds=3)
     assert not run_study(study).failures
     other = pd.DataFrame(data.X, columns=["a", "b", "d"])
-    assert Problem("d", other, data.D).family != frame.family
+    assert Dataset("d", other, data.D).family != frame.family
     text = pd.DataFrame({"a": ["x", "y"] * 18, "b": np.arange(36)})
-    assert Problem("d", text, data.D).family != Problem("d", text.assign(a="x"), data.D).family
+    assert Dataset("d", text, data.D).family != Dataset("d", text.assign(a="x"), data.D).family
 
 
 class Moody(BaseEstimator):
@@ -224,8 +225,8 @@ class Moody(BaseEstimator):
 
 @pytest.mark.parametrize("protocol", ["nested", "geng2016"])
 def test_settings_that_fail_are_out_and_the_others_stay(protocol, problem):
-    contender = Contender("m", Moody(), grid={"mood": ("bad", "odd", "good")})
-    found = run_study(Study([problem("d")], [contender], folds=3, protocol=protocol))
+    candidate = Candidate("m", Moody(), grid={"mood": ("bad", "odd", "good")})
+    found = run_study(Study([problem("d")], [candidate], folds=3, protocol=protocol))
     assert not found.failures
     assert found.chosen("d", "m") == [{"mood": "good"}] * 3
     told = found.selections[0] if protocol == "geng2016" else found.evaluations[0]["selection"]
@@ -235,16 +236,16 @@ def test_settings_that_fail_are_out_and_the_others_stay(protocol, problem):
 
 
 @pytest.mark.parametrize("protocol", ["nested", "geng2016"])
-def test_a_contender_without_a_setting_that_works_fails_and_the_study_goes_on(protocol, problem):
-    contender = Contender("m", Moody(), grid={"mood": ("bad", "odd")})
-    found = run_study(Study([problem("d")], [contender], folds=3, protocol=protocol))
+def test_a_candidate_without_a_setting_that_works_fails_and_the_study_goes_on(protocol, problem):
+    candidate = Candidate("m", Moody(), grid={"mood": ("bad", "odd")})
+    found = run_study(Study([problem("d")], [candidate], folds=3, protocol=protocol))
     assert found.state("d", "m") == "failed 3/3"
     assert all("No setting of m could be fitted" in record["error"] for record in found.failures)
     assert found.state("d", "Mean") == ""
 
 
 def test_failures_are_recorded_with_their_reason(failing_results):
-    records = [r for r in failing_results.evaluations if r["contender"] == "Broken"]
+    records = [r for r in failing_results.evaluations if r["candidate"] == "Broken"]
     assert len(records) == 6
     assert all(record["status"] == "failed" for record in records)
     assert "ValueError: Expected n_neighbors" in records[0]["error"]
@@ -259,8 +260,8 @@ def test_a_selection_task_that_fails_as_a_whole_fails_its_evaluations(problem, m
         raise MemoryError("too big")
 
     monkeypatch.setattr(tasks, "validate_settings", explode)
-    contender = Contender("k", "sklearn.neighbors:KNeighborsRegressor", grid={"n_neighbors": (1, 2)})
-    found = run_study(Study([problem("d")], [contender], folds=3, protocol="geng2016"))
+    candidate = Candidate("k", "sklearn.neighbors:KNeighborsRegressor", grid={"n_neighbors": (1, 2)})
+    found = run_study(Study([problem("d")], [candidate], folds=3, protocol="geng2016"))
     assert [record["status"] for record in found.selections] == ["failed"] * 3
     assert found.evaluations[0]["error"] == "the selection failed: MemoryError: too big"
 
@@ -273,7 +274,7 @@ class Deadly(MeanDistribution):
 
 
 def test_a_dead_worker_is_explained_and_loses_no_record(tmp_path, problem):
-    study = Study([problem("d")], [Contender("Mean", "skldl:MeanDistribution"), Contender("c", Deadly())], folds=2)
+    study = Study([problem("d")], [Candidate("Mean", "skldl:MeanDistribution"), Candidate("c", Deadly())], folds=2)
     with pytest.raises(RuntimeError, match=r"A worker process died.*continue with --resume"):
         run_study(study, out=tmp_path, n_jobs=2)
     assert StudyResults.load(tmp_path).state("d", "c") == "not run 2/2"
@@ -324,8 +325,8 @@ def test_resuming_a_finished_study_runs_nothing(tmp_path, small_study):
     assert [(p.done, p.total, p.record, p.left) for p in told] == [(18, 18, None, ())]
 
 
-def test_failed_tasks_are_repeated_only_on_request(tmp_path, problem, contenders):
-    study = Study([problem("d")], [contenders["broken"]], folds=2)
+def test_failed_tasks_are_repeated_only_on_request(tmp_path, problem, candidates):
+    study = Study([problem("d")], [candidates["broken"]], folds=2)
     run_study(study, out=tmp_path)
     size = (tmp_path / "records.jsonl").read_bytes().count(b"\n")
     run_study(study, out=tmp_path, resume=True)
@@ -335,7 +336,7 @@ def test_failed_tasks_are_repeated_only_on_request(tmp_path, problem, contenders
     assert len(found.failures) == 2
 
 
-def test_records_of_another_study_are_refused_with_the_difference(tmp_path, small_study, problem, contenders):
+def test_records_of_another_study_are_refused_with_the_difference(tmp_path, small_study, problem, candidates):
     run_study(small_study(), out=tmp_path)
 
     def resume(**options):
@@ -345,8 +346,8 @@ def test_records_of_another_study_are_refused_with_the_difference(tmp_path, smal
         resume(seed=5)
     with pytest.raises(RecordsError, match="datasets were one, two, now one"):
         resume(datasets=small_study().datasets[:1])
-    with pytest.raises(RecordsError, match="contenders have other parameters"):
-        resume(contenders=[Contender("kNN", "sklearn.neighbors:KNeighborsRegressor"), contenders["tree"]])
+    with pytest.raises(RecordsError, match="candidates have other parameters"):
+        resume(candidates=[Candidate("kNN", "sklearn.neighbors:KNeighborsRegressor"), candidates["tree"]])
     with pytest.raises(RecordsError, match="The data of two have changed"):
         resume(datasets=[problem("one"), problem("two", seed=2, labels=4)])
     with pytest.raises(RecordsError, match="keep predictions: sample, not all"):
@@ -386,45 +387,45 @@ def test_predictions_are_kept_as_asked(small_study, problem):
         run_study(study, keep_predictions="some")
 
 
-def test_predictions_for_a_fixed_test_set_are_kept_too(problem, contenders):
+def test_predictions_for_a_fixed_test_set_are_kept_too(problem, candidates):
     test = problem("t", seed=5, n=9)
-    study = Study([problem("d", X_test=test.X, D_test=test.D)], [contenders["knn"]], measures=["clark"])
+    study = Study([problem("d", X_test=test.X, D_test=test.D)], [candidates["knn"]], measures=["clark"])
     found = run_study(study, keep_predictions="all").predictions("d")
     np.testing.assert_allclose(found["truth"], test.D, rtol=1e-6)
     assert not np.isnan(found["predicted"]["kNN"]).any()
 
 
 @pytest.mark.parametrize(
-    ("contender", "message"),
+    ("candidate", "message"),
     [
-        (Contender("x", "skldl:Nothing"), "has no 'Nothing'"),
-        (Contender("x", "skldl:AAKNN", grid={"neighbours": (1, 2)}), "AAKNN has no hyper-parameter 'neighbours'"),
+        (Candidate("x", "skldl:Nothing"), "has no 'Nothing'"),
+        (Candidate("x", "skldl:AAKNN", grid={"neighbours": (1, 2)}), "AAKNN has no hyper-parameter 'neighbours'"),
     ],
 )
-def test_a_contender_that_cannot_be_built_is_told_before_the_first_task(contender, message, small_study, tmp_path):
+def test_a_candidate_that_cannot_be_built_is_told_before_the_first_task(candidate, message, small_study, tmp_path):
     with pytest.raises(StudyError, match=message):
-        run_study(small_study(contenders=[contender]), out=tmp_path / "here")
+        run_study(small_study(candidates=[candidate]), out=tmp_path / "here")
     assert not (tmp_path / "here").exists()
 
 
 def test_the_plan_counts_tasks_and_fits(small_study):
     nested = plan_study(small_study())
     assert nested.n_tasks == 2 * 3 * 3
-    fits = {task.contender: nested.n_fits(task) for task in nested.waves[1]}
+    fits = {task.candidate: nested.n_fits(task) for task in nested.waves[1]}
     assert fits == {"kNN": 1 + 3 * 2, "Tree": 1 + 2 * 2, "Mean": 1}
     paper = plan_study(small_study(protocol="geng2016"))
     assert [len(wave) for wave in paper.waves] == [2 * 2 * 3, 2 * 3 * 3]
-    assert {task.contender: paper.n_fits(task) for task in paper.waves[0]} == {"kNN": 3, "Tree": 2}
+    assert {task.candidate: paper.n_fits(task) for task in paper.waves[0]} == {"kNN": 3, "Tree": 2}
     assert {paper.n_fits(task) for task in paper.waves[1]} == {1}
 
 
 def test_missing_datasets_are_named_and_left_out(tmp_path, monkeypatch):
     monkeypatch.delenv("SKLDL_DATA", raising=False)
-    mean = Contender("Mean", "skldl:MeanDistribution")
+    mean = Candidate("Mean", "skldl:MeanDistribution")
     plan = plan_study(Study(["Artificial", "Human_Gene"], [mean]), data_home=tmp_path)
     assert plan.missing == ("Human_Gene",)
-    assert list(plan.problems) == ["Artificial"]
-    assert plan.problems["Artificial"].D_test.shape == (40401, 3)
+    assert list(plan.datasets) == ["Artificial"]
+    assert plan.datasets["Artificial"].D_test.shape == (40401, 3)
     found = run_study(plan)
     assert found.missing == ["Human_Gene"]
     with pytest.raises(DatasetNotFoundError, match="None of the datasets of the study was found: Human_Gene"):
@@ -437,7 +438,7 @@ def test_a_data_file_takes_part_and_is_found_again(tmp_path):
     path = tmp_path / "moods.csv"
     lines = ["age,label_happy,label_sad", *(f"{i},{0.3 + i / 100},{0.7 - i / 100}" for i in range(20))]
     path.write_text("\n".join(lines))
-    found = run_study(Study([str(path)], [Contender("Mean", "skldl:MeanDistribution")], folds=4), out=tmp_path / "out")
+    found = run_study(Study([str(path)], [Candidate("Mean", "skldl:MeanDistribution")], folds=4), out=tmp_path / "out")
     assert found.datasets == ["moods"]
     assert str(path) in (tmp_path / "out" / "study.toml").read_text()
 
@@ -445,8 +446,8 @@ def test_a_data_file_takes_part_and_is_found_again(tmp_path):
 def test_one_x_is_shared_by_a_family(paper_data):
     paper_data("Yeast_spo")
     paper_data("Yeast_spoem")
-    plan = plan_study(Study(["Yeast_spo", "Yeast_spoem"], [Contender("Mean", "skldl:MeanDistribution")]))
-    one, other = plan.problems.values()
+    plan = plan_study(Study(["Yeast_spo", "Yeast_spoem"], [Candidate("Mean", "skldl:MeanDistribution")]))
+    one, other = plan.datasets.values()
     assert one.X is other.X
     assert run_study(plan).families == [["Yeast_spo", "Yeast_spoem"]]
 

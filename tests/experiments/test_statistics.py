@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from skldl.exceptions import UnknownNameError
-from skldl.experiments import Contender, Study, run_study
+from skldl.experiments import Candidate, Study, run_study
 from skldl.experiments.output.statistics_text import statistics_text
 from skldl.experiments.statistics import compare, pair_tests
 
@@ -49,7 +49,7 @@ def test_p_values_agree_with_the_critical_differences(fake):
         for j in range(4):
             apart = abs(tests.average_ranks[i] - tests.average_ranks[j]) > tests.nemenyi_difference
             assert (tests.nemenyi[i, j] < 0.05) == apart
-    for j, name in enumerate(tests.contenders[:-1]):
+    for j, name in enumerate(tests.candidates[:-1]):
         apart = abs(tests.average_ranks[j] - tests.average_ranks[-1]) > tests.dunn_difference
         assert (tests.dunn[name] < 0.05) == apart
 
@@ -81,7 +81,7 @@ def test_another_control(fake):
     tests = compare(fake(LOSSES), "clark", control="Algorithm-0")
     assert tests.control == "algorithm 0"
     assert set(tests.dunn) == {"algorithm 1", "algorithm 2", "Mean"}
-    with pytest.raises(UnknownNameError, match="No contender is called 'nobody'"):
+    with pytest.raises(UnknownNameError, match="No candidate is called 'nobody'"):
         compare(fake(LOSSES), "clark", control="nobody")
 
 
@@ -89,8 +89,8 @@ def test_another_control(fake):
     ("losses", "reason"),
     [
         (np.array([[0.1, 0.2, 0.3]]), "1 dataset: a test over datasets needs at least 2"),
-        (np.full((5, 3), 0.25), "All contenders are tied on every dataset"),
-        (np.array([[0.1], [0.2]]), "One contender"),
+        (np.full((5, 3), 0.25), "All candidates are tied on every dataset"),
+        (np.array([[0.1], [0.2]]), "One candidate"),
     ],
 )
 def test_where_there_is_no_test_the_reason_is_said(fake, losses, reason):
@@ -102,12 +102,12 @@ def test_where_there_is_no_test_the_reason_is_said(fake, losses, reason):
     assert reason in statistics_text(results)
 
 
-def test_two_contenders_have_no_friedman_test_but_all_others(fake):
+def test_two_candidates_have_no_friedman_test_but_all_others(fake):
     results = fake(np.array([[0.1, 0.2], [0.3, 0.5], [0.2, 0.6]]))
     tests = compare(results, "clark")
-    assert "Two contenders" in tests.reasons["friedman"]
+    assert "Two candidates" in tests.reasons["friedman"]
     assert tests.wilcoxon[0, 1] == pytest.approx(0.25)
-    assert "No Friedman test. Two contenders" in statistics_text(results)
+    assert "No Friedman test. Two candidates" in statistics_text(results)
     assert "their p values are rough" in statistics_text(results)
     assert "their p values are rough" not in statistics_text(fake(LOSSES))
 
@@ -160,8 +160,8 @@ def test_one_test_set_has_no_t_test(fake):
     assert "set 0: no test" in statistics_text(fake(LOSSES))
 
 
-def test_repeats_count_in_the_correction(problem, contenders):
-    results = run_study(Study([problem("d")], [contenders["tree"]], folds=3, repeats=2, measures=["clark"]))
+def test_repeats_count_in_the_correction(problem, candidates):
+    results = run_study(Study([problem("d")], [candidates["tree"]], folds=3, repeats=2, measures=["clark"]))
     difference = results.values("clark", "d", "Tree") - results.values("clark", "d", "Mean")
     assert len(difference) == 6
     t = difference.mean() / np.sqrt((1 / 6 + 1 / 2) * difference.var(ddof=1))
@@ -186,5 +186,5 @@ def test_the_text_names_pairs_that_differ(fake):
 
 
 def test_only_the_mean_is_a_text_too(problem):
-    results = run_study(Study([problem("d")], [Contender("Mean", "skldl:MeanDistribution")], folds=3))
+    results = run_study(Study([problem("d")], [Candidate("Mean", "skldl:MeanDistribution")], folds=3))
     assert "No test: 1 dataset" in statistics_text(results)

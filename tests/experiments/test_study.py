@@ -1,4 +1,4 @@
-"""Names, contenders and studies: what is accepted, what is refused and with which words."""
+"""Names, candidates and studies: what is accepted, what is refused and with which words."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,11 @@ from sklearn.preprocessing import StandardScaler
 
 from skldl.data._spelling import find, plain, split_list
 from skldl.exceptions import StudyError, UnknownNameError
-from skldl.experiments import Contender, DatasetSpec, Study, builtin_studies, dump_study, load_study
-from skldl.experiments.study_file import find_contender, find_dataset, parse_study
+from skldl.experiments import Candidate, DatasetSpec, Study, builtin_studies, dump_study, load_study
+from skldl.experiments.study_file import parse_study
+from skldl.names import find_candidate
 
-MEAN = Contender("Mean", "skldl:MeanDistribution")
+MEAN = Candidate("Mean", "skldl:MeanDistribution")
 
 
 def test_names_match_whatever_the_spelling():
@@ -25,20 +26,20 @@ def test_names_match_whatever_the_spelling():
 
 
 def test_settings_go_through_the_grid_with_the_path_fastest():
-    contender = Contender("c", "m:C", grid={"k": (1, 2), "w": ("a", "b")}, path="k")
-    assert contender.settings == ({"w": "a", "k": 1}, {"w": "a", "k": 2}, {"w": "b", "k": 1}, {"w": "b", "k": 2})
-    assert contender.needs_selection
-    assert Contender("c", "m:C").settings == ({},)
-    assert not Contender("c", "m:C", grid={"k": (1,)}).needs_selection
+    candidate = Candidate("c", "m:C", grid={"k": (1, 2), "w": ("a", "b")}, path="k")
+    assert candidate.settings == ({"w": "a", "k": 1}, {"w": "a", "k": 2}, {"w": "b", "k": 1}, {"w": "b", "k": 2})
+    assert candidate.needs_selection
+    assert Candidate("c", "m:C").settings == ({},)
+    assert not Candidate("c", "m:C", grid={"k": (1,)}).needs_selection
 
 
 def test_make_sets_parameters_and_seeds():
-    contender = Contender("t", "sklearn.tree:DecisionTreeRegressor", {"max_depth": 3}, {"min_samples_leaf": (1, 2)})
-    model = contender.make({"min_samples_leaf": 2}, seed=7)
+    candidate = Candidate("t", "sklearn.tree:DecisionTreeRegressor", {"max_depth": 3}, {"min_samples_leaf": (1, 2)})
+    model = candidate.make({"min_samples_leaf": 2}, seed=7)
     assert (model.max_depth, model.min_samples_leaf, model.random_state) == (3, 2, 7)
-    fixed = Contender("t", "sklearn.tree:DecisionTreeRegressor", {"random_state": 1}).make(seed=7)
+    fixed = Candidate("t", "sklearn.tree:DecisionTreeRegressor", {"random_state": 1}).make(seed=7)
     assert fixed.random_state == 1
-    nested = Contender(
+    nested = Candidate(
         "b", "sklearn.ensemble:BaggingRegressor", {"estimator": {"estimator": "sklearn.svm:SVR", "C": 9}}
     )
     assert nested.make(seed=5).estimator.C == 9
@@ -47,43 +48,43 @@ def test_make_sets_parameters_and_seeds():
 
 def test_a_pipeline_takes_part():
     pipeline = make_pipeline(StandardScaler(), KNeighborsRegressor())
-    contender = Contender("p", pipeline, {"kneighborsregressor__weights": "distance"})
-    made = contender.make({"kneighborsregressor__n_neighbors": 2})
+    candidate = Candidate("p", pipeline, {"kneighborsregressor__weights": "distance"})
+    made = candidate.make({"kneighborsregressor__n_neighbors": 2})
     assert made is not pipeline
     assert made.get_params()["kneighborsregressor__n_neighbors"] == 2
     assert pipeline.get_params()["kneighborsregressor__n_neighbors"] == 5
-    assert contender.class_name == "KNeighborsRegressor"
-    assert "StandardScaler" in contender.to_dict()["described"]
+    assert candidate.class_name == "KNeighborsRegressor"
+    assert "StandardScaler" in candidate.to_dict()["described"]
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Contender("", "m:C"), "needs a name"),
-        (lambda: Contender("c", "m:C", grid={"k": ()}), "the grid of k has no value"),
-        (lambda: Contender("c", "m:C", grid={"k": (1,)}, path="w"), "path = 'w' is not"),
-        (lambda: Contender("c", "no colon").make(), "must look like 'package.module:Class'"),
-        (lambda: Contender("c", "no_such_package_at_all:C").make(), "no module 'no_such_package_at_all'"),
-        (lambda: Contender("c", "skldl.baseline:Nothing").make(), "has no 'Nothing'"),
-        (lambda: Contender("c", "skldl:AAKNN", {"k": 1}).make(), "cannot be built: .* argument 'k'"),
+        (lambda: Candidate("", "m:C"), "needs a name"),
+        (lambda: Candidate("c", "m:C", grid={"k": ()}), "the grid of k has no value"),
+        (lambda: Candidate("c", "m:C", grid={"k": (1,)}, path="w"), "path = 'w' is not"),
+        (lambda: Candidate("c", "no colon").make(), "must look like 'package.module:Class'"),
+        (lambda: Candidate("c", "no_such_package_at_all:C").make(), "no module 'no_such_package_at_all'"),
+        (lambda: Candidate("c", "skldl.baseline:Nothing").make(), "has no 'Nothing'"),
+        (lambda: Candidate("c", "skldl:AAKNN", {"k": 1}).make(), "cannot be built: .* argument 'k'"),
         (lambda: MEAN.make({"k": 1}), "MeanDistribution has no hyper-parameter 'k'"),
     ],
 )
-def test_bad_contenders_are_refused(build, message):
+def test_bad_candidates_are_refused(build, message):
     with pytest.raises(StudyError, match=message):
         build()
 
 
 def test_a_study_completes_itself():
-    study = Study(["a"], [Contender("c", "m:C")], protocol="geng2016")
+    study = Study(["a"], [Candidate("c", "m:C")], protocol="geng2016")
     assert study.datasets == (DatasetSpec("a"),)
-    assert [c.name for c in study.contenders] == ["c", "Mean"]
+    assert [c.name for c in study.candidates] == ["c", "Mean"]
     assert (study.order, study.control, study.baseline) == ("file", "Mean", "Mean")
     assert study.with_options(protocol="nested").order == "shuffled"
     assert study.with_options(repeats=2).order == "shuffled"
     assert study.with_options(order="shuffled", folds=None).order == "shuffled"
-    renamed = Study(["a"], [Contender("average", "skldl:MeanDistribution")])
-    assert (len(renamed.contenders), renamed.control) == (1, "average")
+    renamed = Study(["a"], [Candidate("average", "skldl:MeanDistribution")])
+    assert (len(renamed.candidates), renamed.control) == (1, "average")
     assert Study(["a"], [MEAN], measures=["KL", "Clark"]).measures == ("kullback_leibler", "clark")
 
 
@@ -93,7 +94,7 @@ def test_a_study_completes_itself():
         ({"protocol": "loo"}, "protocol = 'loo' is not one of"),
         ({"datasets": []}, "names no dataset"),
         ({"datasets": ["a", "A"]}, "Two datasets are called"),
-        ({"contenders": [MEAN, Contender("m-e-a-n", "m:C")]}, "Two contenders"),
+        ({"candidates": [MEAN, Candidate("m-e-a-n", "m:C")]}, "Two candidates"),
         ({"measures": []}, "names no measure"),
         ({"folds": 1}, "folds = 1 must be a whole number, at least 2"),
         ({"folds": 2.5}, "folds = 2.5"),
@@ -105,13 +106,13 @@ def test_a_study_completes_itself():
 )
 def test_bad_studies_are_refused(options, message):
     with pytest.raises(StudyError, match=message):
-        Study(**{"datasets": ["a"], "contenders": [MEAN]} | options)
+        Study(**{"datasets": ["a"], "candidates": [MEAN]} | options)
 
 
 def test_unknown_names_in_a_study_are_refused():
     with pytest.raises(UnknownNameError, match="No measure is called 'gini'"):
         Study(["a"], [MEAN], measures=["gini"])
-    with pytest.raises(UnknownNameError, match="No contender is called 'x'"):
+    with pytest.raises(UnknownNameError, match="No candidate is called 'x'"):
         Study(["a"], [MEAN], control="x")
 
 
@@ -120,7 +121,7 @@ def test_fingerprint_changes_with_what_changes_numbers_only():
     assert study.fingerprint() == Study(["a"], [MEAN], title="other words").fingerprint()
     assert study.fingerprint() == Study([DatasetSpec("a", source="moved.csv")], [MEAN]).fingerprint()
     others = [study.with_options(**change) for change in ({"seed": 1}, {"folds": 5}, {"criterion": "clark"})]
-    others.append(Study(["a"], [Contender("Mean", "skldl:MeanDistribution", grid={"k": (1,)})]))
+    others.append(Study(["a"], [Candidate("Mean", "skldl:MeanDistribution", grid={"k": (1,)})]))
     assert len({study.fingerprint(), *(other.fingerprint() for other in others)}) == 5
 
 
@@ -128,11 +129,11 @@ def test_the_built_in_studies_load_and_hold_the_six_and_the_mean():
     assert {"demo", "tkde2016"} <= set(builtin_studies())
     names = {"PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS", "Mean"}
     for name in ("demo", "tkde2016"):
-        assert {contender.name for contender in load_study(name).contenders} == names
+        assert {candidate.name for candidate in load_study(name).candidates} == names
     paper = load_study("TKDE-2016")
     assert len(paper.datasets) == 16
     assert (paper.protocol, paper.order, paper.folds) == ("geng2016", "file", 10)
-    svm = next(contender for contender in paper.contenders if contender.name == "PT-SVM")
+    svm = next(candidate for candidate in paper.candidates if candidate.name == "PT-SVM")
     assert len(svm.settings) <= 4
     assert "max_samples" in svm.params
 
@@ -151,7 +152,7 @@ _VALUES = st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=Fal
 
 @given(st.dictionaries(st.text(), _VALUES | st.lists(_VALUES), max_size=4), st.text(min_size=1).filter(plain))
 def test_any_parameters_survive_the_file(params, name):
-    study = Study([name], [MEAN, Contender("other", "m:C", params)], title=name)
+    study = Study([name], [MEAN, Candidate("other", "m:C", params)], title=name)
     assert parse_study(dump_study(study)) == study
 
 
@@ -159,26 +160,26 @@ def test_any_parameters_survive_the_file(params, name):
     ("text", "message"),
     [
         ("datasets = [", "is not valid TOML"),
-        ("contenders = ['Mean']", "no list 'datasets'"),
-        ("datasets = ['a']", "no list 'contenders'"),
-        ("datasets = ['a']\ncontenders = ['Mean']\nfold = 3", "unknown key 'fold'"),
-        ("datasets = [{ apart = true }]\ncontenders = ['Mean']", "a dataset has no name"),
-        ("datasets = [{ nam = 'a' }]\ncontenders = ['Mean']", "unknown key 'nam'"),
-        ("datasets = ['a']\ncontenders = [{ name = 'x' }]", "contender x has no estimator"),
-        ("datasets = ['a']\ncontenders = [{ name = 'x', described = 'P()' }]", "was built in Python"),
-        ("datasets = ['a']\ncontenders = ['Mean']\nfolds = 1", "the study: folds = 1"),
-        ("datasets = 'a'\ncontenders = ['Mean']", "datasets = 'a' must be a list"),
-        ("datasets = [3]\ncontenders = ['Mean']", "datasets: 3 is neither a name nor a table"),
-        ("datasets = ['a']\ncontenders = [3]", "contenders: 3 is neither a name nor a table"),
-        ("datasets = [{ name = 'a', apart = 'no' }]\ncontenders = ['Mean']", "apart = 'no' must be true or false"),
-        ("datasets = ['a']\ncontenders = ['Mean']\nmeasures = 'clark'", "measures = 'clark' must be a list"),
-        ("datasets = ['a']\ncontenders = ['Mean']\nmeasures = [1]", "measures must be names in quotes, not 1"),
-        ("datasets = ['a']\ncontenders = [{ name = 1, estimator = 'm:C' }]", "name = 1 must be text"),
+        ("candidates = ['Mean']", "no list 'datasets'"),
+        ("datasets = ['a']", "no list 'candidates'"),
+        ("datasets = ['a']\ncandidates = ['Mean']\nfold = 3", "unknown key 'fold'"),
+        ("datasets = [{ apart = true }]\ncandidates = ['Mean']", "a dataset has no name"),
+        ("datasets = [{ nam = 'a' }]\ncandidates = ['Mean']", "unknown key 'nam'"),
+        ("datasets = ['a']\ncandidates = [{ name = 'x' }]", "candidate x has no estimator"),
+        ("datasets = ['a']\ncandidates = [{ name = 'x', described = 'P()' }]", "was built in Python"),
+        ("datasets = ['a']\ncandidates = ['Mean']\nfolds = 1", "the study: folds = 1"),
+        ("datasets = 'a'\ncandidates = ['Mean']", "datasets = 'a' must be a list"),
+        ("datasets = [3]\ncandidates = ['Mean']", "datasets: 3 is neither a name nor a table"),
+        ("datasets = ['a']\ncandidates = [3]", "candidates: 3 is neither a name nor a table"),
+        ("datasets = [{ name = 'a', apart = 'no' }]\ncandidates = ['Mean']", "apart = 'no' must be true or false"),
+        ("datasets = ['a']\ncandidates = ['Mean']\nmeasures = 'clark'", "measures = 'clark' must be a list"),
+        ("datasets = ['a']\ncandidates = ['Mean']\nmeasures = [1]", "measures must be names in quotes, not 1"),
+        ("datasets = ['a']\ncandidates = [{ name = 1, estimator = 'm:C' }]", "name = 1 must be text"),
         (
-            "datasets = ['a']\ncontenders = [{ name = 'x', estimator = 'm:C', params = 3 }]",
+            "datasets = ['a']\ncandidates = [{ name = 'x', estimator = 'm:C', params = 3 }]",
             "params = 3 must be a table",
         ),
-        ("datasets = ['a']\ncontenders = [{ name = 'x', estimator = 'm:C', grid = { k = 3 } }]", "grid of k must be a"),
+        ("datasets = ['a']\ncandidates = [{ name = 'x', estimator = 'm:C', grid = { k = 3 } }]", "grid of k must be a"),
     ],
 )
 def test_bad_study_files_are_refused(text, message):
@@ -200,32 +201,18 @@ def test_studies_that_are_not_there():
         load_study("nothing")
 
 
-def test_contenders_and_datasets_are_found_in_any_spelling():
-    assert find_contender("aaknn").name == "AA-kNN"
-    assert find_contender("SABFGS").estimator == "skldl:SABFGS"
-    assert find_contender("mean_distribution").name == "Mean"
-    own = Contender("AA-kNN", "mine:KNN")
-    assert find_contender("aa-knn", [own]) is own
-    assert find_contender("pack.age:Learner") == Contender("Learner", "pack.age:Learner")
-    with pytest.raises(UnknownNameError, match="No algorithm is called 'magic'"):
-        find_contender("magic")
-    known = DatasetSpec("Yeast_alpha", apart=True)
-    assert find_dataset("yeast-ALPHA", [known]) is known
-    assert find_dataset("other.csv", [known]) == DatasetSpec("other.csv")
+def test_a_study_file_may_name_candidates_by_word():
+    study = parse_study("datasets = ['a']\ncandidates = ['sa-bfgs']")
+    assert study.candidates[0] == find_candidate("SA-BFGS")
 
 
-def test_a_study_file_may_name_contenders_by_word():
-    study = parse_study("datasets = ['a']\ncontenders = ['sa-bfgs']")
-    assert study.contenders[0] == find_contender("SA-BFGS")
-
-
-def test_contenders_with_objects_are_told_apart_by_their_text():
-    plain_one = Contender("c", KNeighborsRegressor(), {"metric": np.sum})
+def test_candidates_with_objects_are_told_apart_by_their_text():
+    plain_one = Candidate("c", KNeighborsRegressor(), {"metric": np.sum})
     assert plain_one.to_dict()["params"]["metric"] == repr(np.sum)
 
 
 def test_long_descriptions_are_not_cut():
     long = [
-        Contender("c", make_pipeline(*[StandardScaler(with_mean=n == place) for n in range(28)])) for place in (13, 14)
+        Candidate("c", make_pipeline(*[StandardScaler(with_mean=n == place) for n in range(28)])) for place in (13, 14)
     ]
     assert long[0].to_dict() != long[1].to_dict()

@@ -15,9 +15,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
 
 from skldl import MeanDistribution
+from skldl.data import Dataset
 from skldl.exceptions import UnknownNameError
-from skldl.experiments import Contender, Problem, Study, run_study
-from skldl.experiments.output.rendering import Cell, Table, decimals_to_tell_apart, show_deviation, show_rank
+from skldl.experiments import Candidate, Study, run_study
+from skldl.experiments.output.layout import Cell, ResultTable, decimals_to_tell_apart, show_deviation, show_rank
 from skldl.experiments.output.tables import (
     average_ranks,
     dataset_table,
@@ -125,11 +126,11 @@ def test_failed_cells_are_marked_and_kept_out_of_averages(failing_results):
     assert settings_table(failing_results).rows[0][1][0].text.startswith("n_neighbors=")
 
 
-def test_a_contender_that_always_fails_leaves_a_readable_table(problem, contenders, monkeypatch):
-    results = run_study(Study([problem("d")], [contenders["broken"]], folds=2, measures=["clark"]))
+def test_a_candidate_that_always_fails_leaves_a_readable_table(problem, candidates, monkeypatch):
+    results = run_study(Study([problem("d")], [candidates["broken"]], folds=2, measures=["clark"]))
     assert results.table("clark").rows[0][1][-1] == Cell("–")
     monkeypatch.delattr(MeanDistribution, "_fit")
-    failed = run_study(Study([problem("d", n=6)], [Contender("Mean", "skldl:MeanDistribution")], folds=2))
+    failed = run_study(Study([problem("d", n=6)], [Candidate("Mean", "skldl:MeanDistribution")], folds=2))
     assert "failed 2/2" in str(failed.table("clark"))
     assert skill_table(failed, "clark").rows[0][1] == [Cell("–")]
 
@@ -143,7 +144,7 @@ def test_what_did_not_run_is_said(tmp_path, small_study):
     assert "not run 1/3" in str(StudyResults.load(tmp_path).table("clark"))
 
 
-def test_datasets_apart_are_listed_but_not_averaged(problem, contenders, small_study):
+def test_datasets_apart_are_listed_but_not_averaged(problem, candidates, small_study):
     study = small_study(datasets=[problem("one"), problem("two", seed=1, apart=True)])
     results = run_study(study)
     table = results.table("clark")
@@ -153,12 +154,12 @@ def test_datasets_apart_are_listed_but_not_averaged(problem, contenders, small_s
     np.testing.assert_array_equal(average_ranks(results, "clark"), ranks)
 
 
-def test_dataset_table(problem, contenders):
+def test_dataset_table(problem, candidates):
     test = problem("t", n=1500, seed=3)
     one, two = problem("a", n=1200), problem("b", n=1200)
     fixed = problem("c", X_test=test.X, D_test=test.D)
-    mean = Contender("Mean", "skldl:MeanDistribution")
-    table = dataset_table(run_study(Study([one, Problem("b", one.X, two.D[::-1]), fixed], [mean], folds=2)))
+    mean = Candidate("Mean", "skldl:MeanDistribution")
+    table = dataset_table(run_study(Study([one, Dataset("b", one.X, two.D[::-1]), fixed], [mean], folds=2)))
     assert [cell.text for cell in table.rows[0][1]][:4] == ["a", "1,200", "3", "3"]
     assert table.rows[2][1][1].text == "36 (train), 1,500 (test)"
     assert "These share their features: a, b." in table.notes
@@ -178,7 +179,7 @@ def test_time_table(small_study):
     table = time_table(results)
     assert re.fullmatch(r"[\d.]+ (ms|s) / [\d.]+ (ms|s)", table.rows[0][1][0].text)
     assert table.foot[0][0] == "All selection"
-    own = sum(r["seconds"] for r in results.selections if r["contender"] == "kNN")
+    own = sum(r["seconds"] for r in results.selections if r["candidate"] == "kNN")
     assert own > 0
     assert float(table.data[1][3]) + float(table.data[2][3]) == pytest.approx(own, rel=0.01)
     from skldl.experiments.output.tables import _seconds
@@ -186,7 +187,7 @@ def test_time_table(small_study):
     assert [_seconds(s) for s in (0.00123, 2.346, 1234.6)] == ["1.23 ms", "2.35 s", "1235 s"]
 
 
-NASTY = Table(
+NASTY = ResultTable(
     "a|b *c* <d> _e_ 100% ↓ ± $x$ #1 {z} ~ ^ \\ & χ²",
     ["Data_set", "A&B", "<script>"],
     [("row_1 | x", [Cell("0.1 ± 0.2 (1)", True), Cell("–")])],
@@ -271,7 +272,7 @@ def test_all_tests_as_a_data_frame(results, failing_results):
     frame = results.to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert len(frame) == 18
-    assert {"dataset", "contender", "fold", "clark", "param_n_neighbors", "fit_seconds"} <= set(frame.columns)
-    means = frame.groupby(["dataset", "contender"], sort=False)["clark"].mean().unstack(sort=False).to_numpy()
+    assert {"dataset", "candidate", "fold", "clark", "param_n_neighbors", "fit_seconds"} <= set(frame.columns)
+    means = frame.groupby(["dataset", "candidate"], sort=False)["clark"].mean().unstack(sort=False).to_numpy()
     np.testing.assert_allclose(means, results.means("clark"))
     assert (failing_results.to_pandas()["status"] == "failed").sum() == 6

@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from skldl.experiments import Contender, Problem, Study, run_study
+from skldl.data import Dataset
+from skldl.experiments import Candidate, Study, run_study
 from skldl.report import write_report
 from skldl.testing import make_distributions
 
 SCRIPT = "<script>alert(1)</script>"
-NEIGHBOURS = Contender("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 3, 9)}, path="n_neighbors")
+NEIGHBOURS = Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 3, 9)}, path="n_neighbors")
 MEASURES = ("clark", "kullback_leibler", "cosine")
-MEAN = Contender("Mean", "skldl:MeanDistribution")
-FIXED = Contender("fixed & <i>odd</i>", "skldl:AAKNN", params={"n_neighbors": 5})
+MEAN = Candidate("Mean", "skldl:MeanDistribution")
+FIXED = Candidate("fixed & <i>odd</i>", "skldl:AAKNN", params={"n_neighbors": 5})
 
 
 class Stubborn(RegressorMixin, BaseEstimator):
@@ -38,7 +39,7 @@ class Stubborn(RegressorMixin, BaseEstimator):
 
 def problem(name, n_samples=30, n_labels=4, seed=0, **options):
     X, D = make_distributions(n_samples, n_labels=n_labels, seed=seed)
-    return Problem(name, X, D, **options)
+    return Dataset(name, X, D, **options)
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +68,7 @@ def broken(tmp_path_factory):
         problem("many", 120, 14, 5),
         problem("three", 120, 3, 6),
     ]
-    study = Study(problems, [NEIGHBOURS, Contender("Stubborn", Stubborn()), MEAN], name="half", folds=2, inner_folds=2)
+    study = Study(problems, [NEIGHBOURS, Candidate("Stubborn", Stubborn()), MEAN], name="half", folds=2, inner_folds=2)
     folder = tmp_path_factory.mktemp("broken")
     run_study(study, out=folder, keep_predictions="all")
     return folder

@@ -119,7 +119,7 @@ def test_the_instance_browser(browser, page):
     assert shown["bars"] == 18
     assert shown["marks"] == 18 * 3
     assert shown["said"].startswith(shown["caption"] + ". Best by ")
-    browser.run('document.querySelector("#pick-contenders input").click()')
+    browser.run('document.querySelector("#pick-candidates input").click()')
     assert browser.run("""return document.querySelectorAll("#chart svg [fill^='#']").length""") == 18 * 2
     row = browser.run('return document.querySelector("#numbers table").dataset.row')
     browser.run('document.getElementById("next").click()')

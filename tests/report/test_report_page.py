@@ -161,7 +161,7 @@ def test_unfinished_studies_have_a_report(healthy, tmp_path):
 
 
 def changed(healthy, datasets, level):
-    """Results with other datasets, on all of which every contender has the value given."""
+    """Results with other datasets, on all of which every candidate has the value given."""
     lines = [json.loads(line) for line in (healthy / "records.jsonl").read_text().splitlines()]
     names = [{"name": name, "apart": False} for name in datasets]
     header = lines[0] | {"study": lines[0]["study"] | {"datasets": names}}
@@ -169,7 +169,7 @@ def changed(healthy, datasets, level):
     info = [dict(lines[1], name=name, family=name) for name in datasets]
     for name in datasets:
         for test in tests:
-            info.append(dict(test, dataset=name, measures=dict.fromkeys(test["measures"], level[test["contender"]])))
+            info.append(dict(test, dataset=name, measures=dict.fromkeys(test["measures"], level[test["candidate"]])))
     return StudyResults([header, *info], missing=["Movie", "Human_Gene"])
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import skldl
 from skldl.exceptions import DataError, StudyError, TableError, UnknownNameError
-from skldl.experiments import Contender
+from skldl.experiments import Candidate
 from skldl.metrics import kullback_leibler
 from skldl.tabular import AUTO, TableEncoder, choose_model, find_model, fit_table, training_set
 from skldl.tabular import _choice as choice_module
@@ -62,27 +62,27 @@ def test_numbers_of_neighbours_fit_the_table():
     assert limited_to(find_model("sabfgs"), 3) is find_model("sabfgs")
 
 
-def test_contenders_in_a_pipeline():
-    contender = in_pipeline(find_model("aaknn"), TableEncoder(), 10)
-    assert contender.grid == {"model__n_neighbors": (10, 5)}
-    assert contender.class_name == "AAKNN"
-    assert contender.path == "model__n_neighbors"
+def test_candidates_in_a_pipeline():
+    candidate = in_pipeline(find_model("aaknn"), TableEncoder(), 10)
+    assert candidate.grid == {"model__n_neighbors": (10, 5)}
+    assert candidate.class_name == "AAKNN"
+    assert candidate.path == "model__n_neighbors"
     assert in_pipeline(AUTO[3], TableEncoder(), 10).path == "model__regressor__min_samples_leaf"
     assert in_pipeline(AUTO[0], TableEncoder(), 10).path == ""
     with pytest.raises(StudyError, match="PTClassifier cannot be built"):
-        in_pipeline(Contender("PTClassifier", "skldl:PTClassifier"), TableEncoder(), 10)
+        in_pipeline(Candidate("PTClassifier", "skldl:PTClassifier"), TableEncoder(), 10)
 
 
 @pytest.mark.parametrize("word", ["aaknn", "sabfgs"])
 def test_a_path_encodes_once_and_predicts_the_same(training, word):
-    contender = in_pipeline(find_model(word), TableEncoder(), 60)
+    candidate = in_pipeline(find_model(word), TableEncoder(), 60)
     train, test = np.arange(60), np.arange(60, 120)
     X, D, new = training.X.iloc[train], training.D.to_numpy()[train], training.X.iloc[test]
     weight = np.arange(60) % 2 + 1.0
-    values = contender.grid[contender.path][:2]
-    path = contender.make().predict_path(X, D, new, param=contender.path, values=values, sample_weight=weight)
+    values = candidate.grid[candidate.path][:2]
+    path = candidate.make().predict_path(X, D, new, param=candidate.path, values=values, sample_weight=weight)
     for value, predicted in zip(values, path, strict=True):
-        model = contender.make({contender.path: value}).fit(X, D, model__sample_weight=weight)
+        model = candidate.make({candidate.path: value}).fit(X, D, model__sample_weight=weight)
         np.testing.assert_allclose(predicted, model.predict(new), atol=1e-4)
 
 
@@ -100,15 +100,15 @@ def test_dense_features_where_a_model_needs_them(faces):
     table = faces.assign(town=[f"t{row % 40}" for row in range(len(faces))])
     training = training_set(table, "emo_*", drop=["person"])
     assert table_pipeline(Flat(), TableEncoder()).fit(training.X, training.D).predict(training.X).shape == (120, 3)
-    choice = choose_model(training, [Contender("Flat", Flat())], TableEncoder())
+    choice = choose_model(training, [Candidate("Flat", Flat())], TableEncoder())
     assert choice.skill[0] < 0
 
 
 def test_the_choice_agrees_with_cross_validation_by_hand(training):
     choice = choose_model(training, QUICK, TableEncoder(), seed=3)
-    assert choice.best.contender.name == "SA-BFGS"
+    assert choice.best.candidate.name == "SA-BFGS"
     assert choice.beats_mean
-    assert [trial.contender.name for trial in choice.candidates] == ["SA-BFGS", "Mean"]
+    assert [trial.candidate.name for trial in choice.candidates] == ["SA-BFGS", "Mean"]
     folds = choice_module.assign_folds(120, 5, seed=3, groups=training.groups)
     losses = np.empty(120)
     for fold in range(5):
@@ -159,7 +159,7 @@ def test_nothing_beats_the_mean_where_there_is_nothing_to_learn():
     generator = np.random.default_rng(2)
     table = pd.DataFrame({"x": generator.random(100), "a": generator.random(100)})
     fitted = fit_table(table.assign(b=1 - table["a"]), ["a", "b"])
-    assert fitted.choice.best.contender.name == "Mean"
+    assert fitted.choice.best.candidate.name == "Mean"
     assert any("Nothing beats predicting the mean" in line for line in fitted.warnings)
     assert fitted.description["score"]["skill"] == 0
 
@@ -183,8 +183,8 @@ def test_a_candidate_that_fails_is_told_and_left_out(training):
 def test_auto_says_why(faces):
     steps = []
     fitted = fit_table(faces.drop(columns="person"), "emo_*", source="faces.csv", on_progress=steps.append)
-    assert {trial.contender.name for trial in fitted.choice.candidates} == {"Mean", "SA-BFGS", "AA-kNN", "Forest"}
-    best = fitted.choice.best.contender.name
+    assert {trial.candidate.name for trial in fitted.choice.candidates} == {"Mean", "SA-BFGS", "AA-kNN", "Forest"}
+    best = fitted.choice.best.candidate.name
     assert best != "Mean"
     assert fitted.why[0].startswith(best)
     assert "The others: " in fitted.why[1]

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from skldl.cli._screen import status
 from skldl.experiments import Progress
 from skldl.experiments.tasks import Task
 
@@ -14,8 +15,8 @@ SECONDS_BETWEEN_LINES = 30.0
 class Forecast:
     """An estimate of the time that is left, from the times of the tasks that are done.
 
-    A task is taken to last as long as the tasks of the same contender and dataset did, else of the same dataset, else
-    of the same contender, else of all.
+    A task is taken to last as long as the tasks of the same candidate and dataset did, else of the same dataset, else
+    of the same candidate, else of all.
 
     Parameters
     ----------
@@ -47,10 +48,10 @@ class Forecast:
     @staticmethod
     def _keys(task: Task) -> list[tuple[str, ...]]:
         return [
-            (task.kind, task.contender, task.dataset),
-            ("", task.contender, task.dataset),
+            (task.kind, task.candidate, task.dataset),
+            ("", task.candidate, task.dataset),
             ("", "", task.dataset),
-            ("", task.contender, ""),
+            ("", task.candidate, ""),
             (),
         ]
 
@@ -103,7 +104,7 @@ def watch(n_jobs: int) -> Iterator[Callable[[Progress], None]]:
         def tell(progress: Progress) -> None:
             if progress.record is not None:
                 forecast.learn(Task.of(progress.record), progress.record["seconds"])
-            running = ", ".join(f"{task.dataset} · {task.contender}" for task in progress.left[: forecast.n_jobs])
+            running = ", ".join(f"{task.dataset} · {task.candidate}" for task in progress.left[: forecast.n_jobs])
             bar.update(
                 row,
                 completed=progress.done,
@@ -129,3 +130,25 @@ def _plain_lines(forecast: Forecast) -> Callable[[Progress], None]:
             print(f"{progress.done} of {progress.total} tasks{', ' if left else ''}{left}", file=sys.stderr, flush=True)
 
     return tell
+
+
+@contextmanager
+def working() -> Iterator[Callable[[str], None]]:
+    """Show what runs now: on a terminal always, elsewhere a line now and then, if it takes long.
+
+    Yields
+    ------
+    callable
+        To be called with a word on what runs.
+    """
+    with status() as spinner:
+        started = last = time.monotonic()
+
+        def tell(text: str) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last >= SECONDS_BETWEEN_LINES:
+                last = now
+                print(f"{text} (after {now - started:.0f} s)", file=sys.stderr, flush=True)
+
+        yield tell if spinner is None else spinner

@@ -1,5 +1,6 @@
 """What `skldl bench` and `skldl evaluate` share: where a study goes, and what is written and printed when it ends."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,11 @@ from joblib import cpu_count
 
 from skldl.exceptions import StudyError
 from skldl.experiments import StudyResults
-from skldl.experiments.output.files import failure_line, meaning, write_outputs
-from skldl.experiments.output.rendering import Table
+from skldl.experiments.output.files import failed_settings, failure_line, meaning, write_outputs
+from skldl.experiments.output.layout import ResultTable
+from skldl.experiments.output.tables import grid_end_notes
+
+MOST_FAILURES = 10
 
 
 def number_of_jobs(jobs: int) -> int:
@@ -20,11 +24,13 @@ def number_of_jobs(jobs: int) -> int:
 
 
 def new_folder(study: str) -> Path:
-    """A folder that is not there yet: ``skldl-demo``, ``skldl-demo-2``, …"""
-    folder, number = Path(f"skldl-{study}"), 1
+    """A folder here that is not there yet: ``skldl-demo``, ``skldl-demo-2``, …; whatever the name of the study is."""
+    word = re.sub(r"[^\w.-]+", "-", study).strip(".-")
+    name = f"skldl-{word or 'study'}"
+    folder, number = Path(name), 1
     while folder.exists():
         number += 1
-        folder = Path(f"skldl-{study}-{number}")
+        folder = Path(f"{name}-{number}")
     return folder
 
 
@@ -78,16 +84,26 @@ def _print_results(results: StudyResults, folder: Path) -> None:
     for note in dict.fromkeys(note for table in tables for note in table.notes):
         console.print(note, markup=False)
     console.print(f"Protocol {results.study['protocol']}. {' '.join(meaning(results))}", markup=False)
-    for record in results.failures[:10]:
-        console.print(f"Failed: {failure_line(record)}", markup=False)
-    if len(results.failures) > 10:
-        console.print(f"… and {len(results.failures) - 10} more failed tasks; see README.md there.")
+    for note in grid_end_notes(results):
+        console.print(f"Note: {note}", markup=False)
+    failed = [f"Failed: {failure_line(record)}" for record in results.failures]
+    failed += [f"Setting that failed: {line}" for line in failed_settings(results)]
+    for line in failed[:MOST_FAILURES]:
+        console.print(line, markup=False)
+    if len(failed) > MOST_FAILURES:
+        console.print(f"… and {len(failed) - MOST_FAILURES} more; see README.md there.")
+    if any(record.get("fault", "model") != "model" for record in results.failures):
+        console.print(
+            "Some tasks failed for want of memory, disk or time, which says nothing about their candidates. Run them "
+            f"again: skldl bench --resume --retry-failed --out {folder}",
+            markup=False,
+        )
     console.print(f"\nRecords, tables and statistics lie in {folder}/ (begin with README.md).", markup=False)
     if (folder / "published.md").exists():
         console.print(f"Side by side with the paper: {folder}/published.md", markup=False)
 
 
-def _rich(table: Table) -> Any:
+def _rich(table: ResultTable) -> Any:
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text

@@ -1,27 +1,41 @@
 """``skldl bench``: run a study, print its tables, and say where everything lies."""
 
+import errno
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from skldl.cli._options import Columns, Words, words
 from skldl.cli._progress import watch
+from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, show_results
-from skldl.data._spelling import split_list
+from skldl.data._spelling import plain, split_list
 from skldl.exceptions import StudyError
-from skldl.experiments import Plan, Study, load_study, plan_study, run_study
+from skldl.experiments import DatasetSpec, Plan, Study, load_study, plan_study, run_study
 from skldl.experiments.store import FILE_NAME, read_records
-from skldl.experiments.study_file import find_contender, find_dataset
 from skldl.experiments.tasks import Task
+from skldl.names import find_candidate
 
 app = App(name="bench")
+
+
+@Parameter(name="*")
+@dataclass(kw_only=True)
+class TableColumns(Columns):
+    """Which column of the tables that --datasets names is what."""
+
+    labels: Words = field(default_factory=list)
+    """The label columns: names or patterns such as 'emo_*', separated by commas."""
 
 
 @app.default
 def bench(
     study: str = "",
     *,
+    columns: TableColumns | None = None,
     data: Path | None = None,
     datasets: str = "",
     algorithms: str = "",
@@ -36,6 +50,8 @@ def bench(
     out: Path | None = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
     retry_failed: Annotated[bool, Parameter(negative="")] = False,
+    timeout: float | None = None,
+    trust: Words | None = None,
     keep_predictions: str = "sample",
     dry_run: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
@@ -47,14 +63,18 @@ def bench(
 
     skldl bench tkde2016 --data DIR --datasets yeast-alpha,sjaffe
 
+    skldl bench --datasets data.csv,more.parquet --labels 'emo_*' --drop item --groups person --kind counts
+
     Parameters
     ----------
     study
         Name of a built-in study (demo, tkde2016, tkde2016-fixed) or the path of a study file (.toml).
+    columns
+        Which column of the tables is what.
     data
         Folder with the data files. Datasets that are not there are named and left out.
     datasets
-        Only these, separated by commas: names in any spelling, or paths of data files.
+        Only these, separated by commas: names in any spelling, or paths of data files and tables.
     algorithms
         Only these, separated by commas: names in any spelling, or import paths (package.module:Class).
     measures
@@ -62,7 +82,7 @@ def bench(
     folds
         Number of folds.
     repeats
-        How often all of it is done, each time with other folds.
+        How often all of it is done, each time with other folds; with --resume, more than before adds repeats.
     protocol
         geng2016 (as the paper), nested (no leak) or holdout.
     order
@@ -70,7 +90,8 @@ def bench(
     seed
         Seed of folds and algorithms.
     jobs
-        Number of processes; -1 means one per processor. The numbers do not depend on it.
+        Number of processes; -1 means one per processor. 1 runs everything in this process, where an estimator that
+        crashes takes the study along. The numbers do not depend on it.
     scheduler
         Address of a Dask scheduler, such as tcp://host:8786, whose workers run the tasks.
     out
@@ -79,18 +100,27 @@ def bench(
         Continue the study in the folder --out; nothing that is recorded runs again.
     retry_failed
         With --resume: run the tasks again that failed.
+    timeout
+        Seconds after which a task is ended and recorded as failed.
+    trust
+        Packages from which the study may import estimators, besides skldl and scikit-learn; modules beside the study
+        file are found. To import a package is to run its code.
     keep_predictions
         Keep predictions in the records: sample (a few rows of each dataset), none or all.
     dry_run
         Say what would run, and how many fits, and end.
     """
-    chosen = _study(study, out if resume else None)
-    chosen = _with_options(chosen, datasets, algorithms, measures).with_options(
-        folds=folds, repeats=repeats, protocol=protocol, order=order, seed=seed
+    trusted = words(trust or [])
+    chosen = _study(study, out if resume else None, trusted)
+    chosen = _with_options(chosen, datasets, columns, algorithms, measures).with_options(
+        folds=folds, repeats=repeats, protocol=protocol, order=order, random_state=seed, timeout=timeout
     )
     if data is not None and not data.is_dir():
         raise StudyError(f"--data {data} is not a folder.")
-    plan = plan_study(chosen, data_home=data)
+    plan = plan_study(chosen, data_home=data, build=not dry_run)
+    for name, dataset in plan.datasets.items():
+        for line in dataset.notes:
+            note(f"Note on {name}: {line}")
     if plan.missing:
         print(f"Not found, and so left out: {', '.join(plan.missing)}.", file=sys.stderr)
     if dry_run:
@@ -103,6 +133,9 @@ def bench(
         raise StudyError("--retry-failed goes with --resume.")
     need_the_packages_of_the_tests()
     folder = out or new_folder(chosen.name)
+    again = f"skldl bench --resume --out {folder}" + (f" --data {data}" if data else "")
+    again += f" --keep-predictions {keep_predictions}" if keep_predictions != "sample" else ""
+    again += f" --trust {','.join(trusted)}" if trusted else ""
     try:
         with watch(n_jobs) as on_progress:
             results = run_study(
@@ -110,39 +143,60 @@ def bench(
                 out=folder,
                 resume=resume,
                 retry_failed=retry_failed,
-                n_jobs=n_jobs,
+                n_jobs=jobs,
                 scheduler=scheduler,
                 keep_predictions=keep_predictions,
                 on_progress=on_progress,
             )
+        return show_results(results, folder)
     except KeyboardInterrupt:
-        more = f" --data {data}" if data else ""
-        more += f" --keep-predictions {keep_predictions}" if keep_predictions != "sample" else ""
-        print(
-            f"Stopped. What is recorded is safe; go on with: skldl bench --resume --out {folder}{more}", file=sys.stderr
-        )
+        print(f"Stopped. What is recorded is safe; go on with: {again}", file=sys.stderr)
         raise
-    return show_results(results, folder)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise StudyError(
+            f"The disk that holds {folder} is full. What is recorded is safe: make room, then go on with: {again}"
+        ) from error
 
 
-def _study(name: str, folder: Path | None) -> Study:
+def _study(name: str, folder: Path | None, trust: list[str]) -> Study:
     """The study that is named; else, when resuming, the one in the folder; else the demo."""
-    if name or folder is None:
-        return load_study(name or "demo")
-    if not (folder / "study.toml").is_file():
-        raise StudyError(f"There is no study to resume in {folder}: it has no study.toml. Is --out the right folder?")
-    return load_study(folder / "study.toml")
+    path = Path(name or "demo")
+    if not name and folder is not None:
+        path = folder / "study.toml"
+        if not path.is_file():
+            raise StudyError(
+                f"There is no study to resume in {folder}: it has no study.toml. Is --out the right folder?"
+            )
+    if trust:  # modules beside the study file, or here, are what is meant
+        sys.path[:0] = list(dict.fromkeys((str(path.resolve().parent), str(Path.cwd()))))
+    return load_study(path, trust=trust)
 
 
-def _with_options(study: Study, datasets: str, algorithms: str, measures: str) -> Study:
+def _with_options(study: Study, datasets: str, columns: TableColumns | None, algorithms: str, measures: str) -> Study:
     changes: dict[str, Any] = {}
+    roles = {} if columns is None else {k: v for k, v in columns.as_arguments().items() if v and v != "distribution"}
+    if roles and not datasets:
+        raise StudyError(
+            f"--{next(iter(roles))} says which column of a table is what. Name the tables with --datasets."
+        )
     if datasets:
-        changes["datasets"] = [find_dataset(word, study.datasets) for word in split_list(datasets)]
+        known = {plain(spec.name): spec for spec in study.datasets}
+        changes["datasets"] = [
+            known.get(plain(word)) or DatasetSpec(word, **(roles if _is_table(word) else {}))  # type: ignore[arg-type]
+            for word in split_list(datasets)
+        ]
     if algorithms:
-        changes["contenders"] = [find_contender(word, study.contenders) for word in split_list(algorithms)]
+        changes["candidates"] = [find_candidate(word, study.candidates) for word in split_list(algorithms)]
     if measures:
         changes["measures"] = split_list(measures)
     return study.with_options(**changes)
+
+
+def _is_table(word: str) -> bool:
+    """Whether the columns of a dataset can be named: those of the catalogue have their own."""
+    return bool(Path(word).suffix) or Path(word).is_file()
 
 
 def _recorded(folder: Path) -> set[Task]:
@@ -152,16 +206,15 @@ def _recorded(folder: Path) -> set[Task]:
 
 def _print_plan(plan: Plan, recorded: set[Task]) -> None:
     study = plan.study
-    print(
-        f"Study {study.name}: protocol {study.protocol}, {study.folds} folds, order {study.order}, seed {study.seed}."
-    )
-    counts = {(dataset, contender): [0, 0] for dataset in plan.problems for contender in plan.contenders}
+    order = f"order {study.order}, seed {study.random_state}"
+    print(f"Study {study.name}: protocol {study.protocol}, {study.folds} folds, {order}.")
+    counts = {(dataset, candidate): [0, 0] for dataset in plan.datasets for candidate in plan.candidates}
     for wave in plan.waves:
         for task in (task for task in wave if task not in recorded):
-            entry = counts[task.dataset, task.contender]
+            entry = counts[task.dataset, task.candidate]
             entry[0] += 1
             entry[1] += plan.n_fits(task)
-    for (dataset, contender), (tasks, fits) in counts.items():
-        print(f"{dataset} · {contender}: {tasks} tasks, {fits} fits")
+    for (dataset, candidate), (tasks, fits) in counts.items():
+        print(f"{dataset} · {candidate}: {tasks} tasks, {fits} fits")
     tasks, fits = (sum(column) for column in zip(*counts.values(), strict=True))
     print(f"Together {tasks} tasks, {fits} fits. Nothing was run.")

@@ -1,7 +1,7 @@
 """``skldl evaluate``: a cross-validated comparison of models on your own table, by the machinery of ``skldl bench``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
@@ -10,12 +10,13 @@ from skldl.cli._options import Columns, Name, Source
 from skldl.cli._progress import watch
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, show_results
+from skldl.data import from_table
 from skldl.data._spelling import split_list
 from skldl.exceptions import StudyError
-from skldl.experiments import Problem, Study, run_study
+from skldl.experiments import DatasetSpec, Study, run_study
 from skldl.metrics import PAPER_MEASURES
-from skldl.tabular import AUTO, Table, TableEncoder, find_model, training_set
-from skldl.tabular._models import in_pipeline
+from skldl.tabular import AUTO
+from skldl.tabular._models import candidates_for, check_learners, limited_to
 
 
 def evaluate(
@@ -69,38 +70,29 @@ def evaluate(
     if resume and out is None:
         raise StudyError("--resume needs --out, the folder of the comparison to continue.")
     n_jobs = number_of_jobs(jobs)
-    source = Table(table)
+    source = columns.open(table)
     name = "table" if table == "-" else Path(table).stem
-    arguments = columns.as_arguments()
-    training = training_set(source.read(), **arguments)  # type: ignore[arg-type]
-    for line in training.notes:
+    given = columns.as_arguments()
+    roles: dict[str, Any] = {key: (value or None) if isinstance(value, str) else value for key, value in given.items()}
+    dataset = from_table(source.read(), name=name, source=source.name, **roles)
+    for line in dataset.notes:
         note(f"Note: {line}")
-    _check_folds(folds, inner_folds, len(training.X) if training.groups is None else len(np.unique(training.groups)))
-    encoder = TableEncoder(text=tuple(arguments["text"]), categories=tuple(arguments["categories"]))  # type: ignore[arg-type]
-    least = len(training.X) * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
-    least = max(1, least - 1 if training.groups is None else least // 2)  # groups differ in size
-    chosen = [find_model(word) for word in split_list(models)] or AUTO
-    if all(contender.class_name != "MeanDistribution" for contender in chosen):
-        chosen = [*chosen, AUTO[0]]
+    n_rows = dataset.n_samples
+    _check_folds(folds, inner_folds, n_rows if dataset.groups is None else len(np.unique(dataset.groups)))
+    least = n_rows * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
+    least = max(1, least - 1 if dataset.groups is None else least // 2)  # groups differ in size
+    chosen = [candidate for word in split_list(models) for candidate in candidates_for(word)] or list(AUTO)
+    check_learners(chosen)
     study = Study(
-        datasets=[
-            Problem(
-                name,
-                training.X,
-                training.D,
-                groups=training.groups,
-                sample_weight=training.weight,
-                source=source.name,
-            )
-        ],
-        contenders=[in_pipeline(contender, encoder, least) for contender in chosen],
+        datasets=[DatasetSpec(name, source=table, encode=True, data=dataset, **roles)],
+        candidates=[limited_to(candidate, least) for candidate in chosen],
         name=name,
         title=f"Models compared on {source.name}",
         measures=split_list(measures) or tuple(PAPER_MEASURES),
         folds=folds,
         inner_folds=inner_folds,
         repeats=repeats,
-        seed=seed,
+        random_state=seed,
     )
     need_the_packages_of_the_tests()
     folder = out or new_folder(name)

@@ -1,16 +1,19 @@
 """``skldl fit``: train a model on a table and keep it in a file."""
 
+import ast
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Columns, Name, Source
-from skldl.cli._screen import note, status
+from skldl.cli._options import Columns, Flag, Name, Source, check_target
+from skldl.cli._progress import working
+from skldl.cli._screen import note
+from skldl.data._spelling import split_list
 from skldl.exceptions import TableError
 from skldl.persistence import save
-from skldl.tabular import Table, fit_table
-from skldl.tabular._choice import FOLDS
+from skldl.tabular import fit_table
+from skldl.tabular._choice import FOLDS, SELECTION_ROWS
 
 
 def fit(
@@ -23,7 +26,9 @@ def fit(
     settings: Annotated[list[str] | None, Parameter(name="--set", negative="")] = None,
     values: Name = "",
     folds: int = FOLDS,
+    selection_rows: int = SELECTION_ROWS,
     seed: int = 0,
+    overwrite: Flag = False,
 ) -> None:
     """Train a model on a table and keep it in a file.
 
@@ -50,25 +55,34 @@ def fit(
         names of the labels, if all are numbers.
     folds
         Number of folds of the cross-validation.
+    selection_rows
+        Rows on which the model is chosen, drawn at random where the table has more; it then learns from all rows.
     seed
         Seed of everything that is drawn.
+    overwrite
+        Write over a file that is there already and is no model.
     """
     if out.is_dir() or not out.parent.is_dir():
         raise TableError(f"--out {out} is a folder, or lies in a folder that does not exist. Name a file.")
+    check_target(out, table, overwrite=overwrite)
     import skops  # noqa: F401 - if it is missing, say so before the training, not after
 
-    source = Table(table)
-    with status() as tell:
+    source = columns.open(table)
+    with working() as tell:
         fitted = fit_table(
             source.read(),
             model=model,
-            settings=settings or [],
-            values=values,
+            settings=typed_settings(settings or []),
+            values=_numbers(values),
             folds=folds,
-            seed=seed,
+            selection_rows=selection_rows,
+            random_state=seed,
             source=source.name,
             on_progress=tell,
-            **columns.as_arguments(),  # type: ignore[arg-type]
+            **{
+                name: value or None if isinstance(value, str) else value
+                for name, value in columns.as_arguments().items()
+            },  # type: ignore[arg-type]
         )
     save(fitted.model, out, description=fitted.description)
     for line in fitted.why:
@@ -76,3 +90,49 @@ def fit(
     for warning in fitted.warnings:
         note(f"Note: {warning}")
     print(f"Written to {out}. Next: skldl predict {out} NEW.csv, skldl inspect {out}, skldl explain {out} {table}")
+
+
+def typed_settings(settings: list[str]) -> dict[str, Any]:
+    """Turn words such as ``alpha=0.1`` into values by name.
+
+    Parameters
+    ----------
+    settings : list of str
+        As typed after ``--set``.
+
+    Returns
+    -------
+    dict
+        The values: numbers, truth values, lists, None, or else text.
+
+    Examples
+    --------
+    >>> typed_settings(["alpha=0.1", "solver=bfgs", "fit_intercept=true"])
+    {'alpha': 0.1, 'solver': 'bfgs', 'fit_intercept': True}
+    """
+    values = {}
+    for setting in settings:
+        name, sign, text = (part.strip() for part in setting.partition("="))
+        if not (name and sign and text):
+            raise TableError(f"--set {setting}: write it as name=value, such as alpha=0.1.")
+        values[name] = _value(text)
+    return values
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.casefold() in words:
+        return words[text.casefold()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text  # a word, such as tied
+
+
+def _numbers(text: str) -> list[float] | None:
+    if not text:
+        return None
+    try:
+        return [float(word) for word in split_list(text)]
+    except ValueError:
+        raise TableError(f"--values {text}: write numbers separated by commas, one for each label.") from None

@@ -17,6 +17,7 @@ from skldl.exceptions import LengthMismatchError
 from skldl.simplex import entropy
 
 NEAR_ZERO = 0.01
+_PER_ROW = ("X", "D", "groups", "sample_weight", "votes", "counts")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -158,15 +159,32 @@ class Dataset:
         Dataset
             These rows.
         """
-        part = copy(
-            self
-        )  # the rows were checked already, and dividing them by their sums again would change last digits
+        per_row = {name: rows_of(getattr(self, name), rows) for name in _PER_ROW}
+        tokens = None if self.tokens is None else tuple(self.tokens[row] for row in rows)
+        return self.changed(**per_row, tokens=tokens)
+
+    def changed(self, **attributes: Any) -> "Dataset":
+        """Copy the dataset with other attributes, which are not checked.
+
+        Rows of D were divided by their sums when the dataset was made. To divide them again, as a new object would,
+        changes last digits, and with them the fingerprint that records carry.
+
+        Parameters
+        ----------
+        **attributes : dict
+            New values by name.
+
+        Returns
+        -------
+        Dataset
+            The copy.
+        """
+        other = copy(self)
         for fingerprint in ("family", "fingerprint"):
-            part.__dict__.pop(fingerprint, None)
-        for name in ("X", "D", "groups", "sample_weight", "votes", "counts"):
-            part._set(name, rows_of(getattr(self, name), rows))
-        part._set("tokens", None if self.tokens is None else tuple(self.tokens[row] for row in rows))
-        return part
+            other.__dict__.pop(fingerprint, None)
+        for name, value in attributes.items():
+            other._set(name, value)
+        return other
 
     def describe(self) -> dict[str, Any]:
         """Describe the data in plain values, for the record file."""

@@ -1,18 +1,18 @@
-"""The paper's experiment as a product: studies, folds, selection, records, tables, statistics.
+"""The paper's experiment as a product: studies, records, tables, statistics.
 
 `run_study` runs a `Study`; the command line calls it as ``skldl bench``.
 """
 
-from skldl.experiments.problem import Problem, load_problem
+from skldl.experiments._deprecated import Contender, Problem, load_problem
 from skldl.experiments.results import StudyResults
 from skldl.experiments.run import Plan, Progress, plan_study, run_study
 from skldl.experiments.study import DatasetSpec, Study
 from skldl.experiments.study_file import builtin_studies, dump_study, load_study
-from skldl.selection._candidate import Contender
-from skldl.selection._protocols import PROTOCOLS
+from skldl.selection import PROTOCOLS, Candidate
 
 __all__ = [
     "PROTOCOLS",
+    "Candidate",
     "Contender",
     "DatasetSpec",
     "Plan",

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.data._spelling import find
 from skldl.exceptions import RecordsError, UnknownNameError
+from skldl.experiments.header import check_records, current_study
 from skldl.experiments.store import FILE_NAME, Record, read_records
 from skldl.experiments.study import measure_name
 from skldl.experiments.tasks import Task, unpack
 
-FloatArray = npt.NDArray[np.floating]
 TIMES = ("fit_seconds", "predict_seconds", "selection_seconds")
 
 
@@ -36,7 +36,7 @@ class StudyResults:
         The study as its file holds it.
     header : dict
         The header of the record file: study, versions, date.
-    datasets, contenders, measures : list of str
+    datasets, candidates, measures : list of str
         Names, in the order of the study.
     info : dict
         For each dataset its size, label names and fingerprints.
@@ -47,12 +47,13 @@ class StudyResults:
     def __init__(self, records: Sequence[Record], *, notices: Iterable[str] = (), missing: Iterable[str] = ()) -> None:
         if not records:
             raise RecordsError("The record file is empty: the study was stopped before it began. Start it again.")
+        check_records(list(records))
         self.header = records[0]
-        self.study: dict[str, Any] = self.header["study"]
+        self.study: dict[str, Any] = current_study(list(records))
         self.notices = list(notices)
         self.missing = list(missing) or list(self.header.get("missing", []))
         self.datasets = [entry["name"] for entry in self.study["datasets"]]
-        self.contenders = [entry["name"] for entry in self.study["contenders"]]
+        self.candidates = [entry["name"] for entry in self.study["candidates"]]
         self.measures = list(self.study["measures"])
         self.info: dict[str, Record] = {r["name"]: r for r in records if r["kind"] == "dataset"}
         self.evaluations = self._in_order(records, "evaluation")
@@ -61,8 +62,8 @@ class StudyResults:
     def _in_order(self, records: Sequence[Record], kind: str) -> list[Record]:
         latest = {Task.of(record): record for record in records if record["kind"] == kind}
         row = {name: place for place, name in enumerate(self.datasets)}
-        column = {name: place for place, name in enumerate(self.contenders)}
-        tasks = sorted(latest, key=lambda task: (row[task.dataset], column[task.contender], task.repeat, task.fold))
+        column = {name: place for place, name in enumerate(self.candidates)}
+        tasks = sorted(latest, key=lambda task: (row[task.dataset], column[task.candidate], task.repeat, task.fold))
         return [latest[task] for task in tasks]
 
     @classmethod
@@ -88,7 +89,7 @@ class StudyResults:
         """Name of the mean baseline."""
         return next(
             entry["name"]
-            for entry in self.study["contenders"]
+            for entry in self.study["candidates"]
             if entry.get("estimator", "").endswith(":MeanDistribution")
             or "MeanDistribution()" in entry.get("described", "")  # by itself or at the end of a pipeline
         )
@@ -108,9 +109,9 @@ class StudyResults:
 
     @cached_property
     def _cells(self) -> dict[tuple[str, str], list[Record]]:
-        cells: dict[tuple[str, str], list[Record]] = {(d, c): [] for d in self.datasets for c in self.contenders}
+        cells: dict[tuple[str, str], list[Record]] = {(d, c): [] for d in self.datasets for c in self.candidates}
         for record in self.evaluations:
-            cells[record["dataset"], record["contender"]].append(record)
+            cells[record["dataset"], record["candidate"]].append(record)
         return cells
 
     @property
@@ -118,17 +119,23 @@ class StudyResults:
         """Records of the tasks that failed."""
         return [record for record in [*self.selections, *self.evaluations] if record["status"] != "ok"]
 
+    @property
+    def failed_settings(self) -> list[tuple[Record, str]]:
+        """Settings that failed in a selection that went on without them: the record, and what went wrong."""
+        records = [*self.selections, *self.evaluations]
+        return [(r, error) for r in records for error in (r.get("selection") or r).get("errors", ())]
+
     def n_expected(self, dataset: str) -> int:
-        """Number of tests of each contender on a dataset."""
+        """Number of tests of each candidate on a dataset."""
         single = self.info[dataset]["n_test"] or self.study["protocol"] == "holdout"
         return int(self.study["repeats"]) * (1 if single else int(self.study["folds"]))
 
-    def state(self, dataset: str, contender: str) -> str:
+    def state(self, dataset: str, candidate: str) -> str:
         """Say what is wrong with a cell of the tables: empty if all its tests ran.
 
         Parameters
         ----------
-        dataset, contender : str
+        dataset, candidate : str
             The cell.
 
         Returns
@@ -137,20 +144,20 @@ class StudyResults:
             Such as ``failed 2/10`` or ``not run 3/10``.
         """
         expected = self.n_expected(dataset)
-        records = self._cells[dataset, contender]
+        records = self._cells[dataset, candidate]
         failed = sum(record["status"] != "ok" for record in records)
         if failed:
             return f"failed {failed}/{expected}"
         return f"not run {expected - len(records)}/{expected}" if len(records) < expected else ""
 
-    def values(self, measure: str, dataset: str, contender: str) -> FloatArray:
-        """One value per test of a contender on a dataset; of a measure, or of a time.
+    def values(self, measure: str, dataset: str, candidate: str) -> FloatArray:
+        """One value per test of a candidate on a dataset; of a measure, or of a time.
 
         Parameters
         ----------
         measure : str
             Name of a measure of the study, or ``fit_seconds``, ``predict_seconds`` or ``selection_seconds``.
-        dataset, contender : str
+        dataset, candidate : str
             Names.
 
         Returns
@@ -159,9 +166,9 @@ class StudyResults:
             The values in the order of repeats and folds; empty if a test is missing or failed, since means over
             different folds must not be compared.
         """
-        if self.state(dataset, contender):
+        if self.state(dataset, candidate):
             return np.empty(0)
-        records = self._cells[dataset, contender]
+        records = self._cells[dataset, candidate]
         if measure in TIMES:
             return np.array([record[measure] for record in records], dtype=np.float64)
         name = self._measure(measure)
@@ -174,7 +181,7 @@ class StudyResults:
         return name
 
     def means(self, measure: str, datasets: Sequence[str] | None = None) -> FloatArray:
-        """Mean over the tests, for each dataset and contender.
+        """Mean over the tests, for each dataset and candidate.
 
         Parameters
         ----------
@@ -185,14 +192,14 @@ class StudyResults:
 
         Returns
         -------
-        ndarray of shape (n_datasets, n_contenders)
+        ndarray of shape (n_datasets, n_candidates)
             The means; NaN where a test is missing or failed.
         """
         cells = self._table_of_values(measure, datasets)
         return np.array([[cell.mean() if len(cell) else np.nan for cell in row] for row in cells])
 
     def deviations(self, measure: str, datasets: Sequence[str] | None = None) -> FloatArray:
-        """Standard deviation (n − 1) over the tests, for each dataset and contender.
+        """Standard deviation (n − 1) over the tests, for each dataset and candidate.
 
         Parameters
         ----------
@@ -203,7 +210,7 @@ class StudyResults:
 
         Returns
         -------
-        ndarray of shape (n_datasets, n_contenders)
+        ndarray of shape (n_datasets, n_candidates)
             The deviations; NaN where there are fewer than two tests.
         """
         cells = self._table_of_values(measure, datasets)
@@ -211,11 +218,11 @@ class StudyResults:
 
     def _table_of_values(self, measure: str, datasets: Sequence[str] | None) -> list[list[FloatArray]]:
         names = self.datasets if datasets is None else datasets
-        return [[self.values(measure, dataset, contender) for contender in self.contenders] for dataset in names]
+        return [[self.values(measure, dataset, candidate) for candidate in self.candidates] for dataset in names]
 
-    def chosen(self, dataset: str, contender: str) -> list[dict[str, Any]]:
-        """The setting of each test of a contender on a dataset."""
-        return [record["params"] for record in self._cells[dataset, contender] if record["status"] == "ok"]
+    def chosen(self, dataset: str, candidate: str) -> list[dict[str, Any]]:
+        """The setting of each test of a candidate on a dataset."""
+        return [record["params"] for record in self._cells[dataset, candidate] if record["status"] == "ok"]
 
     def predictions(self, dataset: str) -> dict[str, Any] | None:
         """What the records keep of the predictions for a dataset.
@@ -229,7 +236,7 @@ class StudyResults:
         -------
         dict or None
             ``rows`` (row numbers), ``labels`` (names), ``truth`` (rows × labels) and ``predicted``, which maps each
-            contender to an array of the same shape, of the first repeat, NaN where there is no prediction. None if
+            candidate to an array of the same shape, of the first repeat, NaN where there is no prediction. None if
             the study kept none.
         """
         name = find(dataset, {known: known for known in self.datasets}, "dataset")
@@ -239,12 +246,12 @@ class StudyResults:
         rows = np.asarray(info["truth"]["rows"])
         truth = unpack(info["truth"])
         predicted = {}
-        for contender in self.contenders:
+        for candidate in self.candidates:
             table = np.full(truth.shape, np.nan)
-            for record in self._cells[name, contender]:
+            for record in self._cells[name, candidate]:
                 if record["repeat"] == 0 and "predictions" in record:
                     table[np.searchsorted(rows, record["predictions"]["rows"])] = unpack(record["predictions"])
-            predicted[contender] = table
+            predicted[candidate] = table
         return {"rows": rows, "labels": info["label_names"], "truth": truth, "predicted": predicted}
 
     def table(self, measure: str) -> Any:
@@ -257,7 +264,7 @@ class StudyResults:
 
         Returns
         -------
-        skldl.experiments.output.tables.Table
+        skldl.experiments.output.layout.ResultTable
             Prints as text; ``to_markdown``, ``to_latex`` and ``to_csv`` give the other forms.
         """
         from skldl.experiments.output.tables import measure_table
@@ -265,7 +272,7 @@ class StudyResults:
         return measure_table(self, self._measure(measure))
 
     def to_pandas(self) -> Any:
-        """All tests as a table: one row per dataset, contender, repeat and fold.
+        """All tests as a table: one row per dataset, candidate, repeat and fold.
 
         Returns
         -------
@@ -276,7 +283,7 @@ class StudyResults:
 
         rows = []
         for record in self.evaluations:
-            row = {key: record[key] for key in ("dataset", "contender", "repeat", "fold", "status")}
+            row = {key: record[key] for key in ("dataset", "candidate", "repeat", "fold", "status")}
             row |= {name: float(record["measures"][name]) for name in self.measures if "measures" in record}
             row |= {f"param_{name}": value for name, value in record.get("params", {}).items()}
             row |= {key: record.get(key) for key in (*TIMES, "peak_memory_mib", "n_iter", "seed", "error")}

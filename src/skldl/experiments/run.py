@@ -1,26 +1,26 @@
 """`run_study`: lay out the tasks, run those that no record holds, and gather the results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import cpu_count
 
-from skldl._whole_files import whole_file
-from skldl.exceptions import DatasetNotFoundError, RecordsError, StudyError
-from skldl.experiments.problem import Problem, load_problems
+from skldl.data._dataset import Dataset
+from skldl.exceptions import DatasetNotFoundError, StudyError
+from skldl.experiments.cluster import run_on_cluster
+from skldl.experiments.header import open_store
+from skldl.experiments.loading import encoder_of, load_datasets
 from skldl.experiments.results import StudyResults
-from skldl.experiments.store import FORMAT, FileStore, MemoryStore, Record
+from skldl.experiments.store import FileStore, MemoryStore, Record
 from skldl.experiments.study import Study
-from skldl.experiments.study_file import dump_study
-from skldl.experiments.tasks import Task, kept_rows, pack, run_task, versions
-from skldl.selection._candidate import Contender
-from skldl.selection._protocols import rounds_of, shares_choice
-from skldl.selection._search import choose
+from skldl.experiments.tasks import MACHINE, Call, Rules, Task
+from skldl.experiments.workers import Pool
+from skldl.metrics import MEASURES
+from skldl.selection import Candidate, rounds_of, shares_choice
+from skldl.selection._trials import choose
 
 KEEP = ("none", "sample", "all")
 
@@ -53,10 +53,12 @@ class Plan:
     ----------
     study : Study
         The study, with only the datasets that were found.
-    problems : dict
+    datasets : dict
         The data, by name.
-    contenders : dict
-        The contenders, by name.
+    encoders : dict
+        By name, the encoder that stands before every candidate, or None.
+    candidates : dict
+        The candidates, by name.
     waves : tuple of tuples of Task
         Tasks of one wave do not depend on each other; the second wave needs the choices of the first.
     missing : tuple of str
@@ -64,8 +66,9 @@ class Plan:
     """
 
     study: Study
-    problems: Mapping[str, Problem]
-    contenders: Mapping[str, Contender]
+    datasets: Mapping[str, Dataset]
+    encoders: Mapping[str, Any]
+    candidates: Mapping[str, Candidate]
     waves: tuple[tuple[Task, ...], tuple[Task, ...]]
     missing: tuple[str, ...]
 
@@ -76,16 +79,20 @@ class Plan:
 
     def n_fits(self, task: Task) -> int:
         """Number of models that a task fits; values along a path count one each, though they share work."""
-        contender, problem = self.contenders[task.contender], self.problems[task.dataset]
-        settings = len(contender.settings)
+        candidate, dataset = self.candidates[task.candidate], self.datasets[task.dataset]
+        settings = candidate.n_settings
         if task.kind == "selection":
             return settings
-        if shares_choice(problem, self.study) or not contender.needs_selection:
+        if shares_choice(dataset, self.study.protocol) or not candidate.needs_selection:
             return 1
-        return 1 + settings * len(rounds_of(problem, self.study, task.repeat)[task.fold].tuning)
+        return 1 + settings * len(rounds_of(dataset, self.study.layout, task.repeat)[task.fold].tuning)
+
+    def rules(self, keep: str) -> Rules:
+        """What all its tasks share."""
+        return Rules(self.study.layout, tuple(self.study.measures), self.study.criterion, keep)
 
 
-def plan_study(study: Study, *, data_home: Any = None) -> Plan:
+def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Plan:
     """Load the data of a study and lay out its tasks.
 
     Parameters
@@ -94,33 +101,41 @@ def plan_study(study: Study, *, data_home: Any = None) -> Plan:
         The study.
     data_home : path, default=None
         Folder with the data files.
+    build : bool, default=True
+        Build each candidate once, so that a misspelt path or parameter is told now and not by each of its tasks.
+        False imports and builds nothing.
 
     Returns
     -------
     Plan
         Data and tasks.
     """
-    problems, missing = load_problems(study.datasets, data_home=data_home)
-    if not problems:
+    for candidate in study.candidates:
+        candidate.check_imports()
+    specs, missing = load_datasets(study.datasets, data_home=data_home)
+    if not specs:
         raise DatasetNotFoundError(
             f"None of the datasets of the study was found: {', '.join(missing)}. Say where they are with --data."
         )
-    for contender in study.contenders:
-        contender.make(contender.settings[0])  # a misspelt path or parameter is told now, not by each of its tasks
-    found = replace(study, datasets=tuple(problems))
+    if build:
+        for candidate in study.candidates:
+            candidate.make(candidate.settings[0])
+    found = replace(study, datasets=tuple(specs))
+    datasets = {spec.name: spec.data for spec in specs if spec.data is not None}
     selections, evaluations = [], []
-    for problem in problems:
+    for name, dataset in datasets.items():
         for repeat in range(study.repeats):
-            n_rounds = len(rounds_of(problem, found, repeat))
-            for contender in study.contenders:
-                key = (problem.name, contender.name, repeat)
+            n_rounds = len(rounds_of(dataset, found.layout, repeat))
+            for candidate in study.candidates:
+                key = (name, candidate.name, repeat)
                 evaluations += [Task("evaluation", *key, fold) for fold in range(n_rounds)]
-                if shares_choice(problem, found) and contender.needs_selection:
+                if shares_choice(dataset, found.protocol) and candidate.needs_selection:
                     selections += [Task("selection", *key, fold) for fold in range(n_rounds)]
     return Plan(
         found,
-        {problem.name: problem for problem in problems},
-        {contender.name: contender for contender in study.contenders},
+        datasets,
+        {spec.name: encoder_of(spec) for spec in specs},
+        {candidate.name: candidate for candidate in study.candidates},
         (_folds_first(selections), _folds_first(evaluations)),
         tuple(missing),
     )
@@ -158,7 +173,8 @@ def run_study(
     retry_failed : bool, default=False
         Run tasks again whose record says that they failed.
     n_jobs : int, default=1
-        Number of processes, -1 for all processors. The numbers do not depend on it.
+        Number of processes, -1 for one per processor. 1 runs everything in this process, where an estimator that
+        crashes takes the study along, unless the study has a ``timeout``. The numbers do not depend on it.
     scheduler : str, default=""
         Address of the scheduler of a Dask cluster, such as ``tcp://host:8786``, which runs the tasks instead.
     keep_predictions : {"sample", "none", "all"}, default="sample"
@@ -174,26 +190,36 @@ def run_study(
     Examples
     --------
     >>> import numpy as np
-    >>> from skldl.experiments import Contender, Problem, Study, run_study
-    >>> problem = Problem("tiny", np.eye(6), [[0.5, 0.5], [0.2, 0.8]] * 3)
-    >>> results = run_study(Study([problem], [Contender("Mean", "skldl:MeanDistribution")], folds=3))
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, run_study
+    >>> dataset = Dataset("tiny", np.eye(6), [[0.5, 0.5], [0.2, 0.8]] * 3)
+    >>> results = run_study(Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=3))
     >>> results.means("chebyshev").shape
     (1, 1)
     """
     if keep_predictions not in KEEP:
         raise StudyError(f"keep_predictions = {keep_predictions!r} is not one of {', '.join(KEEP)}.")
     plan = study if isinstance(study, Plan) else plan_study(study, data_home=data_home)
+    timeout = plan.study.timeout
     store = MemoryStore() if out is None else FileStore(Path(out), resume=resume)
+    pool = Pool(cpu_count() if n_jobs == -1 else n_jobs, timeout)
     try:
-        _open(store, plan, keep_predictions, out)
+        open_store(store, plan.study, plan.datasets, plan.rules(keep_predictions), plan.missing, out)
         recorded = {Task.of(r): r for r in store.records if r["kind"] in ("selection", "evaluation")}
         if retry_failed:
             recorded = {task: record for task, record in recorded.items() if record["status"] == "ok"}
         left = {task: None for wave in plan.waves for task in wave if task not in recorded}  # quick to take out of
         _tell(on_progress, plan, None, left)
         for wave in plan.waves:
-            calls = _calls(plan, [task for task in wave if task in left], recorded, keep_predictions)
-            for record in _results(calls, n_jobs, scheduler):
+            ready: list[Record] = []
+            calls = _calls(plan, [task for task in wave if task in left], recorded, keep_predictions, ready)
+            if scheduler:
+                records = run_on_cluster(calls, scheduler, timeout)
+            elif n_jobs == 1 and timeout is None:
+                records = (call.run() for call in calls)
+            else:
+                records = pool.run(calls)
+            for record in chain(records, _drained(ready)):
                 store.append(record)
                 task = Task.of(record)
                 recorded[task] = record
@@ -201,7 +227,13 @@ def run_study(
                 _tell(on_progress, plan, record, left)
         return StudyResults(store.records, notices=store.notices, missing=plan.missing)
     finally:
+        pool.close()
         store.close()
+
+
+def _drained(ready: list[Record]) -> Iterator[Record]:
+    """What stands in a list when all before it is done."""
+    yield from ready
 
 
 def _tell(
@@ -211,156 +243,42 @@ def _tell(
         on_progress(Progress(plan.n_tasks - len(left), plan.n_tasks, record, tuple(left)))
 
 
-def _calls(plan: Plan, tasks: Sequence[Task], recorded: Mapping[Task, Record], keep: str) -> Iterator[Any]:
+def _calls(
+    plan: Plan, tasks: Sequence[Task], recorded: Mapping[Task, Record], keep: str, ready: list[Record]
+) -> Iterator[Call]:
+    """What there is to run; the record of a task whose setting could not be chosen goes to ``ready``."""
     choices: dict[tuple[str, str, int], int | Record] = {}
+    rules = plan.rules(keep)
     for task in tasks:
-        problem, contender = plan.problems[task.dataset], plan.contenders[task.contender]
-        chosen: int | None = None
-        if task.kind == "evaluation" and shares_choice(problem, plan.study) and contender.needs_selection:
-            key = (task.dataset, task.contender, task.repeat)
+        dataset, candidate = plan.datasets[task.dataset], plan.candidates[task.candidate]
+        call = Call(task, dataset, candidate, rules, encoder=plan.encoders[task.dataset])
+        if task.kind == "evaluation" and shares_choice(dataset, plan.study.protocol) and candidate.needs_selection:
+            key = (task.dataset, task.candidate, task.repeat)
             if key not in choices:
-                choices[key] = _shared_choice(plan, contender, key, recorded)
+                choices[key] = _shared_choice(plan, candidate, key, recorded)
             found = choices[key]
             if not isinstance(found, int):
-                yield delayed(_not_run)(task, problem.fingerprint, found["error"])
+                ready.append(call.not_run(found["error"], found["fault"]))
                 continue
-            chosen = found
-        yield delayed(run_task)(task, problem, contender, plan.study, chosen, keep)
+            call = replace(call, chosen=found)
+        yield call
 
 
 def _shared_choice(
-    plan: Plan, contender: Contender, key: tuple[str, str, int], recorded: Mapping[Task, Record]
+    plan: Plan, candidate: Candidate, key: tuple[str, str, int], recorded: Mapping[Task, Record]
 ) -> int | Record:
-    """The setting chosen over all rotations; or the record that says why there is none."""
+    """The setting chosen over all rotations; or what is wrong."""
     trials, errors = [], []
     for task in plan.waves[0]:
-        if (task.dataset, task.contender, task.repeat) == key:
+        if (task.dataset, task.candidate, task.repeat) == key:
             record = recorded[task]
             if record["status"] != "ok":
-                return {"error": f"the selection failed: {record['error']}"}
+                fault = record.get("fault", MACHINE)
+                return {"error": f"the selection failed: {record['error']}", "fault": fault}
             trials.append([float(value) for value in record["values"]])
             errors += record["errors"]
+    sign = -1.0 if MEASURES[plan.study.criterion].higher_is_better else 1.0
     try:
-        return choose(contender, trials, errors, plan.study.criterion)
+        return choose(candidate, trials, errors, sign)
     except StudyError as error:
-        return {"error": f"{type(error).__name__}: {error}"}
-
-
-def _not_run(task: Task, fingerprint: str, error: str) -> Record:
-    record: Record = {
-        "kind": task.kind,
-        "dataset": task.dataset,
-        "fingerprint": fingerprint,
-        "contender": task.contender,
-    }
-    record |= {"repeat": task.repeat, "fold": task.fold, "status": "failed", "error": error, "seconds": 0.0}
-    return record | {"warnings": [], "versions": versions()}
-
-
-def _results(calls: Iterator[Any], n_jobs: int, scheduler: str) -> Iterator[Record]:
-    """Records in the order in which they are done. Data travel with each task, so that a lost worker loses none."""
-    with _cluster(scheduler):
-        parallel = Parallel(
-            n_jobs=-1 if scheduler else n_jobs, batch_size=1, max_nbytes=None, return_as="generator_unordered"
-        )
-        try:
-            yield from parallel(calls)
-        except BrokenProcessPool as error:
-            raise RuntimeError(
-                "A worker process died, perhaps because memory ran out. The records so far are whole: continue with "
-                "--resume, and fewer --jobs."
-            ) from error
-
-
-@contextmanager
-def _cluster(scheduler: str) -> Iterator[None]:
-    if not scheduler:
-        with nullcontext():
-            yield
-        return
-    from distributed import Client
-
-    try:
-        client = Client(scheduler, timeout=30, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise StudyError(
-            f"No Dask scheduler answers at {scheduler}: {error}. Start one with: dask scheduler"
-        ) from error
-    with client, parallel_config(backend="dask", client=client, wait_for_workers_timeout=60):
-        yield
-
-
-def _open(store: MemoryStore, plan: Plan, keep: str, out: str | Path | None) -> None:
-    """Write the study, the header and what the data look like, or compare them with what is there."""
-    now = {
-        "kind": "header",
-        "format": FORMAT,
-        "skldl": versions()["skldl"],
-        "fingerprint": plan.study.fingerprint(),
-        "study": plan.study.to_dict(),
-        "keep_predictions": keep,
-        "datasets": {problem.name: problem.fingerprint for problem in plan.problems.values()},
-        "missing": list(plan.missing),
-        "versions": versions(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    if store.records:
-        _compare_headers(store, now)
-    if out is not None:  # before the header: whoever finds records finds the study that they belong to
-        with whole_file(Path(out) / "study.toml") as stream:
-            stream.write(dump_study(plan.study).encode())
-    if not store.records:
-        store.append(now)
-    described = {record["name"] for record in store.records if record["kind"] == "dataset"}
-    for problem in plan.problems.values():
-        if problem.name not in described:
-            store.append({"kind": "dataset", **problem.describe(), **_truth(problem, plan.study, keep)})
-
-
-def _truth(problem: Problem, study: Study, keep: str) -> dict[str, Any]:
-    rows = kept_rows(problem, study, keep)
-    truth = (problem.D_test if problem.has_test_set else problem.D)[rows]
-    return {"truth": {"rows": rows.tolist(), **pack(truth)}} if len(rows) else {}
-
-
-def _compare_headers(store: MemoryStore, now: Record) -> None:
-    header = store.records[0]
-    if header["skldl"] != now["skldl"]:
-        raise RecordsError(
-            f"These records were written by scikit-ldl {header['skldl']}, this is {now['skldl']}; numbers of two "
-            "versions must not mix. Continue with that version, or start in another folder."
-        )
-    if header["fingerprint"] != now["fingerprint"]:
-        raise RecordsError(
-            f"These records belong to another study: {_difference(header['study'], now['study'])}. "
-            "Repeat the options of the first run, or start in another folder."
-        )
-    for name, fingerprint in header["datasets"].items():
-        if now["datasets"][name] != fingerprint:
-            raise RecordsError(
-                f"The data of {name} have changed since these records were written. Start in another folder."
-            )
-    if header["keep_predictions"] != now["keep_predictions"]:
-        raise RecordsError(
-            f"These records keep predictions: {header['keep_predictions']}, not {now['keep_predictions']}. "
-            f"Use --keep-predictions {header['keep_predictions']}, or start in another folder."
-        )
-    before, after = header["versions"], now["versions"]
-    changed = [f"{name} {before[name]} → {after[name]}" for name in after if before[name] != after[name]]
-    if changed:
-        store.notices.append(f"Other versions than when the study began: {', '.join(changed)}. Numbers may differ.")
-
-
-def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Say in which fields two studies differ, most telling first."""
-    told = []
-    for key in then:
-        if then[key] == now.get(key) or key == "title":
-            continue
-        if key in ("datasets", "contenders"):
-            names = [[entry["name"] for entry in side[key]] for side in (then, now)]
-            before, after = (", ".join(some) for some in names)
-            told.append(f"{key} were {before}, now {after}" if before != after else f"{key} have other parameters")
-        else:
-            told.append(f"{key} was {then[key]!r}, now {now.get(key)!r}")
-    return "; ".join(told)
+        return {"error": f"{type(error).__name__}: {error}", "fault": "model"}

@@ -33,29 +33,29 @@ class Comparison:
     ----------
     measure : str
         The measure.
-    datasets, contenders : list of str
-        What entered the tests; datasets on which a contender failed are left out.
+    datasets, candidates : list of str
+        What entered the tests; datasets on which a candidate failed are left out.
     control : str
-        The contender that the others are compared with.
-    average_ranks : ndarray of shape (n_contenders,)
+        The candidate that the others are compared with.
+    average_ranks : ndarray of shape (n_candidates,)
         Average ranks, 1 is best.
     friedman : dict
         ``chi2``, ``chi2_p``, ``F`` and ``F_p`` (Iman-Davenport).
     nemenyi_difference, dunn_difference : float
         Critical differences of average ranks, between any two and against the control.
-    nemenyi, wilcoxon : ndarray of shape (n_contenders, n_contenders)
+    nemenyi, wilcoxon : ndarray of shape (n_candidates, n_candidates)
         p values of all pairs; those of Wilcoxon are Holm's.
     dunn : dict
-        For each other contender its p value against the control, with Bonferroni's correction.
+        For each other candidate its p value against the control, with Bonferroni's correction.
     bayes : dict
-        For each other contender the probabilities that it is better than the control, practically equivalent, worse.
+        For each other candidate the probabilities that it is better than the control, practically equivalent, worse.
     reasons : dict
         For each of these tests that is missing (empty, or NaN), why.
     """
 
     measure: str
     datasets: list[str]
-    contenders: list[str]
+    candidates: list[str]
     control: str
     average_ranks: FloatArray
     friedman: dict[str, float] = field(default_factory=dict)
@@ -88,7 +88,7 @@ def compare(
     datasets : sequence of str, default=None
         Which datasets; None means all that count in average ranks.
     control : str, default=""
-        The contender to compare with; empty means the control of the study.
+        The candidate to compare with; empty means the control of the study.
     alpha : float, default=0.05
         Level of the critical differences.
     rope : float, default=0.01
@@ -99,62 +99,62 @@ def compare(
     Comparison
         The tests, and reasons for those that are not possible.
     """
-    contenders = results.contenders
-    control = find(control or results.study["control"], {name: name for name in contenders}, "contender")
+    candidates = results.candidates
+    control = find(control or results.study["control"], {name: name for name in candidates}, "candidate")
     wanted = results.averaged if datasets is None else list(datasets)
     all_losses = dict(zip(results.datasets, losses_of(results, measure), strict=True))
     used = [name for name in wanted if not np.isnan(all_losses[name]).any()]
-    losses = np.array([all_losses[name] for name in used]).reshape(len(used), len(contenders))
+    losses = np.array([all_losses[name] for name in used]).reshape(len(used), len(candidates))
     ranks = rank_rows(losses, higher_is_better=False)
-    average = ranks.mean(axis=0) if used else np.full(len(contenders), np.nan)
-    place = contenders.index(control)
+    average = ranks.mean(axis=0) if used else np.full(len(candidates), np.nan)
+    place = candidates.index(control)
     reasons: dict[str, str] = {}
     told: dict[str, Any] = {}
-    n_datasets, n_contenders = ranks.shape
+    n_datasets, n_candidates = ranks.shape
     if n_datasets < 2:
         reasons["all"] = f"{n_datasets} dataset{'' if n_datasets == 1 else 's'}: a test over datasets needs at least 2."
-    elif n_contenders < 2:
-        reasons["all"] = "One contender: there is nothing to compare."
+    elif n_candidates < 2:
+        reasons["all"] = "One candidate: there is nothing to compare."
     elif (ranks == ranks[:, :1]).all():
-        reasons["all"] = "All contenders are tied on every dataset: there is no difference to test."
+        reasons["all"] = "All candidates are tied on every dataset: there is no difference to test."
     else:
         told["friedman"], why = _friedman(ranks)
         if why:
             reasons["friedman"] = why
-        spread = np.sqrt(n_contenders * (n_contenders + 1) / (6 * n_datasets))
+        spread = np.sqrt(n_candidates * (n_candidates + 1) / (6 * n_datasets))
         told["nemenyi_difference"] = float(
-            stats.studentized_range.ppf(1 - alpha, n_contenders, np.inf) / np.sqrt(2) * spread
+            stats.studentized_range.ppf(1 - alpha, n_candidates, np.inf) / np.sqrt(2) * spread
         )
         told["nemenyi"] = _nemenyi(ranks)
-        comparisons = n_contenders - 1
+        comparisons = n_candidates - 1
         told["dunn_difference"] = float(stats.norm.isf(alpha / (2 * comparisons)) * spread)
         z = np.abs(average - average[place]) / spread
         p_values = np.minimum(1.0, comparisons * 2 * stats.norm.sf(z))
-        told["dunn"] = {name: float(p_values[j]) for j, name in enumerate(contenders) if j != place}
+        told["dunn"] = {name: float(p_values[j]) for j, name in enumerate(candidates) if j != place}
         relative = _relative(losses, losses[:, place])
-        told["wilcoxon"] = _wilcoxon(_relative(losses, losses[:, contenders.index(results.baseline)]))
+        told["wilcoxon"] = _wilcoxon(_relative(losses, losses[:, candidates.index(results.baseline)]))
         told["bayes"] = {
             name: _bayes(relative[:, j], relative[:, place], rope, int(results.study["seed"]))
-            for j, name in enumerate(contenders)
+            for j, name in enumerate(candidates)
             if j != place
         }
-    return Comparison(measure, used, contenders, control, average, reasons=reasons, **told)
+    return Comparison(measure, used, candidates, control, average, reasons=reasons, **told)
 
 
 def _relative(losses: FloatArray, reference: FloatArray) -> FloatArray:
-    """Losses as multiples of one contender's, so that datasets of any scale count alike; without rounding noise."""
+    """Losses as multiples of one candidate's, so that datasets of any scale count alike; without rounding noise."""
     scale = np.where(reference > 0, reference, 1.0)[:, np.newaxis]
     return np.round(losses / scale, 9)
 
 
 def _friedman(ranks: FloatArray) -> tuple[dict[str, float], str]:
-    n_datasets, n_contenders = ranks.shape
-    if n_contenders < 3:
-        return {}, "Two contenders: Friedman's test needs at least 3; Wilcoxon's test compares two."
+    n_datasets, n_candidates = ranks.shape
+    if n_candidates < 3:
+        return {}, "Two candidates: Friedman's test needs at least 3; Wilcoxon's test compares two."
     chi2, chi2_p = stats.friedmanchisquare(*ranks.T)
-    room = n_datasets * (n_contenders - 1) - chi2
-    degrees = (n_contenders - 1, (n_contenders - 1) * (n_datasets - 1))
-    if room <= 1e-9:  # every dataset ranks the contenders in the same order
+    room = n_datasets * (n_candidates - 1) - chi2
+    degrees = (n_candidates - 1, (n_candidates - 1) * (n_datasets - 1))
+    if room <= 1e-9:  # every dataset ranks the candidates in the same order
         return {"chi2": float(chi2), "chi2_p": float(chi2_p), "F": np.inf, "F_p": 0.0}, ""
     F = (n_datasets - 1) * chi2 / room
     return {"chi2": float(chi2), "chi2_p": float(chi2_p), "F": float(F), "F_p": float(stats.f.sf(F, *degrees))}, ""
@@ -192,9 +192,9 @@ class PairTests:
     measure : str
         The measure.
     p_values : dict
-        From (dataset, contender, other contender) to the p value; pairs without a test are not in it.
+        From (dataset, candidate, other candidate) to the p value; pairs without a test are not in it.
     better : dict
-        From the same key to whether the first contender's mean is better.
+        From the same key to whether the first candidate's mean is better.
     alpha : float
         The level.
     reasons : dict
@@ -208,7 +208,7 @@ class PairTests:
     reasons: dict[str, str]
 
     def mark(self, dataset: str, one: str, other: str) -> str:
-        """Say whether a contender wins, ties or loses against another on a dataset.
+        """Say whether a candidate wins, ties or loses against another on a dataset.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class PairTests:
         return "win" if self.better[key] else "loss"
 
     def count(self, one: str, other: str) -> tuple[int, int, int]:
-        """Count wins, ties and losses of a contender against another over all datasets.
+        """Count wins, ties and losses of a candidate against another over all datasets.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class PairTests:
 
 
 def pair_tests(results: StudyResults, measure: str, *, alpha: float = ALPHA) -> PairTests:
-    """Test every pair of contenders on every dataset, with the variance corrected for overlapping training parts.
+    """Test every pair of candidates on every dataset, with the variance corrected for overlapping training parts.
 
     Parameters
     ----------
@@ -268,13 +268,13 @@ def pair_tests(results: StudyResults, measure: str, *, alpha: float = ALPHA) -> 
     better: dict[tuple[str, str, str], bool] = {}
     reasons: dict[str, str] = {}
     for dataset in results.datasets:
-        losses = {name: sign * results.values(measure, dataset, name) for name in results.contenders}
+        losses = {name: sign * results.values(measure, dataset, name) for name in results.candidates}
         n_folds = results.n_expected(dataset) // int(results.study["repeats"])
         if n_folds < 2:
             reasons[dataset] = "one test set: a t-test needs at least two folds"
             continue
-        for one in results.contenders:
-            for other in results.contenders:
+        for one in results.candidates:
+            for other in results.candidates:
                 if one != other and len(losses[one]) and len(losses[other]):
                     key = (dataset, one, other)
                     p_values[key] = _corrected_t(losses[one], losses[other], int(results.study["repeats"]))

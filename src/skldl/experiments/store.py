@@ -4,6 +4,7 @@ A line reaches the file by a single write to a descriptor opened for appending, 
 next task is counted as done. A process killed at any moment leaves whole lines and at most one torn last line.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -18,27 +19,40 @@ try:
 except ImportError:  # Windows: the file is written as safely, only two studies in one folder are not kept apart
     fcntl = None  # type: ignore[assignment]
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)
 FILE_NAME = "records.jsonl"
 Record = dict[str, Any]
 
 
 def encode(record: Mapping[str, Any]) -> bytes:
-    """Write a record as one line. JSON knows no infinity, so non-finite numbers become text.
+    """Write a record as one line that ends with its checksum. JSON knows no infinity: such numbers become text.
 
     Examples
     --------
     >>> encode({"clark": 0.5, "kullback_leibler": float("inf")})
-    b'{"clark": 0.5, "kullback_leibler": "inf"}\\n'
+    b'{"clark": 0.5, "kullback_leibler": "inf", "checksum": "..."}\\n'
     """
-    return (json.dumps(_json_ready(record), ensure_ascii=False, allow_nan=False) + "\n").encode()
+    ready = {key: value for key, value in json_ready(record).items() if key != "checksum"}
+    return (_text(ready | {"checksum": checksum(ready)}) + "\n").encode()
 
 
-def _json_ready(value: Any) -> Any:
+def checksum(record: Mapping[str, Any]) -> str:
+    """Hash all of a record but its checksum."""
+    text = _text({key: value for key, value in record.items() if key != "checksum"})
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _text(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+
+
+def json_ready(value: Any) -> Any:
+    """Plain values that JSON can hold; infinity and NaN as text, tuples as lists."""
     if isinstance(value, Mapping):
-        return {str(key): _json_ready(item) for key, item in value.items()}
+        return {str(key): json_ready(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_json_ready(item) for item in value]
+        return [json_ready(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
@@ -63,30 +77,48 @@ def read_records(path: Path) -> tuple[list[Record], bytes]:
         raise RecordsError(f"There are no records in {path.parent}: {path} does not exist.")
     content = path.read_bytes()
     end = content.rfind(b"\n") + 1
-    records = []
+    records: list[Record] = []
     for number, line in enumerate(content[:end].splitlines(), start=1):
         try:
             record = json.loads(line)
         except ValueError:
             record = None
-        if not isinstance(record, dict) or "kind" not in record:
+        if not isinstance(record, dict) or "kind" not in record or not _is_whole(record, records):
             raise RecordsError(
                 f"Line {number} of {path} is not a record: the file was changed or damaged after it was written. "
                 "Delete this line to run its task again with --resume, or start in another folder."
             )
-        records.append(record)
+        records.append(_renamed(record))
     if records:
         _check_header(records[0], path)
     return records, content[end:]
 
 
+def _is_whole(record: Record, before: list[Record]) -> bool:
+    """Whether the checksum is right; records of format 1 had none."""
+    found = record.pop("checksum", None)
+    if found is None:
+        return (before[0] if before else record).get("format") == 1
+    return bool(found == checksum(record))
+
+
+def _renamed(record: Record) -> Record:
+    """A record of 0.1 in the words of today: candidates were contenders."""
+    study = record.get("study")
+    if isinstance(study, dict) and "contenders" in study:
+        study = {("candidates" if key == "contenders" else key): value for key, value in study.items()}
+        record = record | {"study": study}
+    return {("candidate" if key == "contender" else key): value for key, value in record.items()}
+
+
 def _check_header(header: Record, path: Path) -> None:
     if header["kind"] != "header":
         raise RecordsError(f"{path} does not begin with the header of a study: it is not a record file of skldl bench.")
-    if header.get("format") != FORMAT:
+    if header.get("format") not in READABLE:
         raise RecordsError(
             f"{path} has record format {header.get('format')}, written by scikit-ldl {header.get('skldl')}; this "
-            f"version reads format {FORMAT}. Use that version, or run the study again in another folder."
+            f"version reads format {READABLE[0]} to {FORMAT}. Use that version, or run the study again in another "
+            "folder."
         )
 
 
@@ -105,7 +137,12 @@ class MemoryStore:
         record : mapping
             The record.
         """
-        self.records.append(json.loads(encode(record)))
+        self._keep(encode(record))
+
+    def _keep(self, line: bytes) -> None:
+        record = json.loads(line)
+        del record["checksum"]
+        self.records.append(record)
 
     def close(self) -> None:
         """Nothing to close."""
@@ -190,7 +227,7 @@ class FileStore(MemoryStore):
             raise RecordsError(
                 f"Could not append to {self.path}: {error}. The records so far are whole. Make room, then use --resume."
             ) from error
-        self.records.append(json.loads(line))
+        self._keep(line)
 
     def close(self) -> None:
         """Close the file and let others write."""

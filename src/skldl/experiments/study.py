@@ -2,18 +2,20 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, fields, replace
 from typing import Any
 
+from skldl.data._dataset import Dataset
 from skldl.data._spelling import find, plain
 from skldl.exceptions import StudyError
+from skldl.experiments.store import json_ready
 from skldl.metrics import MEASURES, PAPER_MEASURES
-from skldl.selection._candidate import Contender
+from skldl.selection import BASELINE, PROTOCOLS, Candidate, Layout
 
-PROTOCOL_NAMES = ("nested", "geng2016", "holdout")
 ORDERS = ("file", "shuffled")
-BASELINE = Contender("Mean", "skldl:MeanDistribution")
+MOST_FITS = 10_000_000
 _MEASURE_NAMES = {
     **{name: name for name in MEASURES},
     **{measure.title: name for name, measure in MEASURES.items()},
@@ -34,21 +36,72 @@ def measure_name(word: str) -> str:
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """A dataset that a study names.
+    """A dataset of a study: where it is, and which column of a table is what.
 
     Attributes
     ----------
     name : str
-        A name of the catalogue, or the path of a data file.
+        Name of the row in the tables; without ``source`` also a name of the catalogue, or the path of a data file.
     apart : bool
         Listed in the tables, but left out of average ranks and tests.
     source : str
         The file to load it from; empty means that the name says it.
+    labels : sequence of str or None
+        The label columns, see `skldl.data.load_dataset`, which takes this and the following arguments.
+    kind : str
+        What the label columns hold.
+    weight, groups : str or None
+        Columns with the weight and the group of each row.
+    drop, text, categories : sequence of str
+        Columns to leave out, to take as prose, and to take as categories though they hold numbers.
+    encode : bool
+        Put the table encoder before every candidate though all columns are numbers. A table with other columns always
+        gets it.
+    data : Dataset or None
+        The data, if they are at hand.
     """
 
     name: str
     apart: bool = False
     source: str = ""
+    labels: tuple[str, ...] | None = None
+    kind: str = "distribution"
+    weight: str | None = None
+    groups: str | None = None
+    drop: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    encode: bool = False
+    data: Dataset | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for key in ("labels", "drop", "text", "categories"):
+            value = getattr(self, key)
+            if value is not None:
+                object.__setattr__(self, key, (value,) if isinstance(value, str) else tuple(value))
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The arguments of `load_dataset` that say which column is what, as far as they are given."""
+        return {key: getattr(self, key) for key in _COLUMNS if getattr(self, key) != _DEFAULTS[key]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the dataset in plain values, as a study file holds it."""
+        told: dict[str, Any] = {"name": self.name, "apart": self.apart, "source": self.source}
+        told |= {key: list(value) if isinstance(value, tuple) else value for key, value in self.columns.items()}
+        return told | ({"encode": True} if self.encode else {})
+
+
+_COLUMNS = ("labels", "kind", "weight", "groups", "drop", "text", "categories")
+_DEFAULTS = {entry.name: entry.default for entry in fields(DatasetSpec)}
+
+
+def _spec(dataset: Any) -> DatasetSpec:
+    if isinstance(dataset, DatasetSpec):
+        return dataset
+    if isinstance(dataset, Dataset):
+        return DatasetSpec(dataset.name, dataset.apart, dataset.source, data=dataset)
+    return DatasetSpec(str(dataset))
 
 
 @dataclass(frozen=True)
@@ -57,9 +110,9 @@ class Study:
 
     Attributes
     ----------
-    datasets : sequence of str, DatasetSpec or Problem
-        What the contenders run on: names, paths or data.
-    contenders : sequence of Contender
+    datasets : sequence of str, DatasetSpec or Dataset
+        What the candidates run on: names, paths or data. Kept as a tuple of DatasetSpec.
+    candidates : sequence of Candidate
         What is compared. The mean baseline is added if it is not among them.
     name, title : str
         What the study is called, in one word and in one line.
@@ -78,23 +131,29 @@ class Study:
     order : {"file", "shuffled", ""}
         Folds as contiguous chunks of the file or of a shuffled order. Empty means ``file`` for one repeat of
         ``geng2016``, where the published numbers have it so, and else ``shuffled``.
-    seed : int
-        Seed of folds and of estimators that draw random numbers.
+    random_state : int
+        Seed of folds and of estimators that draw random numbers; ``seed`` in a study file.
     control : str
-        The contender that the others are tested against; empty means the mean baseline.
+        The candidate that the others are tested against; empty means the mean baseline.
+    timeout : float or None
+        Seconds after which a task is ended and recorded as failed; None means never. It needs processes of their own
+        for the tasks, so that ``run_study`` starts at least one.
+    contenders, seed
+        Names of ``candidates`` and ``random_state`` until 0.1; they go in 0.4.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skldl.experiments import Contender, Problem, Study
-    >>> problem = Problem("tiny", np.eye(6), [[0.5, 0.5], [0.2, 0.8]] * 3)
-    >>> study = Study([problem], [Contender("Mean", "skldl:MeanDistribution")], folds=3)
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study
+    >>> dataset = Dataset("tiny", np.eye(6), [[0.5, 0.5], [0.2, 0.8]] * 3)
+    >>> study = Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=3)
     >>> study.protocol, study.order
     ('nested', 'shuffled')
     """
 
     datasets: Sequence[Any]
-    contenders: Sequence[Contender]
+    candidates: Sequence[Candidate] = ()
     name: str = "study"
     title: str = ""
     protocol: str = "nested"
@@ -104,17 +163,24 @@ class Study:
     inner_folds: int = 5
     repeats: int = 1
     order: str = ""
-    seed: int = 0
+    random_state: int = 0
     control: str = ""
+    timeout: float | None = None
+    contenders: InitVar[Sequence[Candidate] | None] = None
+    seed: InitVar[int | None] = None
 
-    def __post_init__(self) -> None:
-        if self.protocol not in PROTOCOL_NAMES:
-            raise StudyError(f"protocol = {self.protocol!r} is not one of {', '.join(PROTOCOL_NAMES)}.")
-        self._settle("datasets", tuple(DatasetSpec(d) if isinstance(d, str) else d for d in self.datasets))
-        contenders = tuple(self.contenders)
-        if not any(contender.class_name == BASELINE.class_name for contender in contenders):
-            contenders = (*contenders, BASELINE)
-        self._settle("contenders", contenders)
+    def __post_init__(self, contenders: Sequence[Candidate] | None, seed: int | None) -> None:
+        for old, value, new in (("contenders", contenders, "candidates"), ("seed", seed, "random_state")):
+            if value is not None:
+                warnings.warn(f"{old}= is now {new}=; it goes in 0.4.", DeprecationWarning, stacklevel=4)
+                self._settle(new, value)
+        if self.protocol not in PROTOCOLS:
+            raise StudyError(f"protocol = {self.protocol!r} is not one of {', '.join(PROTOCOLS)}.")
+        self._settle("datasets", tuple(_spec(dataset) for dataset in self.datasets))
+        candidates = tuple(self.candidates)
+        if not any(candidate.is_baseline for candidate in candidates):
+            candidates = (*candidates, BASELINE)
+        self._settle("candidates", candidates)
         self._settle("control", self.control or self.baseline)
         self._settle("measures", tuple(measure_name(name) for name in self.measures))
         self._settle("criterion", measure_name(self.criterion))
@@ -126,7 +192,7 @@ class Study:
         object.__setattr__(self, name, value)
 
     def _check(self) -> None:
-        for what, things in (("dataset", self.datasets), ("contender", self.contenders)):
+        for what, things in (("dataset", self.datasets), ("candidate", self.candidates)):
             if not things:
                 raise StudyError(f"The study names no {what}.")
             names = [plain(thing.name) for thing in things]
@@ -135,22 +201,47 @@ class Study:
                 raise StudyError(f"Two {what}s are called {twice}. Each needs a name of its own.")
         if not self.measures:
             raise StudyError("The study names no measure.")
-        for name, least in (("folds", 2), ("inner_folds", 2), ("repeats", 1), ("seed", 0)):
+        for name, least in (("folds", 2), ("inner_folds", 2), ("repeats", 1), ("random_state", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise StudyError(f"{name} = {value!r} must be a whole number, at least {least}.")
+                shown = "seed" if name == "random_state" else name
+                raise StudyError(f"{shown} = {value!r} must be a whole number, at least {least}.")
+        if self.timeout is not None and not (isinstance(self.timeout, int | float) and self.timeout > 0):
+            raise StudyError(f"timeout = {self.timeout!r} must be a number of seconds above 0.")
         if self.protocol == "geng2016" and self.folds < 3:
             raise StudyError("geng2016 needs at least 3 folds: one to test, one to validate, the others to train.")
         if self.order not in ORDERS:
             raise StudyError(f"order = {self.order!r} is not one of {', '.join(ORDERS)}.")
         if self.order == "file" and self.repeats > 1:
             raise StudyError("Folds in file order are the same in every repeat. Use order = 'shuffled', or one repeat.")
-        find(self.control, {contender.name: contender for contender in self.contenders}, "contender")
+        if PROTOCOLS[self.protocol].shares_choice and (refined := [c.name for c in self.candidates if c.refine]):
+            raise StudyError(
+                f"{refined[0]} refines its grid around the best value, which {self.protocol} cannot: there one setting "
+                "is chosen over all rotations. Write the values out, or use protocol = 'nested'."
+            )
+        find(self.control, {candidate.name: candidate for candidate in self.candidates}, "candidate")
+        if self.n_fits > MOST_FITS:
+            raise StudyError(
+                f"The study would fit {self.n_fits:,} models; at most {MOST_FITS:,} are allowed. Use fewer folds, "
+                "repeats or values in the grids."
+            )
+
+    @property
+    def n_fits(self) -> int:
+        """Number of models that the study fits at most; values along a path count one each."""
+        rounds = len(self.datasets) * self.repeats * (1 if self.protocol == "holdout" else self.folds)
+        trials = self.inner_folds if self.protocol == "nested" else 1
+        return sum(rounds * (1 + (c.n_settings * trials if c.needs_selection else 0)) for c in self.candidates)
+
+    @property
+    def layout(self) -> Layout:
+        """The settings of its protocol."""
+        return Layout(self.protocol, self.folds, self.inner_folds, self.order, self.random_state)
 
     @property
     def baseline(self) -> str:
-        """Name of the mean baseline among the contenders."""
-        return next(c.name for c in self.contenders if c.class_name == BASELINE.class_name)
+        """Name of the mean baseline among the candidates."""
+        return next(candidate.name for candidate in self.candidates if candidate.is_baseline)
 
     def with_options(self, **options: Any) -> "Study":
         """Copy the study with other fields; an order that followed from the protocol follows from the new one.
@@ -175,16 +266,37 @@ class Study:
         told: dict[str, Any] = {}
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if entry.name not in ("datasets", "contenders"):
-                told[entry.name] = list(value) if isinstance(value, tuple) else value
-        told["datasets"] = [{"name": d.name, "apart": d.apart, "source": d.source} for d in self.datasets]
-        told["contenders"] = [contender.to_dict() for contender in self.contenders]
+            if entry.name not in ("datasets", "candidates") and value is not None:
+                key = "seed" if entry.name == "random_state" else entry.name
+                told[key] = list(value) if isinstance(value, tuple) else value
+        told["datasets"] = [dataset.to_dict() for dataset in self.datasets]
+        told["candidates"] = [candidate.to_dict() for candidate in self.candidates]
         return told
 
     def fingerprint(self) -> str:
         """Hash everything that can change a number: two studies with the same fingerprint may share records."""
-        told = self.to_dict() | {"title": ""}
-        for dataset in told["datasets"]:
-            del dataset["source"]  # a file may move; its content has a fingerprint of its own
-        text = json.dumps(told, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return fingerprint_of(self.to_dict())
+
+
+def fingerprint_of(told: Mapping[str, Any]) -> str:
+    """Hash a study that is described in plain values; the names are those of 0.1, so that its records stay valid.
+
+    Parameters
+    ----------
+    told : mapping
+        What `Study.to_dict` gives, or what the header of a record file holds.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+    """
+    hashed = {key: value for key, value in told.items() if key not in ("candidates", "timeout")} | {"title": ""}
+    # a file may move and columns have their effect through the data, which have a fingerprint of their own
+    hashed["datasets"] = _without(told["datasets"], {"source", "labels", "kind", "weight", "groups", "drop"})
+    hashed["contenders"] = _without(told["candidates"], {"natural"})
+    return hashlib.sha256(json.dumps(json_ready(hashed), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _without(entries: Iterable[Mapping[str, Any]], keys: set[str]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in entry.items() if key not in keys} for entry in entries]

@@ -1,17 +1,19 @@
 """Studies as TOML files: read, write, find the built-in ones, and choose among what they hold."""
 
 import json
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from skldl.data._spelling import find, plain
+from skldl.data._spelling import find
 from skldl.exceptions import StudyError, UnknownNameError
-from skldl.experiments.study import BASELINE, DatasetSpec, Study
-from skldl.selection._candidate import Contender
+from skldl.experiments.study import DatasetSpec, Study
+from skldl.names import find_candidate
+from skldl.selection import Candidate
 
 _STUDIES = resources.files("skldl.experiments") / "studies"
 
@@ -27,13 +29,16 @@ def builtin_studies() -> list[str]:
     return sorted(entry.name[: -len(".toml")] for entry in _STUDIES.iterdir() if entry.name.endswith(".toml"))
 
 
-def load_study(name_or_path: str | Path) -> Study:
+def load_study(name_or_path: str | Path, *, trust: Iterable[str] = ()) -> Study:
     """Load a built-in study by name, or any study from its TOML file.
 
     Parameters
     ----------
     name_or_path : str or Path
         Such as ``demo``, ``tkde2016`` or ``my/study.toml``.
+    trust : iterable of str, default=()
+        Packages from which the study may import estimators besides skldl and scikit-learn. To import a package is to
+        run its code, so that a study file of somebody else imports nothing that you do not name here.
 
     Returns
     -------
@@ -54,15 +59,15 @@ def load_study(name_or_path: str | Path) -> Study:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise StudyError(f"{path} is not UTF-8, as TOML must be: {error}. Save it as UTF-8.") from None
-        return parse_study(text, where=str(path))
+        return parse_study(text, where=str(path), trust=trust)
     try:
         name = find(str(name_or_path), {known: known for known in builtin_studies()}, "study")
     except UnknownNameError as error:
         raise UnknownNameError(f"{error} Or give the path of a .toml file.") from None
-    return parse_study((_STUDIES / f"{name}.toml").read_text(encoding="utf-8"), where=name)
+    return parse_study((_STUDIES / f"{name}.toml").read_text(encoding="utf-8"), where=name, trust=trust)
 
 
-def parse_study(text: str, *, where: str = "the study") -> Study:
+def parse_study(text: str, *, where: str = "the study", trust: Iterable[str] = ()) -> Study:
     """Make a study from the text of its TOML file.
 
     Parameters
@@ -71,6 +76,8 @@ def parse_study(text: str, *, where: str = "the study") -> Study:
         The text.
     where : str
         What the error messages call it.
+    trust : iterable of str, default=()
+        As in `load_study`.
 
     Returns
     -------
@@ -81,17 +88,24 @@ def parse_study(text: str, *, where: str = "the study") -> Study:
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"{where} is not valid TOML: {error}.") from None
-    _refuse_unknown(told, {entry.name for entry in fields(Study)}, where)
-    for key in ("datasets", "contenders"):
+    if "contenders" in told:  # as 0.1 called them
+        told.setdefault("candidates", told.pop("contenders"))
+    _refuse_unknown(told, _KEYS, where)
+    for key in ("datasets", "candidates"):
         if key not in told:
             raise StudyError(f"{where}: there is no list {key!r}.")
     _check_types(told, where)
     told["datasets"] = [_dataset(entry, where) for entry in told["datasets"]]
-    told["contenders"] = [_contender(entry, where) for entry in told["contenders"]]
+    told["candidates"] = [replace(_candidate(entry, where), trust=tuple(trust)) for entry in told["candidates"]]
+    if "seed" in told:
+        told["random_state"] = told.pop("seed")
     try:
         return Study(**told)
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from None
+
+
+_KEYS = ({entry.name for entry in fields(Study)} | {"seed"}) - {"random_state"}
 
 
 def _refuse_unknown(table: Mapping[str, Any], known: set[str], where: str) -> None:
@@ -100,12 +114,13 @@ def _refuse_unknown(table: Mapping[str, Any], known: set[str], where: str) -> No
         raise StudyError(f"{where}: unknown key {unknown[0]!r}. Known here: {', '.join(sorted(known))}.")
 
 
-_TYPES: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(("datasets", "contenders", "measures"), (list, "a list")),
+_TYPES: dict[str, tuple[Any, str]] = {
+    **dict.fromkeys(("datasets", "candidates", "measures"), (list, "a list")),
     **dict.fromkeys(("name", "title", "protocol", "criterion", "order", "control"), (str, "text in quotes")),
-    **dict.fromkeys(("source", "estimator", "path"), (str, "text in quotes")),
-    **dict.fromkeys(("params", "grid"), (dict, "a table, { name = value }")),
-    "apart": (bool, "true or false"),
+    **dict.fromkeys(("source", "estimator", "path", "refine", "kind", "weight", "groups"), (str, "text in quotes")),
+    **dict.fromkeys(("params", "grid", "natural"), (dict, "a table, { name = value }")),
+    **dict.fromkeys(("labels", "drop", "text", "categories"), (str | list, "text in quotes, or a list of such")),
+    **dict.fromkeys(("apart", "encode"), (bool, "true or false")),
 }
 
 
@@ -119,80 +134,36 @@ def _check_types(table: Any, where: str) -> None:
     for word in table.get("measures", ()):
         if not isinstance(word, str):
             raise StudyError(f"{where}: measures must be names in quotes, not {word!r}.")
-    for name, values in table.get("grid", {}).items():
-        if not isinstance(values, list):
-            raise StudyError(f"{where}: the grid of {name} must be a list of the values to try, not {values!r}.")
+    for key in ("grid", "natural"):
+        for name, values in table.get(key, {}).items():
+            if not isinstance(values, list):
+                raise StudyError(f"{where}: the {key} of {name} must be a list of values, not {values!r}.")
 
 
 def _dataset(entry: Any, where: str) -> DatasetSpec:
     if isinstance(entry, str):
         return DatasetSpec(entry)
     _check_types(entry, f"{where}, datasets")
-    _refuse_unknown(entry, {known.name for known in fields(DatasetSpec)}, f"{where}, datasets")
+    _refuse_unknown(entry, {known.name for known in fields(DatasetSpec)} - {"data"}, f"{where}, datasets")
     if "name" not in entry:
         raise StudyError(f"{where}: a dataset has no name.")
     return DatasetSpec(**entry)
 
 
-def _contender(entry: Any, where: str) -> Contender:
+def _candidate(entry: Any, where: str) -> Candidate:
     if isinstance(entry, str):
-        return find_contender(entry)
-    _check_types(entry, f"{where}, contenders")
+        return find_candidate(entry)
+    _check_types(entry, f"{where}, candidates")
     if "described" in entry:
         raise StudyError(
-            f"{where}: contender {entry.get('name')} was built in Python as {entry['described']}; a study file "
+            f"{where}: candidate {entry.get('name')} was built in Python as {entry['described']}; a study file "
             "cannot build it again. Run the study from Python."
         )
-    _refuse_unknown(entry, {known.name for known in fields(Contender)}, f"{where}, contenders")
+    _refuse_unknown(entry, {known.name for known in fields(Candidate)} - {"trust"}, f"{where}, candidates")
     for key in ("name", "estimator"):
         if key not in entry:
-            raise StudyError(f"{where}: contender {entry.get('name', '')} has no {key}.")
-    return Contender(**entry)
-
-
-def find_contender(word: str, among: Iterable[Contender] | None = None) -> Contender:
-    """Find a contender by its name, its class name, or any spelling of these; or by an import path.
-
-    Parameters
-    ----------
-    word : str
-        Such as ``AA-kNN``, ``aaknn`` or ``my_package.models:MyLearner``.
-    among : iterable of Contender, default=None
-        Contenders to prefer to those of the study ``tkde2016``.
-
-    Returns
-    -------
-    Contender
-        The contender; one that was given by import path has no grid.
-    """
-    known: dict[str, Contender] = {}
-    for contender in [*(among or ()), BASELINE, *load_study("tkde2016").contenders]:
-        known.setdefault(plain(contender.name), contender)
-        known.setdefault(plain(contender.class_name), contender)
-    if ":" in word:
-        return known.get(plain(word)) or Contender(word.rpartition(":")[2], word)
-    if plain(word) in known:
-        return known[plain(word)]
-    return find(word, {contender.name: contender for contender in known.values()}, "algorithm")
-
-
-def find_dataset(word: str, among: Iterable[Any]) -> Any:
-    """Find a dataset of the study in any spelling; any other word is taken as a name or path of its own.
-
-    Parameters
-    ----------
-    word : str
-        The name as typed.
-    among : iterable of DatasetSpec or Problem
-        The datasets of the study.
-
-    Returns
-    -------
-    DatasetSpec or Problem
-        The dataset.
-    """
-    known = {plain(dataset.name): dataset for dataset in among}
-    return known.get(plain(word)) or DatasetSpec(word)
+            raise StudyError(f"{where}: candidate {entry.get('name', '')} has no {key}.")
+    return Candidate(**entry)
 
 
 def dump_study(study: Study) -> str:
@@ -206,11 +177,11 @@ def dump_study(study: Study) -> str:
     Returns
     -------
     str
-        Text that `parse_study` reads back as the same study, if all its contenders have import paths.
+        Text that `parse_study` reads back as the same study, if all its candidates have import paths.
     """
     told = study.to_dict()
-    lines = [f"{key} = {_toml(value)}" for key, value in told.items() if key not in ("datasets", "contenders")]
-    for key in ("datasets", "contenders"):
+    lines = [f"{key} = {_toml(value)}" for key, value in told.items() if key not in ("datasets", "candidates")]
+    for key in ("datasets", "candidates"):
         for entry in told[key]:
             lines += ["", f"[[{key}]]", *(f"{name} = {_toml(value)}" for name, value in entry.items())]
     return "\n".join(lines) + "\n"
@@ -223,4 +194,6 @@ def _toml(value: Any) -> str:
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # inf, -inf and nan, as TOML writes them
     return json.dumps(value)  # bool, int and float look the same in JSON and TOML

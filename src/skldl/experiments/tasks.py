@@ -1,4 +1,4 @@
-"""One task: validate the settings of a contender on one rotation, or fit it and test it on one fold."""
+"""One task: validate the settings of a candidate on one rotation, or fit it and test it on one fold."""
 
 import base64
 import importlib.metadata
@@ -11,23 +11,44 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 import skldl
+from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions
+from skldl.data._dataset import Dataset, rows_of
 from skldl.experiments.memory import peak_memory
-from skldl.experiments.problem import Problem
 from skldl.experiments.store import Record
-from skldl.experiments.study import Study
 from skldl.metrics import evaluate
-from skldl.selection._candidate import Contender
-from skldl.selection._folds import derive_seed
-from skldl.selection._protocols import Round, rounds_of
-from skldl.selection._search import choose, fit, rows_of, validate_settings
+from skldl.selection import Candidate, Layout, Round, derive_seed, rounds_of, search
+from skldl.selection._fitting import fit_candidate
+from skldl.selection._search import MACHINE_FAULTS
+from skldl.selection._trials import Trials
 
-IntArray = npt.NDArray[np.intp]
 SAMPLE_SIZE = 20
+MODEL, MACHINE, TIMEOUT = "model", "machine", "timeout"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What all tasks of a study share.
+
+    Attributes
+    ----------
+    layout : Layout
+        Protocol, folds, order and seed.
+    measures : tuple of str
+        The measures to compute.
+    criterion : str
+        The measure by which selection chooses.
+    keep : {"none", "sample", "all"}
+        Which predictions the records keep.
+    """
+
+    layout: Layout
+    measures: tuple[str, ...]
+    criterion: str
+    keep: str
 
 
 @dataclass(frozen=True)
@@ -37,8 +58,8 @@ class Task:
     Attributes
     ----------
     kind : {"selection", "evaluation"}
-        Validate all settings of the contender on one rotation, or test the contender on one fold.
-    dataset, contender : str
+        Validate all settings of the candidate on one rotation, or test the candidate on one fold.
+    dataset, candidate : str
         Names.
     repeat, fold : int
         Which repeat and which round of the protocol, from 0.
@@ -46,104 +67,128 @@ class Task:
 
     kind: str
     dataset: str
-    contender: str
+    candidate: str
     repeat: int
     fold: int
 
     @classmethod
     def of(cls, record: Record) -> "Task":
         """Say which task a record belongs to."""
-        return cls(record["kind"], record["dataset"], record["contender"], record["repeat"], record["fold"])
+        return cls(record["kind"], record["dataset"], record["candidate"], record["repeat"], record["fold"])
+
+    def key(self, fingerprint: str) -> Record:
+        """The beginning of its record."""
+        names = {"kind": self.kind, "dataset": self.dataset, "fingerprint": fingerprint, "candidate": self.candidate}
+        return names | {"repeat": self.repeat, "fold": self.fold}
 
 
-def run_task(task: Task, problem: Problem, contender: Contender, study: Study, chosen: int | None, keep: str) -> Record:
-    """Run one task. Whatever goes wrong in it becomes part of its record.
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A task with everything that it needs, to be run in any process.
 
-    Parameters
+    Attributes
     ----------
     task : Task
         What to do.
-    problem, contender : Problem, Contender
+    dataset, candidate : Dataset, Candidate
         With what.
-    study : Study
-        Protocol, measures and seed.
+    rules : Rules
+        How.
     chosen : int or None
         Place of the setting that was chosen for all rounds; None if this round chooses by itself.
-    keep : {"none", "sample", "all"}
-        Which predictions the record keeps.
-
-    Returns
-    -------
-    dict
-        The record.
+    encoder : transformer or None
+        Put before the candidate.
     """
-    seed = derive_seed(study.seed, task.dataset, task.contender, task.repeat, task.fold)
-    record: Record = {
-        "kind": task.kind,
-        "dataset": task.dataset,
-        "fingerprint": problem.fingerprint,
-        "contender": task.contender,
-        "repeat": task.repeat,
-        "fold": task.fold,
-        "status": "ok",
-        "seed": seed,
-    }
-    work = _select if task.kind == "selection" else _evaluate
-    started = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught, threadpool_limits(limits=1), peak_memory() as memory:
-        warnings.simplefilter("always")
-        try:
-            round_ = rounds_of(problem, study, task.repeat)[task.fold]
-            record |= work(problem, contender, study, round_, seed, chosen, keep)
-        except Exception as error:
-            record |= {
-                "status": "failed",
-                "error": f"{type(error).__name__}: {error}",
-                "traceback": "".join(traceback.format_exception(error)),
-            }
-    record["seconds"] = time.perf_counter() - started
-    record["peak_memory_mib"] = memory["mib"]
-    record["warnings"] = list(dict.fromkeys(f"{one.category.__name__}: {one.message}" for one in caught))
-    record["versions"] = versions()
-    return record
+
+    task: Task
+    dataset: Dataset
+    candidate: Candidate
+    rules: Rules
+    chosen: int | None = None
+    encoder: Any = None
+
+    def not_run(self, error: str, fault: str = MODEL) -> Record:
+        """The record of a task that could not be run, or did not come to its end."""
+        record = self.task.key(self.dataset.fingerprint) | {"status": "failed", "error": error, "fault": fault}
+        return record | {"seconds": 0.0, "warnings": [], "versions": versions()}
+
+    def run(self) -> Record:
+        """Run the task. Whatever goes wrong in it becomes part of its record.
+
+        Returns
+        -------
+        dict
+            The record. If it failed, ``fault`` says whether the model is to blame or the machine (memory, disk):
+            the latter says nothing about the candidate, and the task can be tried again.
+        """
+        task, seed = self.task, self.rules.layout.random_state
+        seed = derive_seed(seed, task.dataset, task.candidate, task.repeat, task.fold)
+        record = task.key(self.dataset.fingerprint) | {"status": "ok", "seed": seed}
+        work = _select if task.kind == "selection" else _evaluate
+        started = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught, threadpool_limits(limits=1), peak_memory() as memory:
+            warnings.simplefilter("always")
+            try:
+                round_ = rounds_of(self.dataset, self.rules.layout, task.repeat)[task.fold]
+                record |= work(self, round_, seed)
+            except (Exception, SystemExit) as error:
+                record |= {
+                    "status": "failed",
+                    "error": _say(error),
+                    "fault": MACHINE if isinstance(error, MACHINE_FAULTS) else MODEL,
+                    "traceback": "".join(traceback.format_exception(error)),
+                }
+        record["seconds"] = time.perf_counter() - started
+        record["peak_memory_mib"] = memory["mib"]
+        record["warnings"] = list(dict.fromkeys(f"{one.category.__name__}: {one.message}" for one in caught))
+        record["versions"] = versions()
+        return record
 
 
-def _select(
-    problem: Problem, contender: Contender, study: Study, round_: Round, seed: int, chosen: int | None, keep: str
-) -> Record:
-    ((fit_rows, validation_rows),) = round_.tuning
-    values, errors = validate_settings(contender, problem, fit_rows, validation_rows, study.criterion, seed)
-    return {"criterion": study.criterion, "values": values, "errors": errors}
+def _say(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"SystemExit: the estimator called exit({error.code!r})"
+    return f"{type(error).__name__}: {error}"
 
 
-def _evaluate(
-    problem: Problem, contender: Contender, study: Study, round_: Round, seed: int, chosen: int | None, keep: str
-) -> Record:
+def _search(call: Call, pairs: Any, seed: int) -> Trials:
+    options = {"criterion": call.rules.criterion, "random_state": seed, "encoder": call.encoder}
+    return search(call.dataset, [call.candidate], pairs, **options).trials[0]
+
+
+def _select(call: Call, round_: Round, seed: int) -> Record:
+    trials = _search(call, round_.tuning, seed)
+    return {"criterion": call.rules.criterion, "values": trials.values[0].tolist(), "errors": trials.errors}
+
+
+def _evaluate(call: Call, round_: Round, seed: int) -> Record:
+    dataset, candidate, rules = call.dataset, call.candidate, call.rules
     told: Record = {}
     started = time.perf_counter()
-    if chosen is None:
-        chosen = 0
-        if contender.needs_selection:
-            trials = [validate_settings(contender, problem, *pair, study.criterion, seed) for pair in round_.tuning]
-            values = [one for one, _ in trials]
-            errors = [error for _, some in trials for error in some]
-            chosen = choose(contender, values, errors, study.criterion)
-            told["selection"] = {"criterion": study.criterion, "values": np.mean(values, axis=0).tolist()}
-            told["selection"]["errors"] = errors
+    setting: Any = candidate.settings[call.chosen or 0]
+    if call.chosen is None and candidate.needs_selection:
+        trials = _search(call, round_.tuning, seed)
+        setting = trials.settings[trials.best()]
+        means = trials.means.tolist()
+        told["selection"] = {"criterion": rules.criterion, "values": means[: candidate.n_settings]}
+        told["selection"]["errors"] = trials.errors
+        if candidate.refine:
+            more = zip(trials.settings[candidate.n_settings :], means[candidate.n_settings :], strict=True)
+            told["selection"]["refined"] = [{"params": dict(params), "value": value} for params, value in more]
     told["selection_seconds"] = time.perf_counter() - started
-    told["params"] = dict(contender.settings[chosen])
+    told["params"] = dict(setting)
 
     started = time.perf_counter()
-    model = fit(contender.make(contender.settings[chosen], seed), problem, round_.train)
+    model = fit_candidate(candidate, setting, dataset, round_.train, random_state=seed, encoder=call.encoder)
     told["fit_seconds"] = time.perf_counter() - started
-    X_new, truth, weight = _test_set(problem, round_)
+    X_new, truth, weight = _test_set(dataset, round_)
     started = time.perf_counter()
-    predicted = check_distributions(model.predict(X_new), name=f"The prediction of {contender.name}")
+    predicted = check_distributions(model.predict(X_new), name=f"The prediction of {candidate.name}")
     told["predict_seconds"] = time.perf_counter() - started
     told["n_train"], told["n_test"] = len(round_.train), len(truth)
     told["n_iter"] = _iterations(model)
-    told["measures"] = evaluate(truth, predicted, weight, measures=study.measures)
-    rows = kept_rows(problem, study, keep)
+    told["measures"] = evaluate(truth, predicted, weight, measures=rules.measures)
+    rows = kept_rows(dataset, rules)
     mine = rows if round_.test is None else np.intersect1d(rows, round_.test)
     if len(mine):
         where = mine if round_.test is None else np.searchsorted(round_.test, mine)
@@ -151,38 +196,36 @@ def _evaluate(
     return told
 
 
-def _test_set(problem: Problem, round_: Round) -> tuple[Any, npt.NDArray[np.floating], Any]:
+def _test_set(dataset: Dataset, round_: Round) -> tuple[Any, FloatArray, Any]:
     if round_.test is None:
-        return problem.X_test, problem.D_test, None
-    return rows_of(problem.X, round_.test), problem.D[round_.test], rows_of(problem.sample_weight, round_.test)
+        return dataset.X_test, dataset.D_test, None
+    return rows_of(dataset.X, round_.test), dataset.D[round_.test], rows_of(dataset.sample_weight, round_.test)
 
 
-def kept_rows(problem: Problem, study: Study, keep: str) -> IntArray:
-    """Rows of the test set whose predictions are kept: none, a sample that all contenders share, or all.
+def kept_rows(dataset: Dataset, rules: Rules) -> IntArray:
+    """Rows of the test set whose predictions are kept: none, a sample that all candidates share, or all.
 
     Parameters
     ----------
-    problem : Problem
+    dataset : Dataset
         The data.
-    study : Study
-        The study; its seed draws the sample.
-    keep : {"none", "sample", "all"}
-        Which rows.
+    rules : Rules
+        Which rows, and the seed that draws the sample.
 
     Returns
     -------
     ndarray of int
         Row numbers in the dataset, or in its fixed test set, ascending.
     """
-    n_rows = len(problem.D_test) if problem.has_test_set else problem.n_samples
-    if keep == "all":
+    n_rows = len(dataset.D_test) if dataset.has_test_set else dataset.n_samples
+    if rules.keep == "all":
         return np.arange(n_rows)
-    size = min(SAMPLE_SIZE, n_rows) if keep == "sample" else 0
-    generator = np.random.default_rng(derive_seed(study.seed, "sample", problem.name))
+    size = min(SAMPLE_SIZE, n_rows) if rules.keep == "sample" else 0
+    generator = np.random.default_rng(derive_seed(rules.layout.random_state, "sample", dataset.name))
     return np.sort(generator.choice(n_rows, size=size, replace=False)).astype(np.intp)
 
 
-def pack(rows: npt.NDArray[np.floating]) -> dict[str, Any]:
+def pack(rows: FloatArray) -> dict[str, Any]:
     """Put an array of distributions into text: single precision, base64.
 
     Examples
@@ -195,7 +238,7 @@ def pack(rows: npt.NDArray[np.floating]) -> dict[str, Any]:
     return {"shape": list(data.shape), "float32": base64.b64encode(data.tobytes()).decode()}
 
 
-def unpack(packed: dict[str, Any]) -> npt.NDArray[np.float32]:
+def unpack(packed: dict[str, Any]) -> FloatArray:
     """Take an array out of the text again."""
     return np.frombuffer(base64.b64decode(packed["float32"]), dtype="<f4").reshape(packed["shape"])
 

@@ -1,6 +1,6 @@
 """One look for all figures: colours that colour-blind readers tell apart, marks that survive grey, names that fit.
 
-A contender keeps its colour, marker, dash and hatch in every figure of a report; those of the paper always have the
+A candidate keeps its colour, marker, dash and hatch in every figure of a report; those of the paper always have the
 same. Nothing here changes matplotlib's settings for good.
 """
 
@@ -53,7 +53,7 @@ _SETTINGS: Any = {
 
 @dataclass(frozen=True)
 class Look:
-    """How one contender is drawn: never by colour alone."""
+    """How one candidate is drawn: never by colour alone."""
 
     colour: str
     marker: str
@@ -82,7 +82,7 @@ def style() -> AbstractContextManager[None]:
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Give each contender its look: the paper's always the same one, the mean grey, strangers what is left.
+    """Give each candidate its look: the paper's always the same one, the mean grey, strangers what is left.
 
     Examples
     --------

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from skldl.experiments import Contender, StudyResults
+from skldl._typing import FloatArray
+from skldl.experiments import Candidate, StudyResults
 from skldl.experiments.output.tables import losses_of, rank_rows, skill_of
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES
@@ -22,8 +22,8 @@ from skldl.plots import (
     style,
 )
 from skldl.report._svg import inline_svg
+from skldl.selection._skill import skill_ratio
 
-FloatArray = npt.NDArray[np.floating]
 MOST_LINES = 36  # more lines than that have no look of their own
 
 
@@ -92,7 +92,7 @@ def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Ite
         Skill, quality against time, critical differences, rank maps.
     """
     criterion = results.study["criterion"]
-    names = results.contenders
+    names = results.candidates
     if criterion in results.measures:
         yield from _skill(results, criterion)
         yield from _quality_and_time(results, criterion)
@@ -106,7 +106,7 @@ def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Ite
             yield draw(
                 f"critical-{measure}",
                 f"Critical difference by {known.title}",
-                f"Average ranks over {len(compared.datasets)} datasets, best on the left. A bar joins contenders that "
+                f"Average ranks over {len(compared.datasets)} datasets, best on the left. A bar joins candidates that "
                 "the Nemenyi test does not tell apart at the level 0.05.",
                 display.plot,
                 7.2,
@@ -133,19 +133,19 @@ def _skill(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
     for dataset, row in zip(results.datasets, table, strict=True):
         known = {
             name: float(value)
-            for name, value in zip(results.contenders, row, strict=True)
+            for name, value in zip(results.candidates, row, strict=True)
             if name != results.baseline and np.isfinite(value)
         }
         if known:
             skills[dataset] = known
     ceilings = {name: value for name, value in _ceilings(results, criterion).items() if name in skills}
     if skills:
-        n_models = len(results.contenders) - 1
+        n_models = len(results.candidates) - 1
         note = " A thick bar is the noise ceiling: what the votes behind the data allow any model." if ceilings else ""
         yield draw(
             "skill",
             f"Skill by {MEASURES[criterion].title}",
-            f"The part of the loss of {results.baseline} that a contender takes away: 1 is perfect, 0 is no better "
+            f"The part of the loss of {results.baseline} that a candidate takes away: 1 is perfect, 0 is no better "
             "than the mean of the training distributions. Arrow heads at the left edge stand for values beyond it."
             + note,
             SkillDisplay(skills, ceilings).plot,
@@ -157,13 +157,13 @@ def _skill(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
 def _ceilings(results: StudyResults, criterion: str) -> dict[str, float]:
     """The skill that the noise of the annotators allows, on datasets whose record knows it from votes."""
     known = MEASURES[criterion]
-    losses = losses_of(results, criterion)[:, results.contenders.index(results.baseline)]
+    losses = losses_of(results, criterion)[:, results.candidates.index(results.baseline)]
     ceilings = {}
     for dataset, loss in zip(results.datasets, losses, strict=True):
         best = results.info[dataset].get("noise_ceiling", {}).get(criterion)
         if best is not None and loss > 0:
             left = known.upper(results.info[dataset]["n_labels"]) - best if known.higher_is_better else best
-            ceilings[dataset] = float(1 - left / loss)
+            ceilings[dataset] = float(skill_ratio(left, loss))
     return ceilings
 
 
@@ -171,12 +171,12 @@ def _quality_and_time(results: StudyResults, criterion: str) -> Iterator[ReportF
     seconds = results.means("fit_seconds") + results.means("predict_seconds")
     ranks = rank_rows(results.means(criterion), higher_is_better=MEASURES[criterion].higher_is_better)
     whole = np.isfinite(seconds).all(axis=1)
-    if not whole.any() or len(results.contenders) < 2:
+    if not whole.any() or len(results.candidates) < 2:
         return
-    columns = range(len(results.contenders))
+    columns = range(len(results.candidates))
     display = QualityTimeDisplay(
-        {results.contenders[j]: list(seconds[whole, j]) for j in columns},
-        {results.contenders[j]: list(ranks[whole, j]) for j in columns},
+        {results.candidates[j]: list(seconds[whole, j]) for j in columns},
+        {results.candidates[j]: list(ranks[whole, j]) for j in columns},
         f"rank by {MEASURES[criterion].title}",
     )
     yield draw(
@@ -201,23 +201,23 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
     Yields
     ------
     ReportFigure
-        One for each contender with a grid.
+        One for each candidate with a grid.
     """
     known = MEASURES[results.study["criterion"]]
-    for number, told in enumerate(results.study["contenders"]):
-        contender = Contender(told["name"], "", grid=told.get("grid", {}), path=told.get("path", ""))
-        if not contender.needs_selection:
+    for number, told in enumerate(results.study["candidates"]):
+        candidate = Candidate(told["name"], "", grid=told.get("grid", {}), path=told.get("path", ""))
+        if not candidate.needs_selection:
             continue
-        name = contender.path or max(contender.grid, key=lambda param: len(contender.grid[param]))
-        values = list(contender.grid[name])
+        name = candidate.path or max(candidate.grid, key=lambda param: len(candidate.grid[param]))
+        values = list(candidate.grid[name])
         curves = {}
         for dataset in results.datasets[:MOST_LINES]:
-            trials = _trials(results, dataset, told["name"], len(contender.settings))
+            trials = _trials(results, dataset, told["name"], len(candidate.settings))
             if len(trials):
                 loss = trials.mean(axis=0)
                 if known.higher_is_better:
                     loss = known.upper(results.info[dataset]["n_labels"]) - loss
-                best = _best_by_value(loss, contender, name)
+                best = _best_by_value(loss, candidate, name)
                 if np.isfinite(best).all() and best.min() > 0:
                     curves[dataset] = (best / best.min())[:, np.newaxis]
         if curves and len(values) > 1:
@@ -232,22 +232,22 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
             )
 
 
-def _trials(results: StudyResults, dataset: str, contender: str, n_settings: int) -> FloatArray:
+def _trials(results: StudyResults, dataset: str, candidate: str, n_settings: int) -> FloatArray:
     """Values of the criterion, tests × settings, as selection saw them."""
     records = [*results.selections, *(r for r in results.evaluations if "selection" in r)]
     rows = [
         (record.get("selection") or record)["values"]
         for record in records
-        if (record["dataset"], record["contender"]) == (dataset, contender) and record["status"] == "ok"
+        if (record["dataset"], record["candidate"]) == (dataset, candidate) and record["status"] == "ok"
     ]
     table = np.array([[np.nan if value is None else float(value) for value in row] for row in rows], dtype=np.float64)
     return table.reshape(-1, n_settings)
 
 
-def _best_by_value(losses: FloatArray, contender: Contender, name: str) -> FloatArray:
+def _best_by_value(losses: FloatArray, candidate: Candidate, name: str) -> FloatArray:
     """For each value of one hyper-parameter the least loss over all others."""
-    settings = [setting[name] for setting in contender.settings]
+    settings = [setting[name] for setting in candidate.settings]
     rows = [
-        [loss for loss, used in zip(losses, settings, strict=True) if used == value] for value in contender.grid[name]
+        [loss for loss, used in zip(losses, settings, strict=True) if used == value] for value in candidate.grid[name]
     ]
     return np.min(np.array(rows, dtype=np.float64), axis=1)

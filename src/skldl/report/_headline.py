@@ -41,15 +41,15 @@ def _winner(results: StudyResults) -> list[str]:
     if np.isnan(ranks).any():
         return []
     order = np.argsort(ranks, kind="stable")
-    n_datasets = len([d for d in results.averaged if not any(results.state(d, c) for c in results.contenders)])
-    first = [results.contenders[j] for j in order if ranks[j] == ranks[order[0]]]
+    n_datasets = len([d for d in results.averaged if not any(results.state(d, c) for c in results.candidates)])
+    first = [results.candidates[j] for j in order if ranks[j] == ranks[order[0]]]
     if n_datasets == 1:
         return [f"By {title}, {enumerate_words(first)} {_verb(first)} best on {results.averaged[0]}."]
     text = f"By {title}, {enumerate_words(first)} {_verb(first)} best on average over {n_datasets} datasets"
     text += f" (average rank {ranks[order[0]]:.2f} of {len(ranks)})"
     if len(first) < len(order):
         second = order[len(first)]
-        text += f", then {results.contenders[second]} ({ranks[second]:.2f})"
+        text += f", then {results.candidates[second]} ({ranks[second]:.2f})"
     return [text + "."]
 
 
@@ -58,8 +58,8 @@ def _trust(tests: Comparison | None) -> list[str]:
         return []
     order = np.argsort(tests.average_ranks, kind="stable")
     gap = tests.average_ranks - tests.average_ranks[order[0]]
-    near = [tests.contenders[j] for j in order[1:] if gap[j] <= tests.nemenyi_difference]
-    best = tests.contenders[order[0]]
+    near = [tests.candidates[j] for j in order[1:] if gap[j] <= tests.nemenyi_difference]
+    best = tests.candidates[order[0]]
     if not near:
         return [f"The Nemenyi test tells {best} from all others."]
     return [f"With {len(tests.datasets)} datasets, the Nemenyi test does not tell {best} from {enumerate_words(near)}."]
@@ -70,10 +70,10 @@ def _against_the_mean(results: StudyResults) -> list[str]:
     if criterion not in results.measures:
         return []
     skills = skill_of(results, criterion)
-    others = [j for j, name in enumerate(results.contenders) if name != results.baseline]
+    others = [j for j, name in enumerate(results.candidates) if name != results.baseline]
     if not others or not np.isfinite(skills[:, others]).any():
         return []
-    wins = [(int(np.sum(skills[:, j] > 0)), results.contenders[j]) for j in others]
+    wins = [(int(np.sum(skills[:, j] > 0)), results.candidates[j]) for j in others]
     most = max(count for count, _ in wins)
     names = [name for count, name in wins if count == most]
     n_known = int(np.isfinite(skills[:, others]).any(axis=1).sum())

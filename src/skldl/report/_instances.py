@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
 from skldl.metrics import MEASURES
 from skldl.plots._style import looks
 
-FloatArray = npt.NDArray[np.floating]
 MOST_INSTANCES = 20  # of each dataset: with all predictions kept, a page of every row would be too large
 NOTHING = "–"
 
@@ -26,7 +25,7 @@ class Instance:
     degrees : list of tuple
         For each label its name, the real degree, and the predicted ones.
     measures : list of tuple
-        For each measure its title and the values of the contenders, the best marked.
+        For each measure its title and the values of the candidates, the best marked.
     """
 
     row: int
@@ -42,14 +41,14 @@ class Browser:
     ----------
     dataset : str
         Its name.
-    contenders : list of tuple
+    candidates : list of tuple
         Name, colour and marker of each.
     instances : list of Instance
         The instances.
     """
 
     dataset: str
-    contenders: list[tuple[str, str, str]]
+    candidates: list[tuple[str, str, str]]
     instances: list[Instance]
 
 
@@ -66,19 +65,19 @@ def browsers(results: StudyResults) -> list[Browser]:
     list of Browser
         One for each dataset.
     """
-    given = [(name, look.colour, look.marker) for name, look in looks(results.contenders).items()]
+    given = [(name, look.colour, look.marker) for name, look in looks(results.candidates).items()]
     found = {name: results.predictions(name) for name in results.datasets}
     return [
-        Browser(name, given, _instances(kept, results.measures, results.contenders))
+        Browser(name, given, _instances(kept, results.measures, results.candidates))
         for name, kept in found.items()
         if kept is not None
     ]
 
 
-def _instances(kept: dict[str, Any], measures: list[str], contenders: list[str]) -> list[Instance]:
+def _instances(kept: dict[str, Any], measures: list[str], candidates: list[str]) -> list[Instance]:
     chosen = np.unique(np.linspace(0, len(kept["rows"]) - 1, min(len(kept["rows"]), MOST_INSTANCES)).astype(int))
     truth = _normalised(kept["truth"][chosen])
-    predicted = [_normalised(kept["predicted"][name][chosen]) for name in contenders]
+    predicted = [_normalised(kept["predicted"][name][chosen]) for name in candidates]
     values = {measure: [_values(measure, truth, table) for table in predicted] for measure in measures}
     instances = []
     for place, row in enumerate(kept["rows"][chosen]):

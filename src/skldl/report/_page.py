@@ -13,9 +13,10 @@ import skldl
 from skldl._whole_files import whole_file
 from skldl.experiments import StudyResults
 from skldl.experiments.output.claims import check_claims, speed_claim
-from skldl.experiments.output.files import failure_line, meaning, repeats_from_file
+from skldl.experiments.output.files import failed_settings, failure_line, meaning, repeats_from_file
+from skldl.experiments.output.layout import Cell, ResultTable
 from skldl.experiments.output.published import REASONS, match_published, published_table
-from skldl.experiments.output.rendering import Cell, Table
+from skldl.experiments.output.statistics_text import comparison_sentences, comparison_table
 from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, skill_table, time_table
 from skldl.experiments.statistics import Comparison, compare
 from skldl.metrics import MEASURES
@@ -100,10 +101,10 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         figures=[*overview_figures(results, tests), *prediction_figures(results), *sensitivity_figures(results)],
         paper=_paper(results),
         browsers=browsers(results),
-        failures=[failure_line(record) for record in results.failures],
+        failures=[*(failure_line(record) for record in results.failures), *failed_settings(results)],
         folder=Path(folder).name or "DIR",
         repeats_from_file=repeats_from_file(results),
-        grids={entry["name"]: _grid(entry) for entry in results.study["contenders"]},
+        grids={entry["name"]: _grid(entry) for entry in results.study["candidates"]},
     )
 
 
@@ -144,40 +145,9 @@ def _tables(results: StudyResults) -> dict[str, Any]:
 
 
 def _statistics(tests: Comparison) -> dict[str, Any]:
-    """The tests of one measure: a sentence, and a table against the control."""
-    known = MEASURES[tests.measure]
-    if "all" in tests.reasons:
-        return {"title": known.title, "text": f"No test: {tests.reasons['all']}", "table": None}
-    if tests.friedman:
-        found = tests.friedman
-        text = (
-            f"Friedman: χ² = {found['chi2']:.3f}, {_p(found['chi2_p'])}; "
-            f"Iman-Davenport: F = {found['F']:.3f}, {_p(found['F_p'])}. "
-        )
-    else:
-        text = f"No Friedman test. {tests.reasons['friedman']} "
-    text += (
-        f"Critical difference of average ranks: {tests.nemenyi_difference:.3f} between any two (Nemenyi), "
-        f"{tests.dunn_difference:.3f} against {tests.control} (Bonferroni-Dunn)."
-    )
-    control = tests.contenders.index(tests.control)
-    rows = []
-    for j in tests.average_ranks.argsort(kind="stable"):
-        name = tests.contenders[j]
-        cells = [Cell(f"{tests.average_ranks[j]:.2f}")]
-        if j != control:
-            numbers = (tests.nemenyi[j, control], tests.dunn[name], tests.wilcoxon[j, control], *tests.bayes[name])
-            cells += [Cell(f"{number:.3f}") for number in numbers]
-        else:
-            cells += [Cell("control")] + [Cell("")] * 5
-        rows.append((name, cells))
-    head = ["Contender", "Average rank", "Nemenyi p", "Dunn p", "Wilcoxon p", "P(better)", "P(equal)", "P(worse)"]
-    title = f"{known.title} {known.arrow}: tests against {tests.control} over {len(tests.datasets)} datasets"
-    return {"title": known.title, "text": text, "table": Table(title, head, rows)}
-
-
-def _p(value: float) -> str:
-    return f"p = {value:.3f}" if value >= 0.001 else "p < 0.001"
+    """The tests of one measure: sentences, and a table against the control."""
+    text = " ".join(comparison_sentences(tests))
+    return {"title": MEASURES[tests.measure].title, "text": text, "table": comparison_table(tests)}
 
 
 def _paper(results: StudyResults) -> dict[str, Any] | None:
@@ -185,19 +155,19 @@ def _paper(results: StudyResults) -> dict[str, Any] | None:
     if not matches:
         return None
     rows = []
-    for contender in results.contenders:
-        own = [match for match in matches if match.contender == contender]
+    for candidate in results.candidates:
+        own = [match for match in matches if match.candidate == candidate]
         if own:
             agree = sum(match.agrees for match in own)
             better = sum(match.better for match in own if not match.agrees)
             counts = (len(own), agree, better, len(own) - agree - better)
-            rows.append((contender, [Cell(str(count)) for count in counts]))
+            rows.append((candidate, [Cell(str(count)) for count in counts]))
     differing = [match for match in matches if not match.agrees]
     counted = [(reason.text, sum(reason.applies(match) for match in differing)) for reason in REASONS]
     with_cells = [m for m in results.measures if any(match.published.measure == m for match in matches)]
     verdicts = check_claims(results)
     return {
-        "summary": Table("Agreement", ["Algorithm", "Cells", "Agree", "Ours better", "Ours worse"], rows),
+        "summary": ResultTable("Agreement", ["Algorithm", "Cells", "Agree", "Ours better", "Ours worse"], rows),
         "reasons": [(text, count) for text, count in counted if count],
         "verdicts": [*verdicts, speed_claim(results)] if verdicts else [],
         "tables": [published_table(results, measure) for measure in with_cells],

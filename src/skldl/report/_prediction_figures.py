@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
 from skldl.plots import (
     CalibrationDisplay,
@@ -19,7 +19,6 @@ from skldl.plots import (
 )
 from skldl.report._figures import ReportFigure, draw
 
-FloatArray = npt.NDArray[np.floating]
 ENOUGH_ROWS = 100  # fewer predictions say little about calibration and residuals
 EXAMPLE_LABELS = (18, 7, 4, 2)  # as in the paper
 
@@ -80,7 +79,7 @@ def _draw_triangle(truth: FloatArray, predicted: dict[str, FloatArray], names: l
 
 
 def _complete(found: dict[str, Any]) -> dict[str, Any] | None:
-    """Leave out contenders and rows whose predictions are missing."""
+    """Leave out candidates and rows whose predictions are missing."""
     predicted = {name: table for name, table in found["predicted"].items() if np.isfinite(table).any()}
     rows = np.all([np.isfinite(table).all(axis=1) for table in predicted.values()], axis=0)
     if not predicted or not rows.any():

@@ -1,7 +1,9 @@
-"""`Contender`: an estimator with the settings among which selection chooses."""
+"""`Candidate`: an estimator with the settings among which selection chooses."""
 
+import inspect
+import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -12,9 +14,12 @@ from sklearn.base import BaseEstimator, clone
 
 from skldl.exceptions import StudyError
 
+KNOWN_PACKAGES = ("skldl", "sklearn")
+TRUTH_WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "t", "f", "0", "1"}
+
 
 @dataclass(frozen=True)
-class Contender:
+class Candidate:
     """One column of the tables: an estimator, its fixed parameters, and the grid that selection searches.
 
     Attributes
@@ -22,7 +27,8 @@ class Contender:
     name : str
         Heading of the column.
     estimator : str or estimator
-        Where the class is imported from, ``"package.module:Class"``, or an unfitted estimator.
+        Where the class is imported from, ``"package.module:Class"``, or an unfitted estimator. A class that is named
+        by its import path must be derived from scikit-learn's ``BaseEstimator``.
     params : mapping
         Hyper-parameters that stay fixed. A mapping with the key ``estimator`` stands for a nested estimator.
     grid : mapping
@@ -31,14 +37,22 @@ class Contender:
     path : str
         Name of the hyper-parameter of the grid whose values share work in one call of ``predict_path``; empty if
         every setting is fitted by itself.
+    refine : str
+        Name of a hyper-parameter of the grid with positive numbers. When all values are tried, the search also tries
+        values between the best one and its neighbours, and beyond it if it is the largest or smallest.
+    natural : mapping
+        For a hyper-parameter of the grid, values that no other can go beyond, such as 1 neighbour or no penalty:
+        there is no warning when selection chooses one of them, though it stands at an end of the grid.
+    trust : sequence of str or None
+        Packages besides skldl and scikit-learn from which classes may be imported; None means any. A study file
+        always has a list, an object of Python by default None.
 
     Examples
     --------
-    >>> from skldl.experiments import Contender
-    >>> contender = Contender("Mean", "skldl:MeanDistribution")
-    >>> contender.make()
+    >>> from skldl.selection import Candidate
+    >>> Candidate("Mean", "skldl:MeanDistribution").make()
     MeanDistribution()
-    >>> Contender("Ridge", "sklearn.linear_model:Ridge", grid={"alpha": (1.0, 10.0)}).settings
+    >>> Candidate("Ridge", "sklearn.linear_model:Ridge", grid={"alpha": (1.0, 10.0)}).settings
     ({'alpha': 1.0}, {'alpha': 10.0})
     """
 
@@ -47,17 +61,30 @@ class Contender:
     params: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     path: str = ""
+    refine: str = ""
+    natural: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, compare=False)
+    trust: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise StudyError("A contender needs a name: the heading of its column.")
+            raise StudyError("A candidate needs a name: the heading of its column.")
         object.__setattr__(self, "params", _frozen(self.params))
-        object.__setattr__(self, "grid", {name: tuple(_frozen(list(v))) for name, v in self.grid.items()})
+        for name in ("grid", "natural"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, {key: tuple(_frozen(list(values))) for key, values in given.items()})
         for name, values in self.grid.items():
             if not values:
-                raise StudyError(f"Contender {self.name}: the grid of {name} has no value to try.")
-        if self.path and self.path not in self.grid:
-            raise StudyError(f"Contender {self.name}: path = {self.path!r} is not a hyper-parameter of its grid.")
+                raise StudyError(f"Candidate {self.name}: the grid of {name} has no value to try.")
+        for role, name in (("path", self.path), ("refine", self.refine), *(("natural", n) for n in self.natural)):
+            if name and name not in self.grid:
+                raise StudyError(f"Candidate {self.name}: {role} = {name!r} is not a hyper-parameter of its grid.")
+        if self.refine and not all(_is_positive_number(value) for value in self.grid[self.refine]):
+            raise StudyError(f"Candidate {self.name}: refine = {self.refine!r} needs a grid of positive numbers.")
+
+    @property
+    def n_settings(self) -> int:
+        """Number of combinations of the grid, counted without making them."""
+        return math.prod(len(values) for values in self.grid.values())
 
     @cached_property
     def settings(self) -> tuple[dict[str, Any], ...]:
@@ -74,9 +101,14 @@ class Contender:
         return type(steps[-1][1] if steps else self.estimator).__name__
 
     @property
+    def is_baseline(self) -> bool:
+        """Whether it predicts the mean distribution: the baseline of every comparison."""
+        return self.class_name == BASELINE.class_name
+
+    @property
     def needs_selection(self) -> bool:
         """Whether there is more than one setting to choose from."""
-        return len(self.settings) > 1
+        return self.n_settings > 1
 
     def make(self, setting: Mapping[str, Any] | None = None, seed: int | None = None) -> Any:
         """Build the unfitted estimator.
@@ -94,34 +126,87 @@ class Contender:
             A new estimator.
         """
         if isinstance(self.estimator, str):
-            model = _construct(self.estimator, self.params, self.name)
+            self.check_imports()
+            model = self._construct(self.estimator, self.params)
         else:
             model = clone(self.estimator).set_params(**self.params)
         chosen = dict(setting or {})
+        known = model.get_params()
         if seed is not None:
-            for name, value in model.get_params().items():
+            for name, value in known.items():
                 if name.rpartition("__")[2] == "random_state" and value is None and name not in chosen:
                     chosen[name] = seed
-        known = model.get_params()
-        for name in chosen:
+        for name, value in chosen.items():
             if name not in known:
-                raise StudyError(f"Contender {self.name}: {type(model).__name__} has no hyper-parameter {name!r}.")
+                raise StudyError(f"Candidate {self.name}: {type(model).__name__} has no hyper-parameter {name!r}.")
+            self._refuse_truth_word(name, value, known[name])
         return model.set_params(**chosen) if chosen else model
 
+    def check_imports(self) -> None:
+        """Refuse an import path that is badly written or leads to a package that is not trusted; import nothing."""
+        paths = [self.estimator] if isinstance(self.estimator, str) else []
+        for path in [*paths, *_nested_paths([*self.params.values(), *self.grid.values()])]:
+            module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
+            if not (module and name):
+                raise StudyError(f"Candidate {self.name}: estimator = {path!r} must look like 'package.module:Class'.")
+            package = module.partition(".")[0]
+            if self.trust is not None and package not in (*KNOWN_PACKAGES, *self.trust):
+                raise StudyError(
+                    f"Candidate {self.name}: {path!r} would import the package {package!r}, which can run any code. "
+                    f"If you trust it, add --trust {package}; in Python, load_study(..., trust=[{package!r}])."
+                )
+
+    def _construct(self, path: str, params: Mapping[str, Any]) -> Any:
+        estimator_class = _import(path, self.name)
+        defaults = inspect.signature(estimator_class).parameters
+        for name, value in params.items():
+            if name in defaults:
+                self._refuse_truth_word(name, value, defaults[name].default)
+        built = {name: self._build(value) for name, value in params.items()}
+        try:
+            return estimator_class(**built)
+        except TypeError as error:  # Python's own words name the parameter that is unknown or missing
+            raise StudyError(f"Candidate {self.name}: {path} cannot be built: {error}.") from error
+
+    def _build(self, value: Any) -> Any:
+        """A mapping with the key ``estimator`` becomes that estimator."""
+        if isinstance(value, Mapping) and "estimator" in value:
+            return self._construct(value["estimator"], {n: v for n, v in value.items() if n != "estimator"})
+        return value
+
+    def _refuse_truth_word(self, name: str, value: Any, default: Any) -> None:
+        """Python takes every text, "no" among them, as true."""
+        if isinstance(default, bool) and isinstance(value, str) and value.casefold() in TRUTH_WORDS:
+            raise StudyError(f"Candidate {self.name}: {name} = {value!r} must be true or false, without quotes.")
+
     def to_dict(self) -> dict[str, Any]:
-        """Describe the contender in plain values, as a study file holds it."""
-        told: dict[str, Any] = {"name": self.name}
+        """Describe the candidate in plain values, as a study file holds it."""
+        described: dict[str, Any] = {"name": self.name}
         if isinstance(self.estimator, str):
-            told["estimator"] = self.estimator
+            described["estimator"] = self.estimator
         else:  # only Python can build it again; the text keeps two studies apart
-            told["described"] = _describe(self.estimator)
-        if self.params:
-            told["params"] = _plain(self.params)
-        if self.grid:
-            told["grid"] = _plain(self.grid)
-        if self.path:
-            told["path"] = self.path
-        return told
+            described["described"] = _describe(self.estimator)
+        for key in ("params", "grid", "path", "refine", "natural"):
+            if value := getattr(self, key):
+                described[key] = _plain(value)
+        return described
+
+
+def _is_positive_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+def _nested_paths(value: Any) -> Iterator[Any]:
+    """Import paths of nested estimators, wherever they stand."""
+    if isinstance(value, Mapping):
+        if "estimator" in value:
+            yield value["estimator"]
+        for name, item in value.items():
+            if name != "estimator":
+                yield from _nested_paths(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _nested_paths(item)
 
 
 def _describe(estimator: Any) -> str:
@@ -130,33 +215,22 @@ def _describe(estimator: Any) -> str:
     return " ".join(text.split())
 
 
-def _import(path: str, contender: str) -> Any:
+def _import(path: str, candidate: str) -> type[BaseEstimator]:
     module, _, name = path.partition(":")
-    if not name:
-        raise StudyError(f"Contender {contender}: estimator = {path!r} must look like 'package.module:Class'.")
     try:
-        return getattr(import_module(module), name)
+        found = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         raise StudyError(
-            f"Contender {contender}: no module {error.name!r} for {path!r}. Is it installed, or on PYTHONPATH?"
+            f"Candidate {candidate}: no module {error.name!r} for {path!r}. Is it installed, or on PYTHONPATH?"
         ) from error
     except AttributeError:
-        raise StudyError(f"Contender {contender}: module {module!r} has no {name!r}.") from None
-
-
-def _build(value: Any, contender: str) -> Any:
-    """A mapping with the key ``estimator`` becomes that estimator."""
-    if isinstance(value, Mapping) and "estimator" in value:
-        return _construct(value["estimator"], {n: v for n, v in value.items() if n != "estimator"}, contender)
-    return value
-
-
-def _construct(path: str, params: Mapping[str, Any], contender: str) -> Any:
-    estimator_class = _import(path, contender)
-    try:
-        return estimator_class(**{name: _build(value, contender) for name, value in params.items()})
-    except TypeError as error:  # Python's own words name the parameter that is unknown or missing
-        raise StudyError(f"Contender {contender}: {path} cannot be built: {error}.") from error
+        raise StudyError(f"Candidate {candidate}: module {module!r} has no {name!r}.") from None
+    if not (isinstance(found, type) and issubclass(found, BaseEstimator)):
+        raise StudyError(
+            f"Candidate {candidate}: {path!r} is not a class derived from sklearn.base.BaseEstimator, and nothing else "
+            "is built from a name."
+        )
+    return found
 
 
 def _frozen(value: Any) -> Any:
@@ -176,3 +250,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bool | int | float | str):
         return value
     return repr(value)
+
+
+BASELINE = Candidate("Mean", "skldl:MeanDistribution")
+"""The mean of the training distributions, which every comparison has as its reference."""

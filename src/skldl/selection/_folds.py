@@ -5,12 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 
+from skldl._typing import IntArray
 from skldl.exceptions import StudyError
-
-IntArray = npt.NDArray[np.intp]
 
 
 def derive_seed(*parts: object) -> int:

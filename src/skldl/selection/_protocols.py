@@ -4,13 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from skldl.experiments.problem import Problem
-from skldl.experiments.study import Study
+from skldl._typing import IntArray
+from skldl.data._dataset import Dataset
 from skldl.selection._folds import assign_folds, derive_seed, hold_out, pairs_of
 
-IntArray = npt.NDArray[np.intp]
 HELD_OUT_SHARE = 0.2
 
 
@@ -23,7 +21,7 @@ class Round:
     train : ndarray of int
         Rows to learn from.
     test : ndarray of int or None
-        Rows to test on; None means the fixed test set of the problem.
+        Rows to test on; None means the fixed test set of the dataset.
     tuning : tuple of pairs
         Rows to fit on and rows to validate on, for each trial of a setting.
     """
@@ -31,6 +29,29 @@ class Round:
     train: IntArray
     test: IntArray | None
     tuning: tuple[tuple[IntArray, IntArray], ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The settings of a protocol.
+
+    Attributes
+    ----------
+    protocol : {"nested", "geng2016", "holdout"}
+        Which protocol.
+    folds, inner_folds : int
+        Number of folds, and of folds inside a training part under ``nested``; fewer if there are not as many rows.
+    order : {"shuffled", "file"}
+        Folds as contiguous chunks of a shuffled order or of the file.
+    random_state : int
+        Seed of everything that is drawn.
+    """
+
+    protocol: str = "nested"
+    folds: int = 10
+    inner_folds: int = 5
+    order: str = "shuffled"
+    random_state: int = 0
 
 
 @dataclass(frozen=True)
@@ -46,93 +67,130 @@ class Protocol:
     shares_choice : bool
         Whether one setting, the best over all rounds together, serves all rounds.
     rounds : callable
-        From problem, study and number of the repeat to the rounds.
+        From dataset, layout and number of the repeat to the rounds.
     """
 
     name: str
     meaning: str
     shares_choice: bool
-    rounds: Callable[[Problem, Study, int], list[Round]]
+    rounds: Callable[[Dataset, Layout, int], list[Round]]
 
 
-def rounds_of(problem: Problem, study: Study, repeat: int) -> list[Round]:
+def rounds_of(dataset: Dataset, layout: Layout, repeat: int = 0) -> list[Round]:
     """Lay out the rounds of one repeat.
 
     Parameters
     ----------
-    problem : Problem
+    dataset : Dataset
         The data. A fixed test set overrides the protocol: one round, settings chosen on a random fifth.
-    study : Study
+    layout : Layout
         Protocol, folds, order and seed.
-    repeat : int
+    repeat : int, default=0
         Number of the repeat, from 0.
 
     Returns
     -------
     list of Round
         The rounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.data import Dataset
+    >>> from skldl.selection import Layout, rounds_of
+    >>> dataset = Dataset("toy", np.eye(6), [[0.5, 0.5]] * 6)
+    >>> first, second = rounds_of(dataset, Layout(folds=2, inner_folds=3, order="file"))
+    >>> first.test, len(first.tuning)
+    (array([0, 1, 2]), 3)
     """
-    if problem.has_test_set:
-        return [_round(problem, study, repeat, np.arange(problem.n_samples), None)]
-    return PROTOCOLS[study.protocol].rounds(problem, study, repeat)
+    if dataset.has_test_set:
+        return [_round(dataset, layout, repeat, np.arange(dataset.n_samples), None)]
+    return PROTOCOLS[layout.protocol].rounds(dataset, layout, repeat)
 
 
-def shares_choice(problem: Problem, study: Study) -> bool:
-    """Whether one setting serves all rounds of this problem."""
-    return PROTOCOLS[study.protocol].shares_choice and not problem.has_test_set
+def shares_choice(dataset: Dataset, protocol: str) -> bool:
+    """Whether one setting serves all rounds of this dataset."""
+    return PROTOCOLS[protocol].shares_choice and not dataset.has_test_set
 
 
-def _fold_of(problem: Problem, study: Study, repeat: int) -> IntArray:
-    seed = None if study.order == "file" else derive_seed(study.seed, "folds", repeat)
-    return assign_folds(problem.n_samples, study.folds, seed=seed, groups=problem.groups, name=problem.name)
+def _fold_of(dataset: Dataset, layout: Layout, repeat: int) -> IntArray:
+    seed = None if layout.order == "file" else derive_seed(layout.random_state, "folds", repeat)
+    return assign_folds(dataset.n_samples, layout.folds, seed=seed, groups=dataset.groups, name=dataset.name)
 
 
-def _geng2016(problem: Problem, study: Study, repeat: int) -> list[Round]:
-    fold_of = _fold_of(problem, study, repeat)
+def _geng2016(dataset: Dataset, layout: Layout, repeat: int) -> list[Round]:
+    fold_of = _fold_of(dataset, layout, repeat)
     rounds = []
     for fold, (train, test) in enumerate(pairs_of(fold_of)):
-        validation = (fold + 1) % study.folds
+        validation = (fold + 1) % layout.folds
         tuning = (np.flatnonzero((fold_of != fold) & (fold_of != validation)), np.flatnonzero(fold_of == validation))
         rounds.append(Round(train, test, (tuning,)))
     return rounds
 
 
-def _nested(problem: Problem, study: Study, repeat: int) -> list[Round]:
-    rounds = []
-    for fold, (train, test) in enumerate(pairs_of(_fold_of(problem, study, repeat))):
-        groups = None if problem.groups is None else problem.groups[train]
-        most = len(train) if groups is None else len(np.unique(groups))
-        inner = assign_folds(
-            len(train),
-            max(2, min(study.inner_folds, most)),
-            seed=derive_seed(study.seed, "inner folds", repeat, fold),
-            groups=groups,
-            name=f"The training part of {problem.name}",
+def _nested(dataset: Dataset, layout: Layout, repeat: int) -> list[Round]:
+    return [
+        Round(
+            train,
+            test,
+            inner_pairs(
+                dataset, train, layout.inner_folds, derive_seed(layout.random_state, "inner folds", repeat, fold)
+            ),
         )
-        tuning = tuple((train[fit], train[validation]) for fit, validation in pairs_of(inner))
-        rounds.append(Round(train, test, tuning))
-    return rounds
+        for fold, (train, test) in enumerate(pairs_of(_fold_of(dataset, layout, repeat)))
+    ]
 
 
-def _holdout(problem: Problem, study: Study, repeat: int) -> list[Round]:
-    train, test = hold_out(
-        problem.n_samples,
-        HELD_OUT_SHARE,
-        seed=derive_seed(study.seed, "test", repeat),
-        groups=problem.groups,
-        name=problem.name,
+def inner_pairs(dataset: Dataset, train: IntArray, folds: int, seed: int) -> tuple[tuple[IntArray, IntArray], ...]:
+    """Cut the training part of a round into folds again, groups kept whole.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The data.
+    train : ndarray of int
+        Rows of the training part.
+    folds : int
+        Number of folds; fewer if there are not as many rows or groups.
+    seed : int
+        Seed of the shuffling.
+
+    Returns
+    -------
+    tuple of pairs
+        Rows to fit on and rows to validate on, as rows of the dataset.
+    """
+    groups = None if dataset.groups is None else dataset.groups[train]
+    most = len(train) if groups is None else len(np.unique(groups))
+    inner = assign_folds(
+        len(train),
+        max(2, min(folds, most)),
+        seed=seed,
+        groups=groups,
+        name=f"The training part of {dataset.name}",
     )
-    return [_round(problem, study, repeat, train, test)]
+    return tuple((train[fit], train[validation]) for fit, validation in pairs_of(inner))
 
 
-def _round(problem: Problem, study: Study, repeat: int, train: IntArray, test: IntArray | None) -> Round:
+def _holdout(dataset: Dataset, layout: Layout, repeat: int) -> list[Round]:
+    train, test = hold_out(
+        dataset.n_samples,
+        HELD_OUT_SHARE,
+        seed=derive_seed(layout.random_state, "test", repeat),
+        groups=dataset.groups,
+        name=dataset.name,
+    )
+    return [_round(dataset, layout, repeat, train, test)]
+
+
+def _round(dataset: Dataset, layout: Layout, repeat: int, train: IntArray, test: IntArray | None) -> Round:
     """A round whose setting is chosen on a random fifth of the training part."""
     fit, validation = hold_out(
         len(train),
         HELD_OUT_SHARE,
-        seed=derive_seed(study.seed, "validation", repeat),
-        groups=None if problem.groups is None else problem.groups[train],
-        name=f"The training part of {problem.name}",
+        seed=derive_seed(layout.random_state, "validation", repeat),
+        groups=None if dataset.groups is None else dataset.groups[train],
+        name=f"The training part of {dataset.name}",
     )
     return Round(train, test, ((train[fit], train[validation]),))
 
@@ -146,7 +204,7 @@ PROTOCOLS: dict[str, Protocol] = {
             "testing, the next one validates, the others train; the setting with the best criterion, averaged over all "
             "rotations, is chosen once for all of them. Then each fold is tested with a model that learned from all "
             "other folds. Since the fold that validates in one rotation is the test fold of another, test data take "
-            "part in the choice: the figures are a little too good, in the same way for every contender with a grid.",
+            "part in the choice: the figures are a little too good, in the same way for every candidate with a grid.",
             True,
             _geng2016,
         ),

@@ -1,135 +1,254 @@
-"""The choice among the settings of a contender, sharing work along its path."""
+"""The one search over candidates and their settings: every command and every study goes through it.
 
-import math
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+For each pair of rows to fit on and rows to validate on, every setting of every candidate is fitted and predicts the
+validation rows; values of a path share one call of ``predict_path``. The value of a setting is the mean over the pairs
+of its (weighted) mean criterion, and the best setting is chosen, the first in a tie.
+
+**What goes wrong.** A setting whose estimator raises is out, and its failure is kept with the reason. Faults of the
+machine (no memory, no disk, a worker that died) say nothing about a setting: they end the search, so that lack of
+memory never chooses a model.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.utils import _safe_indexing
+from sklearn.base import clone
 
-from skldl.exceptions import StudyError
-from skldl.experiments.problem import Problem
+from skldl._typing import FloatArray, IntArray
+from skldl._validation import check_weights
+from skldl.data._dataset import Dataset, rows_of
 from skldl.metrics import MEASURES
-from skldl.selection._candidate import Contender
+from skldl.metrics._measure import mean
+from skldl.selection._candidate import Candidate
+from skldl.selection._fitting import needs_dense, weight_argument
+from skldl.selection._trials import Failure, Pair, SearchResult, Setting, Trials
 
-IntArray = npt.NDArray[np.intp]
-
-
-def rows_of(table: Any, rows: IntArray) -> Any:
-    """Take rows of an array, a sparse matrix or a DataFrame."""
-    return None if table is None else _safe_indexing(table, rows)
-
-
-def fit(model: Any, problem: Problem, rows: IntArray) -> Any:
-    """Fit a model on some rows; weights are given only where there are any."""
-    weight = rows_of(problem.sample_weight, rows)
-    extra = {} if weight is None else _weight_argument(model, weight)
-    return model.fit(rows_of(problem.X, rows), problem.D[rows], **extra)
+MACHINE_FAULTS = (MemoryError, OSError, BrokenExecutor)
+MOST_REFINEMENTS = 3
 
 
-def _weight_argument(model: Any, weight: Any) -> dict[str, Any]:
-    """The keyword by which an estimator, or the last step of a pipeline, takes weights."""
-    steps = getattr(model, "steps", None)
-    return {f"{steps[-1][0]}__sample_weight" if steps else "sample_weight": weight}
-
-
-def validate_settings(
-    contender: Contender, problem: Problem, fit_rows: IntArray, validation_rows: IntArray, criterion: str, seed: int
-) -> tuple[list[float], list[str]]:
-    """Compute the criterion of every setting on one pair of rows.
+def search(
+    dataset: Dataset,
+    candidates: Sequence[Candidate],
+    pairs: Sequence[Pair],
+    *,
+    criterion: str = "kullback_leibler",
+    random_state: int = 0,
+    encoder: Any = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> SearchResult:
+    """Try every setting of every candidate on every pair of rows.
 
     Parameters
     ----------
-    contender : Contender
-        The contender.
-    problem : Problem
+    dataset : Dataset
         The data.
-    fit_rows, validation_rows : ndarray of int
-        Rows to fit on and to validate on.
-    criterion : str
-        Name of the measure.
-    seed : int
+    candidates : sequence of Candidate
+        What to choose from.
+    pairs : sequence of (ndarray of int, ndarray of int)
+        Rows to fit on and rows to validate on; `skldl.selection.pairs_of` makes them from folds.
+    criterion : str, default="kullback_leibler"
+        Name of the measure to choose by.
+    random_state : int, default=0
         Seed of estimators that draw random numbers.
+    encoder : transformer, default=None
+        Turns X into features; it learns from the rows to fit on alone, once for all candidates.
+    on_progress : callable, default=None
+        Called with a word on what is going to run.
 
     Returns
     -------
-    values : list of float
-        The criterion of each setting, in the order of ``contender.settings``; NaN where the setting failed.
-    errors : list of str
-        What went wrong with settings that failed.
+    SearchResult
+        Values of all settings, the best one, and what failed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.data import Dataset
+    >>> from skldl.selection import Candidate, assign_folds, pairs_of, search
+    >>> x = np.linspace(0.1, 0.9, 30)
+    >>> dataset = Dataset("line", x[:, None], np.column_stack([x, 1 - x]))
+    >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (15, 3)}, path="n_neighbors")]
+    >>> trials, place = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, seed=0)))).best()
+    >>> trials.settings[place]
+    {'n_neighbors': 3}
     """
-    measure = MEASURES[criterion]
-    truth = problem.D[validation_rows]
-    weight = rows_of(problem.sample_weight, validation_rows)
-    values: list[float] = []
-    errors: list[str] = []
-    for settings in _along_path(contender):
-        done: list[float] = []
-        if contender.path:  # a path that breaks says little about its single values: these are then tried alone
-            with suppress(Exception):
-                for predicted in _predict_along_path(contender, settings, problem, fit_rows, validation_rows, seed):
-                    done.append(measure(truth, predicted, weight))
-        for setting in settings[len(done) :]:
-            try:
-                model = fit(contender.make(setting, seed), problem, fit_rows)
-                done.append(measure(truth, model.predict(rows_of(problem.X, validation_rows)), weight))
-            except Exception as error:
-                done.append(math.nan)
-                errors.append(f"{setting}: {type(error).__name__}: {error}")
-        values += done
-    return values, errors
+    pairs = tuple(pairs)
+    engine = _Engine(dataset, pairs, criterion, random_state, encoder, on_progress)
+    found = engine.run([(candidate, candidate.settings) for candidate in candidates])
+    refinable = {place: found[place] for place, candidate in enumerate(candidates) if candidate.refine}
+    for _ in range(MOST_REFINEMENTS):
+        more = {place: _between(trials) for place, trials in refinable.items()}
+        refinable = {place: trials for place, trials in refinable.items() if more[place]}
+        if not refinable:
+            break
+        again = engine.run([(trials.candidate, more[place]) for place, trials in refinable.items()])
+        for place, extra in zip(list(refinable), again, strict=True):
+            found[place] = refinable[place] = _joined(found[place], extra)
+        refinable = {place: trials for place, trials in refinable.items() if _at_an_end(trials)}
+    return SearchResult(tuple(found), pairs, criterion)
 
 
-def _along_path(contender: Contender) -> Iterator[Sequence[dict[str, Any]]]:
+@dataclass(frozen=True, eq=False)
+class _Engine:
+    """What all trials of one search share."""
+
+    dataset: Dataset
+    pairs: tuple[Pair, ...]
+    criterion: str
+    random_state: int
+    encoder: Any
+    on_progress: Callable[[str], None] | None
+
+    def run(self, work: Sequence[tuple[Candidate, Sequence[Setting]]]) -> list[Trials]:
+        """Try settings of candidates on all pairs."""
+        measure = MEASURES[self.criterion]
+        rows: list[list[FloatArray]] = [[] for _ in work]
+        values: list[list[list[float]]] = [[] for _ in work]
+        failures: list[list[Failure]] = [[] for _ in work]
+        for number, (fit_rows, validation_rows) in enumerate(self.pairs, start=1):
+            truth = self.dataset.D[validation_rows]
+            weight = check_weights(rows_of(self.dataset.sample_weight, validation_rows), len(truth))
+            features = self._features(fit_rows, validation_rows)
+            for place, (candidate, settings) in enumerate(work):
+                if self.on_progress is not None:
+                    self.on_progress(f"fold {number} of {len(self.pairs)}: {candidate.name}")
+                losses = np.full((len(settings), len(truth)), np.nan)
+                predictions = self._predictions(candidate, settings, fit_rows, features, failures[place])
+                for row, predicted in enumerate(predictions):
+                    if predicted is None:
+                        continue
+                    try:
+                        losses[row] = measure.rowwise(truth, predicted)
+                    except MACHINE_FAULTS:
+                        raise
+                    except Exception as error:  # what it predicts are no distributions
+                        failures[place].append(_failure(candidate, settings[row], error))
+                rows[place].append(losses)
+                values[place].append([mean(line, weight) for line in losses])
+        higher = measure.higher_is_better
+        return [
+            Trials(candidate, tuple(settings), rows[i], np.array(values[i], dtype=np.float64), failures[i], higher)
+            for i, (candidate, settings) in enumerate(work)
+        ]
+
+    def _features(self, fit_rows: IntArray, validation_rows: IntArray) -> tuple[Any, Any]:
+        learn, new = (rows_of(self.dataset.X, rows) for rows in (fit_rows, validation_rows))
+        if self.encoder is None:
+            return learn, new
+        encoder = clone(self.encoder).fit(learn)
+        return encoder.transform(learn), encoder.transform(new)
+
+    def _predictions(
+        self,
+        candidate: Candidate,
+        settings: Sequence[Setting],
+        fit_rows: IntArray,
+        features: tuple[Any, Any],
+        failures: list[Failure],
+    ) -> Iterator[Any]:
+        """What each setting predicts for the validation rows; None where it failed."""
+        D, weight = self.dataset.D[fit_rows], rows_of(self.dataset.sample_weight, fit_rows)
+        for piece in _along_path(candidate, settings):
+            done = 0
+            if candidate.path:  # a path that breaks says little about its single values: these are then tried alone
+                try:
+                    for predicted in self._along(candidate, piece, features, D, weight):
+                        yield predicted
+                        done += 1
+                except MACHINE_FAULTS:
+                    raise
+                except (Exception, SystemExit) as error:
+                    where = f"predict_path over {candidate.path} stopped"
+                    failures.append(_failure(candidate, piece[min(done, len(piece) - 1)], error, where))
+            for setting in piece[done:]:
+                try:
+                    model = candidate.make(setting, self.random_state)
+                    learn, new = _as_needed(model, features) if self.encoder is not None else features
+                    predicted = model.fit(learn, D, **weight_argument(model, weight)).predict(new)
+                except MACHINE_FAULTS:
+                    raise
+                except (Exception, SystemExit) as error:
+                    failures.append(_failure(candidate, setting, error))
+                    predicted = None
+                yield predicted
+
+    def _along(
+        self, candidate: Candidate, settings: Sequence[Setting], features: tuple[Any, Any], D: FloatArray, weight: Any
+    ) -> Iterator[Any]:
+        model = candidate.make(settings[0], self.random_state)
+        if not hasattr(model, "predict_path"):  # an estimator that cannot share work
+            return
+        learn, new = _as_needed(model, features) if self.encoder is not None else features
+        values = [setting[candidate.path] for setting in settings]
+        yield from model.predict_path(learn, D, new, param=candidate.path, values=values, sample_weight=weight)
+
+
+def _failure(candidate: Candidate, setting: Setting, error: BaseException, where: str = "") -> Failure:
+    reason = f"{type(error).__name__}: {error}"
+    if isinstance(error, SystemExit):
+        reason = f"the estimator called exit({error.code!r})"
+    return Failure(candidate.name, setting, f"{where}: {reason}" if where else reason)
+
+
+def _along_path(candidate: Candidate, settings: Sequence[Setting]) -> Iterator[Sequence[Setting]]:
     """The settings in pieces that differ only in the hyper-parameter of the path."""
-    length = len(contender.grid[contender.path]) if contender.path else 1
-    for start in range(0, len(contender.settings), length):
-        yield contender.settings[start : start + length]
+    start = 0
+    for stop in range(1, len(settings) + 1):
+        if stop == len(settings) or _others(candidate, settings[stop]) != _others(candidate, settings[start]):
+            yield settings[start:stop]
+            start = stop
 
 
-def _predict_along_path(
-    contender: Contender,
-    settings: Sequence[dict[str, Any]],
-    problem: Problem,
-    fit_rows: IntArray,
-    validation_rows: IntArray,
-    seed: int,
-) -> Iterator[Any]:
-    """Predictions for each value of the path; none if the estimator is a stranger that cannot share work."""
-    model = contender.make(settings[0], seed)
-    if hasattr(model, "predict_path"):
-        yield from model.predict_path(
-            rows_of(problem.X, fit_rows),
-            problem.D[fit_rows],
-            rows_of(problem.X, validation_rows),
-            param=contender.path,
-            values=[setting[contender.path] for setting in settings],
-            sample_weight=rows_of(problem.sample_weight, fit_rows),
-        )
+def _others(candidate: Candidate, setting: Setting) -> dict[str, Any] | None:
+    """What does not vary along the path; without a path every setting stands alone."""
+    if not candidate.path:
+        return {"": id(setting)}
+    return {name: value for name, value in setting.items() if name != candidate.path}
 
 
-def choose(contender: Contender, trials: Sequence[Sequence[float]], errors: Sequence[str], criterion: str) -> int:
-    """Choose the setting whose criterion is best on average; in a tie, the first.
+def _joined(one: Trials, more: Trials) -> Trials:
+    return replace(
+        one,
+        settings=(*one.settings, *more.settings),
+        rows=[np.vstack(both) for both in zip(one.rows, more.rows, strict=True)],
+        values=np.hstack([one.values, more.values]),
+        failures=[*one.failures, *more.failures],
+    )
 
-    Parameters
-    ----------
-    contender : Contender
-        The contender.
-    trials : sequence of sequences of float
-        For each trial, the criterion of each setting.
-    errors : sequence of str
-        What went wrong in the trials.
-    criterion : str
-        Name of the measure.
 
-    Returns
-    -------
-    int
-        Place of the setting in ``contender.settings``. A setting that failed in any trial is out.
-    """
-    means = np.mean(np.asarray(trials, dtype=np.float64), axis=0)
-    if np.isnan(means).all():
-        raise StudyError(f"No setting of {contender.name} could be fitted. First: {next(iter(errors), 'not a number')}")
-    return int(np.nanargmax(means) if MEASURES[criterion].higher_is_better else np.nanargmin(means))
+def _between(trials: Trials) -> list[Setting]:
+    """Settings around the best: two between it and each neighbour, or beyond it where there is no neighbour."""
+    if np.isnan(trials.means).all():
+        return []
+    name = trials.candidate.refine
+    best = trials.settings[trials.best()]
+    tried = sorted({setting[name] for setting in trials.settings})
+    place = tried.index(best[name])
+    whole = all(isinstance(value, int) for value in tried)
+    if len(tried) < 2:
+        return []
+    wanted: list[float] = []
+    for step in (-1, 1):
+        if 0 <= place + step < len(tried):
+            ratio, thirds = tried[place + step] / best[name], range(1, 3)
+        else:
+            ratio, thirds = best[name] / tried[place - step], range(1, 4)
+        wanted += [best[name] * ratio ** (third / 3) for third in thirds]
+    values = {max(1, round(value)) if whole else float(f"{value:.3g}") for value in wanted} - set(tried)
+    return [{**best, name: value} for value in sorted(values, reverse=tried[0] != trials.settings[0].get(name))]
+
+
+def _at_an_end(trials: Trials) -> bool:
+    values = [setting[trials.candidate.refine] for setting in trials.settings]
+    return values[trials.best()] in (min(values), max(values))
+
+
+def _as_needed(model: Any, features: tuple[Any, Any]) -> tuple[Any, Any]:
+    if not needs_dense(model):
+        return features
+    learn, new = (part.toarray() if hasattr(part, "toarray") else part for part in features)
+    return learn, new

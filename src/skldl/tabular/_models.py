@@ -1,204 +1,111 @@
-"""The models that a table can be given to: by name in any spelling, with parameters as typed, inside a pipeline."""
+"""The candidates for a table: those of the automatic choice, and a named one with its parameters."""
 
-import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
-
 from skldl.base import BaseLDL
-from skldl.exceptions import StudyError, TableError, UnknownNameError
-from skldl.experiments import Contender
-from skldl.experiments.study import BASELINE
-from skldl.experiments.study_file import find_contender
-from skldl.tabular._encoder import TableEncoder
+from skldl.exceptions import DataError, StudyError, UnknownNameError
+from skldl.names import find_candidate
+from skldl.selection import BASELINE, Candidate
 
-MODEL_STEP = "model"
+find_model = find_candidate
 
-AUTO = (
-    BASELINE,
-    Contender(
-        "SA-BFGS", "skldl:SABFGS", {"fit_intercept": True}, {"alpha": (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)}, "alpha"
-    ),
-    Contender("AA-kNN", "skldl:AAKNN", {}, {"n_neighbors": (80, 50, 30, 20, 10, 5)}, "n_neighbors"),
-    Contender(
-        "Forest",
-        "skldl:AARegressor",
-        {"regressor": {"estimator": "sklearn.ensemble:RandomForestRegressor", "max_features": 0.5}},
-        {"regressor__min_samples_leaf": (20, 5)},
-    ),
-)
+
+def _refined(candidate: Candidate) -> Candidate:
+    """Penalties of maximum entropy models are searched between the values of the grid, too."""
+    return replace(candidate, refine="alpha") if candidate.path == "alpha" else candidate
+
+
+AUTO = (BASELINE, *(_refined(find_candidate(word)) for word in ("SA-BFGS", "AA-kNN", "Forest")))
 """What ``--model auto`` chooses from, and what ``skldl evaluate`` compares unless told otherwise.
 
 In a tie the earlier and simpler wins. A linear model, neighbours and trees: they differ in what they can see, and all
 end in reasonable time.
 """
 
-NAMED = (
-    *AUTO,
-    Contender("PT-Bayes", "skldl:PTBayes", {"covariance": "tied"}, {"reg": (1.0, 0.1, 0.01)}),
-    Contender("SABFGSCV", "skldl:SABFGSCV"),
-)
 
-
-def find_model(word: str) -> Contender:
-    """Find a model by name.
+def candidates_for(model: str, settings: Mapping[str, Any] | None = None) -> list[Candidate]:
+    """The candidates to choose from: a few for "auto", or the one that is named.
 
     Parameters
     ----------
-    word : str
-        Such as ``sa-bfgs``, ``SABFGS`` or ``forest``, or an import path ``package.module:Class``.
+    model : str
+        "auto" or a name, see `skldl.names.find_candidate`.
+    settings : mapping, default=None
+        Hyper-parameters of the named one.
 
     Returns
     -------
-    Contender
-        The estimator and the settings to choose from.
+    list of Candidate
+        The candidates.
 
     Examples
     --------
-    >>> from skldl.tabular import find_model
-    >>> find_model("sabfgs").name
-    'SA-BFGS'
+    >>> [candidate.name for candidate in candidates_for("auto")]
+    ['Mean', 'SA-BFGS', 'AA-kNN', 'Forest']
     """
-    try:
-        return find_contender(word, NAMED)
-    except UnknownNameError as error:
-        raise UnknownNameError(f"{error} Or give an import path, package.module:Class, or auto.") from None
+    if model.casefold() != "auto":
+        return [with_settings(_refined(find_candidate(model)), settings or {})]
+    if settings:
+        raise DataError(f"settings={dict(settings)!r}: parameters belong to a model. Name it with model=.")
+    return list(AUTO)
 
 
-def with_settings(contender: Contender, settings: Iterable[str]) -> Contender:
-    """Fix parameters of a model as they are typed; what is fixed is no longer chosen.
+def with_settings(candidate: Candidate, settings: Mapping[str, Any]) -> Candidate:
+    """Fix hyper-parameters of a candidate; what is fixed is no longer chosen.
 
     Parameters
     ----------
-    contender : Contender
-        The model.
-    settings : iterable of str
-        Such as ``alpha=0.1``.
+    candidate : Candidate
+        The candidate.
+    settings : mapping
+        Values by name.
 
     Returns
     -------
-    Contender
-        The model with these parameters.
+    Candidate
+        The candidate with these hyper-parameters.
 
     Examples
     --------
-    >>> from skldl.tabular import find_model
-    >>> with_settings(find_model("aa-knn"), ["n_neighbors=7"]).make()
+    >>> from skldl.names import find_candidate
+    >>> with_settings(find_candidate("aa-knn"), {"n_neighbors": 7}).make()
     AAKNN(n_neighbors=7)
     """
-    model = _built(contender)
-    values = {}
-    for setting in settings:
-        name, sign, text = (part.strip() for part in setting.partition("="))
-        if not (name and sign and text):
-            raise TableError(f"--set {setting}: write it as name=value, such as alpha=0.1.")
-        if name not in model.get_params():
-            raise UnknownNameError(
-                f"--set {setting}: {contender.name} has no parameter {name!r}. It has {', '.join(model.get_params())}."
-            )
-        values[name] = _value(text)
-    if not values:
-        return contender
-    grid = {name: tried for name, tried in contender.grid.items() if name not in values}
-    return Contender(
-        contender.name, model.set_params(**values), grid=grid, path=contender.path if contender.path in grid else ""
-    )
+    model = _built(candidate)
+    if not settings:
+        return candidate
+    known = model.get_params()
+    for name in settings:
+        if name not in known:
+            raise UnknownNameError(f"{candidate.name} has no parameter {name!r}. It has {', '.join(known)}.")
+    made = candidate.make(settings)
+    grid = {name: tried for name, tried in candidate.grid.items() if name not in settings}
+    path, refine = (name if name in grid else "" for name in (candidate.path, candidate.refine))
+    return Candidate(candidate.name, made, grid=grid, path=path, refine=refine)
 
 
-def _built(contender: Contender) -> Any:
-    try:
-        model = contender.make()
-    except TypeError as error:  # a class that needs arguments, such as the estimator to wrap
-        raise StudyError(f"{contender.name} cannot be built from its name alone: {error}.") from error
+def _built(candidate: Candidate) -> Any:
+    model = candidate.make()
     if not isinstance(model, BaseLDL):
         raise StudyError(
-            f"{contender.name} is no label distribution learner. Derive it from skldl.BaseLDL; in Python, AARegressor "
+            f"{candidate.name} is no label distribution learner. Derive it from skldl.BaseLDL; in Python, AARegressor "
             "and PTClassifier make one of any regressor or classifier."
         )
     return model
 
 
-def _value(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text  # a word, such as tied
-
-
-def limited_to(contender: Contender, n_train: int) -> Contender:
+def limited_to(candidate: Candidate, n_train: int) -> Candidate:
     """Leave out numbers of neighbours that are more than the rows to learn from."""
-    values = contender.grid.get("n_neighbors")
-    if values is None:
-        return contender
+    values = candidate.grid.get("n_neighbors")
+    if values is None or max(values) <= n_train:
+        return candidate
     possible = tuple(value for value in values if value <= n_train) or (max(1, n_train),)
-    return replace(contender, grid={**contender.grid, "n_neighbors": possible})
+    return replace(candidate, grid={**candidate.grid, "n_neighbors": possible})
 
 
-def table_pipeline(estimator: Any, encoder: TableEncoder) -> Pipeline:
-    """Put an encoder before an estimator; the encoder makes dense features if the estimator needs them.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A label distribution learner.
-    encoder : TableEncoder
-        The encoder.
-
-    Returns
-    -------
-    Pipeline
-        Both, unfitted.
-    """
-    return Pipeline([("encoder", clone(encoder).set_params(dense=needs_dense(estimator))), (MODEL_STEP, estimator)])
-
-
-def needs_dense(estimator: Any) -> bool:
-    """Whether an estimator takes no sparse matrix."""
-    return not get_tags(estimator).input_tags.sparse
-
-
-class PathPipeline(Pipeline):
-    """An encoder and a model, encoding once for all values of one hyper-parameter of the model."""
-
-    def predict_path(
-        self, X: Any, y: Any, X_new: Any, *, param: str, values: Sequence[Any], sample_weight: Any = None
-    ) -> Iterator[Any]:
-        """See `skldl.BaseLDL.predict_path`; the name of the hyper-parameter begins with that of the step."""
-        encoder, model = clone(self[0]), self[-1]
-        features = encoder.fit_transform(X)
-        return model.predict_path(
-            features,
-            y,
-            encoder.transform(X_new),
-            param=param.removeprefix(f"{MODEL_STEP}__"),
-            values=values,
-            sample_weight=sample_weight,
-        )
-
-
-def in_pipeline(contender: Contender, encoder: TableEncoder, n_train: int) -> Contender:
-    """The same contender with the encoder before it, so that each fold learns its own encoding.
-
-    Parameters
-    ----------
-    contender : Contender
-        A model for numbers.
-    encoder : TableEncoder
-        The encoder.
-    n_train : int
-        Least number of rows that it will learn from.
-
-    Returns
-    -------
-    Contender
-        A model for tables.
-    """
-    contender = limited_to(contender, n_train)
-    pipeline = PathPipeline(table_pipeline(_built(contender), encoder).steps)
-    grid = {f"{MODEL_STEP}__{name}": values for name, values in contender.grid.items()}
-    path = contender.path or (next(iter(contender.grid)) if len(contender.grid) == 1 else "")
-    return Contender(contender.name, pipeline, grid=grid, path=f"{MODEL_STEP}__{path}" if path else "")
+def check_learners(candidates: Sequence[Candidate]) -> None:
+    """Refuse candidates that are no label distribution learners."""
+    for candidate in candidates:
+        _built(candidate)

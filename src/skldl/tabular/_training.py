@@ -1,18 +1,21 @@
 """`fit_table`: from a table to a fitted pipeline that says what it is, how it was chosen and how good it is."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 from sklearn.pipeline import Pipeline
 
+from skldl.data import from_table
 from skldl.data._labels import label_values
-from skldl.data._roles import training_set
-from skldl.exceptions import DataError
-from skldl.experiments import Contender
-from skldl.tabular._choice import FOLDS, Choice, Trial, choose_model
+from skldl.data._roles import find_columns
+from skldl.exceptions import DataError, LengthMismatchError
+from skldl.selection._fitting import MODEL_STEP, weight_argument, with_encoder
+from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
 from skldl.tabular._encoder import TableEncoder
-from skldl.tabular._models import AUTO, MODEL_STEP, find_model, table_pipeline, with_settings
+from skldl.tabular._models import candidates_for
 
 
 @dataclass(frozen=True)
@@ -46,15 +49,16 @@ def fit_table(
     *,
     kind: str = "distribution",
     model: str = "auto",
-    settings: Sequence[str] = (),
-    weight: str = "",
-    groups: str = "",
+    settings: Mapping[str, Any] | None = None,
+    weight: str | None = None,
+    groups: str | None = None,
     drop: Sequence[str] = (),
     text: Sequence[str] = (),
     categories: Sequence[str] = (),
-    values: str = "",
+    values: Sequence[float] | None = None,
     folds: int = FOLDS,
-    seed: int = 0,
+    selection_rows: int = SELECTION_ROWS,
+    random_state: int = 0,
     source: str = "",
     on_progress: Callable[[str], None] | None = None,
 ) -> FittedTable:
@@ -70,19 +74,21 @@ def fit_table(
         What the label columns hold.
     model : str, default="auto"
         Name of a model in any spelling, or "auto": the best of a few by cross-validation.
-    settings : sequence of str, default=()
-        Parameters of the named model, such as ``alpha=0.1``.
-    weight, groups : str, default=""
+    settings : mapping, default=None
+        Hyper-parameters of the named model, such as ``{"alpha": 0.1}``.
+    weight, groups : str, default=None
         Columns with the weight and the group of each row.
     drop : sequence of str, default=()
         Columns to leave out.
     text, categories : sequence of str, default=()
         Columns to take as prose, and as categories though they hold numbers.
-    values : str, default=""
-        Numbers that the labels stand for, separated by commas; by default the labels' names, if they are numbers.
+    values : sequence of float, default=None
+        Numbers that the labels stand for; by default the labels' names, if they are numbers.
     folds : int, default=5
         Number of folds of the cross-validation.
-    seed : int, default=0
+    selection_rows : int, default=5000
+        The model is chosen on so many rows, drawn at random where there are more; it then learns from all rows.
+    random_state : int, default=0
         Seed of everything that is drawn.
     source : str, default=""
         Where the table came from, for the description.
@@ -107,42 +113,51 @@ def fit_table(
     """
     if folds < 2:
         raise DataError(f"{folds} folds: at least 2 are needed to test a model on rows that it has not seen.")
-    if seed < 0:
-        raise DataError(f"seed = {seed} must be 0 or more.")
-    training = training_set(
-        table, labels, kind=kind, weight=weight, groups=groups, drop=drop, text=text, categories=categories
-    )
-    names = [str(name) for name in training.D]
-    numbers = label_values(names, values)
-    contenders = candidates(model, settings)
+    if selection_rows < 2:
+        raise DataError(f"selection_rows = {selection_rows}: at least 2 rows are needed to choose a model.")
+    if random_state < 0:
+        raise DataError(f"random_state = {random_state} must be 0 or more.")
+    roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
+    dataset = from_table(table, labels, kind=kind, source=source, **roles)
+    names = list(dataset.label_names)
+    numbers = _values(names, values)
     encoder = TableEncoder(text=tuple(text), categories=tuple(categories))
-    choice = choose_model(training, contenders, encoder, folds=folds, seed=seed, on_progress=on_progress)
+    choice = choose_model(
+        dataset,
+        candidates_for(model, settings),
+        encoder,
+        folds=folds,
+        selection_rows=selection_rows,
+        random_state=random_state,
+        on_progress=on_progress,
+    )
     best = choice.best
     if on_progress is not None:
-        on_progress(f"fit of {best.contender.name} on all rows")
-    pipeline = table_pipeline(best.contender.make(best.setting, seed), encoder)
-    extra = {} if training.weight is None else {f"{MODEL_STEP}__sample_weight": training.weight}
-    pipeline.fit(training.X, training.D, **extra)
-    why = _why(choice, auto=model == "auto", n_rows=len(training.X), grouped=bool(groups))
+        on_progress(f"fit of {best.candidate.name} on all rows")
+    pipeline = with_encoder(best.candidate.make(best.setting, random_state), encoder)
+    D = pd.DataFrame(dataset.D, columns=names)
+    pipeline.fit(dataset.X, D, **weight_argument(pipeline, dataset.sample_weight))
+    why = _why(choice, auto=model.casefold() == "auto", n_rows=dataset.n_samples, grouped=groups is not None)
     description = {
         "source": source,
-        "rows": len(training.X),
+        "rows": dataset.n_samples,
         "labels": names,
         "values": numbers,
         "kind": kind,
-        "label_columns": training.label_columns,
+        "label_columns": find_columns(labels, [str(name) for name in table], "labels"),
         "features": dict(pipeline[0].kinds_),
-        "roles": {"weight": weight, "groups": groups, "dropped": list(drop)},
-        "model": best.contender.name,
+        "roles": {"weight": weight or "", "groups": groups or "", "dropped": list(drop)},
+        "model": best.candidate.name,
         "estimator": " ".join(repr(pipeline.named_steps[MODEL_STEP]).split()),
         "why": why,
         "candidates": [
-            {"model": trial.contender.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
+            {"model": trial.candidate.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
             for trial in choice.candidates
         ],
+        "failures": [f"{failure.candidate}: {failure}" for failure in choice.failures],
         "score": {
-            "kullback_leibler": best.divergence,
-            "kullback_leibler_of_mean": choice.mean_divergence,
+            "kullback_leibler": choice.estimate.loss,
+            "kullback_leibler_of_mean": choice.estimate.reference_loss,
             "skill": choice.skill[0],
             "skill_low": choice.skill[1],
             "skill_high": choice.skill[2],
@@ -150,36 +165,22 @@ def fit_table(
             "rows": choice.n_rows,
         },
     }
-    return FittedTable(pipeline, description, choice, why, [*training.notes, *_doubts(choice)])
+    return FittedTable(pipeline, description, choice, why, [*dataset.notes, *_doubts(choice, dataset.n_samples)])
 
 
-def candidates(model: str, settings: Sequence[str] = ()) -> list[Contender]:
-    """The models to choose from: a few for "auto", or the one that is named.
-
-    Parameters
-    ----------
-    model : str
-        "auto" or a name.
-    settings : sequence of str, default=()
-        Parameters of the named one.
-
-    Returns
-    -------
-    list of Contender
-        The candidates.
-    """
-    if model.casefold() != "auto":
-        return [with_settings(find_model(model), settings)]
-    if settings:
-        raise DataError(f"--set {settings[0]}: parameters belong to a model. Name it with --model.")
-    return list(AUTO)
+def _values(names: list[str], values: Sequence[float] | None) -> list[float] | None:
+    if values is None:
+        return label_values(names)
+    if len(values) != len(names):
+        raise LengthMismatchError(f"{len(values)} values for {len(names)} labels: {', '.join(names)}.")
+    return [float(value) for value in values]
 
 
-def _plain(setting: dict[str, Any]) -> dict[str, Any]:
+def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, int | float | str) else repr(value) for name, value in setting.items()}
 
 
-def show_setting(setting: dict[str, Any]) -> str:
+def show_setting(setting: Mapping[str, Any]) -> str:
     """Write a setting for a person: the parameter without the step it belongs to.
 
     Examples
@@ -192,11 +193,11 @@ def show_setting(setting: dict[str, Any]) -> str:
 
 
 def _name(trial: Trial) -> str:
-    return f"{trial.contender.name}{show_setting(trial.setting)}"
+    return f"{trial.candidate.name}{show_setting(trial.setting)}"
 
 
 def _why(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]:
-    best = choice.best
+    best, estimate = choice.best, choice.estimate
     rows = f"{choice.n_rows} rows" if choice.n_rows == n_rows else f"{choice.n_rows} of {n_rows} rows"
     together = ", groups kept together" if grouped else ""
     lines = [
@@ -207,15 +208,25 @@ def _why(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]
     if others:
         lines.append(f"The others: {', '.join(f'{_name(trial)} {trial.divergence:.4g}' for trial in others)}.")
     skill, low, high = choice.skill
+    chosen = "" if len(set(map(str, estimate.choices))) == 1 else ", with the choice made anew from the other folds"
     lines.append(
-        f"Skill {skill:.1%} (95 % interval {low:.1%} to {high:.1%}): the part of the divergence of always predicting "
-        f"the mean, {choice.mean_divergence:.4g}, that it takes away."
+        f"Expected on new rows: divergence {estimate.loss:.4g} against {estimate.reference_loss:.4g} of always "
+        f"predicting the mean, which is a skill of {skill:.1%} (95 % interval {low:.1%} to {high:.1%}); each fold was "
+        f"judged by models that have not seen it{chosen}."
     )
     return lines
 
 
-def _doubts(choice: Choice) -> list[str]:
-    doubts = [f"{name} could not be tried: {reason}" for name, reason in choice.failures.items()]
+def _doubts(choice: Choice, n_rows: int) -> list[str]:
+    counts = Counter(
+        f"{failure.candidate}{show_setting(failure.setting)}: {failure.reason}" for failure in choice.failures
+    )
+    doubts = [f"Could not be tried in {count} of {choice.n_folds} folds: {line}" for line, count in counts.items()]
+    if choice.n_rows < n_rows:
+        doubts.append(
+            f"The model was chosen on {choice.n_rows} of {n_rows} rows, drawn at random, and learned from all of them. "
+            "selection_rows= changes the number."
+        )
     if choice.skill[0] <= 0:
         doubts.append(
             "Nothing beats predicting the mean distribution for every row: these columns tell nothing about the "

@@ -91,7 +91,7 @@ def board_of(results: StudyResults) -> Board:
         The losses, on datasets where nothing failed.
     """
     known = {plain(name): name for name in SIX}
-    columns = {known[plain(c)]: j for j, c in enumerate(results.contenders) if plain(c) in known}
+    columns = {known[plain(c)]: j for j, c in enumerate(results.candidates) if plain(c) in known}
     algorithms = [name for name in SIX if name in columns]
     measures = [measure for measure in results.measures if measure in PAPER_MEASURES]
     losses = {m: losses_of(results, m)[:, [columns[a] for a in algorithms]] for m in measures}
@@ -293,11 +293,11 @@ def _near_zero(results: StudyResults, board: Board) -> Verdict:
 
 def _beats_the_mean(results: StudyResults, board: Board) -> list[Verdict]:
     claim = "(Not asked in the paper) Every algorithm beats the mean of the training distributions."
-    mean = results.contenders.index(results.baseline)
+    mean = results.candidates.index(results.baseline)
     rows = [results.datasets.index(name) for name in board.datasets]
     told, total = [], 0
     for algorithm in board.algorithms:
-        column = next(j for j, name in enumerate(results.contenders) if plain(name) == plain(algorithm))
+        column = next(j for j, name in enumerate(results.candidates) if plain(name) == plain(algorithm))
         wins = sum(
             int(np.sum(losses_of(results, m)[rows, column] < losses_of(results, m)[rows, mean])) for m in board.losses
         )
@@ -322,7 +322,7 @@ def speed_claim(results: StudyResults) -> Verdict:
         The verdict; it holds times, so that it stands with the time table and nowhere else.
     """
     claim = "Training SA-BFGS is much faster than training SA-IIS."
-    columns = {plain(name): j for j, name in enumerate(results.contenders)}
+    columns = {plain(name): j for j, name in enumerate(results.candidates)}
     if not {"sabfgs", "saiis"} <= set(columns):
         return Verdict(claim, UNKNOWN, "SA-BFGS or SA-IIS did not take part.")
     seconds = results.means("fit_seconds")

@@ -1,15 +1,27 @@
 """What a study leaves in its folder beside the records: tables, statistics, comparison, and a page that leads there."""
 
+import csv
+import io
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from skldl._whole_files import whole_file
 from skldl.experiments.output.claims import check_claims, claims_text, speed_claim
-from skldl.experiments.output.published import agreement_text, match_published, published_table
-from skldl.experiments.output.rendering import Table
+from skldl.experiments.output.layout import ResultTable
+from skldl.experiments.output.published import agreement_text, match_published, published_frame
 from skldl.experiments.output.statistics_text import statistics_text
-from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, skill_table, time_table
+from skldl.experiments.output.tables import (
+    dataset_table,
+    grid_end_notes,
+    measure_table,
+    settings_table,
+    skill_table,
+    time_table,
+)
 from skldl.experiments.results import StudyResults
-from skldl.selection._protocols import FIXED_TEST_SET, PROTOCOLS
+from skldl.selection import PROTOCOLS
+from skldl.selection._protocols import FIXED_TEST_SET
 
 
 def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
@@ -31,7 +43,7 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
     """
     folder = Path(folder)
     texts: dict[str, str] = {"README.md": overview(results)}
-    tables: dict[str, Table] = {measure: measure_table(results, measure) for measure in results.measures}
+    tables: dict[str, ResultTable] = {measure: measure_table(results, measure) for measure in results.measures}
     criterion = results.study["criterion"]
     tables["skill"] = skill_table(results, criterion if criterion in results.measures else results.measures[0])
     tables["datasets"] = dataset_table(results)
@@ -45,14 +57,21 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
     matches = match_published(results)
     if matches:
         texts["published.md"] = agreement_text(results)
-        parts = [published_table(results, measure).data for measure in results.measures]
-        texts["published.csv"] = Table("", [], [], data=[parts[0][0], *(row for p in parts for row in p[1:])]).to_csv()
+        texts["published.csv"] = _csv(published_frame(results))
         verdicts = check_claims(results)
         if verdicts:
             texts["claims.md"] = claims_text(verdicts)
             speed = speed_claim(results)
             texts["tables/time.md"] += f"\nThe paper says: {speed.claim} **{speed.verdict}.** {speed.evidence}\n"
     return [_write(folder / name, text) for name, text in texts.items()]
+
+
+def _csv(lines: list[dict[str, Any]]) -> str:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return stream.getvalue()
 
 
 def _write(path: Path, text: str) -> Path:
@@ -108,13 +127,17 @@ def overview(results: StudyResults) -> str:
     lines += [f"- Datasets: {', '.join(results.datasets)}"]
     if results.missing:
         lines.append(f"- Not found, and so not run: {', '.join(results.missing)}")
-    lines += [f"- Contenders: {', '.join(results.contenders)}", f"- Measures: {', '.join(results.measures)}"]
+    lines += [f"- Candidates: {', '.join(results.candidates)}", f"- Measures: {', '.join(results.measures)}"]
     if results.failures:
         lines.append(f"- **Tasks that failed: {len(results.failures)}**")
         lines += [f"  - {failure_line(record)}" for record in results.failures]
+    if lost := failed_settings(results):
+        lines.append(f"- **Settings that failed in a selection: {len(lost)}**")
+        lines += [f"  - {line}" for line in lost]
+    lines += [f"- {note}" for note in grid_end_notes(results)]
     again = "`skldl bench study.toml` runs it again"
     if not repeats_from_file(results):
-        again = "its contenders were built in Python or by `skldl evaluate`: run that again to repeat it"
+        again = "its candidates were built in Python or by `skldl evaluate`: run that again to repeat it"
     lines += [
         "",
         "| File | What it holds |",
@@ -134,11 +157,30 @@ def overview(results: StudyResults) -> str:
 
 
 def repeats_from_file(results: StudyResults) -> bool:
-    """Say whether ``skldl bench study.toml`` can run the study again: not if a contender is an object of Python."""
-    return all("estimator" in entry for entry in results.study["contenders"])
+    """Say whether ``skldl bench study.toml`` can run the study again: not if a candidate is an object of Python."""
+    return all("estimator" in entry for entry in results.study["candidates"])
+
+
+def failed_settings(results: StudyResults) -> list[str]:
+    """Say which settings failed while selection went on with the others: one line for each, with the number of times.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Returns
+    -------
+    list of str
+        Sentences.
+    """
+    counts: Counter[str] = Counter()
+    for record, error in results.failed_settings:
+        counts[f"{record['dataset']} · {record['candidate']}: {' '.join(error.split())}"] += 1
+    return [line if count == 1 else f"{line} ({count} times)" for line, count in counts.items()]
 
 
 def failure_line(record: dict[str, object]) -> str:
     """Say in one line which task failed and why."""
-    where = f"{record['dataset']} · {record['contender']} · {record['kind']} {int(str(record['fold'])) + 1}"
+    where = f"{record['dataset']} · {record['candidate']} · {record['kind']} {int(str(record['fold'])) + 1}"
     return f"{where}: {' '.join(str(record['error']).split())}"

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 import numpy as np
 
 from skldl.data._spelling import plain
-from skldl.experiments.output.rendering import Cell, Table
+from skldl.experiments.output.layout import Cell, ResultTable
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
 
@@ -86,7 +87,7 @@ class Match:
     ----------
     published : PublishedCell
         The published cell.
-    dataset, contender : str
+    dataset, candidate : str
         Our names for its row and column.
     ours, deviation : float
         Our mean and standard deviation.
@@ -94,7 +95,7 @@ class Match:
 
     published: PublishedCell
     dataset: str
-    contender: str
+    candidate: str
     ours: float
     deviation: float
 
@@ -128,19 +129,19 @@ class Match:
         return (self.difference > 0) == MEASURES[self.published.measure].higher_is_better
 
 
-def algorithm_of(contender: str) -> str:
-    """The algorithm that a contender's name begins with, in plain letters.
+def algorithm_of(candidate: str) -> str:
+    """The algorithm that a candidate's name begins with, in plain letters.
 
     Examples
     --------
     >>> algorithm_of("AA-kNN (k=4)")
     'aaknn'
     """
-    return plain(contender.partition("(")[0])
+    return plain(candidate.partition("(")[0])
 
 
 def match_published(results: StudyResults) -> list[Match]:
-    """Find the published cells that belong to the datasets, contenders and measures of a study.
+    """Find the published cells that belong to the datasets, candidates and measures of a study.
 
     Parameters
     ----------
@@ -158,14 +159,14 @@ def match_published(results: StudyResults) -> list[Match]:
     for measure in results.measures:
         means, deviations = results.means(measure), results.deviations(measure)
         for i, dataset in enumerate(results.datasets):
-            for j, contender in enumerate(results.contenders):
-                cell = cells.get((plain(dataset), algorithm_of(contender), measure))
+            for j, candidate in enumerate(results.candidates):
+                cell = cells.get((plain(dataset), algorithm_of(candidate), measure))
                 if cell is not None and not np.isnan(means[i, j]):
-                    matches.append(Match(cell, dataset, contender, float(means[i, j]), float(deviations[i, j])))
+                    matches.append(Match(cell, dataset, candidate, float(means[i, j]), float(deviations[i, j])))
     return matches
 
 
-def published_table(results: StudyResults, measure: str) -> Table:
+def published_table(results: StudyResults, measure: str) -> ResultTable:
     """Make the side-by-side table of one measure: ours / published; agreement in bold.
 
     Parameters
@@ -177,36 +178,57 @@ def published_table(results: StudyResults, measure: str) -> Table:
 
     Returns
     -------
-    Table
+    ResultTable
         The table.
     """
-    matches = {(m.dataset, m.contender): m for m in match_published(results) if m.published.measure == measure}
+    matches = {(m.dataset, m.candidate): m for m in match_published(results) if m.published.measure == measure}
     datasets = [name for name in results.datasets if any(key[0] == name for key in matches)]
-    contenders = [name for name in results.contenders if any(key[1] == name for key in matches)]
-    rows, data = [], []
-    for dataset in datasets:
-        cells = []
-        for contender in contenders:
-            match = matches.get((dataset, contender))
-            if match is None:
-                cells.append(Cell(results.state(dataset, contender)))
-                continue
-            cell = match.published
-            text = f"{match.ours:.{cell.decimals}f} / {cell.mean:.{cell.decimals}f}"
-            cells.append(Cell(text, match.agrees))
-            data.append([measure, dataset, contender, match.ours, cell.mean, match.difference, int(match.agrees)])
-        rows.append((dataset, cells))
-    counts = [sum(matches[key].agrees for key in matches if key[1] == name) for name in contenders]
-    totals = [sum(key[1] == name for key in matches) for name in contenders]
+    candidates = [name for name in results.candidates if any(key[1] == name for key in matches)]
+
+    def show(dataset: str, candidate: str) -> Cell:
+        match = matches.get((dataset, candidate))
+        if match is None:
+            return Cell(results.state(dataset, candidate))
+        places = match.published.decimals
+        return Cell(f"{match.ours:.{places}f} / {match.published.mean:.{places}f}", match.agrees)
+
+    own = {name: [match for key, match in matches.items() if key[1] == name] for name in candidates}
+    counts = [Cell(f"{sum(match.agrees for match in found)} of {len(found)}") for found in own.values()]
     known = MEASURES[measure]
-    return Table(
+    return ResultTable(
         title=f"{known.title} {known.arrow}: ours / published",
-        head=["Dataset", *contenders],
-        rows=rows,
-        foot=[("Agree", [Cell(f"{count} of {total}") for count, total in zip(counts, totals, strict=True)])],
+        head=["Dataset", *candidates],
+        rows=[(dataset, [show(dataset, candidate) for candidate in candidates]) for dataset in datasets],
+        foot=[("Agree", counts)],
         notes=["Bold: equal within 2 % or one unit of the last printed digit."],
-        data=[["measure", "dataset", "contender", "ours", "published", "difference", "agrees"], *data],
     )
+
+
+def published_frame(results: StudyResults) -> list[dict[str, Any]]:
+    """All cells that both have, one line each, in full.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Returns
+    -------
+    list of dict
+        Measure, dataset, candidate, both means, their difference, and whether they agree.
+    """
+    return [
+        {
+            "measure": match.published.measure,
+            "dataset": match.dataset,
+            "candidate": match.candidate,
+            "ours": match.ours,
+            "published": match.published.mean,
+            "difference": match.difference,
+            "agrees": int(match.agrees),
+        }
+        for match in match_published(results)
+    ]
 
 
 @dataclass(frozen=True)
@@ -226,7 +248,7 @@ class Reason:
 
 
 def _of(algorithm: str) -> Callable[[Match], bool]:
-    return lambda match: algorithm_of(match.contender) == plain(algorithm)
+    return lambda match: algorithm_of(match.candidate) == plain(algorithm)
 
 
 def _on(dataset: str) -> Callable[[Match], bool]:
@@ -308,12 +330,12 @@ def agreement_text(results: StudyResults) -> str:
         "| Algorithm | Cells | Agree | Ours better | Ours worse |",
         "|---|---:|---:|---:|---:|",
     ]
-    for contender in results.contenders:
-        own = [match for match in matches if match.contender == contender]
+    for candidate in results.candidates:
+        own = [match for match in matches if match.candidate == candidate]
         if own:
             others = [match for match in own if not match.agrees]
             better = sum(match.better for match in others)
-            lines.append(f"| {contender} | {len(own)} | {len(own) - len(others)} | {better} | {len(others) - better} |")
+            lines.append(f"| {candidate} | {len(own)} | {len(own) - len(others)} | {better} | {len(others) - better} |")
     lines += ["", "## Why cells differ", ""]
     differing = [match for match in matches if not match.agrees]
     for reason in REASONS:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skldl.experiments.output.rendering import NOTHING, Cell, Table
+from skldl.experiments.output.layout import NOTHING, Cell, ResultTable
 from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import ALPHA, ROPE, Comparison, PairTests, compare, pair_tests
 from skldl.metrics import MEASURES
@@ -53,28 +53,59 @@ def statistics_text(results: StudyResults) -> str:
 
 
 def _comparison(tests: Comparison, title: str) -> list[str]:
-    count = len(tests.datasets)
-    lines = [f"### {title} ({count})", ""]
+    table = comparison_table(tests)
+    lines = [f"### {title} ({len(tests.datasets)})", "", *comparison_sentences(tests), ""]
+    return lines if table is None else [*lines, *table.to_markdown().splitlines()[2:], "", *_wilcoxon(tests), ""]
+
+
+def comparison_sentences(tests: Comparison) -> list[str]:
+    """Say what the tests over datasets found, for every page that shows them.
+
+    Parameters
+    ----------
+    tests : Comparison
+        The tests.
+
+    Returns
+    -------
+    list of str
+        Sentences; why there is no test, where there is none.
+    """
     if "all" in tests.reasons:
-        return [*lines, f"No test: {tests.reasons['all']}", ""]
+        return [f"No test: {tests.reasons['all']}"]
     if "friedman" in tests.reasons:
-        lines.append(f"No Friedman test. {tests.reasons['friedman']}")
+        said = [f"No Friedman test. {tests.reasons['friedman']}"]
     else:
         f = tests.friedman
-        lines.append(
-            f"Friedman: χ² = {f['chi2']:.3f}, {_p(f['chi2_p'])}; Iman-Davenport: F = {f['F']:.3f}, {_p(f['F_p'])}."
-        )
-    lines += [
+        said = [f"Friedman: χ² = {f['chi2']:.3f}, {_p(f['chi2_p'])}; Iman-Davenport: F = {f['F']:.3f}, {_p(f['F_p'])}."]
+    said.append(
         f"Critical difference of average ranks: Nemenyi {tests.nemenyi_difference:.3f} between any two, "
-        f"Bonferroni-Dunn {tests.dunn_difference:.3f} against {tests.control}.",
-        "",
-    ]
-    if count < FEW_DATASETS:
-        lines += [f"With fewer than {FEW_DATASETS} datasets these tests find little, and their p values are rough.", ""]
-    control = tests.contenders.index(tests.control)
+        f"Bonferroni-Dunn {tests.dunn_difference:.3f} against {tests.control}."
+    )
+    if len(tests.datasets) < FEW_DATASETS:
+        said.append(f"With fewer than {FEW_DATASETS} datasets these tests find little, and their p values are rough.")
+    return said
+
+
+def comparison_table(tests: Comparison) -> ResultTable | None:
+    """Make the table of the tests against the control.
+
+    Parameters
+    ----------
+    tests : Comparison
+        The tests.
+
+    Returns
+    -------
+    ResultTable or None
+        None if there is no test.
+    """
+    if "all" in tests.reasons:
+        return None
+    control = tests.candidates.index(tests.control)
     rows = []
     for j in np.argsort(tests.average_ranks, kind="stable"):
-        name = tests.contenders[j]
+        name = tests.candidates[j]
         texts = [f"{tests.average_ranks[j]:.2f}"]
         if j == control:
             texts += [NOTHING] * 4
@@ -83,16 +114,17 @@ def _comparison(tests: Comparison, title: str) -> list[str]:
             numbers = (tests.nemenyi[j, control], tests.dunn[name], tests.wilcoxon[j, control])
             texts += [*(_number(p) for p in numbers), f"{better:.2f} / {equal:.2f} / {worse:.2f}"]
         rows.append((name, [Cell(text) for text in texts]))
-    head = ["Contender", "Average rank", "Nemenyi p", "Bonferroni-Dunn p", "Wilcoxon-Holm p", "better / equal / worse"]
-    table = Table(f"Against {tests.control}", head, rows)
-    return [*lines, *table.to_markdown().splitlines()[2:], "", *_wilcoxon(tests), ""]
+    head = ["Candidate", "Average rank", "Nemenyi p", "Bonferroni-Dunn p", "Wilcoxon-Holm p", "better / equal / worse"]
+    known = MEASURES[tests.measure]
+    title = f"{known.title} {known.arrow}: tests against {tests.control} over {len(tests.datasets)} datasets"
+    return ResultTable(title, head, rows)
 
 
 def _wilcoxon(tests: Comparison) -> list[str]:
     found = [
-        f"{tests.contenders[i]} ≻ {tests.contenders[j]} ({_number(tests.wilcoxon[i, j])})"
+        f"{tests.candidates[i]} ≻ {tests.candidates[j]} ({_number(tests.wilcoxon[i, j])})"
         for i in np.argsort(tests.average_ranks, kind="stable")
-        for j in range(len(tests.contenders))
+        for j in range(len(tests.candidates))
         if tests.wilcoxon[i, j] < ALPHA and tests.average_ranks[i] < tests.average_ranks[j]
     ]
     said = ", ".join(found) if found else "none"
@@ -103,7 +135,7 @@ def _pairs(results: StudyResults, tests: PairTests, control: str) -> list[str]:
     lines = [f"### Within each dataset: corrected resampled t-test against {control}", ""]
     tested = [name for name in results.datasets if name not in tests.reasons]
     lines += [f"{name}: no test, {reason}." for name, reason in tests.reasons.items()]
-    others = [name for name in results.contenders if name != control]
+    others = [name for name in results.candidates if name != control]
     if not tested or not others:
         return [*lines, ""]
     rows = []
@@ -116,17 +148,17 @@ def _pairs(results: StudyResults, tests: PairTests, control: str) -> list[str]:
         rows.append((dataset, cells))
     totals = ["{}/{}/{}".format(*tests.count(name, control)) for name in others]
     foot = [("win/tie/loss", [Cell(text) for text in totals])]
-    table = Table("", ["Dataset", *others], rows, foot)
+    table = ResultTable("", ["Dataset", *others], rows, foot)
     lines += ["", *table.to_markdown().splitlines()[2:], ""]
     lines += [f"• better than {control}, ◦ worse, – no difference at this level; beside it the p value.", ""]
     counts = [
         (
             one,
-            [Cell(NOTHING if one == two else "{}/{}/{}".format(*tests.count(one, two))) for two in results.contenders],
+            [Cell(NOTHING if one == two else "{}/{}/{}".format(*tests.count(one, two))) for two in results.candidates],
         )
-        for one in results.contenders
+        for one in results.candidates
     ]
-    every = Table("", ["win/tie/loss against", *results.contenders], counts)
+    every = ResultTable("", ["win/tie/loss against", *results.candidates], counts)
     return [
         *lines,
         "All pairs, win/tie/loss of the row over the datasets:",

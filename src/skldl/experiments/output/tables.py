@@ -1,16 +1,18 @@
 """The tables of a study: one per measure as in the paper, skill, chosen settings, datasets, and time."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 
-from skldl.experiments.output.rendering import (
+from skldl._typing import FloatArray
+from skldl.experiments.output.layout import (
     NOTHING,
     Cell,
-    Table,
+    Frame,
+    ResultTable,
     decimals_to_tell_apart,
     same,
     show_deviation,
@@ -19,8 +21,7 @@ from skldl.experiments.output.rendering import (
 )
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
-
-FloatArray = npt.NDArray[np.floating]
+from skldl.selection._skill import skill_ratio
 
 
 def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
@@ -28,7 +29,7 @@ def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
 
     Parameters
     ----------
-    means : ndarray of shape (n_datasets, n_contenders)
+    means : ndarray of shape (n_datasets, n_candidates)
         The values.
     higher_is_better : bool
         The arrow of the measure.
@@ -57,7 +58,7 @@ def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
 
 
 def skill_of(results: StudyResults, measure: str) -> FloatArray:
-    """What part of the mean baseline's loss each contender takes away: 1 is perfect, below 0 is worse than the mean.
+    """What part of the mean baseline's loss each candidate takes away: 1 is perfect, below 0 is worse than the mean.
 
     Parameters
     ----------
@@ -68,13 +69,12 @@ def skill_of(results: StudyResults, measure: str) -> FloatArray:
 
     Returns
     -------
-    ndarray of shape (n_datasets, n_contenders)
+    ndarray of shape (n_datasets, n_candidates)
         The skills; NaN where there is none.
     """
     losses = losses_of(results, measure)
-    reference = losses[:, [results.contenders.index(results.baseline)]]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(1 - losses / np.where(reference > 0, reference, np.nan))
+    reference = losses[:, [results.candidates.index(results.baseline)]]
+    return skill_ratio(losses, reference)
 
 
 def losses_of(results: StudyResults, measure: str) -> FloatArray:
@@ -87,7 +87,7 @@ def losses_of(results: StudyResults, measure: str) -> FloatArray:
     return np.asarray(np.where(np.isfinite(bounds), bounds, 0.0) - means)
 
 
-def measure_table(results: StudyResults, measure: str) -> Table:
+def measure_table(results: StudyResults, measure: str) -> ResultTable:
     """Make the table of one measure: mean ± std (rank), the best in bold, average ranks below.
 
     Parameters
@@ -99,57 +99,54 @@ def measure_table(results: StudyResults, measure: str) -> Table:
 
     Returns
     -------
-    Table
+    ResultTable
         The table.
     """
     known = MEASURES[measure]
-    means, deviations = results.means(measure), results.deviations(measure)
-    ranks = rank_rows(means, higher_is_better=known.higher_is_better)
-    skills = skill_of(results, measure)
-    baseline = results.contenders.index(results.baseline)
-    contenders = results.contenders
-    rows, data = [], []
+    names = results.candidates
+    parts = {"mean": results.means(measure), "std": results.deviations(measure)}
+    parts["rank"] = rank_rows(parts["mean"], higher_is_better=known.higher_is_better)
+    rivals = np.delete(skill_of(results, measure), names.index(results.baseline), axis=1)
+    lines: dict[str, dict[str, Any]] = {}
     for i, dataset in enumerate(results.datasets):
-        decimals = decimals_to_tell_apart(means[i])
-        cells = [_cell(results, i, j, means, deviations, ranks, decimals[j]) for j in range(len(contenders))]
-        rivals = np.delete(skills[i], baseline)
-        top = np.nanmax(rivals) if np.isfinite(rivals).any() else np.nan
-        rows.append((dataset, [*cells, Cell(NOTHING if np.isnan(top) else show_share(top))]))
-        numbers = [n for j in range(len(contenders)) for n in (means[i, j], deviations[i, j], ranks[i, j])]
-        data.append([dataset, *("" if np.isnan(n) else float(n) for n in [*numbers, top])])
+        lines[dataset] = {f"{name} {part}": parts[part][i, j] for j, name in enumerate(names) for part in parts}
+        lines[dataset]["skill of the best"] = np.nan if np.isnan(rivals[i]).all() else np.nanmax(rivals[i])
+
+    def show(dataset: str, line: Mapping[str, Any]) -> list[Cell]:
+        decimals = decimals_to_tell_apart(np.array([line[f"{name} mean"] for name in names]))
+        first = min((line[f"{name} rank"] for name in names if not np.isnan(line[f"{name} rank"])), default=np.nan)
+        cells = []
+        for name, places in zip(names, decimals, strict=True):
+            mean, std, rank = (line[f"{name} {part}"] for part in parts)
+            if wrong := results.state(dataset, name):
+                cells.append(Cell(wrong))
+                continue
+            spread = "" if np.isnan(std) else f" ± {show_deviation(std)}"
+            place = "" if np.isnan(rank) else f" ({show_rank(rank)})"
+            cells.append(Cell(f"{mean:.{places}f}{spread}{place}", bool(rank == first)))
+        skill = line["skill of the best"]
+        return [*cells, Cell(NOTHING if np.isnan(skill) else show_share(skill))]
+
     average = average_ranks(results, measure)
     best = np.nanmin(average) if np.isfinite(average).any() else np.nan
-    foot_cells = [Cell(NOTHING) if np.isnan(r) else Cell(f"{r:.2f}", bool(r == best)) for r in average]
-    headings = [f"{name} {what}" for name in contenders for what in ("mean", "std", "rank")]
-    notes = [*_which_are_averaged(results), *_failures(results), _SKILL_NOTE.format(baseline=results.baseline)]
-    return Table(
-        title=f"{known.title} {known.arrow}: mean ± std (rank)",
-        head=["Dataset", *contenders, "Skill"],
-        rows=rows,
-        foot=[("Average rank", [*foot_cells, Cell("")])],
-        notes=notes,
-        data=[["dataset", *headings, "skill of the best"], *data],
+    foot = [Cell(NOTHING) if np.isnan(r) else Cell(f"{r:.2f}", bool(r == best)) for r in average]
+    return ResultTable.of(
+        Frame("dataset", lines),
+        show,
+        f"{known.title} {known.arrow}: mean ± std (rank)",
+        ["Dataset", *names, "Skill"],
+        foot=[("Average rank", [*foot, Cell("")])] if len(results.datasets) > 1 else [],
+        notes=[*_which_are_averaged(results), *_failures(results), _SKILL_NOTE.format(baseline=results.baseline)],
     )
 
 
 _SKILL_NOTE = (
-    "Skill: the part of the loss of {baseline} that the best other contender takes away; below 0 % the mean is better."
+    "Skill: the part of the loss of {baseline} that the best other candidate takes away; below 0 % the mean is better."
 )
 
 
-def _cell(
-    results: StudyResults, i: int, j: int, means: FloatArray, deviations: FloatArray, ranks: FloatArray, decimals: int
-) -> Cell:
-    wrong = results.state(results.datasets[i], results.contenders[j])
-    if wrong:
-        return Cell(wrong)
-    spread = "" if np.isnan(deviations[i, j]) else f" ± {show_deviation(deviations[i, j])}"
-    rank = "" if np.isnan(ranks[i, j]) else f" ({show_rank(ranks[i, j])})"
-    return Cell(f"{means[i, j]:.{decimals}f}{spread}{rank}", bool(ranks[i, j] == np.nanmin(ranks[i])))
-
-
 def average_ranks(results: StudyResults, measure: str) -> FloatArray:
-    """Average rank of each contender over the averaged datasets on which nothing is missing.
+    """Average rank of each candidate over the averaged datasets on which nothing is missing.
 
     Parameters
     ----------
@@ -160,13 +157,13 @@ def average_ranks(results: StudyResults, measure: str) -> FloatArray:
 
     Returns
     -------
-    ndarray of shape (n_contenders,)
+    ndarray of shape (n_candidates,)
         The averages; NaN if there is no dataset to average over.
     """
     means = results.means(measure, results.averaged)
     whole = means[~np.isnan(means).any(axis=1)]
     if not len(whole):
-        return np.full(len(results.contenders), np.nan)
+        return np.full(len(results.candidates), np.nan)
     return np.asarray(rank_rows(whole, higher_is_better=MEASURES[measure].higher_is_better).mean(axis=0))
 
 
@@ -176,77 +173,84 @@ def _which_are_averaged(results: StudyResults) -> list[str]:
 
 
 def _failures(results: StudyResults) -> list[str]:
-    wrong = [name for name in results.averaged if any(results.state(name, c) for c in results.contenders)]
+    wrong = [name for name in results.averaged if any(results.state(name, c) for c in results.candidates)]
     if not wrong:
         return []
     return [f"Incomplete, and so not in the average rank: {', '.join(wrong)}. The records say why."]
 
 
-def skill_table(results: StudyResults, measure: str) -> Table:
-    """Make the table of skills: what part of the baseline's loss each contender takes away."""
+def skill_table(results: StudyResults, measure: str) -> ResultTable:
+    """Make the table of skills: what part of the baseline's loss each candidate takes away."""
     skills = skill_of(results, measure)
-    rows = []
-    for dataset, line in zip(results.datasets, skills, strict=True):
-        best = np.nanmax(line) if np.isfinite(line).any() else np.nan
-        rows.append((dataset, [Cell(NOTHING) if np.isnan(s) else Cell(show_share(s), bool(s == best)) for s in line]))
-    data = [
-        [name, *("" if np.isnan(s) else float(s) for s in line)]
-        for name, line in zip(results.datasets, skills, strict=True)
-    ]
-    return Table(
-        title=f"Skill against {results.baseline}, by {MEASURES[measure].title}",
-        head=["Dataset", *results.contenders],
-        rows=rows,
+    lines = {
+        dataset: dict(zip(results.candidates, line, strict=True))
+        for dataset, line in zip(results.datasets, skills, strict=True)
+    }
+
+    def show(_: str, line: Mapping[str, Any]) -> list[Cell]:
+        best = max((skill for skill in line.values() if not np.isnan(skill)), default=np.nan)
+        return [Cell(NOTHING) if np.isnan(s) else Cell(show_share(s), bool(s == best)) for s in line.values()]
+
+    return ResultTable.of(
+        Frame("dataset", lines),
+        show,
+        f"Skill against {results.baseline}, by {MEASURES[measure].title}",
+        ["Dataset", *results.candidates],
         notes=[
             f"1 − loss / loss of {results.baseline}: 100 % is perfect, 0 % no better than predicting the mean of the "
             "training distributions for every instance."
         ],
-        data=[["dataset", *results.contenders], *data],
     )
 
 
-_DATASET_COLUMNS = (
-    *("number", "dataset", "n_samples", "n_test", "n_features", "n_labels", "near_zero_share", "entropy_share"),
-)
+_DATASET_COLUMNS = {
+    **{name: name for name in ("n_samples", "n_test", "n_features", "n_labels", "near_zero_share")},
+    "entropy_share": "mean_entropy_share",
+    "family": "family",
+    "fingerprint": "fingerprint",
+}
 
 
-def dataset_table(results: StudyResults) -> Table:
+def dataset_table(results: StudyResults) -> ResultTable:
     """Make the table of dataset statistics."""
-    rows, data = [], []
-    for number, name in enumerate(results.datasets, start=1):
-        info = results.info[name]
-        size = f"{info['n_samples']:,}" + (f" (train), {info['n_test']:,} (test)" if info["n_test"] else "")
-        shares = (info["near_zero_share"], info["mean_entropy_share"])
-        numbers = [info[key] for key in ("n_samples", "n_test", "n_features", "n_labels")]
-        texts = [name, size, f"{info['n_features']:,}", str(info["n_labels"]), *(f"{s:.1%}" for s in shares)]
-        rows.append((str(number), [Cell(text) for text in texts]))
-        data.append([number, name, *numbers, *shares, info["family"], info["fingerprint"]])
-    return Table(
-        title="Datasets",
-        head=["No.", "Dataset", "Examples", "Features", "Labels", "Degrees below 0.01", "Entropy"],
-        rows=rows,
+    lines = {
+        str(number): {"dataset": name} | {key: results.info[name][found] for key, found in _DATASET_COLUMNS.items()}
+        for number, name in enumerate(results.datasets, start=1)
+    }
+
+    def show(_: str, line: Mapping[str, Any]) -> list[Cell]:
+        size = f"{line['n_samples']:,}" + (f" (train), {line['n_test']:,} (test)" if line["n_test"] else "")
+        shares = (f"{line[key]:.1%}" for key in ("near_zero_share", "entropy_share"))
+        texts = (line["dataset"], size, f"{line['n_features']:,}", str(line["n_labels"]), *shares)
+        return [Cell(text) for text in texts]
+
+    return ResultTable.of(
+        Frame("number", lines),
+        show,
+        "Datasets",
+        ["No.", "Dataset", "Examples", "Features", "Labels", "Degrees below 0.01", "Entropy"],
         notes=[
             "Entropy: mean over the rows, as a share of that of the uniform distribution.",
             *(f"These share their features: {', '.join(some)}." for some in results.families if len(some) > 1),
         ],
-        data=[[*_DATASET_COLUMNS, "family", "fingerprint"], *data],
     )
 
 
-def settings_table(results: StudyResults) -> Table:
+def settings_table(results: StudyResults) -> ResultTable:
     """Make the table of the settings that selection chose; of several, the most frequent with its count."""
-    tuned = [entry["name"] for entry in results.study["contenders"] if entry.get("grid")]
-    rows, data = [], []
-    for dataset in results.datasets:
-        texts = [_usual_setting(results.chosen(dataset, contender)) for contender in tuned]
-        rows.append((dataset, [Cell(text) for text in texts]))
-        data.append([dataset, *texts])
-    return Table(
-        title="Chosen settings",
-        head=["Dataset", *tuned],
-        rows=rows,
-        notes=["Where the tests of a dataset chose different settings: the most frequent one, and in how many tests."],
-        data=[["dataset", *tuned], *data],
+    tuned = [entry["name"] for entry in results.study["candidates"] if entry.get("grid")]
+    lines = {
+        dataset: {name: _usual_setting(results.chosen(dataset, name)) for name in tuned} for dataset in results.datasets
+    }
+    return ResultTable.of(
+        Frame("dataset", lines),
+        lambda _, line: [Cell(text) for text in line.values()],
+        "Chosen settings",
+        ["Dataset", *tuned],
+        notes=[
+            "Where the tests of a dataset chose different settings: the most frequent one, and in how many tests.",
+            *grid_end_notes(results),
+        ],
     )
 
 
@@ -262,34 +266,72 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).replace(" ", "")
 
 
-def time_table(results: StudyResults) -> Table:
+def grid_end_notes(results: StudyResults) -> list[str]:
+    """Say where a chosen value is the largest or smallest that was tried: a better one may lie beyond.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Returns
+    -------
+    list of str
+        One sentence for each candidate, hyper-parameter and end, with the datasets; values that the study declares
+        natural limits are left out, and so are grids of words or of fewer than three numbers.
+    """
+    found: dict[tuple[str, str, Any, str], list[str]] = {}
+    for entry in results.study["candidates"]:
+        for name, values in entry.get("grid", {}).items():
+            numbers = [float(value) for value in values if _is_number(value)]
+            if len(numbers) < 3 or len(numbers) < len(values):
+                continue
+            for dataset in results.datasets:
+                for chosen in {setting.get(name) for setting in results.chosen(dataset, entry["name"])}:
+                    natural = entry.get("natural", {}).get(name, ())
+                    if not _is_number(chosen) or chosen in natural or entry.get("refine") == name:
+                        continue
+                    for end, which in ((max(numbers), "largest"), (min(numbers), "smallest")):
+                        if float(str(chosen)) == end:
+                            found.setdefault((entry["name"], name, chosen, which), []).append(dataset)
+    return [
+        f"{candidate}: {name} = {_short(value)} is the {which} value tried on {', '.join(datasets)}, and was chosen "
+        "there; a better one may lie beyond."
+        for (candidate, name, value, which), datasets in found.items()
+    ]
+
+
+def _is_number(value: Any) -> bool:
+    return (isinstance(value, int | float) and not isinstance(value, bool)) or value in ("inf", "-inf")
+
+
+def time_table(results: StudyResults) -> ResultTable:
     """Make the table of times: seconds to fit and to predict, as in the paper's table of the artificial dataset."""
-    fit, predict = results.means("fit_seconds"), results.means("predict_seconds")
-    select = np.array([[_selection_seconds(results, d, c) for c in results.contenders] for d in results.datasets])
-    rows, data = [], []
-    for i, dataset in enumerate(results.datasets):
-        cells = []
-        for j in range(len(results.contenders)):
-            missing = np.isnan(fit[i, j])
-            cells.append(Cell(NOTHING if missing else f"{_seconds(fit[i, j])} / {_seconds(predict[i, j])}"))
-        rows.append((dataset, cells))
-        numbers = [n for j in range(len(results.contenders)) for n in (fit[i, j], predict[i, j], select[i, j])]
-        data.append([dataset, *("" if np.isnan(n) else float(n) for n in numbers)])
-    totals = [Cell(_seconds(total)) for total in np.nansum(select, axis=0)]
-    headings = [f"{name} {what}" for name in results.contenders for what in ("fit", "predict", "all selection")]
-    return Table(
-        title="Time: fit / predict of one test, mean",
-        head=["Dataset", *results.contenders],
-        rows=rows,
-        foot=[("All selection", totals)],
+    names = results.candidates
+    parts = {"fit": results.means("fit_seconds"), "predict": results.means("predict_seconds")}
+    parts["all selection"] = np.array([[_selection_seconds(results, d, c) for c in names] for d in results.datasets])
+    lines = {
+        dataset: {f"{name} {part}": parts[part][i, j] for j, name in enumerate(names) for part in parts}
+        for i, dataset in enumerate(results.datasets)
+    }
+
+    def show(_: str, line: Mapping[str, Any]) -> list[Cell]:
+        times = [(line[f"{name} fit"], line[f"{name} predict"]) for name in names]
+        return [Cell(NOTHING if np.isnan(f) else f"{_seconds(f)} / {_seconds(p)}") for f, p in times]
+
+    return ResultTable.of(
+        Frame("dataset", lines),
+        show,
+        "Time: fit / predict of one test, mean",
+        ["Dataset", *names],
+        foot=[("All selection", [Cell(_seconds(total)) for total in np.nansum(parts["all selection"], axis=0)])],
         notes=["Measured with one thread, while other tasks may have run beside. The last row adds up all selection."],
-        data=[["dataset", *headings], *data],
     )
 
 
-def _selection_seconds(results: StudyResults, dataset: str, contender: str) -> float:
-    shared = [r["seconds"] for r in results.selections if (r["dataset"], r["contender"]) == (dataset, contender)]
-    return float(sum(shared) + results.values("selection_seconds", dataset, contender).sum())
+def _selection_seconds(results: StudyResults, dataset: str, candidate: str) -> float:
+    shared = [r["seconds"] for r in results.selections if (r["dataset"], r["candidate"]) == (dataset, candidate)]
+    return float(sum(shared) + results.values("selection_seconds", dataset, candidate).sum())
 
 
 def _seconds(seconds: float) -> str:

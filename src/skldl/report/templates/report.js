@@ -63,7 +63,7 @@
   if (browser) {
     const datasets = every("details.dataset");
     const [pickDataset, pickInstance, chart, numbers, said, boxes] =
-      ["pick-dataset", "pick-instance", "chart", "numbers", "said", "pick-contenders"].map((id) => document.getElementById(id));
+      ["pick-dataset", "pick-instance", "chart", "numbers", "said", "pick-candidates"].map((id) => document.getElementById(id));
     const hidden = new Set();
     const shapes = {
       o: (x, y) => draw("circle", { cx: x, cy: y, r: 4 }),

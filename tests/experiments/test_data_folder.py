@@ -5,7 +5,7 @@ import os
 import numpy as np
 from scipy import io
 
-from skldl.experiments.problem import load_problems
+from skldl.experiments.loading import load_datasets
 from skldl.experiments.study import DatasetSpec
 
 
@@ -22,12 +22,12 @@ def test_the_named_folder_wins_and_the_environment_stays(tmp_path, monkeypatch):
     usual, named = write(tmp_path / "usual", 0.25), write(tmp_path / "named", 0.75)
     monkeypatch.setenv("SKLDL_DATA", str(usual))
     specs = [DatasetSpec("Natural_Scene")]
-    assert load_problems(specs)[0][0].D[0, 0] == 0.25
-    assert load_problems(specs, data_home=named)[0][0].D[0, 0] == 0.75
+    assert load_datasets(specs)[0][0].data.D[0, 0] == 0.25
+    assert load_datasets(specs, data_home=named)[0][0].data.D[0, 0] == 0.75
     assert os.environ["SKLDL_DATA"] == str(usual)
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert load_problems([DatasetSpec("SJAFFE")], data_home=tmp_path / "empty") == ([], ["SJAFFE"])
+    assert load_datasets([DatasetSpec("SJAFFE")], data_home=tmp_path / "empty") == ([], ["SJAFFE"])
     monkeypatch.delenv("SKLDL_DATA")
-    load_problems(specs, data_home=named)
+    load_datasets(specs, data_home=named)
     assert "SKLDL_DATA" not in os.environ

@@ -1,17 +1,17 @@
-"""`Table`: cells that become terminal, Markdown, LaTeX and CSV output; and numbers with just enough decimals."""
+"""`ResultTable`: a frame of numbers, and the cells that a formatter makes of it for terminal, Markdown and LaTeX."""
 
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.floating]
+from skldl._typing import FloatArray
+
 USUAL_DECIMALS = 3
 MOST_DECIMALS = 8
 NOTHING = "–"
@@ -34,8 +34,49 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table in all its forms.
+class Frame:
+    """The numbers of a table, in full.
+
+    Attributes
+    ----------
+    index : str
+        What the rows are, such as ``dataset``.
+    lines : dict
+        From the name of each row to its values by heading; NaN and None stand for nothing.
+    headings : list of str
+        The headings, for a frame without rows.
+    """
+
+    index: str
+    lines: Mapping[str, Mapping[str, Any]]
+    headings: Sequence[str] = ()
+
+    def to_csv(self) -> str:
+        """Write it for programs.
+
+        Returns
+        -------
+        str
+            Comma-separated values.
+        """
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        first: Mapping[str, Any] = next(iter(self.lines.values()), {})
+        writer.writerow([self.index, *(self.headings or first)])
+        for name, line in self.lines.items():
+            writer.writerow([name, *(_csv_value(value) for value in line.values())])
+        return stream.getvalue()
+
+
+def _csv_value(value: Any) -> Any:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return float(value) if isinstance(value, np.floating) else value
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table as people read it.
 
     Attributes
     ----------
@@ -49,8 +90,8 @@ class Table:
         The same, below a line: averages.
     notes : list of str
         What the reader must know.
-    data : list of lists
-        The CSV form, headings first: numbers in full.
+    frame : Frame or None
+        The numbers that the cells show.
     """
 
     title: str
@@ -58,7 +99,41 @@ class Table:
     rows: list[tuple[str, list[Cell]]]
     foot: list[tuple[str, list[Cell]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    data: list[list[Any]] = field(default_factory=list)
+    frame: Frame | None = None
+
+    @classmethod
+    def of(
+        cls,
+        frame: Frame,
+        show: Callable[[str, Mapping[str, Any]], list[Cell]],
+        title: str,
+        head: Sequence[str],
+        *,
+        foot: Sequence[tuple[str, list[Cell]]] = (),
+        notes: Sequence[str] = (),
+    ) -> "ResultTable":
+        """Make the table of a frame.
+
+        Parameters
+        ----------
+        frame : Frame
+            The numbers.
+        show : callable
+            From the name of a row and its values by heading to its cells.
+        title : str
+            One line above it.
+        head : sequence of str
+            Headings.
+        foot, notes : sequence
+            What stands below.
+
+        Returns
+        -------
+        ResultTable
+            The table.
+        """
+        rows = [(name, show(name, line)) for name, line in frame.lines.items()]
+        return cls(title, list(head), rows, list(foot), list(notes), frame)
 
     def to_csv(self) -> str:
         """Write numbers in full, for programs.
@@ -68,9 +143,7 @@ class Table:
         str
             Comma-separated values.
         """
-        stream = io.StringIO()
-        csv.writer(stream, lineterminator="\n").writerows(self.data)
-        return stream.getvalue()
+        return "" if self.frame is None else self.frame.to_csv()
 
     def to_markdown(self) -> str:
         """Write a Markdown table with title and notes; the best in bold.
@@ -135,19 +208,19 @@ class Table:
         lines = [[name, *(cell.text for cell in cells)] for name, cells in [*self.rows, *self.foot]]
         return [max(len(line[column]) for line in [self.head, *lines]) for column in range(len(self.head))]
 
-    def transposed(self) -> "Table":
+    def transposed(self) -> "ResultTable":
         """Exchange rows and columns, for a narrow page.
 
         Returns
         -------
-        Table
+        ResultTable
             The same cells; what stood below the line now stands on the right.
         """
         lines = [*self.rows, *self.foot]
         rows = [(name, [cells[j] for _, cells in lines]) for j, name in enumerate(self.head[1:])]
-        return Table(self.title, [self.head[0], *(name for name, _ in lines)], rows, [], self.notes, self.data)
+        return ResultTable(self.title, [self.head[0], *(name for name, _ in lines)], rows, [], self.notes, self.frame)
 
-    def fitted(self, width: int, gap: int = 3) -> list["Table"]:
+    def fitted(self, width: int, gap: int = 3) -> list["ResultTable"]:
         """Lay the table out for a page: as it is, with rows and columns exchanged, or in parts side by side.
 
         Parameters
@@ -159,7 +232,7 @@ class Table:
 
         Returns
         -------
-        list of Table
+        list of ResultTable
             Tables no wider than the page, if their cells allow it.
         """
         for table in (self, self.transposed()):
@@ -176,12 +249,12 @@ class Table:
             parts[-1].append(column)
         return [self._columns(part) for part in parts]
 
-    def _columns(self, part: list[int]) -> "Table":
+    def _columns(self, part: list[int]) -> "ResultTable":
         rows, foot = (
             [(name, [cells[column - 1] for column in part]) for name, cells in lines]
             for lines in (self.rows, self.foot)
         )
-        return Table(self.title, [self.head[0], *(self.head[column] for column in part)], rows, foot, self.notes)
+        return ResultTable(self.title, [self.head[0], *(self.head[column] for column in part)], rows, foot, self.notes)
 
     def __str__(self) -> str:
         """Plain text; ``*`` marks the best."""
@@ -315,4 +388,4 @@ def show_share(value: float) -> str:
     >>> show_share(0.123), show_share(-0.0001)
     ('12.3%', '0.0%')
     """
-    return f"{round(value, 3) + 0.0:.1%}"
+    return "−∞" if value == -math.inf else f"{round(value, 3) + 0.0:.1%}"

@@ -1,0 +1,89 @@
+"""Tasks on a Dask cluster: a lost worker costs a repetition, a lost scheduler or lack of workers a clear end."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+from typing import Any
+
+from skldl.exceptions import StudyError
+from skldl.experiments.store import Record
+from skldl.experiments.tasks import MACHINE, Call
+from skldl.experiments.workers import Pool
+
+SECONDS_TO_CONNECT = 30
+SECONDS_WITHOUT_WORKERS = 60.0
+SECONDS_BETWEEN_LOOKS = 5.0
+TASKS_IN_FLIGHT = 256
+
+
+def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None) -> Iterator[Record]:
+    """Run tasks on the workers of a Dask scheduler.
+
+    Parameters
+    ----------
+    calls : iterator of Call
+        The tasks.
+    scheduler : str
+        Address of the scheduler, such as ``tcp://host:8786``.
+    timeout : float or None
+        Seconds after which a task is ended and recorded as failed.
+
+    Yields
+    ------
+    dict
+        Records in the order in which the tasks are done. Dask tries a task again whose worker died, and gives it up
+        after a few deaths: then it is recorded as failed.
+    """
+    from distributed import Client, wait
+
+    try:
+        client = Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise StudyError(
+            f"No Dask scheduler answers at {scheduler}: {error}. Start one with: dask scheduler"
+        ) from error
+    running: dict[Any, Call] = {}
+    last_seen = time.monotonic()
+    with client:
+        while True:
+            for call in islice(calls, max(0, TASKS_IN_FLIGHT - len(running))):
+                running[client.submit(_run_one, call, timeout, pure=False)] = call
+            if not running:
+                return
+            try:
+                done = wait(list(running), timeout=SECONDS_BETWEEN_LOOKS, return_when="FIRST_COMPLETED").done
+            except TimeoutError:
+                done = set()
+            except OSError as error:  # CommClosedError is one
+                raise _lost(scheduler, f"does not answer any more ({error})") from error
+            for future in done:
+                if future.status in ("cancelled", "lost"):
+                    raise _lost(scheduler, "was lost, and the tasks with it")
+                call = running.pop(future)
+                if future.status == "error":
+                    reason = future.exception()
+                    yield call.not_run(f"{type(reason).__name__}: {reason}", MACHINE)
+                else:
+                    yield future.result()
+            workers = client.scheduler_info(n_workers=-1)["workers"] if client.status == "running" else {}
+            last_seen = time.monotonic() if workers or done else last_seen
+            if client.status not in ("running", "connecting"):
+                raise _lost(scheduler, "was lost")
+            if time.monotonic() - last_seen > SECONDS_WITHOUT_WORKERS:
+                raise _lost(scheduler, f"has had no worker for {SECONDS_WITHOUT_WORKERS:.0f} s")
+
+
+def _run_one(call: Call, timeout: float | None) -> Record:
+    """Run a task on a worker; with a limit of time in a process of its own, which can be ended."""
+    if timeout is None:
+        return call.run()
+    with closing(Pool(1, timeout)) as pool:
+        return next(pool.run(iter([call])))
+
+
+def _lost(scheduler: str, what: str) -> StudyError:
+    return StudyError(
+        f"The Dask scheduler at {scheduler} {what}. What is recorded is safe. See that it runs and has workers (dask "
+        f"worker {scheduler}), then continue with --resume."
+    )

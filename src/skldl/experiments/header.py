@@ -1,0 +1,185 @@
+"""The header of a record file: what the study is, and whether records that are there belong to it."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from skldl._whole_files import whole_file
+from skldl.data._dataset import Dataset
+from skldl.exceptions import RecordsError
+from skldl.experiments.noise import noise_ceiling_of
+from skldl.experiments.store import FORMAT, MemoryStore, Record
+from skldl.experiments.study import Study, fingerprint_of
+from skldl.experiments.study_file import dump_study
+from skldl.experiments.tasks import Rules, kept_rows, pack, versions
+
+SAME_NUMBERS = ("0.1.0",)  # versions whose records this one continues, since it computes the same numbers
+
+
+def open_store(
+    store: MemoryStore,
+    study: Study,
+    datasets: Mapping[str, Dataset],
+    rules: Rules,
+    missing: tuple[str, ...],
+    out: str | Path | None,
+) -> None:
+    """Write the study, the header and what the data look like, or compare them with what is there.
+
+    Parameters
+    ----------
+    store : MemoryStore
+        Where records go.
+    study : Study
+        The study.
+    datasets : mapping
+        Its data, by name.
+    rules : Rules
+        What all its tasks share.
+    missing : tuple of str
+        Datasets that were not found.
+    out : path or None
+        The folder of the study.
+    """
+    now = {
+        "kind": "header",
+        "format": FORMAT,
+        "skldl": versions()["skldl"],
+        "fingerprint": study.fingerprint(),
+        "study": study.to_dict(),
+        "keep_predictions": rules.keep,
+        "datasets": {name: dataset.fingerprint for name, dataset in datasets.items()},
+        "missing": list(missing),
+        "versions": versions(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    more_repeats = compare_headers(store, now) if store.records else False
+    if out is not None:  # before the header: whoever finds records finds the study that they belong to
+        with whole_file(Path(out) / "study.toml") as stream:
+            stream.write(dump_study(study).encode())
+    if not store.records:
+        store.append(now)
+    if more_repeats:
+        store.append({"kind": "change", "repeats": study.repeats, "fingerprint": study.fingerprint()})
+    described = {record["name"] for record in store.records if record["kind"] == "dataset"}
+    for name, dataset in datasets.items():
+        if name not in described:
+            known = dataset.describe() | noise_ceiling_of(dataset, study)
+            store.append({"kind": "dataset", **known, **_truth(dataset, rules)})
+
+
+def _truth(dataset: Dataset, rules: Rules) -> dict[str, Any]:
+    rows = kept_rows(dataset, rules)
+    truth = (dataset.D_test if dataset.has_test_set else dataset.D)[rows]
+    return {"truth": {"rows": rows.tolist(), **pack(truth)}} if len(rows) else {}
+
+
+def current_study(records: list[Record]) -> dict[str, Any]:
+    """The study that records belong to, with the number of repeats that it has by now.
+
+    Parameters
+    ----------
+    records : list of dict
+        The records, the header first.
+
+    Returns
+    -------
+    dict
+        The study as its file holds it.
+    """
+    study = dict(records[0]["study"])
+    for record in records:
+        if record["kind"] == "change":
+            study["repeats"] = record["repeats"]
+    return study
+
+
+def check_records(records: list[Record]) -> None:
+    """Refuse records that contradict their header: a study or data that were changed by hand.
+
+    Parameters
+    ----------
+    records : list of dict
+        The records, the header first.
+    """
+    header = records[0]
+    if "fingerprint" in header and fingerprint_of(header["study"]) != header["fingerprint"]:
+        raise RecordsError(
+            "The study in the header of the records is not the one that its fingerprint belongs to: the file was "
+            "changed after it was written. Run the study again in another folder."
+        )
+    for record in records:
+        name = record.get("name") if record["kind"] == "dataset" else record.get("dataset")
+        expected = header.get("datasets", {}).get(name)
+        if expected is not None and record.get("fingerprint", expected) != expected:
+            raise RecordsError(
+                f"A record of {name} belongs to other data than the header says: records of two studies were mixed. "
+                "Run the study again in another folder."
+            )
+
+
+def compare_headers(store: MemoryStore, now: Record) -> bool:
+    """Refuse to continue records of another study; say whether only repeats are added.
+
+    Parameters
+    ----------
+    store : MemoryStore
+        The records that are there.
+    now : dict
+        The header that the study would have.
+
+    Returns
+    -------
+    bool
+        Whether the study has more repeats than its records.
+    """
+    header = store.records[0]
+    check_records(store.records)
+    if header["skldl"] != now["skldl"]:
+        if header["skldl"] not in SAME_NUMBERS:
+            raise RecordsError(
+                f"These records were written by scikit-ldl {header['skldl']}, this is {now['skldl']}; numbers of two "
+                "versions must not mix. Continue with that version, or start in another folder."
+            )
+        store.notices.append(f"The study was begun with scikit-ldl {header['skldl']}; this is {now['skldl']}.")
+    then, today = current_study(store.records), now["study"]
+    if fingerprint_of(then) != now["fingerprint"] and not (
+        today["repeats"] > then["repeats"]
+        and fingerprint_of(then | {"repeats": today["repeats"]}) == now["fingerprint"]
+    ):
+        raise RecordsError(
+            f"These records belong to another study: {_difference(then, today)}. "
+            "Repeat the options of the first run, or start in another folder."
+        )
+    for name, fingerprint in header["datasets"].items():
+        if now["datasets"].get(name) != fingerprint:
+            raise RecordsError(
+                f"The data of {name} have changed since these records were written. Start in another folder."
+            )
+    if header["keep_predictions"] != now["keep_predictions"]:
+        raise RecordsError(
+            f"These records keep predictions: {header['keep_predictions']}, not {now['keep_predictions']}. "
+            f"Use --keep-predictions {header['keep_predictions']}, or start in another folder."
+        )
+    before, after = header["versions"], now["versions"]
+    names = [name for name in after if name != "skldl" and before[name] != after[name]]
+    if names:
+        changed = ", ".join(f"{name} {before[name]} → {after[name]}" for name in names)
+        store.notices.append(f"Other versions than when the study began: {changed}. Numbers may differ.")
+    return bool(today["repeats"] > then["repeats"])
+
+
+def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Say in which fields two studies differ, most telling first."""
+    told = []
+    for key in then:
+        if then[key] == now.get(key) or key in ("title", "timeout"):
+            continue
+        if key in ("datasets", "candidates"):
+            names = [[entry["name"] for entry in side[key]] for side in (then, now)]
+            before, after = (", ".join(some) for some in names)
+            told.append(f"{key} were {before}, now {after}" if before != after else f"{key} have other parameters")
+        else:
+            told.append(f"{key} was {then[key]!r}, now {now.get(key)!r}")
+    return "; ".join(told)

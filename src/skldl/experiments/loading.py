@@ -1,0 +1,89 @@
+"""The data of a study: loaded by name or path, with the encoder that a table of mixed columns needs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from skldl._validation import check_distributions
+from skldl.data import artificial_manifold, load_dataset
+from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
+from skldl.experiments.study import DatasetSpec
+
+TABLE_ENCODER = "skldl.tabular:TableEncoder"
+
+
+def load_datasets(specs: Sequence[DatasetSpec], *, data_home: Any = None) -> tuple[list[DatasetSpec], list[str]]:
+    """Load the datasets of a study; those that are not there are named, not fatal.
+
+    Parameters
+    ----------
+    specs : sequence of DatasetSpec
+        The datasets of a study.
+    data_home : path, default=None
+        Folder with the data files; it comes before the one that ``SKLDL_DATA`` names.
+
+    Returns
+    -------
+    found : list of DatasetSpec
+        The datasets that were found, with their data.
+    missing : list of str
+        Names of the datasets that were not.
+    """
+    found: list[DatasetSpec] = []
+    missing: list[str] = []
+    shared: dict[str, Any] = {}
+    for spec in specs:
+        if spec.data is not None:
+            found.append(spec)
+            continue
+        try:
+            loaded = _load(spec, data_home)
+        except UnknownDatasetError:  # a slip of the pen, which no folder can mend
+            raise
+        except DatasetNotFoundError:
+            missing.append(spec.name)
+            continue
+        assert loaded.data is not None
+        X = shared.setdefault(loaded.data.family, loaded.data.X)  # datasets of one family share it in memory
+        found.append(replace(loaded, data=loaded.data.changed(X=X)))
+    names = [spec.name for spec in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise StudyError(f"Two datasets are called {twice}. Give each a name of its own in a study file.")
+    return found, missing
+
+
+def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
+    place = spec.source or spec.name
+    if data_home is not None and not Path(place).exists() and (Path(data_home) / place).is_file():
+        place = str(Path(data_home) / place)
+    dataset = load_dataset(place, data_home, **spec.columns)
+    source = place if Path(place).is_file() else ""
+    name = spec.name if spec.source else dataset.name
+    changes: dict[str, Any] = {"name": name, "apart": spec.apart, "source": source}
+    if dataset.name.casefold() == "artificial" and not dataset.has_test_set:
+        X_test, D_test = artificial_manifold()
+        changes |= {"X_test": X_test, "D_test": check_distributions(D_test, name="D_test of the artificial set")}
+    return replace(spec, name=name, source=source, data=dataset.changed(**changes))
+
+
+def encoder_of(spec: DatasetSpec) -> Any:
+    """The table encoder, where the data are a table that a study has read; data given in Python are taken as they are.
+
+    Parameters
+    ----------
+    spec : DatasetSpec
+        A dataset with its data.
+
+    Returns
+    -------
+    TableEncoder or None
+        The encoder, found by its import path: the floor of the tables is beside this one.
+    """
+    is_table = spec.source and spec.data is not None and hasattr(spec.data.X, "columns")
+    if not (is_table or spec.encode or spec.text or spec.categories):
+        return None
+    module, _, name = TABLE_ENCODER.partition(":")
+    return getattr(import_module(module), name)(text=spec.text, categories=spec.categories)

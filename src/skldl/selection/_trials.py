@@ -1,0 +1,171 @@
+"""What a search finds out: the criterion of every setting, the best one, and what failed."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skldl._typing import FloatArray, IntArray
+from skldl.exceptions import StudyError
+from skldl.selection._candidate import Candidate
+
+Setting = Mapping[str, Any]
+Pair = tuple[IntArray, IntArray]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A setting that could not be fitted, or could not predict.
+
+    Attributes
+    ----------
+    candidate : str
+        Name of the candidate.
+    setting : mapping
+        The setting.
+    reason : str
+        Class and message of the error.
+    """
+
+    candidate: str
+    setting: Setting
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{dict(self.setting)}: {self.reason}"
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """What a search found out about one candidate.
+
+    Attributes
+    ----------
+    candidate : Candidate
+        The candidate.
+    settings : tuple of dict
+        The settings that were tried: those of its grid, then those of the refinement.
+    rows : list of ndarray of shape (n_settings, n_validation_rows)
+        For each pair, the criterion of each validation row; NaN where the setting failed.
+    values : ndarray of shape (n_pairs, n_settings)
+        The (weighted) means of the same.
+    failures : list of Failure
+        What went wrong.
+    higher_is_better : bool
+        The arrow of the criterion.
+    """
+
+    candidate: Candidate
+    settings: tuple[Setting, ...]
+    rows: list[FloatArray]
+    values: FloatArray
+    failures: list[Failure]
+    higher_is_better: bool
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean of each setting over the pairs; NaN for a setting that failed on any of them."""
+        return np.asarray(np.mean(self.values, axis=0))
+
+    @property
+    def errors(self) -> list[str]:
+        """The failures in words."""
+        return [str(failure) for failure in self.failures]
+
+    def best(self, pairs: Sequence[int] | None = None) -> int:
+        """Find the best setting; in a tie, the first.
+
+        Parameters
+        ----------
+        pairs : sequence of int, default=None
+            Which pairs count; None means all.
+
+        Returns
+        -------
+        int
+            Place of the setting in ``settings``. A setting that failed on any pair is out.
+        """
+        return choose(self.candidate, self._whole(pairs), self.errors, self._sign)
+
+    @property
+    def _sign(self) -> float:
+        return -1.0 if self.higher_is_better else 1.0
+
+    def _whole(self, pairs: Sequence[int] | None) -> FloatArray:
+        """Values on some pairs, without those of settings that failed on any pair."""
+        return np.where(np.isnan(self.means), np.nan, self.values if pairs is None else self.values[pairs])
+
+    def loss(self, pairs: Sequence[int] | None = None) -> float:
+        """Mean criterion of the best setting, as a loss; infinite if no setting could be fitted."""
+        losses = self._sign * np.mean(self._whole(pairs), axis=0)
+        return math.inf if np.isnan(losses).all() else float(np.nanmin(losses))
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """The outcome of a search.
+
+    Attributes
+    ----------
+    trials : tuple of Trials
+        One for each candidate, in the order given.
+    pairs : tuple of pairs
+        Rows to fit on and rows to validate on.
+    criterion : str
+        Name of the measure.
+    """
+
+    trials: tuple[Trials, ...]
+    pairs: tuple[Pair, ...]
+    criterion: str
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Everything that went wrong."""
+        return [failure for trials in self.trials for failure in trials.failures]
+
+    def best(self, pairs: Sequence[int] | None = None) -> tuple[Trials, int]:
+        """Find the best setting of the best candidate; in a tie, the first.
+
+        Parameters
+        ----------
+        pairs : sequence of int, default=None
+            Which pairs count; None means all.
+
+        Returns
+        -------
+        Trials, int
+            The trials of the candidate, and the place of its setting.
+        """
+        losses = [trials.loss(pairs) for trials in self.trials]
+        if not np.isfinite(losses).any():
+            raise StudyError(f"No candidate could be fitted. First: {next(iter(self.failures), 'not a number')}")
+        trials = self.trials[int(np.argmin(losses))]
+        return trials, trials.best(pairs)
+
+
+def choose(candidate: Candidate, trials: Any, errors: Sequence[str], sign: float = 1.0) -> int:
+    """Choose the setting whose criterion is best on average; in a tie, the first.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The candidate.
+    trials : array-like of shape (n_pairs, n_settings)
+        The criterion of each setting on each pair.
+    errors : sequence of str
+        What went wrong.
+    sign : {1.0, -1.0}
+        -1 if the criterion is a similarity, of which the highest is best.
+
+    Returns
+    -------
+    int
+        Place of the setting. A setting that failed on any pair is out.
+    """
+    means = np.mean(np.asarray(trials, dtype=np.float64), axis=0)
+    if np.isnan(means).all():
+        raise StudyError(f"No setting of {candidate.name} could be fitted. First: {next(iter(errors), 'not a number')}")
+    return int(np.nanargmin(sign * means))
