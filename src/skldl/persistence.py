@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import skldl
 from skldl._algorithms import ALGORITHMS, MODEL_PARTS
+from skldl._extras import import_with_extra
 from skldl._whole_files import whole_file
 from skldl.exceptions import ModelFileError
 
@@ -84,7 +85,7 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
     ...     skldl.load(file).predict([[5.0]])
     array([[0.4, 0.6]])
     """
-    io = _skops()
+    io = import_with_extra("skops.io", "save")
     check_is_fitted(model)
     content = io.dumps(model, compression=zipfile.ZIP_DEFLATED)
     about = {
@@ -154,7 +155,7 @@ def read(
 
 
 def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[str], most_bytes: int) -> Any:
-    io = _skops()
+    io = import_with_extra("skops.io", "save")
     from skldl._model_archive import UntrustedType, checked_archive
     from skldl._model_checks import VETTED_MODULES, check_loaded
 
@@ -179,16 +180,6 @@ def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[st
         reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise ModelFileError(f"{path} cannot be rebuilt with the packages installed here: {reason[:300]}") from error
     return model
-
-
-def _skops() -> Any:
-    try:
-        from skops import io
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "Model files need skops, which comes with the extra 'save': pip install 'scikit-ldl[save]'", name="skops"
-        ) from error
-    return io
 
 
 def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
