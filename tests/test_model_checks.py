@@ -473,6 +473,13 @@ def test_broken_descriptions(opened, about):
             use(path)
 
 
+@pytest.mark.parametrize("description", [{"features": 3}, {"features": {"a": "odd"}, "roles": None}, {"note": "mine"}])
+def test_a_description_of_any_kind_can_be_shown(tmp_path, capsys, description):
+    inspect = pytest.importorskip("skldl.cli.inspect").inspect
+    inspect(skldl.save(MEAN, tmp_path / "m.skldl", description=description))
+    assert all(name in capsys.readouterr().out for name in list(description)[:1])
+
+
 class Careful(skldl.MeanDistribution):
     """An algorithm that says what its arrays must satisfy."""
 
