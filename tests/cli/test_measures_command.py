@@ -103,11 +103,12 @@ def test_reads_npz_and_csv_alike(pair, capsys):
     ("name", "content", "message"),
     [
         ("gone.csv", None, "There is no file gone.csv"),
-        ("table.txt", "a", "neither an .npz nor a .csv"),
-        ("empty.csv", "", "true_ for none and pred_ for none"),
+        ("table.txt", "a", "neither an .npz file nor a table (.csv, .tsv, .parquet)"),
+        ("empty.csv", "", "empty.csv is empty"),
+        ("none.csv", "a,b\n1,2\n", "true_ for none and pred_ for none"),
         ("half.csv", "true_a,true_b,pred_a\n1,0,1\n", "true_ for a, b and pred_ for a"),
-        ("text.csv", "true_a,pred_a\nx,1\n", "without a number in each true_column"),
-        ("short.csv", "true_a,pred_a\n1\n", "without a number in each pred_column"),
+        ("text.csv", "true_a,pred_a\nx,1\n", "Row 1 of column 'true_a' holds 'x', where a number belongs"),
+        ("short.csv", "true_a,pred_a\n1\n", "line 2 has 1 cells, the header 2"),
         ("broken.npz", "no zip", "cannot be read as an .npz file"),
     ],
 )

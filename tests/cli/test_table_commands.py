@@ -12,7 +12,7 @@ import pytest
 
 import skldl
 from skldl.cli._app import COMMANDS, run
-from skldl.tabular import Table
+from skldl.data import TableFile
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 
@@ -81,7 +81,7 @@ def test_from_fit_to_prediction(here, capsys, faces):
     assert call("predict m.skldl new.csv --keep person,town --out p.parquet") == 0
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", "5 rows written to p.parquet.\n")
-    predicted = Table("p.parquet").read()
+    predicted = TableFile("p.parquet").read()
     model = skldl.load("m.skldl")
     np.testing.assert_allclose(predicted[LABELS], model.predict(faces.head(5)))
     assert predicted["person"].tolist() == faces["person"].head(5).tolist()

@@ -16,7 +16,7 @@ import skldl
 from skldl.cli import _screen
 from skldl.cli._app import run
 from skldl.data._table_file import CHUNK_ROWS
-from skldl.tabular import Table
+from skldl.data import TableFile
 
 SKLDL = [sys.executable, "-c", "from skldl.cli import main; main()"]
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
@@ -168,7 +168,7 @@ def test_a_million_rows(here, faces, ending):
     large = peak_memory(["predict", "faces.skldl", "million.csv", "--out", f"p.{ending}"])
     assert large < small + 60
     rows = 0
-    for chunk in Table(f"p.{ending}").chunks():
+    for chunk in TableFile(f"p.{ending}").chunks():
         np.testing.assert_allclose(chunk[LABELS].astype(float).sum(axis=1), 1)
         rows += len(chunk)
     assert rows == 1_000_000
@@ -201,8 +201,8 @@ def test_status_and_progress_on_a_terminal(here, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", FakeTerminal(sys.stderr))
     with _screen.status() as tell:
         tell("fold 1 of 5")
-    with Table("faces.csv") as table, _screen.progress_of(table, quiet=False) as tell:
+    with TableFile("faces.csv") as table, _screen.progress_of(table, quiet=False) as tell:
         tell(7)
-    with Table("faces.csv") as table, _screen.progress_of(table, quiet=True) as tell:
+    with TableFile("faces.csv") as table, _screen.progress_of(table, quiet=True) as tell:
         tell(7)
     assert "7 rows" in capsys.readouterr().err

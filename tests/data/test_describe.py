@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from skldl.data import Dataset, _describe, describe, load_dataset, statistics_table
-from skldl.data._table import Table
+from skldl.data._printed_rows import PrintedRows
 from skldl.exceptions import DataError, LengthMismatchError
 
 
@@ -128,7 +128,7 @@ def test_table_of_the_paper_has_sixteen_rows(no_data):
 
 
 def test_table_without_rows():
-    assert str(Table()) == "(no rows)"
+    assert str(PrintedRows()) == "(no rows)"
 
 
 def test_cards_of_the_paper(paper_data):

@@ -36,14 +36,14 @@ def test_repr_is_short_and_unpacking_works(table):
 # by name
 
 
-def test_environment_comes_before_data_home_before_cache(no_data, tmp_path, monkeypatch):
-    folders = [tmp_path / "environment", tmp_path / "home", no_data]
+def test_data_home_comes_before_the_environment_before_the_cache(no_data, tmp_path, monkeypatch):
+    folders = [tmp_path / "home", tmp_path / "environment", no_data]
     for position, folder in enumerate(folders):
         write_entry(folder, "SJAFFE", features=np.full((213, 243), position + 0.5))
-    monkeypatch.setenv("SKLDL_DATA", str(folders[0]))
-    assert load_dataset("SJAFFE", data_home=folders[1], verify=False).X[0, 0] == 0.5
+    monkeypatch.setenv("SKLDL_DATA", str(folders[1]))
+    assert load_dataset("SJAFFE", data_home=folders[0], verify=False).X[0, 0] == 0.5
+    assert load_dataset("SJAFFE", verify=False).X[0, 0] == 1.5
     monkeypatch.delenv("SKLDL_DATA")
-    assert load_dataset("SJAFFE", data_home=folders[1], verify=False).X[0, 0] == 1.5
     assert load_dataset("SJAFFE", verify=False).X[0, 0] == 2.5
 
 
@@ -118,11 +118,12 @@ def test_built_in_names(no_data):
     assert load_dataset("lexicon").tokens is not None
     artificial = load_dataset("Artificial")
     assert artificial.n_samples == 500
+    assert artificial.X_test.shape == (40401, 3)
     np.testing.assert_array_equal(artificial.X, load_dataset("artificial").X)
 
 
 def test_options_for_files_are_refused_with_a_name(no_data):
-    with pytest.raises(DatasetError, match="labels= is for files given by path; 'Movie' is a dataset"):
+    with pytest.raises(DatasetError, match="labels= is for files given by path; 'Movie' has columns of its own"):
         load_dataset("Movie", labels=["a", "b"])
 
 
@@ -163,10 +164,10 @@ def test_error_of_the_system_names_the_file(tmp_path, monkeypatch):
     path = tmp_path / "far.csv"
     path.write_text("x,label_a,label_b\n1,0.5,0.5\n")
 
-    def broken(self):
+    def broken(self, *arguments, **options):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(type(path), "read_bytes", broken)
+    monkeypatch.setattr(type(path), "open", broken)
     with pytest.raises(DatasetError, match=r"far\.csv cannot be read: Input/output error"):
         load_dataset(path)
 
@@ -224,8 +225,8 @@ def test_arrays_can_be_named(tmp_path, table):
         load_dataset(path, features="train", labels="smooth")
     with pytest.raises(DatasetError, match=r"labels=3 must be the name of an array in a \.npz file"):
         load_dataset(path, labels=3)
-    with pytest.raises(DatasetError, match="ignore= leaves out columns of CSV files"):
-        load_dataset(path, ignore=["id"])
+    with pytest.raises(DatasetError, match="drop= is about columns of tables"):
+        load_dataset(path, drop=["id"])
 
 
 def test_two_arrays_that_could_be_the_labels(tmp_path, table):

@@ -6,7 +6,7 @@ import pytest
 
 from skldl.distributions import from_rankings
 from skldl.exceptions import DataError, MissingLabelError, TableError
-from skldl.tabular import convert_table
+from skldl.data import convert_table
 
 VOTES = pd.DataFrame(
     {
@@ -30,7 +30,7 @@ def test_votes_in_rows():
     }
     assert done.labels == ["emo_fear", "emo_joy"]
     assert done.notes[0] == "1 rows without an answer are left out."
-    assert "2 items, 3 annotators, 4 votes. Agreement: Krippendorff's alpha" in done.notes[1]
+    assert "2 items, 3 annotators, 4 votes. Agreement: Krippendorff's alpha (nominal)" in done.notes[1]
     assert done.notes[2] == "Left out, since they differ between the rows of one item: 'mood'."
 
 
@@ -83,19 +83,55 @@ def test_rankings_with_and_without_items():
     ("source", "options", "error", "message"),
     [
         ("stars", {}, TableError, "Known are votes, counts"),
-        ("votes", {"item": "id"}, TableError, "three columns: --item, --annotator and --label"),
-        ("votes", {}, TableError, "--from votes needs --labels"),
-        ("sets", {}, TableError, "--from sets needs --label:"),
-        ("counts", {"labels": ["age"], "weight": "n"}, TableError, "--weight counts votes"),
-        ("votes", {"item": "nr", "annotator": "who", "label": "says"}, TableError, "--item: the table has no column"),
+        ("votes", {"item": "id"}, TableError, "three columns: item=, annotator= and label="),
+        ("votes", {}, TableError, "source='votes' needs labels="),
+        ("sets", {}, TableError, "source='sets' needs label="),
+        ("counts", {"labels": ["age"], "weight": "n"}, TableError, "weight= counts votes"),
+        (
+            "votes",
+            {"item": "nr", "annotator": "who", "label": "says"},
+            TableError,
+            "item='nr': the table has no such column",
+        ),
         ("votes", {"item": "says", "annotator": "who", "label": "id"}, MissingLabelError, "Row 5 of column 'says'"),
         ("rankings", {"item": "says", "label": "id"}, MissingLabelError, "Row 5 of column 'says' is empty"),
         ("votes", {"item": "id", "annotator": "who", "label": "none"}, MissingLabelError, "not a single answer"),
         ("votes", {"item": "id", "annotator": "age", "label": "says"}, DataError, "twice"),
-        ("rankings", {}, TableError, "--from rankings needs --label"),
-        ("label", {"label": "who", "prefix": "x_"}, TableError, "has a column 'x_ann' already.*--prefix"),
+        ("rankings", {}, TableError, "source='rankings' needs label="),
+        ("label", {"label": "who", "prefix": "x_"}, TableError, "has a column 'x_ann' already.*prefix="),
     ],
 )
 def test_wrong_conversions(source, options, error, message):
     with pytest.raises(error, match=message):
         convert_table(VOTES.assign(none=None, x_ann=0), source, **options)
+
+
+def test_numbers_that_are_equal_are_one_label_in_long_and_wide_form():
+    long = pd.DataFrame({"id": [1, 1, 2, 2], "who": list("abab"), "stars": ["4", "4.0", "5", "4"]})
+    done = convert_table(long, "votes", item="id", annotator="who", label="stars")
+    assert done.table.to_dict("list") == {"id": [1, 2], "4": [1.0, 0.5], "5": [0.0, 0.5]}
+    wide = pd.DataFrame({"id": [1, 2], "a": [4, 5], "b": [4.0, None]})
+    assert convert_table(wide, "votes", labels=["a", "b"]).table.to_dict("list") == {
+        "id": [1, 2],
+        "4": [1.0, 0.0],
+        "5": [0.0, 1.0],
+    }
+
+
+def test_ratings_that_are_numbers_have_an_ordinal_agreement():
+    ratings = np.clip(np.arange(60)[:, None] % 5 + np.random.default_rng(0).integers(0, 2, (60, 3)), 0, 5)
+    table = pd.DataFrame(ratings, columns=["a", "b", "c"])
+    note = convert_table(table.assign(x=1), "votes", labels=["a", "b", "c"]).notes[-1]
+    assert "alpha (ordinal) 0.9" in note
+    assert "60 items, 3 annotators, 180 votes" in note
+    assert "no agreement" in convert_table(table[["a"]].assign(x=1), "votes", labels=["a"]).notes[-1]
+
+
+def test_what_is_written_is_loaded_without_any_option(tmp_path):
+    from skldl.data import TableWriter, load_dataset
+
+    for ending in ("csv", "parquet"):
+        done = convert_table(VOTES, "votes", item="id", annotator="who", label="says", prefix="label_")
+        with TableWriter(tmp_path / f"t.{ending}") as writer:
+            writer.write(done.table)
+        assert load_dataset(tmp_path / f"t.{ending}").label_names == ("fear", "joy")

@@ -11,9 +11,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from skldl.data._table_file import Dialect
+from skldl.data._dialect import Dialect
 from skldl.exceptions import DataError, TableError
-from skldl.tabular import Table
+from skldl.data import TableFile
 
 FRAME = pd.DataFrame({"name": ["Ärger, groß", "tea"], "price": [1.5, -0.25], "n": [3, 40]})
 
@@ -22,10 +22,6 @@ def write(tmp_path, content, name="t.csv"):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
-
-
-def r_style(frame):
-    return frame.to_csv(sep=";", decimal=",", index=True).replace('""', "").encode()
 
 
 @pytest.mark.parametrize(
@@ -43,7 +39,7 @@ def r_style(frame):
     ids=["pandas", "polars", "excel-bom", "windows", "utf16-tabs", "decimal-comma", "bar-crlf", "quoted"],
 )
 def test_dialects(tmp_path, content, dialect):
-    table = Table(write(tmp_path, content))
+    table = TableFile(write(tmp_path, content))
     assert table.dialect == dialect
     frame = table.read()
     assert list(frame) == ["name", "price", "n"]
@@ -53,29 +49,178 @@ def test_dialects(tmp_path, content, dialect):
 
 def test_row_names_of_r(tmp_path):
     """R's write.csv2: semicolons, decimal commas, and row names under an empty heading."""
-    frame = Table(write(tmp_path, '"";"a";"b"\n"1";0,5;"x"\n"2";1,25;"y"\n')).read()
+    frame = TableFile(write(tmp_path, '"";"a";"b"\n"1";0,5;"x"\n"2";1,25;"y"\n')).read()
     assert list(frame) == ["Unnamed: 0", "a", "b"]
-    assert frame["a"].tolist() == ["0.5", "1.25"]
+    assert frame["a"].tolist() == [0.5, 1.25]
 
 
-def test_thousands_with_a_decimal_comma(tmp_path):
-    frame = Table(write(tmp_path, "a;b\n1.234,5;1,5 kg\n-3,25e2;x\n")).read()
-    assert frame["a"].tolist() == ["1234.5", "-3.25e2"]
-    assert frame["b"].tolist() == ["1,5 kg", "x"]
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("a;b\n1.234,5;1,5 kg\n-3,25e2;x\n", {"a": [1234.5, -325], "b": ["1,5 kg", "x"]}),
+        ("a;b\n5.123;x\n5.123,4;y\n", {"a": [5123, 5123.4], "b": ["x", "y"]}),
+        ("a;b\n5.123;1,5\n7.000;2,25\n", {"a": [5123, 7000], "b": [1.5, 2.25]}),
+        ("a;b\n5,123;1.5\n7,000;2.25\n", {"a": [5123, 7000], "b": [1.5, 2.25]}),
+        ("a;b\n1,234,567;x\n5,123;y\n", {"a": [1234567, 5123], "b": ["x", "y"]}),
+        ("a;b\n1.5;0,5\n2.5;1,5\n", {"a": [1.5, 2.5], "b": [0.5, 1.5]}),
+        ('a,b\n"1,000",0.25\n"2,500",0.5\n', {"a": [1000, 2500], "b": [0.25, 0.5]}),
+        ("a,b\n1.123,2.345\n5.678,9.012\n", {"a": [1.123, 5.678], "b": [2.345, 9.012]}),
+        ("a;b\n+5;-0,5\n 6 ; ,25\n", {"a": [5, 6], "b": [-0.5, 0.25]}),
+    ],
+)
+def test_the_decimal_mark_is_that_of_the_column_and_of_the_file(tmp_path, content, expected):
+    assert TableFile(write(tmp_path, content)).read().to_dict("list") == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a;b\n5.1;x\n7,2;y\n", "column 'a' holds '7,2' and '5.1': which mark is the decimal one"),
+        ("a;b\n5.123;x\n7,245;y\n", "column 'a' holds '7,245' and '5.123'"),
+        ("a;b\n5,123;x\n7,000;y\n", "column 'a' holds '5,123', which can be a number with thousands"),
+        ("a;b;c\n5,123;0,5;0.5\n", "column 'a' holds '5,123', which can be"),
+        ("a;b;c\n5.123;0,5;0.5\n", "column 'a' holds '5.123', which can be"),
+        (
+            "a;b\n" + "1;0,5\n" * 600 + "1.5;0,5\n",
+            r"row 601 of column 'a' holds '1\.5', while other numbers have a dec",
+        ),
+    ],
+)
+def test_ambiguous_decimal_marks_are_refused(tmp_path, content, message):
+    path = write(tmp_path, content)
+    with pytest.raises(TableError, match=message + r".*decimal='\.' or decimal=','"):
+        TableFile(path).read()
+
+
+def test_the_decimal_mark_can_be_said(tmp_path):
+    path = write(tmp_path, "a;b\n5,123;x\n7,000;y\n")
+    assert TableFile(path, decimal=".").read()["a"].tolist() == [5123, 7000]
+    assert TableFile(path, decimal=",").read()["a"].tolist() == [5.123, 7]
+
+
+def test_a_point_that_may_separate_thousands_is_noted(tmp_path):
+    table = TableFile(write(tmp_path, "a;b\n5.123;x\n7.000;y\n"))
+    assert table.read()["a"].tolist() == [5.123, 7]
+    assert "Column 'a' holds '5.123', read as a number with a decimal point" in table.notes[0]
+
+
+def test_a_comma_that_comes_late_is_no_number(tmp_path):
+    frame = TableFile(write(tmp_path, "a;b\n" + "1;x\n" * 600 + "5,123;x\n")).read()
+    assert frame["a"].iloc[-1] == "5,123"  # from_table refuses such a column
+
+
+def test_codes_stay_text(tmp_path):
+    table = TableFile(write(tmp_path, "post,id,n\n01234,1234567890123456789,1\n89073,7,2\n"))
+    frame = table.read()
+    assert frame["post"].tolist() == ["01234", "89073"]
+    assert frame["id"].tolist() == ["1234567890123456789", "7"]
+    assert frame["n"].dtype == np.int64
+    assert [note.partition(",")[0] for note in table.notes] == [
+        "Column 'post' holds codes with leading zeros or more than 15 digits",
+        "Column 'id' holds codes with leading zeros or more than 15 digits",
+    ]
+
+
+def test_a_column_is_text_if_any_piece_of_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("skldl.data._table_file.CHUNK_ROWS", 1)
+    frame = TableFile(write(tmp_path, "a,b\n" + "1.50,2\n" * 20 + "x,\n")).read()
+    assert frame["a"].tolist() == ["1.5"] * 20 + ["x"]
+    assert frame["b"].tolist()[:20] == [2] * 20
+    assert np.isnan(frame["b"].iloc[20])
+
+
+def test_words_that_mean_missing_are_noted_and_can_be_said(tmp_path):
+    path = write(tmp_path, "land,n\nNA,1\nDE,NA\nNA,\n")
+    table = TableFile(path)
+    frame = table.read()
+    assert frame["land"].isna().tolist() == [True, False, True]
+    assert frame.attrs["notes"] == tuple(table.notes)
+    assert len(table.notes) == 1
+    assert "Column 'land': 'NA' (2 cells) taken as missing" in table.notes[0]
+    frame = TableFile(path, na_values=[]).read()
+    assert frame["land"].tolist() == ["NA", "DE", "NA"]
+    assert frame["n"].isna().tolist() == [False, True, True]  # among numbers it can mean nothing else
+    assert TableFile(path, na_values=["DE"]).read()["land"].isna().tolist() == [False, True, False]
+
+
+def test_the_encoding_is_guessed_with_a_note_or_said(tmp_path):
+    path = write(tmp_path, "名前,n\n日本,1\n".encode("shift_jis"))
+    guessed = TableFile(path)
+    assert "read as cp1252 (Western European Windows), which is a guess" in guessed.notes[0]
+    guessed.close()
+    table = TableFile(path, encoding="shift_jis")
+    assert table.read().to_dict("list") == {"名前": ["日本"], "n": [1]}
+    assert not table.notes
+    with pytest.raises(TableError, match=r"line 2 is not utf-8 text|line 1 is not utf-8 text"):
+        TableFile(path, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n1,2\n3\n4,5\n", "line 3 has 1 cells, the header 2"),
+        ('a,b\n1,"x\ny"\n\n3\n4,5\n', "line 5 has 1 cells, the header 2"),
+        ("sep=,\na,b\n1,2\n3\n", "line 4 has 1 cells, the header 2"),
+        ('a,b\n1,2\n3,"cut he', "the quotation mark that opens a cell in row 2 is never closed"),
+        ('a,b\n1,2\n3,"cut\nhere,5\n6,7\n', "never closed"),
+        ("a,b,c\n1,2,3\n4,5", "line 3 has 2 cells, the header 3"),
+    ],
+)
+def test_short_rows_and_files_cut_off_are_refused(tmp_path, content, message):
+    path = write(tmp_path, content)
+    with pytest.raises(TableError, match=message):
+        TableFile(path).read()
+
+
+def test_a_last_line_that_may_be_cut_is_noted(tmp_path):
+    table = TableFile(write(tmp_path, "a,b\n1,2\n3,4"))
+    assert table.read()["b"].tolist() == [2, 4]
+    assert "does not end with a line break" in table.notes[0]
+
+
+def test_a_single_column_keeps_its_empty_rows(tmp_path):
+    frame = TableFile(write(tmp_path, "a\n1\n\n3\n")).read()
+    assert frame["a"].isna().tolist() == [False, True, False]
+
+
+def test_thirty_thousand_columns(tmp_path):
+    n_columns = 30_000
+    lines = [",".join(f"column{place}" for place in range(n_columns)), *[",".join(["1.5"] * n_columns)] * 3]
+    frame = TableFile(write(tmp_path, "\n".join(lines) + "\n")).read()
+    assert frame.shape == (3, n_columns)
+    assert frame.dtypes.nunique() == 1
+
+
+def test_blanks_before_quotation_marks(tmp_path):
+    frame = TableFile(write(tmp_path, 'a, b\n1, "x, y"\n2, "two\nlines"\n')).read()
+    assert frame.to_dict("list") == {"a": [1, 2], "b": ["x, y", "two\nlines"]}
+
+
+def test_columns_can_be_left_as_they_are_written(tmp_path):
+    [chunk] = TableFile(write(tmp_path, "id,x\n007,1\n8.50,2\n")).chunks(text=["id"])
+    assert chunk["id"].tolist() == ["007", "8.50"]
+
+
+def test_a_header_can_be_looked_for(tmp_path):
+    table = TableFile(write(tmp_path, "1,2\n3,4\n"), header=None)
+    assert not table.has_header
+    assert table.read().to_dict("list") == {"1": [1, 3], "2": [2, 4]}
+    with TableFile(write(tmp_path, "1,b\n3,4\n"), header=None) as table:
+        assert table.columns == ["1", "b"]
 
 
 @pytest.mark.parametrize("make", [lambda f, p: f.to_parquet(p), lambda f, p: pl.from_pandas(f).write_parquet(p)])
 def test_parquet(tmp_path, make):
     path = tmp_path / "t.parquet"
     make(FRAME, path)
-    table = Table(path)
+    table = TableFile(path)
     assert table.dialect is None
     assert table.columns == list(FRAME)
     chunks = list(table.chunks(rows=1))
     assert [chunk.index[0] for chunk in chunks] == [0, 1]
     assert table.share_read() == 1
     pd.testing.assert_frame_equal(pd.concat(chunks), FRAME, check_dtype=False)
-    with Table(path) as again:
+    with TableFile(path) as again:
         assert list(again.nothing()) == list(FRAME)
 
 
@@ -83,17 +228,17 @@ def test_parquet_with_an_index_of_pandas(tmp_path):
     """Row numbers left over from a filter are no column; an index with a name is one."""
     path = tmp_path / "t.parquet"
     FRAME.iloc[[1, 0]].to_parquet(path)
-    table = Table(path)
+    table = TableFile(path)
     assert table.columns == list(FRAME)
     assert table.read()["n"].tolist() == [40, 3]
     FRAME.set_index("name").to_parquet(path)
-    with Table(path) as table:
+    with TableFile(path) as table:
         assert sorted(table.columns) == sorted(table.nothing()) == sorted(FRAME)
         assert table.read()["n"].tolist() == [3, 40]
 
 
 def test_missing_cells_quotes_and_lines_in_cells(tmp_path):
-    frame = Table(write(tmp_path, 'a,b\nNA,"x, y"\n,"two\nlines"\n"say ""hi""",null\n')).read()
+    frame = TableFile(write(tmp_path, 'a,b\nNA,"x, y"\n,"two\nlines"\n"say ""hi""",null\n')).read()
     assert frame["a"].isna().tolist() == [True, True, False]
     assert frame["a"].iloc[2] == 'say "hi"'
     assert frame["b"].tolist()[:2] == ["x, y", "two\nlines"]
@@ -107,24 +252,24 @@ def test_missing_cells_quotes_and_lines_in_cells(tmp_path):
         ("a,b\n", "has a header but no rows"),
         ("a,b,a\n1,2,3\n", "two columns called 'a'"),
         ("a,,b\n1,2,3\n", "column 2 has no name"),
-        ("a,b\n1,2\n1,2,3\n", r"line 3 has 3 fields, the header 2.*quotation marks"),
-        ("a,b\n1,2,3\n4,5,6\n7,8,9\n", "more fields than the header|has 3 fields"),
+        ("a,b\n1,2\n1,2,3\n", r"line 3 has 3 cells, the header 2.*quotation marks"),
+        ("a,b\n1,2,3\n4,5,6\n7,8,9\n", "line 2 has 3 cells"),
         (b"a,b\n\x00\x01,2\n", "neither text nor Parquet"),
         (b"PAR1 but not really", "starts like a Parquet file"),
-        (b"a,b\n" + "é".encode() * 5 + b"\xff\x81\x8d,2\n" * 3, "is not all cp1252|cannot be read"),
-        ('a,b\n"never closed,2\n3,4\n', "cannot be read as a table"),
+        (b"a,b\n" + "é".encode() * 5 + b"\xff\x81\x8d,2\n" * 3, "line 2 is not cp1252 text"),
+        ('a,b\n"never closed,2\n3,4\n', "is never closed"),
     ],
 )
 def test_broken_files_are_told(tmp_path, content, message):
     path = write(tmp_path, content)
     with pytest.raises(TableError, match=message):
-        Table(path).read()
+        TableFile(path).read()
 
 
 def test_bytes_that_break_after_the_sample(tmp_path):
     path = write(tmp_path, b"a,b\n" + b"1,2\n" * 100_000 + b"\xff\xfe\xfd,2\n")
-    with pytest.raises(TableError, match="is not all utf-8"):
-        Table(path).read()
+    with pytest.raises(TableError, match="line 100002 is not utf-8 text"):
+        TableFile(path).read()
 
 
 def test_a_damaged_parquet_file(tmp_path):
@@ -134,19 +279,19 @@ def test_a_damaged_parquet_file(tmp_path):
     content[4:40] = b"\xff" * 36
     path.write_bytes(content)
     with pytest.raises(TableError, match="cannot be read"):
-        Table(path).read()
+        TableFile(path).read()
 
 
 def test_places_without_a_table(tmp_path):
     with pytest.raises(TableError, match="is a folder"):
-        Table(tmp_path)
+        TableFile(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"There is no file .*nothing\.csv"):
-        Table(tmp_path / "nothing.csv")
+        TableFile(tmp_path / "nothing.csv")
 
 
 def test_chunks_count_rows_through_the_file(tmp_path):
     path = write(tmp_path, "a\n" + "\n".join(str(i) for i in range(10)) + "\n")
-    table = Table(path)
+    table = TableFile(path)
     assert table.share_read() == 0
     chunks = list(table.chunks(rows=4))
     assert [list(chunk.index) for chunk in chunks] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
@@ -159,16 +304,16 @@ def feed(monkeypatch, content):
 
 def test_standard_input(monkeypatch, tmp_path):
     feed(monkeypatch, b"a;b\n1,5;x\n")
-    table = Table("-")
+    table = TableFile("-")
     assert table.name == "standard input"
     assert table.share_read() is None
-    assert table.read().to_dict("records") == [{"a": "1.5", "b": "x"}]
+    assert table.read().to_dict("records") == [{"a": 1.5, "b": "x"}]
     FRAME.to_parquet(tmp_path / "t.parquet")
     feed(monkeypatch, (tmp_path / "t.parquet").read_bytes())
-    assert Table("-").read()["n"].tolist() == [3, 40]
+    assert TableFile("-").read()["n"].tolist() == [3, 40]
     feed(monkeypatch, b"")
     with pytest.raises(TableError, match="standard input is empty"):
-        Table("-")
+        TableFile("-")
 
 
 def read_from_pipe(tmp_path, pieces):
@@ -182,14 +327,14 @@ def read_from_pipe(tmp_path, pieces):
 
     writer = threading.Thread(target=write_slowly)
     writer.start()
-    frame = Table(pipe).read()
+    frame = TableFile(pipe).read()
     writer.join()
     return frame
 
 
 def test_a_named_pipe_that_is_written_slowly(tmp_path):
     frame = read_from_pipe(tmp_path, [b"a,", b"b\n1", b",2\n3,4\n"])
-    assert frame.to_numpy().tolist() == [["1", "2"], ["3", "4"]]
+    assert frame.to_numpy().tolist() == [[1, 2], [3, 4]]
 
 
 def test_parquet_through_a_pipe(tmp_path):
@@ -200,28 +345,20 @@ def test_parquet_through_a_pipe(tmp_path):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_while_pandas_reads_is_not_lost(tmp_path, monkeypatch, error):
-    table = Table(write(tmp_path, b"a,b\n" + b"1,2\n" * 100_000))
+def test_an_interrupt_while_arrow_reads_is_not_lost(tmp_path, monkeypatch, error):
+    table = TableFile(write(tmp_path, b"a,b\n" + b"1,2\n" * 100_000))
 
     def interrupt(size):
         raise error
 
-    monkeypatch.setattr(table, "_source", SimpleNamespace(close=table._source.close))
-    table._again._rest = SimpleNamespace(read=interrupt)
+    monkeypatch.setattr(table._text, "_source", SimpleNamespace(read=interrupt))
     with pytest.raises(error):
-        table.read()
-
-
-def test_an_error_of_pandas_itself_is_not_hidden(tmp_path, monkeypatch):
-    table = Table(write(tmp_path, "a,b\n1,2\n"))
-    monkeypatch.setattr(pd, "read_csv", lambda *arguments, **options: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
         table.read()
 
 
 def test_a_huge_cell_does_not_break_the_sniffing(tmp_path):
     path = write(tmp_path, 'a,b\n1,"' + "x" * 200_000 + '"\n')
-    assert len(Table(path).read()["b"].iloc[0]) == 200_000
+    assert len(TableFile(path).read()["b"].iloc[0]) == 200_000
 
 
 def test_errors_are_data_errors():
@@ -229,6 +366,6 @@ def test_errors_are_data_errors():
 
 
 def test_a_csv_table_without_rows(tmp_path):
-    with Table(write(tmp_path, "a,b\n")) as table:
+    with TableFile(write(tmp_path, "a,b\n")) as table:
         assert list(table.nothing()) == ["a", "b"]
         assert not sum(len(chunk) for chunk in table.chunks())

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from skldl.exceptions import TableError
-from skldl.tabular import Table, TableWriter
+from skldl.data import TableFile, TableWriter
 
 PIECES = [pd.DataFrame({"a": [1.5, 2.0], "b": ["x", "y,z"]}), pd.DataFrame({"a": [3.25], "b": [None]})]
 
@@ -23,7 +23,7 @@ def test_pieces_come_together(tmp_path, ending):
             writer.write(piece)
             assert writer.written
         assert not target.exists()
-    frame = Table(target).read()
+    frame = TableFile(target).read()
     assert frame["a"].astype(float).tolist() == [1.5, 2.0, 3.25]
     assert frame["b"].tolist()[:2] == ["x", "y,z"]
     assert pd.isna(frame["b"].iloc[2])
@@ -45,12 +45,12 @@ def test_parquet_keeps_its_schema_from_piece_to_piece(tmp_path):
     with TableWriter(target) as writer:
         writer.write(pd.DataFrame({"words": [None, None], "n": [1, 2]}))
         writer.write(pd.DataFrame({"words": ["x", None], "n": [3.0, None]}))
-    frame = Table(target).read()
+    frame = TableFile(target).read()
     assert frame["words"].tolist()[2] == "x"
     assert frame["n"].tolist()[:3] == [1, 2, 3]
     with pytest.raises(TableError, match=r"changed their type.*\.csv"), TableWriter(target) as writer:
         write_all(writer, [pd.DataFrame({"n": [1]}), pd.DataFrame({"n": ["x"]})])
-    assert len(Table(target).read()) == 4
+    assert len(TableFile(target).read()) == 4
 
 
 def test_standard_output(capsys):

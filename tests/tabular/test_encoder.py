@@ -99,7 +99,7 @@ def test_dense_on_request():
         (pd.Series(["1", " 2.5 "]), "number"),
         (pd.Series([None, None], dtype=object), "number"),
         (pd.Series(["1", "two"]), "category"),
-        (pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02"])), "category"),
+        (pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02"])), "date"),
         (pd.Series([1 + 2j, 3j]), "category"),
         (pd.Series([["a"], ["b"]]), "category"),
         (pd.Series(["a", "b"], dtype="category"), "category"),

@@ -92,7 +92,7 @@ def _run(words: list[str], *, debug: bool) -> int:
     except Exception as error:
         if debug:
             raise
-        print(f"skldl: {_one_line(error)}", file=sys.stderr)
+        print(f"skldl: {_for_the_terminal(_one_line(error))}", file=sys.stderr)
         return 2 if isinstance(error, USER_MISTAKES) else 1
 
 
@@ -124,7 +124,17 @@ def _say_which_extra(error: ModuleNotFoundError) -> int:
 
 def _show_warning(message: Warning | str, *place: object, **more: object) -> None:
     """A warning in one line, without the place in our code."""
-    print(f"Note: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"Note: {_for_the_terminal(' '.join(str(message).split()))}", file=sys.stderr)
+
+
+def _for_the_terminal(text: str) -> str:
+    """What the library says about its parameters, said about options; nothing that steers the terminal."""
+    try:
+        from skldl.cli._options import as_options
+        from skldl.cli._screen import printable
+    except ModuleNotFoundError:  # without pandas: what remains to be said is which package is missing
+        return text
+    return printable(as_options(text))
 
 
 def _one_line(error: Exception) -> str:

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-import skldl
 from skldl.exceptions import ModelFileError
-from skldl.persistence import inspect
+from skldl.persistence import read
 from skldl.tabular import TableEncoder
 
 
@@ -44,12 +43,11 @@ def open_model(path: str) -> TableModel:
     TableModel
         The model.
     """
-    about = inspect(path)["description"]
-    pipeline = skldl.load(path)
+    about, pipeline = read(path)
     steps = getattr(pipeline, "steps", [("", None)])
     if not isinstance(steps[0][1], TableEncoder):
         raise ModelFileError(
             f"{path} holds {type(pipeline).__name__}, which takes no tables. Make it with skldl fit, or use it in "
             f"Python: skldl.load({path!r})."
         )
-    return TableModel(pipeline, steps[0][1], [str(name) for name in steps[-1][1].label_names_], about)
+    return TableModel(pipeline, steps[0][1], [str(name) for name in steps[-1][1].label_names_], about["description"])

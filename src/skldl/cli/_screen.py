@@ -1,18 +1,46 @@
 """What people see: notes and progress on standard error, tables on standard output."""
 
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
 
-from skldl.tabular import Table
+from skldl.cli._options import as_options
+from skldl.data import TableFile
 
 
 def note(text: str) -> None:
-    """Say something on standard error, so that standard output stays clean."""
-    print(text, file=sys.stderr)
+    """Say something on standard error, so that standard output stays clean; parameters are named as options."""
+    print(printable(as_options(text)), file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Text without characters that steer a terminal: names of columns come from anybody's files.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        The same with control characters spelled out; line breaks stay.
+
+    Examples
+    --------
+    >>> printable("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    return "".join(
+        letter
+        if letter == "\n" or unicodedata.category(letter) not in ("Cc", "Cf")
+        else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 @contextmanager
@@ -34,12 +62,12 @@ def status() -> Iterator[Callable[[str], None] | None]:
 
 
 @contextmanager
-def progress_of(table: Table, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+def progress_of(table: TableFile, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """Show how far the reading of a table is, on a terminal only.
 
     Parameters
     ----------
-    table : Table
+    table : TableFile
         The table that is read.
     quiet : bool
         Show nothing, since the result itself goes to the terminal.
@@ -85,7 +113,7 @@ def print_table(table: pd.DataFrame, title: str, *, decimals: int = 4) -> None:
     shown = RichTable(box=box.SIMPLE_HEAD)
     numeric = [pd.api.types.is_numeric_dtype(table[name]) for name in table]
     for name, is_number in zip(table, numeric, strict=True):
-        shown.add_column(Text(str(name)), justify="right" if is_number else "left", overflow="fold")
+        shown.add_column(Text(printable(str(name))), justify="right" if is_number else "left", overflow="fold")
     for row in table.itertuples(index=False):
         shown.add_row(*(Text(_show(cell, decimals)) for cell in row))
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
@@ -94,4 +122,4 @@ def print_table(table: pd.DataFrame, title: str, *, decimals: int = 4) -> None:
 
 
 def _show(cell: Any, decimals: int) -> str:
-    return f"{cell:.{decimals}f}" if isinstance(cell, float) else str(cell)
+    return f"{cell:.{decimals}f}" if isinstance(cell, float) else printable(str(cell))

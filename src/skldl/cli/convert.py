@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Name, Source, Words, words
+from skldl.cli._options import Flag, Name, Reading, Source, Words, check_target, words
 from skldl.cli._screen import note
-from skldl.tabular import Table, TableWriter, convert_table
+from skldl.data import TableWriter, convert_table
 
 
 def convert(
@@ -15,13 +15,16 @@ def convert(
     *,
     source: Annotated[Literal["votes", "counts", "scores", "label", "sets", "rankings"], Parameter(name="--from")],
     out: Source = "-",
-    item: Name = "",
-    annotator: Name = "",
-    label: Name = "",
+    item: Name = None,
+    annotator: Name = None,
+    label: Name = None,
     labels: Words | None = None,
-    separator: Name = "",
-    prefix: Name = "",
-    weight: Name = "",
+    separator: Name = None,
+    prefix: str = "label_",
+    weight: Name = None,
+    reading: Reading | None = None,
+    overwrite: Flag = False,
+    escape_formulas: Flag = False,
 ) -> None:
     """Turn what people have into a table of label distributions.
 
@@ -52,15 +55,23 @@ def convert(
     separator
         What stands between the labels of one cell, if not | (sets) or > (rankings).
     prefix
-        Put before the name of each label in the result, such as emo_, so that --labels 'emo_*' finds them.
+        Put before the name of each label in the result. The labels of a table whose label columns begin with label_ are
+        found without --labels by skldl bench and load_dataset; '' puts nothing before them.
     weight
         Write the number of votes behind each row as a column of this name, for skldl fit --weight.
+    reading
+        How the file is written.
+    overwrite
+        Write over a file that is there already.
+    escape_formulas
+        Put an apostrophe before text that a spreadsheet would take for a formula.
     """
-    writer = TableWriter(out)
+    writer = TableWriter(out, escape_formulas=escape_formulas)
+    check_target(out, table, overwrite=overwrite)
     converted = convert_table(
-        Table(table).read(),
+        (reading or Reading()).open(table).read(),
         source,
-        labels=words(labels or []),
+        labels=words(labels),
         label=label,
         item=item,
         annotator=annotator,

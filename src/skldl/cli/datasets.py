@@ -33,7 +33,7 @@ def describe(name: str, /) -> None:
     Parameters
     ----------
     name
-        A name of the list, or a data file (.mat, .npz or .csv).
+        A name of the list, or a data file (.mat, .npz, .csv, .tsv or .parquet).
     """
     print(describe_dataset(name))
 

@@ -15,7 +15,7 @@ from skldl.data._spelling import split_list
 from skldl.exceptions import StudyError
 from skldl.experiments import DatasetSpec, Study, run_study
 from skldl.metrics import PAPER_MEASURES
-from skldl.tabular import AUTO, Table
+from skldl.tabular import AUTO
 from skldl.tabular._models import candidates_for, check_learners, limited_to
 
 
@@ -70,7 +70,7 @@ def evaluate(
     if resume and out is None:
         raise StudyError("--resume needs --out, the folder of the comparison to continue.")
     n_jobs = number_of_jobs(jobs)
-    source = Table(table)
+    source = columns.open(table)
     name = "table" if table == "-" else Path(table).stem
     given = columns.as_arguments()
     roles: dict[str, Any] = {key: (value or None) if isinstance(value, str) else value for key, value in given.items()}

@@ -8,12 +8,13 @@ from cyclopts import Parameter
 
 from skldl._whole_files import whole_file
 from skldl.cli._model_file import TableModel, open_model
-from skldl.cli._options import Source, refuse_model_as_table
+from skldl.cli._options import Flag, Reading, Source, check_target, refuse_model_as_table
 from skldl.cli._screen import note, print_table
+from skldl.data import TableWriter, read_labels
 from skldl.data._labels import rows_with_labels
 from skldl.data._write import ENDINGS
 from skldl.exceptions import TableError, UnknownLabelError
-from skldl.tabular import Table, TableWriter, column_effects, explain_row, feature_weights, read_labels
+from skldl.tabular import column_effects, explain_row, feature_weights
 
 IMAGES = (".png", ".svg", ".pdf")
 MOST_LINES = 20
@@ -28,6 +29,8 @@ def explain(
     repeats: int = 5,
     seed: int = 0,
     out: Annotated[list[Path] | None, Parameter(negative="")] = None,
+    reading: Reading | None = None,
+    overwrite: Flag = False,
 ) -> None:
     """Show which columns move which label.
 
@@ -52,16 +55,21 @@ def explain(
         Seed of the shuffling.
     out
         Write the table (.csv, .tsv, .parquet) or the figure (.png, .svg, .pdf); may be given twice.
+    reading
+        How the file is written.
+    overwrite
+        Write over files that are there already.
     """
     refuse_model_as_table(table)
     targets = out or []
     for target in targets:
         if target.suffix.lower() not in (*ENDINGS, *IMAGES):
             raise TableError(f"--out {target}: the ending says what to write. Use {', '.join((*ENDINGS, *IMAGES))}.")
+        check_target(target, model, table, overwrite=overwrite)
     if repeats < 1:
         raise TableError(f"--repeats {repeats}: each column must be shuffled at least once.")
     made = open_model(str(model))
-    with Table(table) as source:
+    with (reading or Reading()).open(table) as source:
         made.encoder.check_columns(source.columns)
         frame = source.read()
     if row is None:

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Columns, Name, Source
+from skldl.cli._options import Columns, Flag, Name, Source, check_target
 from skldl.cli._progress import working
 from skldl.cli._screen import note
 from skldl.data._spelling import split_list
 from skldl.exceptions import TableError
 from skldl.persistence import save
-from skldl.tabular import Table, fit_table
+from skldl.tabular import fit_table
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS
 
 
@@ -28,6 +28,7 @@ def fit(
     folds: int = FOLDS,
     selection_rows: int = SELECTION_ROWS,
     seed: int = 0,
+    overwrite: Flag = False,
 ) -> None:
     """Train a model on a table and keep it in a file.
 
@@ -58,12 +59,15 @@ def fit(
         Rows on which the model is chosen, drawn at random where the table has more; it then learns from all rows.
     seed
         Seed of everything that is drawn.
+    overwrite
+        Write over a file that is there already and is no model.
     """
     if out.is_dir() or not out.parent.is_dir():
         raise TableError(f"--out {out} is a folder, or lies in a folder that does not exist. Name a file.")
+    check_target(out, table, overwrite=overwrite)
     import skops  # noqa: F401 - if it is missing, say so before the training, not after
 
-    source = Table(table)
+    source = columns.open(table)
     with working() as tell:
         fitted = fit_table(
             source.read(),

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from skldl.cli._screen import printable
 from skldl.persistence import inspect as read_description
 
 
@@ -29,34 +30,36 @@ def inspect(model: Path, /, *, as_json: Annotated[bool, Parameter(name="--json",
         print(json.dumps(about, indent=2, ensure_ascii=False))
         return
     for heading, text in _lines(about):
-        print(f"{heading:<12} {text}")
+        print(printable(f"{heading:<12} {text}"))
 
 
 def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
-    told = about["description"]
+    description = about["description"]
     lines = [("made", f"{about['created']} by scikit-ldl {about['versions']['scikit-ldl']}")]
     lines.append(("with", ", ".join(f"{n} {v}" for n, v in about["versions"].items() if n != "scikit-ldl")))
-    if "features" not in told:  # saved from Python, with whatever description was given
-        return [*lines, *((str(name), str(value)) for name, value in told.items())]
-    roles = told["roles"]
+    if "features" not in description:  # saved from Python, with whatever description was given
+        return [*lines, *((str(name), str(value)) for name, value in description.items())]
+    roles = description["roles"]
     lines += [
-        ("trained on", f"{told['source'] or 'a table'}, {told['rows']:,} rows"),
-        ("labels", f"{', '.join(told['labels'])} ({_origin(told)})"),
+        ("trained on", f"{description['source'] or 'a table'}, {description['rows']:,} rows"),
+        ("labels", f"{', '.join(description['labels'])} ({_origin(description)})"),
     ]
-    if told["values"]:
-        lines.append(("values", ", ".join(f"{value:g}" for value in told["values"])))
-    for kind in dict.fromkeys(told["features"].values()):
-        names = [name for name, its in told["features"].items() if its == kind]
+    if description["values"]:
+        lines.append(("values", ", ".join(f"{value:g}" for value in description["values"])))
+    for kind in dict.fromkeys(description["features"].values()):
+        names = [name for name, its in description["features"].items() if its == kind]
         lines.append((_HEADINGS[kind], ", ".join(names)))
     lines += [(role, ", ".join([value] if isinstance(value, str) else value)) for role, value in roles.items() if value]
-    lines.append(("model", told["estimator"]))
-    lines += [("" if place else "chosen", line) for place, line in enumerate(told["why"])]
+    lines.append(("model", description["estimator"]))
+    lines += [("" if place else "chosen", line) for place, line in enumerate(description["why"])]
     return lines
 
 
-def _origin(told: dict[str, Any]) -> str:
-    columns = "" if told["label_columns"] == told["labels"] else f": {', '.join(told['label_columns'])}"
-    return f"from {told['kind']}{columns}"
+def _origin(description: dict[str, Any]) -> str:
+    columns = (
+        "" if description["label_columns"] == description["labels"] else f": {', '.join(description['label_columns'])}"
+    )
+    return f"from {description['kind']}{columns}"
 
 
-_HEADINGS = {"number": "numbers", "boolean": "booleans", "category": "categories", "text": "text"}
+_HEADINGS = {"number": "numbers", "boolean": "booleans", "date": "dates", "category": "categories", "text": "text"}

@@ -1,6 +1,5 @@
 """``skldl measures``: list the measures, and run the choice of six again."""
 
-import csv
 import shutil
 import sys
 import textwrap
@@ -10,6 +9,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from cyclopts import App, Parameter, validators
 
+from skldl.data import TableFile
+from skldl.data._labels import label_numbers
+from skldl.data._write import ENDINGS
 from skldl.exceptions import DatasetError, DatasetNotFoundError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
 from skldl.metrics.selection import Robustness, Selection, robustness, select_measures
@@ -83,8 +85,8 @@ def select(
     Parameters
     ----------
     data
-        Real and predicted distributions: an .npz file with the arrays D_true and D_pred, or a .csv file with a header
-        and the columns true_NAME and pred_NAME for each label NAME, one row per instance.
+        Real and predicted distributions: an .npz file with the arrays D_true and D_pred, or a table (.csv, .tsv,
+        .parquet) with the columns true_NAME and pred_NAME for each label NAME, one row per instance.
     out
         File for the figure; its ending says the format (.png, .pdf, .svg).
     seed
@@ -153,12 +155,13 @@ def _tell_robustness(outcome: Robustness) -> None:
 
 
 def read_pairs(path: Path) -> tuple[Any, Any]:
-    """Read real and predicted distributions from an .npz or .csv file.
+    """Read real and predicted distributions from an .npz file or a table.
 
     Parameters
     ----------
     path : Path
-        An .npz file with ``D_true`` and ``D_pred``, or a .csv file with columns ``true_NAME`` and ``pred_NAME``.
+        An .npz file with ``D_true`` and ``D_pred``, or a table (.csv, .tsv, .parquet) with columns ``true_NAME`` and
+        ``pred_NAME``.
 
     Returns
     -------
@@ -169,9 +172,17 @@ def read_pairs(path: Path) -> tuple[Any, Any]:
         raise DatasetNotFoundError(f"There is no file {path}. Say where the table of distributions is.")
     if path.suffix.lower() == ".npz":
         return _read_npz(path)
-    if path.suffix.lower() == ".csv":
-        return _read_csv(path)
-    raise DatasetError(f"{path} is neither an .npz nor a .csv file.")
+    if path.suffix.lower() not in ENDINGS:
+        raise DatasetError(f"{path} is neither an .npz file nor a table ({', '.join(ENDINGS)}).")
+    frame = TableFile(path).read()
+    sides = [[name.removeprefix(side) for name in frame if name.startswith(side)] for side in ("true_", "pred_")]
+    if not sides[0] or sorted(sides[0]) != sorted(sides[1]):
+        raise DatasetError(
+            f"{path} needs a column true_NAME and a column pred_NAME for each label NAME; "
+            f"it has true_ for {', '.join(sides[0]) or 'none'} and pred_ for {', '.join(sides[1]) or 'none'}."
+        )
+    true, pred = (label_numbers(frame[[side + name for name in sides[0]]]).to_numpy() for side in ("true_", "pred_"))
+    return true, pred
 
 
 def _read_npz(path: Path) -> tuple[Any, Any]:
@@ -184,23 +195,3 @@ def _read_npz(path: Path) -> tuple[Any, Any]:
     except (ValueError, OSError) as error:
         raise DatasetError(f"{path} cannot be read as an .npz file: {error}") from error
     raise DatasetError(f"{path} lacks {' and '.join(sorted(missing))}; it holds {held}.")
-
-
-def _read_csv(path: Path) -> tuple[Any, Any]:
-    with path.open(newline="", encoding="utf-8") as file:
-        header, *rows = list(csv.reader(file)) or [[]]
-    true = [name.removeprefix("true_") for name in header if name.startswith("true_")]
-    pred = [name.removeprefix("pred_") for name in header if name.startswith("pred_")]
-    if not true or sorted(true) != sorted(pred):
-        raise DatasetError(
-            f"{path} needs a column true_NAME and a column pred_NAME for each label NAME; "
-            f"it has true_ for {', '.join(true) or 'none'} and pred_ for {', '.join(pred) or 'none'}."
-        )
-    tables = []
-    for side in ("true_", "pred_"):
-        places = [header.index(side + name) for name in true]
-        try:
-            tables.append(np.array([[float(row[place]) for place in places] for row in rows if row]))
-        except (ValueError, IndexError) as error:
-            raise DatasetError(f"{path} holds a row without a number in each {side}column: {error}.") from error
-    return tables[0], tables[1]

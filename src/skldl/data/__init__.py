@@ -1,4 +1,10 @@
-"""Data for label distribution learning: bundled, generated, of the paper, and your own."""
+"""Data for label distribution learning: bundled, generated, of the paper, and your own.
+
+What reads and writes tables needs pandas and pyarrow, and is imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from skldl.data._artificial import artificial_manifold, make_artificial
 from skldl.data._catalogue import CATALOGUE, CatalogueEntry, find_entry
@@ -6,22 +12,54 @@ from skldl.data._dataset import Dataset
 from skldl.data._describe import Card, describe, list_datasets, statistics_table
 from skldl.data._fetch import fetch_dataset
 from skldl.data._files import load_dataset
-from skldl.data._from_table import from_table
 from skldl.data._lexicon import load_lexicon
+
+if TYPE_CHECKING:
+    from skldl.data._convert import Converted, convert_table
+    from skldl.data._labels import KINDS, label_values, read_labels
+    from skldl.data._roles import find_columns, from_table
+    from skldl.data._table_file import TableFile
+    from skldl.data._write import TableWriter
+
+_OF_TABLES = {
+    "Converted": "_convert",
+    "convert_table": "_convert",
+    "KINDS": "_labels",
+    "label_values": "_labels",
+    "read_labels": "_labels",
+    "find_columns": "_roles",
+    "from_table": "_roles",
+    "TableFile": "_table_file",
+    "TableWriter": "_write",
+}
 
 __all__ = [
     "CATALOGUE",
+    "KINDS",
     "Card",
     "CatalogueEntry",
+    "Converted",
     "Dataset",
+    "TableFile",
+    "TableWriter",
     "artificial_manifold",
+    "convert_table",
     "describe",
     "fetch_dataset",
+    "find_columns",
     "find_entry",
     "from_table",
+    "label_values",
     "list_datasets",
     "load_dataset",
     "load_lexicon",
     "make_artificial",
+    "read_labels",
     "statistics_table",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_TABLES:
+        raise AttributeError(f"module 'skldl.data' has no attribute {name!r}")
+    return getattr(import_module(f"skldl.data.{_OF_TABLES[name]}"), name)

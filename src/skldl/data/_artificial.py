@@ -16,12 +16,10 @@ cube, so no degree is zero.
 import numbers
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from skldl._typing import FloatArray
 from skldl.simplex import normalize
-
-FloatArray = npt.NDArray[np.floating]
 
 GRID_SIZE = 201
 _WEIGHTS = np.array([[4.0, 2.0, 1.0], [1.0, 2.0, 4.0], [1.0, 4.0, 2.0]])

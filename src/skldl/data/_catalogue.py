@@ -5,9 +5,9 @@ package. Sizes are those of the paper's Table 2, in its order.
 """
 
 import difflib
-import re
 from dataclasses import dataclass
 
+from skldl.data._spelling import plain
 from skldl.exceptions import UnknownDatasetError
 
 BASE_URL = "https://raw.githubusercontent.com/SpriteMisaka/PyLDL/main/datasets"
@@ -181,17 +181,12 @@ _ENTRIES = (
 CATALOGUE: dict[str, CatalogueEntry] = {entry.name: entry for entry in _ENTRIES}
 
 
-def normalised_spelling(name: str) -> str:
-    """The name without case, hyphens, underscores and blanks."""
-    return re.sub(r"[-_\s]", "", name).casefold()
-
-
-_BY_SPELLING = {normalised_spelling(spelling): entry for entry in _ENTRIES for spelling in (entry.name, *entry.aliases)}
+_BY_SPELLING = {plain(spelling): entry for entry in _ENTRIES for spelling in (entry.name, *entry.aliases)}
 
 
 def in_catalogue(name: str) -> bool:
     """Whether the catalogue knows this name in any spelling."""
-    return normalised_spelling(name) in _BY_SPELLING
+    return plain(name) in _BY_SPELLING
 
 
 def find_entry(name: str) -> CatalogueEntry:
@@ -218,7 +213,7 @@ def find_entry(name: str) -> CatalogueEntry:
     >>> find_entry("s-JAFFE").name, find_entry("natural scene").n_labels
     ('SJAFFE', 9)
     """
-    entry = _BY_SPELLING.get(normalised_spelling(name))
+    entry = _BY_SPELLING.get(plain(name))
     if entry is None:
         raise UnknownDatasetError(f"There is no dataset {name!r}. {suggestion(name)}")
     return entry
@@ -226,7 +221,7 @@ def find_entry(name: str) -> CatalogueEntry:
 
 def suggestion(name: str) -> str:
     """What the person may have meant, and which names there are."""
-    close = difflib.get_close_matches(normalised_spelling(name), list(_BY_SPELLING), n=3)
+    close = difflib.get_close_matches(plain(name), list(_BY_SPELLING), n=3)
     meant = list(dict.fromkeys(_BY_SPELLING[spelling].name for spelling in close))
     hint = f"Did you mean {' or '.join(meant)}? " if meant else ""
     return f"{hint}Known are: {', '.join(CATALOGUE)}; see skldl.data.list_datasets()."

@@ -1,18 +1,24 @@
 """Cells of a column as numbers, truth values or words, whatever the file made of them; bad cells by row and column."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from skldl.data._dates import date_format
 from skldl.exceptions import NonFiniteError, NotNumericError, TableError
+
+NUMBER, BOOLEAN, DATE, CATEGORY, TEXT = "number", "boolean", "date", "category", "text"
 
 TRUTH = {
     **dict.fromkeys(("true", "yes", "t", "y"), 1.0),
     **dict.fromkeys(("false", "no", "f", "n"), 0.0),
 }
 _TRUTH_OR_DIGIT = {**TRUTH, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+_CODE = re.compile(r"[+-]?(?:0\d.*|\d{16,})")  # 007, or more digits than a float keeps
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def as_frame(table: Any) -> pd.DataFrame:
@@ -57,16 +63,88 @@ def is_plain_number(column: pd.Series) -> bool:
     return bool(kind.is_numeric_dtype(column)) and not (kind.is_bool_dtype(column) or kind.is_complex_dtype(column))
 
 
-def as_words(column: pd.Series, filler: str) -> pd.Series:
-    """Text, the same for 3, 3.0 and "3", so that a category does not depend on how a file was written."""
+def kind_of(column: pd.Series) -> str:
+    """Kind of a column: "number", "boolean", "date" or "category".
+
+    Parameters
+    ----------
+    column : Series
+        Text, or typed in any way.
+
+    Returns
+    -------
+    str
+        Text whose cells are all numbers is a number, unless one of them is a code such as 007, which a number would
+        change.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> [kind_of(pd.Series(cells)) for cells in (["1", "2.5"], ["007", "12"], ["yes", "no"], ["2024-05-31"])]
+    ['number', 'category', 'boolean', 'date']
+    """
+    if is_truth(column):
+        return BOOLEAN
+    if is_plain_number(column):
+        return NUMBER
+    if date_format(column) is not None:
+        return DATE
+    present = column.dropna()
+    return CATEGORY if as_numbers(present).isna().any() or has_codes(present) else NUMBER
+
+
+def has_codes(column: pd.Series) -> bool:
+    """Whether a column of text holds numbers that are codes: with leading zeros, or more than fifteen digits."""
+    if is_plain_number(column):
+        return False
+    return any(isinstance(value, str) and _CODE.fullmatch(value.strip()) for value in column)
+
+
+def as_words(column: pd.Series, filler: str | None, *, as_written: bool = False) -> pd.Series:
+    """Text, the same for 3, 3.0 and "3.0", so that a category does not depend on how a file was written.
+
+    Parameters
+    ----------
+    column : Series
+        The column.
+    filler : str or None
+        What takes the place of missing cells.
+    as_written : bool, default=False
+        Leave text as it is, as version 0.1 did.
+
+    Returns
+    -------
+    Series of str
+        The words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_words(pd.Series([" 4.0", "04", "x", None]), "").tolist()
+    ['4', '04', 'x', '']
+    """
     if is_plain_number(column):
         return column.map(lambda value: filler if pd.isna(value) else f"{value:.15g}").astype(object)
-    words = column.astype(object).where(column.notna(), filler)
-    return words.map(lambda value: str(value).strip()).astype(object)
+    cells = column.astype(object)
+    words = {}
+    for value in cells[cells.notna()]:
+        key = value if isinstance(value, str) else str(value)
+        if key not in words:
+            words[key] = key.strip() if as_written else _word(key.strip())
+    return cells.map(lambda value: words[value if isinstance(value, str) else str(value)], na_action="ignore").where(
+        cells.notna(), filler
+    )
+
+
+def _word(text: str) -> str:
+    """Numbers that are equal become one word; codes stay as they are."""
+    return f"{float(text):.15g}" if _NUMBER.fullmatch(text) and not _CODE.fullmatch(text) else text
 
 
 def as_numbers(column: pd.Series) -> pd.Series:
-    """Numbers where a cell can be read as one, else NaN."""
+    """Numbers where a cell can be read as one, else NaN; a span of time is its seconds."""
+    if pd.api.types.is_timedelta64_dtype(column):
+        return column.dt.total_seconds()
     if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_complex_dtype(column):
         return pd.Series(np.nan, index=column.index)
     if not is_plain_number(column):
@@ -90,7 +168,7 @@ def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Ser
         The numbers; NaN where the cell is empty.
     """
     numbers = as_numbers(column)
-    _refuse(column, (numbers.isna() & column.notna()).to_numpy(), what)
+    refuse_cells(column, (numbers.isna() & column.notna()).to_numpy(), what)
     infinite = np.isinf(numbers.to_numpy())
     if infinite.any():
         place = cell_place(column, int(np.argmax(infinite)))
@@ -124,7 +202,7 @@ def checked_truth(column: pd.Series) -> pd.Series:
     if pd.api.types.is_bool_dtype(column):
         return column.astype(np.float64)
     numbers = as_words(column, "").str.lower().map(_TRUTH_OR_DIGIT).astype(np.float64)
-    _refuse(column, (numbers.isna() & column.notna()).to_numpy(), "the model expects yes or no")
+    refuse_cells(column, (numbers.isna() & column.notna()).to_numpy(), "the model expects yes or no")
     return numbers
 
 
@@ -135,9 +213,10 @@ def cell_place(column: pd.Series, position: int) -> str:
     return f"Row {row + 1} of column {str(column.name)!r}"
 
 
-def _refuse(column: pd.Series, wrong: Any, what: str) -> None:
+def refuse_cells(column: pd.Series, wrong: Any, what: str) -> None:
+    """Name the first wrong cell in an error."""
     if wrong.any():
-        position = int(np.argmax(wrong))
+        position = int(np.argmax(np.asarray(wrong)))
         shown = repr(column.iloc[position])
         shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
         raise NotNumericError(f"{cell_place(column, position)} holds {shown}, where {what}.")

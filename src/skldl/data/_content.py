@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from skldl._validation import SUM_TOLERANCE, check_distributions
+from skldl._typing import FloatArray
+from skldl._validation import check_distributions
 from skldl.exceptions import DataError, DatasetError
 
-FloatArray = npt.NDArray[np.floating]
 Converter = Callable[[Any], Any]
 
 SPARSE_FROM_ZEROS = 0.9
@@ -21,10 +20,7 @@ SPARSE_FROM_FEATURES = 500
 
 @dataclass(frozen=True)
 class RawContent:
-    """Features and labels as a file holds them, before any check.
-
-    ``line_of_row`` tells for each row on which line of a text file it stands, if the file is one.
-    """
+    """Arrays of features and labels as a file holds them, before any check."""
 
     features: Any
     labels: Any
@@ -32,7 +28,6 @@ class RawContent:
     labels_called: str
     label_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...] | None = None
-    line_of_row: list[int] | None = None
 
 
 def checked_content(path: Path, raw: RawContent, convert: Converter | None) -> tuple[Any, FloatArray]:
@@ -48,7 +43,7 @@ def checked_content(path: Path, raw: RawContent, convert: Converter | None) -> t
         (raw.label_names, distributions.shape[1], "label_names"),
     ):
         _check_names(path, names, width, what)
-    return _with_fitting_type(X), distributions
+    return fitting_type(X), distributions
 
 
 def _numeric_table(path: Path, values: Any, called: str, *, keep_sparse: bool) -> Any:
@@ -84,10 +79,6 @@ def _length_message(path: Path, raw: RawContent, X: Any, D: FloatArray) -> str:
     return message
 
 
-def _line(raw: RawContent, row: int) -> str:
-    return f" (line {raw.line_of_row[row]} of the file)" if raw.line_of_row else ""
-
-
 def _check_features_finite(path: Path, raw: RawContent, X: Any) -> None:
     values = X.data if sparse.issparse(X) else X
     if np.isfinite(values).all():
@@ -101,7 +92,7 @@ def _check_features_finite(path: Path, raw: RawContent, X: Any) -> None:
         value = X[row, column]
     place = raw.feature_names[column] if raw.feature_names else f"{column} (counted from 0)"
     raise DatasetError(
-        f"{path}: {raw.features_called!r} holds {value} in row {row}{_line(raw, int(row))}, column {place}; "
+        f"{path}: {raw.features_called!r} holds {value} in row {row}, column {place}; "
         f"{int((~np.isfinite(values)).sum())} such values in all. Fill them in or drop these rows, and save again."
     )
 
@@ -111,22 +102,10 @@ def _distributions(path: Path, raw: RawContent, D: FloatArray, convert: Converte
         converted = D if convert is None else convert(D)
         return check_distributions(converted, name=raw.labels_called)
     except DataError as error:
-        where = cure = ""
-        if convert is None and D.shape[1] > 1:
-            if raw.line_of_row:
-                row = _first_bad_row(np.asarray(D, dtype=np.float64))
-                where = f" Row {row} stands on line {raw.line_of_row[row]}."
-            if np.isfinite(D).all() and D.min() >= 0:
-                cure = " A converter can be handed in: load_dataset(path, convert=skldl.distributions.from_counts)."
-        raise DatasetError(f"{path}: {error}{where}{cure}") from error
-
-
-def _first_bad_row(D: FloatArray) -> int:
-    """The row that the complaint is about; NaN first, then negative degrees, then sums, as the checks go."""
-    for bad in (~np.isfinite(D).all(axis=1), (D < 0).any(axis=1)):
-        if bad.any():
-            return int(np.argmax(bad))
-    return int(np.argmax(np.abs(D.sum(axis=1) - 1.0) > SUM_TOLERANCE))
+        cure = ""
+        if convert is None and D.shape[1] > 1 and np.isfinite(D).all() and D.min() >= 0:
+            cure = " A converter can be handed in: load_dataset(path, convert=skldl.distributions.from_counts)."
+        raise DatasetError(f"{path}: {error}{cure}") from error
 
 
 def _check_names(path: Path, names: tuple[str, ...] | None, width: int, what: str) -> None:
@@ -139,7 +118,7 @@ def _check_names(path: Path, names: tuple[str, ...] | None, width: int, what: st
         raise DatasetError(f"{path}: {what!r} holds {twice!r} more than once. Rename one of them.")
 
 
-def _with_fitting_type(X: Any) -> Any:
+def fitting_type(X: Any) -> Any:
     """Double precision unless the file has single; a CSR matrix if nearly all is zero and there are many features."""
     dtype = np.float32 if X.dtype == np.float32 else np.float64
     if sparse.issparse(X):

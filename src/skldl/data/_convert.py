@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 
 from skldl.data._cells import as_frame, as_words, cell_place, list_names
-from skldl.data._labels import in_order, read_labels
+from skldl.data._labels import in_order, label_values, read_labels, read_votes
 from skldl.data._roles import find_columns
 from skldl.distributions import Votes, from_label_sets, from_rankings, from_votes
-from skldl.exceptions import MissingLabelError, TableError
+from skldl.exceptions import DataError, MissingLabelError, TableError
 
 SOURCES = ("votes", "counts", "scores", "label", "sets", "rankings")
 
@@ -39,12 +39,12 @@ def convert_table(
     source: str,
     *,
     labels: str | Sequence[str] = (),
-    label: str = "",
-    item: str = "",
-    annotator: str = "",
-    separator: str = "",
+    label: str | None = None,
+    item: str | None = None,
+    annotator: str | None = None,
+    separator: str | None = None,
     prefix: str = "",
-    weight: str = "",
+    weight: str | None = None,
 ) -> Converted:
     """Turn a table of votes, counts, scores, labels, sets or rankings into one of distributions.
 
@@ -59,13 +59,13 @@ def convert_table(
         several rankings of one thing share their ``item``.
     labels : str or sequence of str, default=()
         Columns, as names or patterns.
-    label, item, annotator : str, default=""
+    label, item, annotator : str, default=None
         Columns, as names.
-    separator : str, default=""
+    separator : str, default=None
         What stands between the labels of a set (by default a bar) or of a ranking (by default ``>``).
     prefix : str, default=""
-        Put before the name of each label in the result.
-    weight : str, default=""
+        Put before the name of each label in the result. `load_dataset` finds labels that begin with ``label_``.
+    weight : str, default=None
         Name of a further column for the number of votes or rankings behind each row.
 
     Returns
@@ -77,7 +77,7 @@ def convert_table(
     Examples
     --------
     >>> import pandas as pd
-    >>> from skldl.tabular import convert_table
+    >>> from skldl.data import convert_table
     >>> votes = pd.DataFrame({"id": [1, 1, 2], "who": ["a", "b", "a"], "says": ["joy", "fear", "joy"]})
     >>> convert_table(votes, "votes", item="id", annotator="who", label="says").table
        id  fear  joy
@@ -85,36 +85,50 @@ def convert_table(
     1   2   0.0  1.0
     """
     if source not in SOURCES:
-        raise TableError(f"--from {source} is not known. Known are {', '.join(SOURCES)}.")
+        raise TableError(f"source={source!r} is not known. Known are {', '.join(SOURCES)}.")
+    notes = list(getattr(table, "attrs", {}).get("notes", ()))
     frame = as_frame(table)
-    for option, name in (("--label", label), ("--item", item), ("--annotator", annotator)):
-        if name:
-            find_columns([name], frame.columns, option)
-    if source == "votes" and item:
-        return _votes_in_rows(frame, item, annotator, label, prefix, weight)
+    for role, name in (("label", label), ("item", item), ("annotator", annotator)):
+        if name is not None and name not in frame.columns:
+            raise TableError(f"{role}={name!r}: the table has no such column. It has {list_names(frame.columns)}.")
+    if source == "votes" and item is not None:
+        return _votes_in_rows(frame, item, annotator, label, prefix, weight, notes)
     if source == "rankings":
-        return _rankings(frame, item, label, separator or ">", prefix, weight)
-    if weight and source != "votes":
-        raise TableError("--weight counts votes or rankings: it goes with --from votes and --from rankings.")
-    columns = find_columns(labels or ([label] if label else []), frame.columns, "--labels")
+        return _rankings(frame, item, label, separator or ">", prefix, weight, notes)
+    if weight is not None and source != "votes":
+        raise TableError("weight= counts votes or rankings: it goes with source='votes' and source='rankings'.")
+    columns = find_columns(labels or ([] if label is None else [label]), frame.columns, "labels")
     if not columns:
-        option = "--label" if source in ("label", "sets") else "--labels"
-        raise TableError(f"--from {source} needs {option}: the columns to convert. The table has {list_names(frame)}.")
+        role = "label" if source in ("label", "sets") else "labels"
+        raise TableError(
+            f"source={source!r} needs {role}=, the columns to convert. The table has {list_names(frame.columns)}."
+        )
     counts = None
     if source == "sets":
         D = from_label_sets(_cut(frame[columns[0]], separator or "|"))
+    elif source == "votes":
+        votes = read_votes(frame[columns])[0]
+        D = votes.D
+        counts = pd.Series(votes.n_votes, index=frame.index)
+        notes.append(_agreement(votes))
     else:
         D = read_labels(frame[columns], source)
-        counts = frame[columns].notna().sum(axis=1) if weight else None
-    return _joined(frame.drop(columns=columns), D.set_index(frame.index), prefix, weight, counts, [])
+    return _joined(frame.drop(columns=columns), D.set_index(frame.index), prefix, weight, counts, notes)
 
 
-def _votes_in_rows(frame: pd.DataFrame, item: str, annotator: str, label: str, prefix: str, weight: str) -> Converted:
-    if not (annotator and label):
-        raise TableError("Votes in rows need three columns: --item, --annotator and --label.")
+def _votes_in_rows(
+    frame: pd.DataFrame,
+    item: str,
+    annotator: str | None,
+    label: str | None,
+    prefix: str,
+    weight: str | None,
+    notes: list[str],
+) -> Converted:
+    if annotator is None or label is None:
+        raise TableError("Votes in rows need three columns: item=, annotator= and label=.")
     _refuse_empty(frame, item, annotator)
     answered = frame[frame[label].notna()].assign(**{label: lambda table: as_words(table[label], "")})
-    notes = []
     if len(answered) < len(frame):
         notes.append(f"{len(frame) - len(answered)} rows without an answer are left out.")
     if not len(answered):
@@ -122,27 +136,43 @@ def _votes_in_rows(frame: pd.DataFrame, item: str, annotator: str, label: str, p
     votes: Votes = from_votes(
         answered, item=item, annotator=annotator, label=label, labels=in_order(answered[label].unique())
     )
-    notes.append(
-        f"{len(votes.items)} items, {len(votes.annotators)} annotators, {len(answered)} votes. "
-        f"Agreement: Krippendorff's alpha {votes.alpha():.3f} (1 is perfect, 0 is chance)."
-    )
+    notes.append(_agreement(votes))
     items, more = _one_row_each(answered, item, [annotator, label])
     counts = pd.Series(votes.n_votes, index=votes.items)
     return _joined(items.loc[votes.items], votes.D, prefix, weight, counts, notes + more)
 
 
-def _rankings(frame: pd.DataFrame, item: str, label: str, separator: str, prefix: str, weight: str) -> Converted:
-    if not label:
-        raise TableError("--from rankings needs --label: the column with labels in falling order, such as joy>fear.")
+def _agreement(votes: Votes) -> str:
+    """How many answers there are and how far they agree; ratings that are numbers agree more if they are near."""
+    sizes = f"{len(votes.items)} items, {len(votes.annotators)} annotators, {int(votes.n_votes.sum())} votes."
+    level = "nominal" if label_values(votes.label_names) is None else "ordinal"
+    try:
+        alpha = votes.alpha(level)
+    except DataError as error:
+        return f"{sizes} {error}"
+    return f"{sizes} Agreement: Krippendorff's alpha ({level}) {alpha:.3f} (1 is perfect, 0 is chance)."
+
+
+def _rankings(
+    frame: pd.DataFrame,
+    item: str | None,
+    label: str | None,
+    separator: str,
+    prefix: str,
+    weight: str | None,
+    notes: list[str],
+) -> Converted:
+    if label is None:
+        raise TableError("source='rankings' needs label=, the column with labels in falling order, such as joy>fear.")
     cut = _cut(frame[label], separator)
-    if item:
+    if item is not None:
         _refuse_empty(frame, item)
         lists = cut.groupby(frame[item], sort=False).agg(list)
-        items, notes = _one_row_each(frame, item, [label])
-        items = items.loc[lists.index]
+        items, more = _one_row_each(frame, item, [label])
+        items, notes = items.loc[lists.index], notes + more
     else:
         lists = cut.map(lambda ranking: [ranking])
-        items, notes = frame.drop(columns=label), []
+        items = frame.drop(columns=label)
     names = in_order({name for ranking in cut for name in ranking})
     D = pd.DataFrame(from_rankings(list(lists), labels=names), index=items.index, columns=names)
     return _joined(items, D, prefix, weight, lists.map(len), notes)
@@ -171,14 +201,14 @@ def _one_row_each(frame: pd.DataFrame, item: str, used: list[str]) -> tuple[pd.D
 
 
 def _joined(
-    items: pd.DataFrame, D: pd.DataFrame, prefix: str, weight: str, counts: pd.Series | None, notes: list[str]
+    items: pd.DataFrame, D: pd.DataFrame, prefix: str, weight: str | None, counts: pd.Series | None, notes: list[str]
 ) -> Converted:
     D = D.rename(columns=lambda name: f"{prefix}{name}")
     parts = [items, D]
-    if weight and counts is not None:
+    if weight is not None and counts is not None:
         parts.append(counts.rename(weight).to_frame())
     for name in (*D.columns, *([weight] if weight else [])):
         if name in items.columns:
-            raise TableError(f"The table has a column {name!r} already. Give the labels another name with --prefix.")
+            raise TableError(f"The table has a column {name!r} already. Give the labels another name with prefix=.")
     table = pd.concat([part.reset_index(drop=True) for part in parts], axis=1)
     return Converted(table, [str(name) for name in D.columns], notes)

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from skldl import simplex
@@ -15,10 +14,8 @@ from skldl._validation import check_distributions, check_same_length
 from skldl.data._catalogue import CATALOGUE, find_entry, in_catalogue
 from skldl.data._dataset import Dataset
 from skldl.data._files import load_dataset
-from skldl.data._table import Table
+from skldl.data._printed_rows import PrintedRows
 from skldl.exceptions import DatasetNotFoundError, DimensionError, NonFiniteError
-
-FloatArray = npt.NDArray[np.floating]
 
 NEARLY_UNIFORM = 0.95  # share of the greatest possible entropy
 LITTLE_VARIATION = 0.03  # nats of mean divergence from the mean distribution
@@ -248,7 +245,7 @@ def _are(count: int, noun: str, of_what: str = "") -> str:
     return f"1 {noun}{of_what} is" if count == 1 else f"{count:,} {noun}s{of_what} are"
 
 
-def statistics_table(datasets: Iterable[Dataset | Card | str] | None = None) -> Table:
+def statistics_table(datasets: Iterable[Dataset | Card | str] | None = None) -> PrintedRows:
     """Return the statistics of several datasets, as in Table 2 of the paper and beyond.
 
     Parameters
@@ -271,7 +268,7 @@ def statistics_table(datasets: Iterable[Dataset | Card | str] | None = None) -> 
     Artificial  500  3  3           0           0     3     0.000    1.051
     """
     wanted = ("Artificial", *CATALOGUE) if datasets is None else datasets
-    return Table(_statistics_row(dataset) for dataset in wanted)
+    return PrintedRows(_statistics_row(dataset) for dataset in wanted)
 
 
 def _statistics_row(dataset: Dataset | Card | str) -> dict[str, Any]:
@@ -297,7 +294,7 @@ def _statistics_row(dataset: Dataset | Card | str) -> dict[str, Any]:
     }
 
 
-def list_datasets() -> Table:
+def list_datasets() -> PrintedRows:
     """List the datasets that `load_dataset` knows by name, with short facts.
 
     Returns
@@ -326,4 +323,4 @@ def list_datasets() -> Table:
                 "what": entry.description.partition(";")[0].partition(".")[0],
             }
         )
-    return Table(rows)
+    return PrintedRows(rows)

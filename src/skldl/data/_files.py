@@ -1,8 +1,9 @@
 """`load_dataset`: a dataset of the paper by its name, or anybody's data by the path of the file."""
 
 import os
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +11,40 @@ import numpy as np
 import pooch
 
 from skldl._validation import label_names as default_label_names
-from skldl.data._artificial import make_artificial
-from skldl.data._catalogue import CatalogueEntry, find_entry, in_catalogue, normalised_spelling, suggestion
-from skldl.data._content import Converter, RawContent, checked_content
+from skldl.data._artificial import artificial_manifold, make_artificial
+from skldl.data._catalogue import CatalogueEntry, find_entry, in_catalogue, suggestion
+from skldl.data._content import Converter, checked_content, fitting_type
 from skldl.data._dataset import Dataset
 from skldl.data._lexicon import load_lexicon
 from skldl.data._read_arrays import read_mat, read_npz
-from skldl.data._read_csv import read_csv
-from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
+from skldl.data._spelling import plain
+from skldl.exceptions import DataError, DatasetError, DatasetNotFoundError, UnknownDatasetError
 
 FOLDER_VARIABLE = "SKLDL_DATA"
-_SUFFIXES = (".mat", ".npz", ".csv", ".tsv")
+LABEL_PREFIXES = ("label_", "label:", "label.", "d_", "y_")
+_ARRAYS = (".mat", ".npz")
+_TABLES = (".csv", ".tsv", ".parquet")
+Columns = str | Sequence[str]
 
 
 def load_dataset(
     name_or_path: str | os.PathLike[str],
     data_home: str | os.PathLike[str] | None = None,
     *,
-    features: str | Sequence[str] | None = None,
-    labels: str | Sequence[str] | int | None = None,
-    ignore: str | Sequence[str] = (),
+    labels: Columns | int | None = None,
+    features: Columns | None = None,
+    kind: str = "distribution",
+    weight: str | None = None,
+    groups: str | None = None,
+    drop: Columns = (),
+    text: Sequence[str] = (),
+    categories: Sequence[str] = (),
     convert: Converter | None = None,
     verify: bool = True,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    na_values: Collection[str] | None = None,
+    ignore: Columns = (),
 ) -> Dataset:
     """Load a dataset of the paper by name, or a file of your own by path.
 
@@ -39,32 +52,44 @@ def load_dataset(
     ----------
     name_or_path : str or path
         Either a name (see `list_datasets`; case, hyphens, underscores and blanks do not matter), or the path of a
-        ``.mat``, ``.npz``, ``.csv`` or ``.tsv`` file.
+        ``.mat`` or ``.npz`` file with arrays, or of a table: ``.csv``, ``.tsv`` or ``.parquet``.
     data_home : str or path, default=None
-        Folder with the files of the paper's datasets. Looked at in this order: the folder that the environment
-        variable ``SKLDL_DATA`` names, ``data_home``, the cache into which `fetch_dataset` downloads.
-    features : str or list of str, default=None
-        For ``.mat`` and ``.npz`` the name of the array of features. For CSV the feature columns: a list of names, or
-        one text that their names begin with or that holds wildcards (``"x*"``); by default all that are left.
+        Folder with the files of the paper's datasets. Looked at in this order: ``data_home``, the folder that the
+        environment variable ``SKLDL_DATA`` names, the cache into which `fetch_dataset` downloads.
     labels : str, list of str or int, default=None
-        For ``.mat`` and ``.npz`` the name of the array of labels. For CSV the label columns, given like ``features``,
-        or as a number: the last so many columns. By default the columns that begin with ``label_`` (or else
-        ``label:``, ``label.``, ``d_`` or ``y_``); the beginning is cut off from the labels' names.
-    ignore : str or list of str, default=()
-        Columns of a CSV file to leave out, given like ``features``.
+        For ``.mat`` and ``.npz`` the name of the array of labels. For a table the label columns: names, patterns
+        (``"emo_*"``) or what several names begin with (``"emo_"``); or a number: the last so many columns. By default
+        the columns that begin with ``label_`` (or else ``label:``, ``label.``, ``d_`` or ``y_``), as ``skldl convert``
+        writes them. The common beginning is cut off from the labels' names unless they are given as a list.
+    features : str or list of str, default=None
+        For ``.mat`` and ``.npz`` the name of the array of features. For a table the feature columns, given like the
+        labels; by default all that are left.
+    kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
+        What the label columns of a table hold.
+    weight, groups : str, default=None
+        Columns of a table with the weight of each row, and with what says which rows belong together.
+    drop : str or list of str, default=()
+        Columns of a table to leave out, given like the labels.
+    text, categories : sequence of str, default=()
+        Columns of a table with prose, and columns of categories that look like numbers.
     convert : callable, default=None
         Applied to the table of labels of a file given by path before it is checked, for files with counts or scores:
         ``convert=skldl.distributions.from_counts`` or ``convert=skldl.simplex.normalize``.
     verify : bool, default=True
         Refuse a file of the catalogue whose checksum is known and different. A file saved anew has other bytes:
         load it with ``verify=False``, or by its path.
+    encoding, decimal, na_values : default=None
+        How a CSV file is written, see `TableFile`; found out by default.
+    ignore : str or list of str, default=()
+        The name of ``drop`` until 0.1; it goes in 0.4.
 
     Returns
     -------
     Dataset
         ``X, D = load_dataset(...)`` unpacks it. X is a CSR matrix if the file holds a sparse one, or if it has at
         least 500 features and more than 90 % zeros (Movie). Features of the paper's datasets are in double precision;
-        single precision in a file given by path stays.
+        single precision in a file given by path stays. X of a table is an array if all its features are numbers
+        without gaps, else a DataFrame, which `skldl.tabular.TableEncoder` turns into numbers.
 
     Raises
     ------
@@ -100,15 +125,30 @@ def load_dataset(
     >>> dataset.label_names
     ('happy', 'sad')
     """
-    options = {"features": features, "labels": labels, "ignore": ignore or None, "convert": convert}
+    if ignore:
+        warnings.warn("ignore= is now called drop=; the old name goes in 0.4.", DeprecationWarning, stacklevel=2)
+        drop = [*([drop] if isinstance(drop, str) else drop), *([ignore] if isinstance(ignore, str) else ignore)]
+    roles = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
+    writing = {"encoding": encoding, "decimal": decimal, "na_values": na_values}
+    of_tables = roles | writing | {"kind": None if kind == "distribution" else kind}
+    of_files = {"labels": labels, "features": features, "convert": convert}
     if _is_name(name_or_path):
-        given = [option for option, value in options.items() if value is not None]
+        given = _first_given(of_files | of_tables)
         if given:
-            raise DatasetError(
-                f"{given[0]}= is for files given by path; {name_or_path!r} is a dataset with columns of its own."
-            )
+            raise DatasetError(f"{given}= is for files given by path; {name_or_path!r} has columns of its own.")
         return _load_by_name(str(name_or_path), data_home, verify=verify)
-    return load_file(Path(name_or_path), features=features, labels=labels, ignore=ignore, convert=convert)
+    path = Path(name_or_path).expanduser()
+    _check_file(path)
+    if path.suffix.lower() in _TABLES:
+        return _load_table(path, labels, features, kind, roles, convert, writing)
+    given = _first_given(of_tables)
+    if given:
+        raise DatasetError(f"{path}: {given}= is about columns of tables, and this is a {path.suffix} file.")
+    return _load_arrays(path, labels=labels, features=features, convert=convert)
+
+
+def _first_given(options: dict[str, Any]) -> str | None:
+    return next((name for name, value in options.items() if not (value is None or value == ())), None)
 
 
 _BUILT_IN = ("lexicon", "artificial")
@@ -118,9 +158,9 @@ def _is_name(name_or_path: str | os.PathLike[str]) -> bool:
     """A name unless it can only be a path: a path object, a known ending, a separator, or a file that is there."""
     if not isinstance(name_or_path, str):
         return False
-    if Path(name_or_path).suffix.lower() in _SUFFIXES or any(mark in name_or_path for mark in "/\\"):
+    if Path(name_or_path).suffix.lower() in (*_ARRAYS, *_TABLES) or any(mark in name_or_path for mark in "/\\"):
         return False
-    if in_catalogue(name_or_path) or normalised_spelling(name_or_path) in _BUILT_IN:
+    if in_catalogue(name_or_path) or plain(name_or_path) in _BUILT_IN:
         return True
     if Path(name_or_path).is_file():
         return False
@@ -128,10 +168,11 @@ def _is_name(name_or_path: str | os.PathLike[str]) -> bool:
 
 
 def _load_by_name(name: str, data_home: str | os.PathLike[str] | None, *, verify: bool) -> Dataset:
-    if normalised_spelling(name) == "lexicon":
+    if plain(name) == "lexicon":
         return load_lexicon()
-    if normalised_spelling(name) == "artificial":
+    if plain(name) == "artificial":
         X, D = make_artificial(random_state=0)
+        X_test, D_test = artificial_manifold()
         return Dataset(
             name="Artificial",
             X=X,
@@ -139,6 +180,8 @@ def _load_by_name(name: str, data_home: str | os.PathLike[str] | None, *, verify
             label_names=tuple(default_label_names(D, D.shape[1])),
             description="Artificial data of Geng (2016): three features on a cube, degrees a function of them.",
             source="skldl.data.make_artificial(random_state=0)",
+            X_test=X_test,
+            D_test=D_test,
         )
     entry = find_entry(name)
     return load_entry_file(entry, find_file(entry, data_home), verify=verify)
@@ -151,8 +194,11 @@ def cache_folder() -> Path:
 
 def find_file(entry: CatalogueEntry, data_home: str | os.PathLike[str] | None) -> Path:
     """The file of a dataset of the paper, in the first of the places that has it."""
-    places = [("data_home", data_home), ("the cache", cache_folder())]
-    places.insert(0, (f"the environment variable {FOLDER_VARIABLE}", os.environ.get(FOLDER_VARIABLE) or None))
+    places = [
+        ("data_home", data_home),
+        (f"the environment variable {FOLDER_VARIABLE}", os.environ.get(FOLDER_VARIABLE) or None),
+        ("the cache", cache_folder()),
+    ]
     looked = []
     for called, place in places:
         if place is None:
@@ -182,7 +228,7 @@ def _file_in(folder: Path, entry: CatalogueEntry) -> Path | None:
 
 def load_entry_file(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset:
     """Load a file of the catalogue and compare it with what the catalogue says."""
-    dataset = load_file(path)
+    dataset = _load_arrays(path)
     expected = (entry.n_samples, entry.n_features, entry.n_labels)
     got = (dataset.n_samples, dataset.n_features, dataset.n_labels)
     if got != expected:
@@ -216,22 +262,25 @@ def hash_complaint(entry: CatalogueEntry, path: Path) -> str:
     return f"is not the published file of {entry.name}: its sha256 is {got}, not {entry.sha256}."
 
 
-def load_file(
-    path: Path,
-    *,
-    features: str | Sequence[str] | None = None,
-    labels: str | Sequence[str] | int | None = None,
-    ignore: str | Sequence[str] = (),
-    convert: Converter | None = None,
-) -> Dataset:
-    """Load a file by its path; the ending tells the format."""
-    path = path.expanduser()
+def _check_file(path: Path) -> None:
     if path.is_dir():
         raise DatasetError(f"{path} is a folder; name the file in it.")
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file {path} (looked at {path.absolute()}).")
+    if path.suffix.lower() not in (*_ARRAYS, *_TABLES):
+        raise DatasetError(
+            f"{path}: files ending in {path.suffix!r} are not known here. Known are {', '.join((*_ARRAYS, *_TABLES))}; "
+            "from a DataFrame pass X and D to the estimator directly, or call skldl.data.from_table."
+        )
+
+
+def _load_arrays(path: Path, *, labels: Any = None, features: Any = None, convert: Converter | None = None) -> Dataset:
+    for option, value in (("features", features), ("labels", labels)):
+        if value is not None and not isinstance(value, str):
+            raise DatasetError(f"{path}: {option}={value!r} must be the name of an array in a {path.suffix} file.")
+    read = read_mat if path.suffix.lower() == ".mat" else read_npz
     try:
-        raw = _read(path, features, labels, ignore)
+        raw = read(path, features, labels)
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}.") from error
     X, D = checked_content(path, raw, convert)
@@ -245,18 +294,111 @@ def load_file(
     )
 
 
-def _read(path: Path, features: Any, labels: Any, ignore: Any) -> RawContent:
-    suffix = path.suffix.lower()
-    if suffix in (".csv", ".tsv"):
-        return read_csv(path, features, labels, ignore)
-    if suffix not in (".mat", ".npz"):
-        raise DatasetError(
-            f"{path}: files ending in {suffix!r} are not known here. Known are {', '.join(_SUFFIXES)}; "
-            "from a DataFrame pass X and D to the estimator directly."
+def _load_table(
+    path: Path,
+    labels: Any,
+    features: Columns | None,
+    kind: str,
+    roles: dict[str, Any],
+    convert: Converter | None,
+    writing: dict[str, Any],
+) -> Dataset:
+    """Load a table, with messages that name the file."""
+    from skldl.data._labels import label_numbers
+    from skldl.data._roles import find_columns, from_table
+    from skldl.data._table_file import TableFile
+
+    try:
+        with TableFile(path, header=None, **writing) as table:
+            columns = table.columns
+            if len(columns) == 1:
+                raise DatasetError(
+                    f"{path} has only one column, {columns[0]!r}. Columns must be separated by commas, semicolons, "
+                    "tabs or bars."
+                )
+            label_columns, label_names = _labels_of(path, columns, labels, has_header=table.has_header)
+            drop = find_columns(roles["drop"], columns, "drop")
+            if features is not None:
+                chosen = {
+                    *find_columns(features, columns, "features"),
+                    *label_columns,
+                    roles["weight"],
+                    roles["groups"],
+                }
+                drop += [name for name in columns if name not in chosen]
+                both = set(find_columns(features, columns, "features")) & set(label_columns)
+                if both:
+                    raise DatasetError(f"{path}: column {min(both)!r} cannot be a label and also a feature.")
+            frame = table.read()
+        if convert is not None:
+            frame[label_columns] = np.asarray(convert(label_numbers(frame[label_columns]).to_numpy()))
+        dataset = from_table(
+            frame, label_columns, kind=kind, name=path.stem, source=str(path), **{**roles, "drop": drop}
         )
-    for option, value in (("features", features), ("labels", labels)):
-        if value is not None and not isinstance(value, str):
-            raise DatasetError(f"{path}: {option}={value!r} must be the name of an array in a {suffix} file.")
-    if ignore:
-        raise DatasetError(f"{path}: ignore= leaves out columns of CSV files, and this is a {suffix} file.")
-    return read_mat(path, features, labels) if suffix == ".mat" else read_npz(path, features, labels)
+        X, notes = _features_of(dataset, as_table=bool(roles["text"] or roles["categories"]))
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except DataError as error:
+        if isinstance(error, DatasetError):
+            raise
+        message = str(error)
+        raise DatasetError(message if str(path) in message else f"{path}: {message}") from error
+    return dataset.changed(
+        X=X,
+        notes=notes,
+        label_names=label_names if label_names and kind not in ("votes", "label") else dataset.label_names,
+        feature_names=dataset.feature_names if table.has_header else None,
+    )
+
+
+def _features_of(dataset: Dataset, *, as_table: bool) -> tuple[Any, tuple[str, ...]]:
+    """An array or sparse matrix if all features are numbers without gaps, else the table itself; and the notes."""
+    from skldl.data._cells import NUMBER, checked_numbers, kind_of, list_names
+
+    X = dataset.X
+    if as_table or any(kind_of(X[name]) != NUMBER for name in X):
+        return X, dataset.notes
+    numbers = {name: checked_numbers(X[name]).to_numpy() for name in X}
+    gaps = [name for name, values in numbers.items() if np.isnan(values).any()]
+    if gaps:
+        note = f"X stays a table, since cells are empty in {list_names(gaps)}: models need them filled."
+        return X, (*dataset.notes, note)
+    return fitting_type(np.column_stack(list(numbers.values()))), dataset.notes
+
+
+def _labels_of(path: Path, columns: list[str], labels: Any, *, has_header: bool) -> tuple[list[str], tuple[str, ...]]:
+    """The label columns, and the names of the labels without their common beginning."""
+    from skldl.data._cells import list_names
+    from skldl.data._roles import find_columns
+
+    if isinstance(labels, int | np.integer):
+        if isinstance(labels, bool) or not 2 <= labels < len(columns):
+            raise DatasetError(
+                f"{path}: labels={labels!r} means the last {labels} of {len(columns)} columns, but there must be at "
+                "least two labels and one feature."
+            )
+        found = columns[-int(labels) :]
+        return found, () if has_header else tuple(f"label_{place}" for place in range(len(found)))
+    if not has_header:
+        raise DatasetError(
+            f"{path} has no header: its first line holds only numbers. Add a line with the names of the columns "
+            f"(labels begin with {LABEL_PREFIXES[0]!r}), or say how many of the last columns are labels, as in labels=3."
+        )
+    if labels is None:
+        for beginning in LABEL_PREFIXES:
+            found = [name for name in columns if name.casefold().startswith(beginning)]
+            if len(found) > 1:
+                return found, _without_beginning(found, beginning)
+        raise DatasetError(
+            f"{path}: which columns are the labels? None or only one begins with "
+            f"{' or '.join(map(repr, LABEL_PREFIXES))}. The columns are {list_names(columns)}. Name the labels with "
+            "labels=['happy', 'sad'], by a pattern (labels='emotion_*'), or as the last so many columns (labels=3)."
+        )
+    found = find_columns(labels, columns, "labels")
+    return found, _without_beginning(found, labels) if isinstance(labels, str) else ()
+
+
+def _without_beginning(names: list[str], pattern: str) -> tuple[str, ...]:
+    """What all the names begin with is no part of the label's own name."""
+    short = tuple(name[len(re.split(r"[*?\[]", pattern)[0]) :] for name in names)
+    return short if all(short) and len(set(short)) == len(short) else ()

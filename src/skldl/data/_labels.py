@@ -1,15 +1,14 @@
 """Label columns of a table as distributions, by the converters of `skldl.distributions`; bad cells are named."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from skldl._typing import AnyArray, BoolArray
 from skldl._validation import SUM_TOLERANCE, check_distributions
 from skldl.data._cells import as_words, cell_place, checked_numbers, list_names
-from skldl.distributions import from_counts, from_labels, from_scores, from_votes
+from skldl.distributions import Votes, from_counts, from_labels, from_scores, from_votes
 from skldl.exceptions import (
     NegativeDegreeError,
     NonFiniteError,
@@ -22,7 +21,7 @@ from skldl.exceptions import (
 KINDS = ("distribution", "counts", "scores", "votes", "label")
 
 
-def rows_with_labels(labels: pd.DataFrame) -> npt.NDArray[np.bool_]:
+def rows_with_labels(labels: pd.DataFrame) -> BoolArray:
     """Which rows have anything in their label columns."""
     return labels.notna().any(axis=1).to_numpy()
 
@@ -51,30 +50,49 @@ def read_labels(labels: pd.DataFrame, kind: str) -> pd.DataFrame:
     {'fear': [0.0, 0.5], 'joy': [1.0, 0.5]}
     """
     if kind not in KINDS:
-        raise TableError(f"--kind {kind} is not known. The kinds are {', '.join(KINDS)}.")
+        raise TableError(f"kind={kind!r} is not known. The kinds are {', '.join(KINDS)}.")
     if kind == "label":
         return _from_one_column(labels)
     if kind == "votes":
-        words = labels.apply(lambda column: as_words(column, ""))
-        names = in_order(set(words.to_numpy().ravel()) - {""})
-        return from_votes(words.where(words != "", None), labels=_at_least_two(names)).D
+        return read_votes(labels)[0].D
     _at_least_two(list(labels))
-    numbers = _numbers(labels)
+    numbers = label_numbers(labels)
     if kind == "distribution":
         return _distributions(numbers)
-    _refuse_empty_rows(numbers, f"--kind {kind}")
+    _refuse_empty_rows(numbers, kind)
     return from_counts(numbers) if kind == "counts" else from_scores(numbers)
 
 
-def label_values(names: list[str], given: str = "") -> list[float] | None:
+def read_votes(labels: pd.DataFrame) -> tuple[Votes, AnyArray]:
+    """Answers of annotators, one column for each; numbers that are equal are one label.
+
+    Parameters
+    ----------
+    labels : DataFrame
+        The columns of the annotators.
+
+    Returns
+    -------
+    votes : Votes
+        Distributions, counts and agreement.
+    words : ndarray of shape (n_rows, n_annotators)
+        The answers as words; None where there is none.
+    """
+    words = labels.apply(lambda column: as_words(column, ""))
+    names = in_order(set(words.to_numpy().ravel()) - {""})
+    words = words.where(words != "", None)
+    return from_votes(words, labels=_at_least_two(names)), words.to_numpy()
+
+
+def label_values(names: Sequence[str], given: Sequence[float] | None = None) -> list[float] | None:
     """The numbers that ordered labels stand for.
 
     Parameters
     ----------
     names : list of str
         Names of the labels.
-    given : str, default=""
-        Numbers separated by commas, one for each label; by default the names, if they all are numbers.
+    given : sequence of float, default=None
+        One number for each label; by default the names, if they all are numbers.
 
     Returns
     -------
@@ -83,21 +101,20 @@ def label_values(names: list[str], given: str = "") -> list[float] | None:
 
     Examples
     --------
-    >>> label_values(["1", "2", "3"]), label_values(["bad", "good"]), label_values(["bad", "good"], "-1,1")
+    >>> label_values(["1", "2", "3"]), label_values(["bad", "good"]), label_values(["bad", "good"], [-1, 1])
     ([1.0, 2.0, 3.0], None, [-1.0, 1.0])
     """
-    words = [word.strip() for word in given.split(",")] if given else names
     try:
-        values = [float(word) for word in words]
-    except ValueError as error:
-        if given:
-            raise TableError(f"--values {given}: {error}. Give one number for each label, as in 1,2,3.") from None
+        values = [float(value) for value in (names if given is None else given)]
+    except (TypeError, ValueError) as error:
+        if given is not None:
+            raise TableError(f"values={given!r}: {error}. Give one number for each label, as in 1,2,3.") from None
         return None
     if len(values) != len(names):
-        raise TableError(f"--values gives {len(values)} numbers for {len(names)} labels: {list_names(names)}.")
+        raise TableError(f"values= gives {len(values)} numbers for {len(names)} labels: {list_names(names)}.")
     if not np.isfinite(values).all():
-        if given:
-            raise TableError(f"--values {given}: every value must be finite.")
+        if given is not None:
+            raise TableError(f"values={given!r}: every value must be finite.")
         return None
     return values
 
@@ -105,8 +122,8 @@ def label_values(names: list[str], given: str = "") -> list[float] | None:
 def _from_one_column(labels: pd.DataFrame) -> pd.DataFrame:
     if labels.shape[1] != 1:
         raise TableError(
-            f"--kind label needs one column that names the label of each row, not {labels.shape[1]}: "
-            f"{list_names(labels.columns)}. If each column belongs to an annotator, use --kind votes."
+            f"kind='label' needs one column that names the label of each row, not {labels.shape[1]}: "
+            f"{list_names(labels.columns)}. If each column belongs to an annotator, use kind='votes'."
         )
     words = as_words(labels.iloc[:, 0], "")
     return from_labels(words, classes=_at_least_two(in_order(words.unique())))
@@ -131,12 +148,13 @@ def _at_least_two(names: list[str]) -> list[str]:
     if len(names) < 2:
         raise SingleLabelError(
             f"There is only one label, {names[0]!r}: nothing to distribute. Name two or more label columns; "
-            "if one column names the label of each row, use --kind label."
+            "if one column names the label of each row, use kind='label'."
         )
     return names
 
 
-def _numbers(labels: pd.DataFrame) -> pd.DataFrame:
+def label_numbers(labels: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of at least zero; any other cell is an error."""
     numbers = pd.DataFrame({name: checked_numbers(labels[name], "a number belongs") for name in labels})
     for name in numbers:
         column = numbers[name]
@@ -151,25 +169,25 @@ def _numbers(labels: pd.DataFrame) -> pd.DataFrame:
     return numbers
 
 
-def _row(labels: pd.DataFrame, wrong: npt.NDArray[Any]) -> str:
+def _row(labels: pd.DataFrame, wrong: AnyArray) -> str:
     place = cell_place(labels.iloc[:, 0], int(np.argmax(wrong)))
     more = f" ({int(wrong.sum())} rows in all)" if wrong.sum() > 1 else ""
     return f"{place.partition(' of column')[0]}{more}"
 
 
-def _refuse_empty_rows(numbers: pd.DataFrame, option: str) -> None:
+def _refuse_empty_rows(numbers: pd.DataFrame, kind: str) -> None:
     empty = (numbers.sum(axis=1) == 0).to_numpy()
     if empty.any():
-        raise ZeroRowError(f"{option}: all labels are zero in {_row(numbers, empty)}. Delete such rows.")
+        raise ZeroRowError(f"kind={kind!r}: all labels are zero in {_row(numbers, empty)}. Delete such rows.")
 
 
 def _distributions(numbers: pd.DataFrame) -> pd.DataFrame:
-    _refuse_empty_rows(numbers, "--kind distribution")
+    _refuse_empty_rows(numbers, "distribution")
     sums = numbers.sum(axis=1).to_numpy()
     wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
     if wrong.any():
         raise RowSumError(
             f"The labels sum to {sums[np.argmax(wrong)]:.6g}, not 1, in {_row(numbers, wrong)}. "
-            "If they are counts of votes, use --kind counts; if intensities, --kind scores."
+            "If they are counts of votes, use kind='counts'; if intensities, kind='scores'."
         )
     return pd.DataFrame(check_distributions(numbers.to_numpy()), index=numbers.index, columns=numbers.columns)

@@ -1,164 +1,156 @@
-"""Who is who in a table: which columns are labels, weights, groups or nothing, and what is left to learn from."""
+"""Which column of a table is what: labels, weights, groups or nothing; all others are features."""
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from skldl.data._cells import as_frame, as_numbers, cell_place, checked_numbers, is_plain_number, is_truth, list_names
-from skldl.data._labels import read_labels, rows_with_labels
+from skldl._typing import AnyArray, FloatArray
+from skldl.data._cells import (
+    as_frame,
+    as_numbers,
+    cell_place,
+    checked_numbers,
+    is_plain_number,
+    is_truth,
+    list_names,
+)
+from skldl.data._dataset import Dataset
+from skldl.data._dates import date_format, is_ambiguous
+from skldl.data._dialect import MOSTLY, UNNAMED
+from skldl.data._labels import label_numbers, read_labels, read_votes, rows_with_labels
+from skldl.data._leaks import label_leaks
 from skldl.exceptions import SampleWeightError, TableError
 
-FloatArray = npt.NDArray[np.floating]
-MOSTLY = 0.8
+_WILDCARDS = re.compile(r"[*?\[]")
+_FEWEST = 5  # cells of a column, for a judgement on what it is mostly
 
 
-@dataclass(frozen=True)
-class TrainingSet:
-    """A table, taken apart into what a model learns from and what it learns.
-
-    Attributes
-    ----------
-    X : DataFrame
-        The features.
-    D : DataFrame
-        The label distributions; its columns are the labels.
-    weight : ndarray of shape (n_rows,) or None
-        Weight of each row.
-    groups : ndarray of shape (n_rows,) or None
-        Group of each row.
-    label_columns : list of str
-        The columns of the table that the labels came from.
-    notes : list of str
-        What the user should know about the table.
-    """
-
-    X: pd.DataFrame
-    D: pd.DataFrame
-    weight: FloatArray | None
-    groups: npt.NDArray[Any] | None
-    label_columns: list[str]
-    notes: list[str]
-
-    def take(self, rows: npt.NDArray[np.intp]) -> "TrainingSet":
-        """Some rows of it.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Positions of the rows.
-
-        Returns
-        -------
-        TrainingSet
-            These rows; the notes are those of the whole.
-        """
-        return TrainingSet(
-            self.X.iloc[rows],
-            self.D.iloc[rows],
-            None if self.weight is None else self.weight[rows],
-            None if self.groups is None else self.groups[rows],
-            self.label_columns,
-            self.notes,
-        )
-
-
-def training_set(
-    table: Any,
+def from_table(
+    frame: Any,
     labels: str | Sequence[str],
     *,
     kind: str = "distribution",
-    weight: str = "",
-    groups: str = "",
-    drop: Sequence[str] = (),
+    weight: str | None = None,
+    groups: str | None = None,
+    drop: str | Sequence[str] = (),
     text: Sequence[str] = (),
     categories: Sequence[str] = (),
-) -> TrainingSet:
+    name: str = "table",
+    source: str = "",
+) -> Dataset:
     """Take a table apart into features, label distributions, weights and groups.
 
     Parameters
     ----------
-    table : DataFrame
+    frame : DataFrame
         One row for each instance.
     labels : str or sequence of str
-        The label columns: names or patterns such as ``emo_*``.
+        The label columns: names, patterns such as ``emo_*``, or what several names begin with, such as ``emo_``.
     kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
         What the label columns hold: see `read_labels`.
-    weight : str, default=""
+    weight : str, default=None
         Column with the weight of each row.
-    groups : str, default=""
+    groups : str, default=None
         Column that says which rows belong together, such as those of one person.
-    drop : sequence of str, default=()
-        Columns to leave out, names or patterns.
+    drop : str or sequence of str, default=()
+        Columns to leave out, given like the labels.
     text, categories : sequence of str, default=()
-        Columns that `TableEncoder` takes as text or as categories; here only to leave their oddities unmentioned.
+        Columns that `skldl.tabular.TableEncoder` is told to take as prose or as categories: whatever they hold is fine.
+    name, source : str
+        Name of the dataset, and where it comes from.
 
     Returns
     -------
-    TrainingSet
-        Features are all columns without another role. Rows without any label are left out, with a note.
+    Dataset
+        X is a DataFrame of all columns without another role. ``counts`` and ``votes`` are filled if the labels are
+        such. Rows without any label are left out; ``notes`` says so, and what else is worth knowing.
+
+    Raises
+    ------
+    TableError
+        If a column is missing, or if a feature is mostly numbers but not everywhere: a few bad cells would turn it
+        into categories. Name it in ``categories``, or mend the cells.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from skldl.tabular import training_set
+    >>> from skldl.data import from_table
     >>> table = pd.DataFrame({"age": [31, 54], "emo_joy": [3, 0], "emo_fear": [1, 2]})
-    >>> training = training_set(table, "emo_*", kind="counts")
-    >>> training.D.to_dict("list")
-    {'emo_joy': [0.75, 0.0], 'emo_fear': [0.25, 1.0]}
-    >>> list(training.X)
+    >>> dataset = from_table(table, "emo_*", kind="counts")
+    >>> dataset.label_names, dataset.D.tolist()
+    (('emo_joy', 'emo_fear'), [[0.75, 0.25], [0.0, 1.0]])
+    >>> list(dataset.X)
     ['age']
     """
-    frame = as_frame(table)
-    label_columns = find_columns(labels, frame.columns, "--labels")
-    others = [name for name in (weight, groups) if name]
-    dropped = find_columns(drop, frame.columns, "--drop")
-    for name in others:
-        find_columns([name], frame.columns, "--weight" if name == weight else "--groups")
-    for name in (*others, *text, *categories):
-        if name in label_columns:
-            raise TableError(f"The column {name!r} is a label; it cannot be something else as well.")
-    notes = []
+    notes = list(getattr(frame, "attrs", {}).get("notes", ()))
+    frame = as_frame(frame)
+    label_columns = find_columns(labels, frame.columns, "labels")
+    others = [column for column in (weight, groups) if column is not None]
+    dropped = find_columns(drop, frame.columns, "drop")
+    for role, column in (("weight", weight), ("groups", groups)):
+        if column is not None and column not in frame.columns:
+            raise TableError(f"{role}={column!r}: the table has no such column. It has {list_names(frame.columns)}.")
+    for column in (*others, *dropped, *text, *categories):
+        if column in label_columns:
+            raise TableError(f"The column {column!r} is a label; it cannot be something else as well.")
+    if UNNAMED in frame.columns and UNNAMED not in (*label_columns, *others, *dropped):
+        dropped.append(UNNAMED)
+        notes.append("The first column has no name: it is taken for names of rows and left out. Name it to use it.")
     labelled = rows_with_labels(frame[label_columns])
     if not labelled.all():
         if not labelled.any():
             raise TableError(f"No row has a label: the columns {list_names(label_columns)} are empty.")
         notes.append(f"{(~labelled).sum()} of {len(frame)} rows have no label and are left out.")
         frame = frame[labelled]
-    weights = _weights(frame[weight]) if weight else None
+    weights = None if weight is None else _weights(frame[weight])
     if weights is not None and not weights.all():
         notes.append(f"{(weights == 0).sum()} of {len(frame)} rows have weight zero and are left out.")
         frame, weights = frame[weights > 0], weights[weights > 0]
-    D = read_labels(frame[label_columns], kind)
     X = frame.drop(columns=[*label_columns, *others, *dropped])
     if not len(X.columns):
         raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
-    notes += [note for name in X if name not in (*text, *categories) for note in _oddities(X[name])]
-    return TrainingSet(
+    answers = frame[label_columns]
+    counts = votes = None
+    if kind == "votes":
+        read, votes = read_votes(answers)
+        D, counts = read.D, read.counts
+    else:
+        D = read_labels(answers, kind)
+        counts = label_numbers(answers).to_numpy() if kind == "counts" else None
+    for column in X:
+        if column not in (*text, *categories):
+            notes += _oddities(X[column])
+    notes += _like_the_labels(label_columns, X.columns) + label_leaks(X, D)
+    return Dataset(
+        name,
         X,
         D,
-        weights,
-        _groups(frame[groups]) if groups else None,
-        label_columns,
-        notes,
+        feature_names=tuple(X.columns),
+        source=source,
+        groups=None if groups is None else _groups(frame[groups]),
+        sample_weight=weights,
+        counts=counts,
+        votes=votes,
+        notes=tuple(notes),
     )
 
 
-def find_columns(patterns: str | Sequence[str], columns: Iterable[str], option: str) -> list[str]:
-    """Find columns by names and patterns.
+def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: str) -> list[str]:
+    """Find columns by names, patterns and beginnings.
 
     Parameters
     ----------
     patterns : str or sequence of str
-        Names, or patterns in which ``*`` stands for any text and ``?`` for any character.
+        Each is the name of a column; else a pattern in which ``*`` stands for any text and ``?`` for any character;
+        else what the names of two or more columns begin with.
     columns : iterable of str
         The columns of the table.
-    option : str
-        What the message calls the patterns.
+    role : str
+        The parameter that the message names.
 
     Returns
     -------
@@ -167,15 +159,23 @@ def find_columns(patterns: str | Sequence[str], columns: Iterable[str], option: 
 
     Examples
     --------
-    >>> find_columns(["c", "a*"], ["a2", "a1", "b", "c"], "--labels")
+    >>> find_columns(["c", "a*"], ["a2", "a1", "b", "c"], "labels")
     ['c', 'a2', 'a1']
+    >>> find_columns("emo_", ["emo_joy", "emo_fear", "age"], "labels")
+    ['emo_joy', 'emo_fear']
     """
     columns = list(columns)
+    present = set(columns)
     found: list[str] = []
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matches = [pattern] if pattern in columns else [name for name in columns if fnmatchcase(name, pattern)]
+        matches = [pattern] if pattern in present else [name for name in columns if fnmatchcase(name, pattern)]
+        if not matches and pattern == "" and UNNAMED in present:
+            matches = [UNNAMED]
+        if not matches and pattern and not _WILDCARDS.search(pattern):
+            matches = [name for name in columns if name.startswith(pattern)]
+            matches = matches if len(matches) > 1 else []
         if not matches:
-            raise TableError(f"{option}: the table has no column {pattern!r}. It has {list_names(columns)}.")
+            raise TableError(f"{role}={pattern!r}: the table has no such column. It has {list_names(columns)}.")
         found += matches
     return list(dict.fromkeys(found))
 
@@ -191,7 +191,7 @@ def _weights(column: pd.Series) -> FloatArray:
     return weights.to_numpy(dtype=np.float64)
 
 
-def _groups(column: pd.Series) -> npt.NDArray[Any]:
+def _groups(column: pd.Series) -> AnyArray:
     if column.isna().any():
         place = cell_place(column, int(np.argmax(column.isna().to_numpy())))
         raise TableError(f"{place} is empty. Every row needs a group.")
@@ -199,23 +199,52 @@ def _groups(column: pd.Series) -> npt.NDArray[Any]:
 
 
 def _oddities(column: pd.Series) -> list[str]:
-    """What is strange about a column that would become categories."""
+    """What is worth knowing about a feature that is no number; one that is mostly numbers is refused."""
+    if is_plain_number(column) or is_truth(column):
+        return []
+    if date_format(column) is not None:
+        return [f"Column {column.name!r} holds dates: models learn from their year, month, weekday, hour and distance."]
+    if is_ambiguous(column):
+        return [
+            f"Column {column.name!r} holds dates such as {column.dropna().iloc[0]!r}, and no cell shows which part is the "
+            "month: they are taken as categories. Write them as 2024-12-31."
+        ]
     present = column.dropna()
-    if len(present) < 5 or is_plain_number(column) or is_truth(column):
+    if len(present) < _FEWEST:
         return []
     numbers = as_numbers(present)
-    if numbers.notna().all():
+    bad = present[numbers.isna()]
+    if not len(bad):
         return []
-    if numbers.notna().mean() >= MOSTLY:
-        bad = present[numbers.isna()]
-        return [
-            f"Column {column.name!r} is mostly numbers, but {cell_place(column, column.index.get_loc(bad.index[0]))} "
-            f"holds {bad.iloc[0]!r} ({len(bad)} such cells), so it is taken as categories. Empty these cells "
-            "if it is a number."
-        ]
+    if len(bad) <= (1 - MOSTLY) * len(present):
+        cells = ", ".join(
+            f"{cell!r} ({cell_place(column, column.index.get_loc(row)).partition(' of ')[0].lower()})"
+            for row, cell in bad.iloc[:3].items()
+        )
+        more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
+        raise TableError(
+            f"Column {column.name!r} is mostly numbers, but holds {cells}{more}. If these cells mean a missing value, "
+            f"empty them or name them with na_values=; if it is no number, say categories=[{str(column.name)!r}]."
+        )
     if present.astype(str).nunique() == len(present):
         return [
-            f"Column {column.name!r} holds a different text in every row. If it names the row, --drop it; if it is "
-            "prose, name it with --text."
+            f"Column {column.name!r} holds a different text in every row. If it names the row, leave it out with "
+            f"drop=[{str(column.name)!r}]; if it is prose, say text=[{str(column.name)!r}]."
         ]
     return []
+
+
+def _like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
+    """Features whose names begin like those of all labels: perhaps labels that were forgotten."""
+    first, last = min(labels), max(labels)
+    same = next((place for place, letter in enumerate(first) if not last.startswith(letter, place)), len(first))
+    stem = re.match(r".*[_.:\- ]", first[:same])
+    if len(labels) < 2 or stem is None or len(stem[0]) < 2:
+        return []
+    alike = [name for name in features if name.casefold().startswith(stem[0].casefold())]
+    if not alike:
+        return []
+    return [
+        f"{list_names(alike)} begin with {stem[0]!r} as the labels do, but are taken as features. Are they labels too? "
+        f"If so, say labels='{stem[0]}*'; else leave them out with drop=."
+    ]

@@ -16,7 +16,7 @@ def plain(name: str) -> str:
     >>> plain("s-BU_3DFE") == plain("SBU_3DFE") == plain("sbu 3dfe")
     True
     """
-    return "".join(letter for letter in name.casefold() if letter not in "-_. ")
+    return "".join(letter for letter in name.casefold() if letter not in "-_." and not letter.isspace())
 
 
 def split_list(words: str | Iterable[str]) -> list[str]:

@@ -1,10 +1,11 @@
 """Tables from files: CSV in whatever dialect it comes, and Parquet, whole or in chunks.
 
-Everything is found out from the first bytes: encoding (UTF-8 with or without a byte order mark, UTF-16, else
-Windows-1252), separator (comma, semicolon, tab or bar) and decimal mark. ``-`` means standard input.
+Encoding (UTF-8 with or without a byte order mark, UTF-16, else Windows-1252), separator (comma, semicolon, tab or bar)
+and decimal marks are found out from the beginning of the file. Cells are cut and converted by Arrow: a column of
+numbers becomes numbers, any other stays text. ``-`` means standard input.
 """
 
-import contextlib
+import codecs
 import csv
 import io
 import os
@@ -12,45 +13,26 @@ import re
 import shutil
 import sys
 import tempfile
-import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO, Any, Self
 
 import pandas as pd
 
+from skldl.data._dialect import Beginning, Dialect, not_text, read_beginning, requoted
+from skldl.data._typed_cells import MISSING_WORDS, ColumnReader, join_pieces
 from skldl.exceptions import TableError
 
 SAMPLE_BYTES = 2**18
+SAMPLE_LINES = 20
+LONGEST_SAMPLE = 2**26
+BLOCK_BYTES = 2**23
 CHUNK_ROWS = 20_000
-SEPARATORS = (",", ";", "\t", "|")
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
-_DECIMAL_COMMA = re.compile(r"[+-]?(?:\d*|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?")
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
-_WITHOUT_ROW_NAMES = "Unnamed: 0"
+_END = "\x04end of table\x04"  # our own last row: if it is missing, an open quotation mark has swallowed it
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """How a CSV file is written.
-
-    Attributes
-    ----------
-    encoding : str
-        Name of the encoding.
-    separator : str
-        What stands between two cells.
-    decimal : {".", ","}
-        Decimal mark of its numbers.
-    """
-
-    encoding: str
-    separator: str
-    decimal: str
-
-
-class Table:
+class TableFile:
     """A table in a file, with its columns known and its rows not yet read.
 
     The rows can be read once, by `read` or by `chunks`; then the file is closed. Use it in a ``with`` block where the
@@ -60,6 +42,15 @@ class Table:
     ----------
     source : str or path
         A CSV or Parquet file, or ``-`` for standard input.
+    encoding : str, default=None
+        Encoding of a CSV file, such as ``"shift_jis"``; found out by default.
+    decimal : {".", ","}, default=None
+        Decimal mark of a CSV file; the other mark then separates thousands. Found out by default.
+    na_values : collection of str, default=None
+        Words that mean a missing value; an empty cell always does. By default NA, N/A, NaN, nan, null, NULL, None and
+        #N/A.
+    header : bool or None, default=True
+        Whether the first line of a CSV file names the columns; None looks whether it holds only numbers.
 
     Attributes
     ----------
@@ -69,45 +60,69 @@ class Table:
         Names of the columns.
     dialect : Dialect or None
         How the file is written; None for Parquet.
+    has_header : bool
+        Whether the columns have names of their own; else they are numbered from 1.
+    notes : list of str
+        What the user should know; complete when all rows were read.
 
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from skldl.tabular import Table
+    >>> from skldl.data import TableFile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder) / "prices.csv"
     ...     _ = file.write_text("thing;price\\ntea;1,50\\n")
-    ...     table = Table(file)
+    ...     table = TableFile(file)
     ...     table.dialect, table.read().to_dict("records")
-    (Dialect(encoding='utf-8', separator=';', decimal=','), [{'thing': 'tea', 'price': '1.50'}])
+    (Dialect(encoding='utf-8', separator=';', decimal=','), [{'thing': 'tea', 'price': 1.5}])
     """
 
-    def __init__(self, source: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        encoding: str | None = None,
+        decimal: str | None = None,
+        na_values: Collection[str] | None = None,
+        header: bool | None = True,
+    ) -> None:
+        if decimal not in (None, ".", ","):
+            raise TableError(f"decimal={decimal!r} is not known. Use a point or a comma.")
         self.name = "standard input" if str(source) == "-" else str(source)
-        self._source = _open(source, self.name)
+        self._path = None if str(source) == "-" else Path(source)
+        self._source = _open(self._path, self.name)
         self._stream: IO[bytes] = self._source
         self._rows_read = 0
-        self._size = os.path.getsize(source) if str(source) != "-" else 0
+        self._size = os.path.getsize(source) if self._path is not None else 0
+        self._missing = MISSING_WORDS if na_values is None else tuple(na_values)
+        self.dialect: Dialect | None = None
+        self.notes: list[str] = []
+        self.has_header = True
         try:
-            start = self._source.read(SAMPLE_BYTES)
+            start, whole = _beginning_of(self._source)
             if not start.strip():
                 raise TableError(f"{self.name} is empty. A table needs a header line with the names of its columns.")
             self._parquet = start[:4] == b"PAR1"
-            self.dialect: Dialect | None = None
             if self._parquet:
                 self._stream = _at_start(self._source, start)
                 self._file = _open_parquet(self._stream, self.name)
                 names = [str(name) for name in self._file.schema_arrow.names]
                 self.columns = [name for name in names if not _ROW_LABELS_OF_PANDAS.fullmatch(name)]
             else:
-                self.dialect = sniff(start, self.name)
-                self.columns = _header(start, self.dialect, self.name)
-                self._again = _Again(start, self._source)
-                self._stream = io.BufferedReader(self._again)
+                self._read_header(start, whole, encoding, decimal, header)
             _refuse_duplicates(self.columns, self.name)
         except BaseException:
             self.close()
             raise
+
+    def _read_header(
+        self, start: bytes, whole: bool, encoding: str | None, decimal: str | None, header: bool | None
+    ) -> None:
+        begun = read_beginning(start, self.name, whole=whole, encoding=encoding, decimal=decimal, header=header)
+        self.dialect, self.columns, self.has_header = begun.dialect, begun.columns, begun.has_header
+        self.notes += begun.notes
+        self._text = _Utf8(begun, start, self._source, self.name)
+        self._first_line = begun.n_lines + 1
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
@@ -131,7 +146,7 @@ class Table:
         """
         if self._parquet:
             return self._rows_read / max(1, self._file.metadata.num_rows)
-        return min(1.0, self._again.n_bytes / self._size) if self._size else None
+        return min(1.0, self._text.n_bytes / self._size) if self._size else None
 
     def nothing(self) -> pd.DataFrame:
         """A table with the same columns and no rows.
@@ -152,92 +167,163 @@ class Table:
         Returns
         -------
         DataFrame
-            The table; a file without rows is an error.
+            The table; a file without rows is an error. Its ``attrs["notes"]`` are the notes of this object.
         """
-        chunks = list(self.chunks(rows=10 * CHUNK_ROWS))
-        if not sum(map(len, chunks)):
+        if self._parquet:
+            chunks = list(self.chunks(rows=10 * CHUNK_ROWS))
+            frame = pd.concat(chunks) if chunks else self.nothing()
+        else:
+            with self:
+                frame = join_pieces(list(self._csv_pieces(10 * CHUNK_ROWS, ())), self.columns)
+        if not len(frame):
             raise TableError(f"{self.name} has a header but no rows.")
-        return pd.concat(chunks)
+        frame.attrs["notes"] = tuple(self.notes)
+        return frame
 
-    def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[pd.DataFrame]:
+    def chunks(self, rows: int = CHUNK_ROWS, *, text: Collection[str] = ()) -> Iterator[pd.DataFrame]:
         """Read the rows in pieces; the memory needed does not grow with the file.
 
         Parameters
         ----------
-        rows : int
+        rows : int, default=20000
             At most so many rows at a time.
+        text : collection of str, default=()
+            Columns of a CSV file to be left as they are written.
 
         Yields
         ------
         DataFrame
-            The next rows, numbered from the first data row of the file, 0. In a CSV file every column holds text or
-            missing values: what is a number is for the schema to say. Numbers have a decimal point, whatever the file
-            has.
+            The next rows, numbered from the first data row of the file, 0. A column of a CSV file holds numbers if all
+            its cells in this piece are numbers, else text; codes with leading zeros or more than fifteen digits are
+            text.
         """
         try:
-            yield from self._parquet_chunks(rows) if self._parquet else self._csv_chunks(rows)
+            start = 0
+            for chunk in (
+                self._parquet_chunks(rows) if self._parquet else map(pd.DataFrame, self._csv_pieces(rows, text))
+            ):
+                chunk.index = pd.RangeIndex(start, start + len(chunk))
+                start += len(chunk)
+                self._rows_read = start
+                yield chunk
         finally:
             self.close()
 
     def _parquet_chunks(self, rows: int) -> Iterator[pd.DataFrame]:
         import pyarrow as pa
 
-        start = 0
         try:
             for batch in self._file.iter_batches(batch_size=rows, columns=self.columns):
-                chunk = batch.to_pandas(ignore_metadata=True)  # where pandas keeps an index: here it is a column
-                chunk.index = pd.RangeIndex(start, start + len(chunk))
-                start += len(chunk)
-                self._rows_read = start
-                yield chunk
+                yield batch.to_pandas(ignore_metadata=True)  # where pandas keeps an index: here it is a column
         except (pa.ArrowException, OSError) as error:
             raise TableError(f"{self.name} cannot be read to its end: {_first_line(error)}") from error
 
-    def _csv_chunks(self, rows: int) -> Iterator[pd.DataFrame]:
+    def _csv_pieces(self, rows: int, text: Collection[str]) -> Iterator[dict[str, Any]]:
         assert self.dialect is not None
-        try:
-            reader = pd.read_csv(
-                self._stream,
-                sep=self.dialect.separator,
-                encoding=self.dialect.encoding,
-                dtype=str,
-                keep_default_na=False,
-                na_values=list(MISSING),
-                chunksize=rows,
-                header=0,
-                names=self.columns,
-                index_col=False,
-                skipinitialspace=True,
-                on_bad_lines="error",
+        marks = self.dialect.by_column
+        readers = [
+            ColumnReader(
+                name,
+                decimal=marks.get(name, self.dialect.decimal),
+                thousands=name in marks or self.dialect.certain,
+                missing=self._missing,
+                as_written=name in text,
+                file=self.name,
             )
-            while True:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("error", pd.errors.ParserWarning)  # every row longer than the header
-                    chunk = next(reader, None)
-                if chunk is None:
-                    return
-                yield _with_decimal_points(chunk) if self.dialect.decimal == "," else chunk
-        except UnicodeError as error:
+            for name in self.columns
+        ]
+        n_rows, complete = 0, False
+        for batch in self._batches():
+            if complete := len(batch) > 0 and batch.column(0)[-1].as_py() == _END:
+                batch = batch.slice(0, len(batch) - 1)
+            for start in range(0, len(batch), rows):
+                piece = batch.slice(start, rows)
+                cells = zip(self.columns, readers, piece.columns, strict=True)
+                yield {name: reader(column, n_rows) for name, reader, column in cells}
+                n_rows += len(piece)
+        if not complete:
             raise TableError(
-                f"{self.name} is not all {self.dialect.encoding}: {error}. Save it as UTF-8 and try again."
-            ) from error
-        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+                f"{self.name}: the quotation mark that opens a cell in row {n_rows} is never closed. The file was cut "
+                "off, or a mark is missing."
+            )
+        self.notes += [note for reader in readers for note in reader.notes()]
+        if n_rows and not self._text.ends_with_newline:
+            self.notes.append(
+                f"The last line of {self.name} does not end with a line break. If the file was cut off, its last cell "
+                "is incomplete."
+            )
+
+    def _batches(self) -> Iterator[Any]:
+        """The rows as Arrow cuts them, every cell text; empty cells are missing."""
+        import pyarrow as pa
+        import pyarrow.csv
+
+        assert self.dialect is not None
+        wrong: list[Any] = []
+
+        def remember(row: Any) -> str:
+            wrong.append(row)
+            return "error"
+
+        try:
+            yield from pyarrow.csv.open_csv(
+                io.BufferedReader(self._text, BLOCK_BYTES),
+                pyarrow.csv.ReadOptions(column_names=self.columns, block_size=BLOCK_BYTES, use_threads=False),
+                pyarrow.csv.ParseOptions(
+                    delimiter=self.dialect.separator,
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(self.columns) > 1,
+                    invalid_row_handler=remember,
+                ),
+                pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(self.columns, pa.string()),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    check_utf8=False,
+                ),
+            )
+        except (pa.ArrowException, OSError) as error:
+            if self._text.failure is not None:  # Arrow makes other errors of an interrupt while it reads
+                raise self._text.failure from None
             raise TableError(
-                f"{self.name} cannot be read as a table: {_parser_complaint(error)}. Text with the separator "
-                f"{self.dialect.separator!r} in it needs quotation marks."
+                f"{self.name} cannot be read as a table: {self._complaint(wrong, error)}. Text with the separator "
+                f"{self.dialect.separator!r} in it needs quotation marks; comments must be taken out."
             ) from error
-        except Exception:
-            if self._again.failure is not None:  # pandas makes other errors of an interrupt while it reads
-                raise self._again.failure from None
-            raise
+
+    def _complaint(self, wrong: list[Any], error: Exception) -> str:
+        if not wrong:
+            return _first_line(error).rstrip(".")
+        if _END in wrong[0].text:
+            return f"the quotation mark that opens a cell in row {wrong[0].number} is never closed, or the file was cut"
+        return f"{self._line(wrong[0])} has {wrong[0].actual_columns} cells, the header {wrong[0].expected_columns}"
+
+    def _line(self, wrong: Any) -> str:
+        """Where a row with a wrong number of cells stands: line breaks in cells and empty lines count too."""
+        assert self.dialect is not None
+        if self._path is not None and self._path.is_file():
+            with self._path.open(encoding=self.dialect.encoding, newline="") as stream:
+                for _ in range(self._first_line - 1):
+                    stream.readline()
+                reader = csv.reader(stream, delimiter=self.dialect.separator, skipinitialspace=True)
+                for cells in reader:
+                    if cells and len(cells) == wrong.actual_columns != wrong.expected_columns:
+                        return f"line {self._first_line - 1 + reader.line_num}"
+        return f"row {wrong.number}"
 
 
-class _Again(io.RawIOBase):
-    """A stream with the bytes put back that were read from it to look at them; it remembers why reading failed."""
+class _Utf8(io.RawIOBase):
+    """What follows the header as UTF-8, then a row of our own; it remembers why reading failed."""
 
-    def __init__(self, start: bytes, rest: IO[bytes]) -> None:
-        self._start, self._rest = io.BytesIO(start), rest
+    def __init__(self, begun: Beginning, start: bytes, source: IO[bytes], name: str) -> None:
+        self._begun, self._start, self._source, self._name = begun, start, source, name
+        self._ready = b""
+        texts = self._texts()
+        separator = begun.dialect.separator
+        if re.search(rf'{re.escape(separator)} +"', begun.rest):  # Arrow takes quotation marks only without blanks
+            texts = requoted(texts, separator, name)
+        self._blocks = (text.encode() for text in texts)
         self.n_bytes = 0
+        self.ends_with_newline = True
         self.failure: BaseException | None = None
 
     def readable(self) -> bool:
@@ -245,19 +331,56 @@ class _Again(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            block = self._start.read(len(buffer)) or self._rest.read(len(buffer))
+            while not self._ready:
+                self._ready = next(self._blocks)
+        except StopIteration:
+            return 0
         except BaseException as error:
             self.failure = error
             raise
-        buffer[: len(block)] = block
-        self.n_bytes += len(block)
-        return len(block)
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def _texts(self) -> Iterator[str]:
+        dialect = self._begun.dialect
+        decoder = codecs.getincrementaldecoder(dialect.encoding)()
+        decoder.decode(self._start)
+        text, block = self._begun.rest, self._start
+        n_lines = self._begun.n_lines
+        while block:
+            self.n_bytes += len(block)
+            if text:
+                self.ends_with_newline = text[-1] in "\r\n"
+                n_lines += text.count("\n")
+                yield text
+            block = self._source.read(2**20)
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeError as error:
+                line = 1 + n_lines + block.count(b"\n", 0, getattr(error, "start", 0))
+                raise not_text(self._name, dialect.encoding, line) from error
+        end = f"{_END}{dialect.separator * (len(self._begun.columns) - 1)}\n"
+        yield end if self.ends_with_newline else f"\n{end}"
 
 
-def _open(source: str | os.PathLike[str], name: str) -> IO[bytes]:
-    if str(source) == "-":
+def _beginning_of(stream: IO[bytes]) -> tuple[bytes, bool]:
+    """The first bytes, with some whole lines among them, and whether that is everything."""
+    start = stream.read(SAMPLE_BYTES)
+    while start.count(b"\n") + start.count(b"\r") < SAMPLE_LINES and len(start) < LONGEST_SAMPLE:
+        more = stream.read(len(start) or 1)
+        if not more:
+            return start, True
+        start += more
+        if start[:4] == b"PAR1":
+            break
+    return start, False
+
+
+def _open(path: Path | None, name: str) -> IO[bytes]:
+    if path is None:
         return sys.stdin.buffer
-    path = Path(source)
     if path.is_dir():
         raise TableError(f"{name} is a folder. Name a CSV or Parquet file.")
     if not path.exists():
@@ -287,100 +410,15 @@ def _open_parquet(stream: IO[bytes], name: str) -> Any:
         raise TableError(f"{name} starts like a Parquet file but cannot be read: {_first_line(error)}") from error
 
 
-def sniff(start: bytes, name: str) -> Dialect:
-    """Find out how a CSV file is written from its first bytes.
-
-    Parameters
-    ----------
-    start : bytes
-        The beginning of the file.
-    name : str
-        What messages call the file.
-
-    Returns
-    -------
-    Dialect
-        Encoding, separator and decimal mark.
-    """
-    encoding = _encoding(start, name)
-    lines = start.decode(encoding, errors="ignore").splitlines()
-    if len(start) >= SAMPLE_BYTES and len(lines) > 1:
-        lines = lines[:-1]  # the last one is cut
-    separator = _separator(lines)
-    cells = [cell.strip() for row in _rows(lines[1:500], separator) for cell in row]
-    decimal = "," if separator != "," and any(_DECIMAL_COMMA.fullmatch(cell) for cell in cells) else "."
-    return Dialect(encoding, separator, decimal)
-
-
-def _encoding(start: bytes, name: str) -> str:
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    if b"\x00" in start:
-        raise TableError(f"{name} is neither text nor Parquet. Export the table as CSV (UTF-8) or Parquet.")
-    if start.startswith(b"\xef\xbb\xbf"):
-        return "utf-8-sig"
-    try:
-        start.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.start < len(start) - 4:  # not just a character cut at the end of the sample
-            return "cp1252"
-    return "utf-8"
-
-
-def _rows(lines: list[str], separator: str) -> list[list[str]]:
-    """Cut lines into cells; a cell larger than the csv module takes is no reason to fail, only to stop looking."""
-    rows: list[list[str]] = []
-    with contextlib.suppress(csv.Error):
-        rows.extend(row for row in csv.reader(lines, delimiter=separator, skipinitialspace=True) if row)
-    return rows
-
-
-def _separator(lines: list[str]) -> str:
-    """The separator that cuts the first lines into the same number of fields, the more the better."""
-    best, most = ",", 1
-    for separator in SEPARATORS:
-        widths = [len(row) for row in _rows(lines[:50], separator)]
-        if widths and widths[0] > most and widths.count(widths[0]) >= 0.9 * len(widths):
-            best, most = separator, widths[0]
-    return best
-
-
-def _header(start: bytes, dialect: Dialect, name: str) -> list[str]:
-    rows = _rows(start.decode(dialect.encoding, errors="ignore").splitlines(keepends=True)[:500], dialect.separator)
-    if not rows:
-        raise TableError(f"{name} holds no header line.")
-    names = [cell.strip() for cell in rows[0]]
-    unnamed = [position + 1 for position, cell in enumerate(names) if not cell]
-    if unnamed == [1] and len(names) > 1:
-        names[0] = _WITHOUT_ROW_NAMES  # R and pandas write row names under an empty heading
-    elif unnamed:
-        raise TableError(f"{name}: column {unnamed[0]} has no name in the header line. Give every column a name.")
-    return names
-
-
 def _refuse_duplicates(columns: list[str], name: str) -> None:
+    seen: dict[str, int] = {}
     for position, column in enumerate(columns):
-        if column in columns[:position]:
-            raise TableError(f"{name} has two columns called {column!r}. Rename one of them.")
-
-
-def _with_decimal_points(chunk: pd.DataFrame) -> pd.DataFrame:
-    """1.234,5 becomes 1234.5 in cells that hold nothing but a number."""
-    for name in chunk.columns:
-        numbers = chunk[name].str.fullmatch(_DECIMAL_COMMA.pattern).fillna(False).astype(bool)
-        if numbers.any():
-            plain = chunk.loc[numbers, name].str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-            chunk.loc[numbers, name] = plain
-    return chunk
-
-
-def _parser_complaint(error: Exception) -> str:
-    place = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-    if place:
-        return f"line {place[2]} has {place[3]} fields, the header {place[1]}"
-    if isinstance(error, pd.errors.ParserWarning):
-        return "rows have more fields than the header"
-    return _first_line(error)
+        if column in seen:
+            raise TableError(
+                f"{name} has two columns called {column!r}, the {seen[column] + 1}. and the {position + 1}. "
+                "Rename one of them."
+            )
+        seen[column] = position
 
 
 def _first_line(error: Exception) -> str:

@@ -1,7 +1,9 @@
 """Tables to files, piece by piece and whole or not at all: a run that fails leaves nothing and changes nothing."""
 
 import os
+import re
 import sys
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +15,7 @@ from skldl._whole_files import whole_file
 from skldl.exceptions import TableError
 
 ENDINGS = (".csv", ".tsv", ".parquet")
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]+$)")
 
 
 class TableWriter:
@@ -25,6 +28,13 @@ class TableWriter:
     ----------
     target : str or path
         A file that ends in ``.csv``, ``.tsv`` or ``.parquet``, or ``-`` for CSV on standard output.
+    digits : int, default=None
+        Significant digits of numbers in text; by default all. Parquet keeps numbers as they are.
+    exact : collection of str, default=()
+        Columns to which ``digits`` does not apply.
+    escape_formulas : bool, default=False
+        Put an apostrophe before text that a spreadsheet would take for a formula: text that begins with ``=``, ``+``,
+        ``-`` or ``@`` and is no number.
 
     Attributes
     ----------
@@ -34,7 +44,7 @@ class TableWriter:
     Examples
     --------
     >>> import pandas as pd
-    >>> from skldl.tabular import TableWriter
+    >>> from skldl.data import TableWriter
     >>> with TableWriter("-") as writer:
     ...     writer.write(pd.DataFrame({"joy": [0.25]}))
     ...     writer.write(pd.DataFrame({"joy": [0.75]}))
@@ -43,8 +53,16 @@ class TableWriter:
     0.75
     """
 
-    def __init__(self, target: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        digits: int | None = None,
+        exact: Collection[str] = (),
+        escape_formulas: bool = False,
+    ) -> None:
         self.target = str(target)
+        self._digits, self._exact, self._escape = digits, exact, escape_formulas
         ending = Path(self.target).suffix.lower()
         if self.target != "-" and ending not in ENDINGS:
             raise TableError(f"{self.target}: the ending says how to write it. Use .csv, .tsv or .parquet.")
@@ -69,9 +87,27 @@ class TableWriter:
         if self._parquet:
             self._write_parquet(piece)
         else:
-            text = piece.to_csv(sep=self._separator, index=False, header=not self.written, lineterminator="\n")
+            text = self._as_text(piece).to_csv(
+                sep=self._separator,
+                index=False,
+                header=not self.written,
+                lineterminator="\n",
+                float_format=None if self._digits is None else f"%.{self._digits}g",
+            )
             self._stream.write(text if self.target == "-" else text.encode("utf-8"))
         self.written = True
+
+    def _as_text(self, piece: pd.DataFrame) -> pd.DataFrame:
+        exact = [name for name in piece if name in self._exact and pd.api.types.is_float_dtype(piece[name])]
+        if exact and self._digits is not None:
+            piece = piece.assign(
+                **{name: piece[name].map(lambda value: repr(float(value)), na_action="ignore") for name in exact}
+            )
+        if self._escape:
+            words = [name for name in piece if not pd.api.types.is_numeric_dtype(piece[name])]
+            piece = piece.assign(**{name: piece[name].map(_harmless, na_action="ignore") for name in words})
+            piece = piece.rename(columns=_harmless)
+        return piece
 
     def _write_parquet(self, piece: pd.DataFrame) -> None:
         import pyarrow as pa
@@ -97,3 +133,8 @@ class TableWriter:
         if self.target == "-" and kind is None:
             self._stream.flush()
         self._stack.__exit__(kind, error, trace)
+
+
+def _harmless(cell: Any) -> Any:
+    """Text that no spreadsheet takes for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell

@@ -1,16 +1,18 @@
 """`TableEncoder`: from a table of mixed columns to numbers, the first step of every pipeline that `skldl fit` makes.
 
 Numbers are imputed by their median, with an indicator where values were missing, and standardised; categories become
-one column each, and a category never seen in training becomes none of them; booleans are numbers; a text column becomes
-character n-grams. Columns are found by name, so their order does not matter and further columns are ignored.
+one column each, and a category never seen in training becomes none of them; booleans are numbers; a date becomes its
+year, month, weekday, hour and number of days; a text column becomes character n-grams. Columns are found by name, so
+their order does not matter and further columns are ignored.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from scipy import sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -19,20 +21,27 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._typing import AnyArray
 from skldl.data._cells import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    NUMBER,
+    TEXT,
     as_frame,
-    as_numbers,
     as_words,
     checked_numbers,
     checked_truth,
-    is_plain_number,
-    is_truth,
+    kind_of,
     list_names,
+    refuse_cells,
 )
+from skldl.data._dates import as_dates, date_format, date_parts
 from skldl.exceptions import TableError
 
-NUMBER, BOOLEAN, CATEGORY, TEXT = "number", "boolean", "category", "text"
 MISSING_CATEGORY = "(missing)"
+FORMAT = 2
+"""1: version 0.1, which took 3.0 in text for another category than 3, and dates for categories."""
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -54,7 +63,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     kinds_ : dict
-        From the name of each column to "number", "boolean", "category" or "text".
+        From the name of each column to "number", "boolean", "date", "category" or "text".
+    dates_ : dict
+        From the name of each column of dates to how they are written and which parts of them vary.
+    ranges_ : dict
+        From the name of each column of numbers to its least and greatest value.
     feature_names_in_ : ndarray of str
         Names of the columns, in the order of the training table.
     n_features_in_ : int
@@ -107,12 +120,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 raise TableError(f"The table has no column {name!r}. Its columns are {list_names(table.columns)}.")
         if not len(table.columns):
             raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
+        self.format_ = FORMAT
         self.kinds_ = {name: self._kind(table[name]) for name in table.columns}
         self.feature_names_in_ = np.array(list(table.columns), dtype=object)
         self.n_features_in_ = len(table.columns)
+        self.dates_ = {name: _written_and_varying(table[name]) for name in self._of(DATE)}
         typed = self._typed(table)
-        self.with_missing_ = [name for name in self._of(NUMBER, BOOLEAN) if typed[name].isna().any()]
-        self.encoder_ = self._encoder(typed).fit(typed)
+        numbers = self._number_columns()
+        self.with_missing_ = [name for name in numbers if typed[name].isna().any()]
+        self.ranges_ = {
+            name: (float(typed[name].min()), float(typed[name].max()))
+            for name in self._of(NUMBER)
+            if typed[name].notna().any()
+        }
+        self.encoder_ = self._encoder(typed, numbers).fit(typed)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -125,15 +146,49 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray or sparse matrix
-            One row of numbers for each row of the table.
+        ndarray, sparse matrix or DataFrame
+            One row of numbers for each row of the table; a DataFrame after ``set_output(transform="pandas")``.
         """
         check_is_fitted(self)
         table = as_frame(X)
         self.check_columns(table.columns)
         if not len(table):
             raise TableError("The table has no rows.")
-        return self.encoder_.transform(self._typed(table))
+        features = self.encoder_.transform(self._typed(table))
+        output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        return features.toarray() if sparse.issparse(features) and output != "default" else features
+
+    def unusual(self, X: Any) -> dict[str, dict[str, int]]:
+        """Count what the training table did not hold.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A table as for `transform`.
+
+        Returns
+        -------
+        dict
+            ``"unknown_categories"`` and ``"far_outside_range"`` (a number farther from the range of the training table
+            than this range is wide), by the name of the column; ``"empty_rows"``, under the name ``"rows"``.
+        """
+        check_is_fitted(self)
+        table = as_frame(X)
+        own = table[list(self.feature_names_in_)]
+        unknown, outside = {}, {}
+        for label, step, columns in self.encoder_.transformers_:
+            if label == "categories":
+                for name, known in zip(columns, step.categories_, strict=True):
+                    words = self._words(own[name], MISSING_CATEGORY)
+                    unknown[name] = int((own[name].notna() & ~words.isin(known)).sum())
+        for name, (least, most) in getattr(self, "ranges_", {}).items():
+            numbers, width = checked_numbers(own[name]), most - least
+            outside[name] = int(((numbers < least - width) | (numbers > most + width)).sum())
+        return {
+            "unknown_categories": {name: count for name, count in unknown.items() if count},
+            "far_outside_range": {name: count for name, count in outside.items() if count},
+            "empty_rows": {"rows": count} if (count := int(own.isna().all(axis=1).sum())) else {},
+        }
 
     def check_columns(self, columns: Iterable[str]) -> None:
         """Demand every column of the training table.
@@ -144,7 +199,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The columns that there are; further ones do not matter.
         """
         present = list(columns)
-        lacking = [name for name in self.feature_names_in_ if name not in present]
+        known = set(present)
+        lacking = [name for name in self.feature_names_in_ if name not in known]
         if lacking:
             more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             raise TableError(
@@ -152,7 +208,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"It has {list_names(present)}."
             )
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Name the columns that `transform` gives.
 
         Parameters
@@ -163,8 +219,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of str
-            Such as ``age``, ``age is missing``, ``town=Ulm``, ``town=(rare)``, ``comment~goo_``,
-            where the low line marks the end of a word.
+            Such as ``age``, ``age is missing``, ``town=Ulm``, ``town=(rare)``, ``when: year``, ``when: Monday``,
+            ``comment~goo_``, where the low line marks the end of a word.
         """
         check_is_fitted(self)
         names: list[str] = []
@@ -189,7 +245,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         found: list[str] = []
         for label, step, columns in self.encoder_.transformers_:
             if label == "numbers":
-                found += [*columns, *self.with_missing_]
+                origin = {f"{name}: {part}": name for name, (_, parts) in self._dates().items() for part in parts}
+                found += [origin.get(name, name) for name in (*columns, *self.with_missing_)]
             elif label == "categories":
                 found += [n for n, vs in zip(columns, _known_categories(step), strict=True) for _ in vs]
             elif label.startswith("text "):
@@ -199,33 +256,42 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _kind(self, column: pd.Series) -> str:
         if column.name in self.text:
             return TEXT
-        if column.name in self.categories:
-            return CATEGORY
-        if is_truth(column):
-            return BOOLEAN
-        if is_plain_number(column):
-            return NUMBER
-        present = column.dropna()
-        return CATEGORY if as_numbers(present).isna().any() else NUMBER
+        return CATEGORY if column.name in self.categories else kind_of(column)
 
     def _of(self, *kinds: str) -> list[str]:
         return [name for name, kind in self.kinds_.items() if kind in kinds]
 
+    def _dates(self) -> dict[str, tuple[str, list[str]]]:
+        return getattr(self, "dates_", {})  # there were none in version 0.1
+
+    def _number_columns(self) -> list[str]:
+        parts = [f"{name}: {part}" for name, (_, varying) in self._dates().items() for part in varying]
+        return [*self._of(NUMBER, BOOLEAN), *parts]
+
+    def _words(self, column: pd.Series, filler: str) -> pd.Series:
+        return as_words(column, filler, as_written=getattr(self, "format_", 1) < FORMAT)
+
     def _typed(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The columns of the schema, each in the type that its kind asks for."""
+        """The columns of the schema, each in the type that its kind asks for; dates become several columns."""
         typed = {}
         for name, kind in self.kinds_.items():
             if kind == NUMBER:
                 typed[name] = checked_numbers(table[name], "the model expects a number")
             elif kind == BOOLEAN:
                 typed[name] = checked_truth(table[name])
+            elif kind == DATE:
+                written, varying = self._dates()[name]
+                dates = as_dates(table[name], written)
+                refuse_cells(table[name], dates.isna() & table[name].notna(), "the model expects a date")
+                parts = date_parts(dates)
+                typed |= {f"{name}: {part}": parts[part] for part in varying}
             else:
-                typed[name] = as_words(table[name], MISSING_CATEGORY if kind == CATEGORY else "")
+                typed[name] = self._words(table[name], MISSING_CATEGORY if kind == CATEGORY else "")
         return pd.DataFrame(typed, index=table.index)
 
-    def _encoder(self, typed: pd.DataFrame) -> ColumnTransformer:
+    def _encoder(self, typed: pd.DataFrame, numbers: list[str]) -> ColumnTransformer:
         steps: list[tuple[str, Any, Any]] = []
-        if numbers := self._of(NUMBER, BOOLEAN):
+        if numbers:
             imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
             steps.append(("numbers", make_pipeline(imputer, StandardScaler()), numbers))
         if categories := self._of(CATEGORY):
@@ -253,3 +319,11 @@ def _known_categories(one_hot: OneHotEncoder) -> list[list[str]]:
             own = [str(value) for value in values if value not in set(rare)]
             known.append([*own, "(rare)"])
     return known
+
+
+def _written_and_varying(column: pd.Series) -> tuple[str, list[str]]:
+    """How the dates of a column are written, and those of their parts that are not the same everywhere."""
+    written = date_format(column)
+    assert written is not None
+    parts = date_parts(as_dates(column, written))
+    return written, [name for name in parts if parts[name].nunique() > 1] or ["days"]

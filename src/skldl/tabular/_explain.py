@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
+from skldl._typing import FloatArray
 from skldl._validation import check_distributions, check_weights
 from skldl.data._cells import as_frame
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import kullback_leibler
-
-FloatArray = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)

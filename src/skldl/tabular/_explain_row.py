@@ -77,7 +77,7 @@ def _contributions(model: Any, one: pd.DataFrame) -> pd.DataFrame:
     values = np.asarray(features.toarray() if hasattr(features, "toarray") else features, dtype=np.float64)[0]
     labels = label_names(model)
     table = pd.DataFrame(values[:, None] * centred_weights(step), index=feature_names(model), columns=labels)
-    intercept = np.asarray(step.intercept_, dtype=np.float64)
+    intercept = np.asarray(getattr(step, "intercept_", np.zeros(len(labels))), dtype=np.float64)
     start = pd.DataFrame([intercept - intercept.mean()], index=["(intercept)"], columns=labels)
     return pd.concat([start, heaviest_first(table[(table != 0).any(axis=1)])])
 
@@ -101,4 +101,6 @@ def _typical(column: pd.Series) -> Any:
     numbers = as_numbers(present)
     if numbers.notna().all() and not pd.api.types.is_bool_dtype(column):
         return float(numbers.median())
-    return present.astype(str).mode().iloc[0]
+    return (
+        present.mode().iloc[0] if pd.api.types.is_datetime64_any_dtype(column) else present.astype(str).mode().iloc[0]
+    )

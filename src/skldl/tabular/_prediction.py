@@ -70,9 +70,9 @@ def checked_keep(keep: Iterable[str], columns: Iterable[str], labels: Iterable[s
     names, present = list(dict.fromkeys(keep)), list(columns)
     for name in names:
         if name not in present:
-            raise TableError(f"--keep {name}: the table has no such column. It has {list_names(present)}.")
+            raise TableError(f"keep={name!r}: the table has no such column. It has {list_names(present)}.")
         if name in set(labels):
-            raise TableError(f"--keep {name}: a label has this name too, and its column holds the prediction.")
+            raise TableError(f"keep={name!r}: a label has this name too, and its column holds the prediction.")
     return names
 
 

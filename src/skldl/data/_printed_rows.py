@@ -1,15 +1,15 @@
-"""`Table`: a list of rows that prints itself as text."""
+"""`PrintedRows`: a list of rows that prints itself as text."""
 
 from typing import Any
 
 
-class Table(list[dict[str, Any]]):
-    """Rows with the same keys; ``print(table)`` shows them in columns, and ``pandas.DataFrame(table)`` works.
+class PrintedRows(list[dict[str, Any]]):
+    """Rows with the same keys; ``print(rows)`` shows them in columns, and ``pandas.DataFrame(rows)`` works.
 
     Examples
     --------
-    >>> from skldl.data._table import Table
-    >>> print(Table([{"name": "a", "n": 1200}, {"name": "b", "n": None}]))
+    >>> from skldl.data._printed_rows import PrintedRows
+    >>> print(PrintedRows([{"name": "a", "n": 1200}, {"name": "b", "n": None}]))
     name      n
     a     1,200
     b

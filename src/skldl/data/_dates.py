@@ -1,0 +1,128 @@
+"""Dates in the cells of a table: typed ones, and text in a way of writing that leaves no doubt."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+_TIME = r"(?:[T ](\d{1,2}:\d{2}(?::\d{2})?)(?:[.,]\d+)?\s*(?:Z|[+-]\d{2}:?\d{2})?)?"
+# From the name of a way to write dates to its pattern; the groups are the date and, where there is one, the time.
+_PATTERNS = {
+    "%Y-%m-%d": re.compile(rf"(\d{{4}}-\d{{2}}-\d{{2}}){_TIME}"),
+    "%Y/%m/%d": re.compile(rf"(\d{{4}}/\d{{1,2}}/\d{{1,2}}){_TIME}"),
+    "%d.%m.%Y": re.compile(rf"(\d{{1,2}}\.\d{{1,2}}\.\d{{4}}){_TIME}"),
+    "%d/%m/%Y": re.compile(rf"(\d{{1,2}}/\d{{1,2}}/\d{{4}}){_TIME}"),
+    "%m/%d/%Y": re.compile(rf"(\d{{1,2}}/\d{{1,2}}/\d{{4}}){_TIME}"),
+    "%d %b %Y": re.compile(rf"(\d{{1,2}} [A-Za-z]{{3}} \d{{4}}){_TIME}"),
+    "%b %d, %Y": re.compile(rf"([A-Za-z]{{3}} \d{{1,2}}, \d{{4}}){_TIME}"),
+}
+TYPED = "typed"
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_LOOKED_AT = 20
+
+
+def date_format(column: pd.Series) -> str | None:
+    """How the dates of a column are written.
+
+    Parameters
+    ----------
+    column : Series
+        Any column.
+
+    Returns
+    -------
+    str or None
+        ``"typed"`` for a column of datetimes, the format of `datetime.strptime` for text that holds nothing but dates,
+        None for anything else. Text such as 03/04/2024 is taken for dates only if other cells show which is the month.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> date_format(pd.Series(["2024-05-31", "2024-06-01 12:30"])), date_format(pd.Series(["31/05/2024"]))
+    ('%Y-%m-%d', '%d/%m/%Y')
+    """
+    fitting = _fitting_formats(column)
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def is_ambiguous(column: pd.Series) -> bool:
+    """Whether a column holds dates of which nobody can say what is the day and what the month."""
+    return len(_fitting_formats(column)) > 1
+
+
+def as_dates(column: pd.Series, written: str) -> pd.Series:
+    """Dates and times as they stand on the clock, without a time zone; NaT where a cell is no such date.
+
+    Parameters
+    ----------
+    column : Series
+        Datetimes or text.
+    written : str
+        The format, as `date_format` gives it.
+
+    Returns
+    -------
+    Series of datetime64
+        The dates.
+    """
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return column.dt.tz_localize(None)
+    cells = column.astype(object)
+    if written == TYPED:
+        written = "%Y-%m-%d"
+    pattern = _PATTERNS[written]
+    found = [pattern.fullmatch(str(cell).strip()) if pd.notna(cell) else None for cell in cells]
+    dates = [None if match is None else match[1] for match in found]
+    days = pd.to_datetime(pd.Series(dates, index=column.index, dtype=object), format=written, errors="coerce")
+    times = [(match[2] if match else None) or "0:00" for match in found]
+    hours = pd.to_timedelta([time if time.count(":") == 2 else f"{time}:00" for time in times], errors="coerce")
+    return days + pd.Series(hours, index=column.index)
+
+
+def date_parts(dates: pd.Series) -> pd.DataFrame:
+    """Numbers that a date can tell something by.
+
+    Month and hour go round, so that each is a point on a circle; each weekday has a column of its own, since Sunday need
+    not be like Monday; year and days are the time that has passed.
+
+    Parameters
+    ----------
+    dates : Series of datetime64
+        Dates, or NaT.
+
+    Returns
+    -------
+    DataFrame
+        The numbers; missing where the date is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> parts = date_parts(pd.Series(pd.to_datetime(["1970-01-04 06:00"])))
+    >>> parts.round(2).iloc[0].loc[["days", "hour, sine", "Sunday"]]
+    days          3.25
+    hour, sine    1.00
+    Sunday        1.00
+    Name: 0, dtype: float64
+    """
+    clock = dates.dt
+    seconds = (dates - pd.Timestamp(0)).dt.total_seconds()
+    parts = {"days": seconds / 86400, "year": clock.year.astype(np.float64)}
+    hours = clock.hour + clock.minute / 60
+    for part, turns in (("month", (clock.month - 1) / 12), ("hour", hours / 24)):
+        angle = 2 * np.pi * turns.astype(np.float64)
+        parts |= {f"{part}, sine": np.sin(angle), f"{part}, cosine": np.cos(angle)}
+    for place, day in enumerate(_WEEKDAYS):
+        parts[day] = (clock.day_of_week == place).astype(np.float64).where(dates.notna())
+    return pd.DataFrame(parts)
+
+
+def _fitting_formats(column: pd.Series) -> list[str]:
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return [TYPED]
+    if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):
+        return []
+    present = column.dropna()
+    first = [str(cell).strip() for cell in present.iloc[:_LOOKED_AT]]
+    fitting = [way for way, pattern in _PATTERNS.items() if first and all(map(pattern.fullmatch, first))]
+    return [way for way in fitting if not np.any(as_dates(present, way).isna())]

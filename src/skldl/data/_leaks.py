@@ -1,0 +1,88 @@
+r"""Features that tell the labels nearly completely: mostly a label column, or what was made of one, left in the table.
+
+The rows are put into the order of one feature, and the degree of each label in a row is guessed from the rows before
+and after it, with the mean of the two. Without any relation the error of that guess has 3/2 of the variance of the
+degrees; so
+
+.. math:: 1 - \frac{\sum_i (d_i - (d_{i-1} + d_{i+1})/2)^2}{\frac32 \sum_i (d_i - \bar d)^2}
+
+is about 0 then, and 1 if the feature alone tells the degree, by whatever smooth function. For categories it is the part
+of the variance that lies between them.
+"""
+
+from collections.abc import Hashable
+
+import numpy as np
+import pandas as pd
+
+from skldl._typing import FloatArray
+from skldl.data._cells import as_numbers
+
+NEARLY_ALL = 0.99
+_FEWEST_ROWS = 20
+_MOST_ROWS = 5000
+
+
+def label_leaks(X: pd.DataFrame, D: pd.DataFrame) -> list[str]:
+    """Find features that alone tell a label nearly completely.
+
+    Parameters
+    ----------
+    X : DataFrame
+        Features of any kind.
+    D : DataFrame
+        Distributions.
+
+    Returns
+    -------
+    list of str
+        A warning for each such feature.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> joy = np.random.default_rng(0).random(100)
+    >>> label_leaks(pd.DataFrame({"n_joy": 10 * joy}), pd.DataFrame({"joy": joy, "fear": 1 - joy}))[0][:50]
+    "Column 'n_joy' alone tells the label 'joy' nearly "
+    """
+    n_rows = len(X)
+    if n_rows < _FEWEST_ROWS:
+        return []
+    rows = np.random.default_rng(0).permutation(n_rows)[:_MOST_ROWS]  # the order in the file must not tell anything
+    degrees = D.to_numpy(dtype=np.float64)[rows]
+    found = []
+    for name in X:
+        told = _told_by(X[name].iloc[rows], degrees)
+        if told.max() > NEARLY_ALL:
+            found.append(_warning(name, D.columns[int(told.argmax())], float(told.max())))
+    return found
+
+
+def _told_by(column: pd.Series, degrees: FloatArray) -> FloatArray:
+    """How completely a column tells each label: 1 is all."""
+    values = as_numbers(column).to_numpy()
+    if np.isnan(values).all():
+        return _told_by_categories(column, degrees)
+    in_order = degrees[np.argsort(values, kind="stable")]
+    middle = in_order[1:-1]
+    error = ((middle - (in_order[:-2] + in_order[2:]) / 2) ** 2).sum(axis=0)
+    spread = 1.5 * ((middle - middle.mean(axis=0)) ** 2).sum(axis=0)
+    return 1 - np.divide(error, spread, out=np.ones_like(error), where=spread > 1e-12)
+
+
+def _told_by_categories(column: pd.Series, degrees: FloatArray) -> FloatArray:
+    """Part of the variance that lies between categories, adjusted for their number."""
+    codes, words = pd.factorize(column.astype(object))
+    n_rows, n_words = len(column), len(words) + (codes < 0).any()
+    if n_words > n_rows / 2:
+        return np.zeros(degrees.shape[1])
+    error = ((degrees - pd.DataFrame(degrees).groupby(codes).transform("mean").to_numpy()) ** 2).sum(axis=0)
+    spread = ((degrees - degrees.mean(axis=0)) ** 2).sum(axis=0) * (n_rows - n_words) / (n_rows - 1)
+    return 1 - np.divide(error, spread, out=np.ones_like(error), where=spread > 1e-12)
+
+
+def _warning(name: Hashable, label: Hashable, told: float) -> str:
+    return (
+        f"Column {str(name)!r} alone tells the label {str(label)!r} nearly completely ({told:.1%}). If it is a label or "
+        f"was made from the labels, leave it out with drop=[{str(name)!r}]: on new rows it will not be there."
+    )
