@@ -22,6 +22,8 @@ MEAN_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 """Shares of the mean distribution to choose from."""
 SMALLEST_DEGREE = 1e-12
 """Floor of the mean distribution, for labels that no training row has."""
+BLOCK_CELLS = 2**17
+"""Tables of predictions are scored in blocks of about this many numbers, small enough for the cache."""
 SCALINGS = ("standard", "raw", "sqrt")
 """Names of the feature scalings."""
 
@@ -101,10 +103,16 @@ def share_divergences(
     weighted = row_weight[:, None] * D
     constant = -float(row_weight @ special.entr(D).sum(axis=1))
     divergences = np.empty((len(tables), len(shares)))
-    for row, P in enumerate(tables):
+    step = max(1, BLOCK_CELLS // D.size)
+    for start in range(0, len(tables), step):
+        block = slice(start, start + step)
         for column, share in enumerate(shares):
-            with np.errstate(divide="ignore"):  # a share of zero can leave degrees of zero: infinitely bad
-                divergences[row, column] = constant - special.xlogy(weighted, mix(P, means, share)).sum()
+            mixed = mix(tables[block], means, share)
+            if share > 0:
+                score = np.einsum("tnc,nc->t", np.log(mixed, out=mixed), weighted)
+            else:  # degrees of zero can remain: infinitely bad where the label has mass, nothing where it has not
+                score = special.xlogy(weighted, mixed).sum(axis=(1, 2))
+            divergences[block, column] = constant - score
     return divergences
 
 

@@ -52,6 +52,11 @@ def candidates_for(X: Any, kernel: str | KernelFunction, scaling: str, width: fl
     return found
 
 
+def has_width(candidate: Candidate) -> bool:
+    """Say whether the kernel has a width to choose."""
+    return not callable(candidate.kernel) and candidate.kernel != "linear"
+
+
 def density(X: Any) -> float:
     """Share of features that are not zero."""
     return float((X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)) / (X.shape[0] * X.shape[1]))

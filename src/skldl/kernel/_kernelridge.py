@@ -62,10 +62,10 @@ class KernelRidgeLDL(BaseLDL):
     solver : {"auto", "exact", "cg", "nystroem"}, default="auto"
         "exact" solves the regression directly, with exact leave-one-out predictions; it needs 12·n² bytes. "cg" uses
         conjugate gradients with a Nyström preconditioner [2]_ and never stores the kernel matrix; leave-one-out
-        predictions rest on its residuals and on approximate leverages. "nystroem" restricts f to the kernel functions
-        of ``n_landmarks`` rows; leave-one-out predictions are exact for that model. "auto" is "exact" if 12·n² is at
-        most ``max_bytes``, else "cg" up to 30,000 rows, else "nystroem". The penalty is chosen on all rows by
-        eigenvectors up to 3,500 rows, and by Nyström features beyond.
+        predictions rest on its residuals and on leverages estimated by random signs. "nystroem" restricts f to the
+        kernel functions of ``n_landmarks`` rows; leave-one-out predictions are exact for that model. "auto" is "exact"
+        if 12·n² is at most ``max_bytes``, else "cg" up to 30,000 rows, else "nystroem". The penalty is chosen on all
+        rows by eigenvectors up to 3,500 rows, and by Nyström features beyond.
     max_bytes : int, default=2_700_000_000
         Memory for the kernel matrix or the Nyström features; the default is "exact" up to 15,000 rows.
     n_screen : int, default=900

@@ -41,7 +41,7 @@ class Family:
 
 
 FAMILIES = {
-    "exponential": Family("euclidean", (2.0, 0.5, 32.0)),
+    "exponential": Family("euclidean", (2.0, 0.5, 8.0)),
     "laplacian": Family("cityblock", (0.5, 0.125, 2.0)),
     "rbf": Family("euclidean", (1.0, 0.25, 4.0)),
     "chi2": Family("chi2", (0.5, 0.125, 2.0)),

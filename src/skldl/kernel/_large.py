@@ -26,6 +26,11 @@ from skldl.kernel._leave_out import IndexArray, Spectrum, Weighting, group_rows
 
 FloatArray = npt.NDArray[np.floating]
 
+N_PROBES = 64
+"""Number of columns of random signs."""
+PROBE_TOL = 1e-3
+"""Relative residual to which they are solved, well below their sampling error."""
+
 
 @dataclass(frozen=True)
 class Nystroem:
@@ -101,6 +106,18 @@ def _diagonal(kernel: str | KernelFunction, X: Any, length_scale: float) -> Floa
     return np.array([kernel_values(kernel, X[[i]], X[[i]], length_scale)[0, 0] for i in range(X.shape[0])])
 
 
+@dataclass(frozen=True)
+class LargeFit:
+    """Solution by conjugate gradients: coefficients, intercept, weighted residuals, and M r for random signs r."""
+
+    dual: FloatArray
+    intercept: FloatArray
+    residuals: FloatArray
+    probes: FloatArray
+    probed: FloatArray
+    n_iter: int
+
+
 def solve(
     kernel: str | KernelFunction,
     X: Any,
@@ -111,19 +128,33 @@ def solve(
     *,
     tol: float,
     max_iter: int,
-) -> tuple[FloatArray, FloatArray, FloatArray, int]:
+    random_state: np.random.RandomState,
+) -> LargeFit:
     """Solve (A + λI) z = S Y by preconditioned conjugate gradients.
 
-    Returns
-    -------
-    dual : ndarray of shape (n, n_targets)
-        Coefficients a = S z of the kernel functions, which sum to zero.
-    intercept : ndarray of shape (n_targets,)
-        The intercept b.
-    residuals : ndarray of shape (n, n_targets)
-        Weighted residuals S(Y − Ŷ).
-    n_iter : int
-        Number of steps.
+    Random signs r are further columns of the right-hand side, at little cost: they estimate the diagonal of
+    M = λ(A + λI)⁻¹P, which the leave-one-out predictions need, by the mean of r ∘ M r.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        The kernel.
+    X : ndarray or CSR matrix of shape (n, n_features)
+        Scaled features.
+    length_scale : float
+        Length scale of the kernel.
+    sketch : Nystroem
+        Nyström features, for the preconditioner.
+    Y : ndarray of shape (n, n_targets)
+        Targets.
+    penalty : float
+        λ.
+    tol : float
+        Relative residual of the solution.
+    max_iter : int
+        Largest number of steps.
+    random_state : RandomState
+        Draws the signs.
     """
     weighting = sketch.spectrum.weighting
     root, u = weighting.root[:, None], weighting.unit[:, None]
@@ -138,13 +169,16 @@ def solve(
         product = root * times_kernel(root * z)
         return product - u * (u.T @ product) + penalty * z
 
-    targets = weighting.centred_targets(Y)
-    z, n_iter = conjugate_gradients(operator, preconditioner(sketch.spectrum, penalty), targets, tol, max_iter)
+    n_targets = Y.shape[1]
+    probes = random_state.choice([-1.0, 1.0], size=(len(Y), N_PROBES))
+    right = np.hstack([weighting.centred_targets(Y), probes - u * (u.T @ probes)])
+    goals = np.r_[np.full(n_targets, tol), np.full(N_PROBES, max(tol, PROBE_TOL))]
+    z, n_iter = conjugate_gradients(operator, preconditioner(sketch.spectrum, penalty), right, goals, max_iter)
     z -= u * (u.T @ z)
-    dual = root * z
+    dual = root * z[:, :n_targets]
     fitted = times_kernel(dual)
     b = weighting.share @ (Y - fitted)
-    return dual, b, root * (Y - fitted - b), n_iter
+    return LargeFit(dual, b, root * (Y - fitted - b), probes, penalty * z[:, n_targets:], n_iter)
 
 
 def preconditioner(spectrum: Spectrum, penalty: float) -> Callable[[FloatArray], FloatArray]:
@@ -163,12 +197,13 @@ def conjugate_gradients(
     operator: Callable[[FloatArray], FloatArray],
     precondition: Callable[[FloatArray], FloatArray],
     targets: FloatArray,
-    tol: float,
+    tol: FloatArray,
     max_iter: int,
 ) -> tuple[FloatArray, int]:
     """Solve for all columns at once; each has its own step lengths, and one product serves all.
 
-    It stops when every column's residual is at most ``tol`` times its target, and warns if ``max_iter`` comes first.
+    It stops when every column's residual is at most its ``tol`` times its target, and warns if ``max_iter`` comes
+    first.
     """
     solution = np.zeros_like(targets)
     residuals = targets.copy()
@@ -190,23 +225,23 @@ def conjugate_gradients(
         before, energy = energy, (residuals * preconditioned).sum(axis=0)
         direction *= np.divide(energy, before, out=np.zeros_like(energy), where=before > 0)
         direction += preconditioned
-    worst = float((np.linalg.norm(residuals, axis=0) / np.maximum(goal, np.finfo(float).tiny)).max()) * tol
+    norms = np.maximum(np.linalg.norm(targets, axis=0), np.finfo(float).tiny)
+    worst = float((np.linalg.norm(residuals, axis=0) / norms).max())
     warnings.warn(
         f"KernelRidgeLDL stopped after {max_iter} steps of conjugate gradients with a relative residual of {worst:.1e} "
-        f"instead of {tol:.1e}. Raise max_iter or alpha, or set solver='nystroem'.",
+        f"instead of {tol.min():.1e}. Raise max_iter or alpha, or set solver='nystroem'.",
         ConvergenceWarning,
         stacklevel=2,
     )
     return solution, max_iter
 
 
-def left_out(
-    Y: FloatArray, residuals: FloatArray, sketch: Nystroem, penalty: float, codes: IndexArray | None
-) -> FloatArray:
-    """Predict left-out rows from the residuals of the full fit and an approximation of M = λ(A + λI)⁻¹.
+def left_out(Y: FloatArray, fit: LargeFit, sketch: Nystroem, penalty: float, codes: IndexArray | None) -> FloatArray:
+    """Predict left-out rows from the residuals of the fit and an estimate of M = I − H.
 
-    What the Nyström features miss of the kernel's diagonal, δ, is added to it: A ≈ BBᵀ + diag(wδ), whose inverse has
-    a closed form. Without δ the rows would seem to have less influence on their own predictions than they have.
+    A first approximation F adds to the Nyström features what they miss of the kernel's diagonal, δ: A ≈ BBᵀ + diag(wδ),
+    whose inverse has a closed form. The random signs correct its diagonal: diag(F) + mean of r ∘ (M − F) r. The blocks
+    of groups are those of F, with rows and columns multiplied so that they have that diagonal.
     """
     weighting = sketch.spectrum.weighting
     d = weighting.root**2 * sketch.missing_diagonal + penalty
@@ -214,14 +249,17 @@ def left_out(
     scaled = B / d[:, None]
     inner = B.T @ scaled
     inner.flat[:: len(inner) + 1] += 1
-    half = linalg.solve_triangular(linalg.cholesky(inner, lower=True), scaled.T, lower=True).T  # G⁻¹ = 1/d − half halfᵀ
+    half = linalg.solve_triangular(linalg.cholesky(inner, lower=True), scaled.T, lower=True).T
     of_unit = weighting.unit / d - half @ (half.T @ weighting.unit)
-    of_unit /= np.sqrt(weighting.unit @ of_unit)
+    half = np.column_stack([half, of_unit / np.sqrt(weighting.unit @ of_unit)])  # F = λ(diag(1/d) − half halfᵀ)
+    first = penalty * (1 / d - (half**2).sum(axis=1))
+    missing = fit.probed - penalty * (fit.probes / d[:, None] - half @ (half.T @ fit.probes))
+    diagonal = np.clip(first + (fit.probes * missing).mean(axis=1), 0.2 * first, 1.0)
     if codes is None:
-        diagonal = penalty * (1 / d - (half**2).sum(axis=1) - of_unit**2)
-        return np.asarray(Y - residuals / (diagonal * weighting.root)[:, None])
-    left = np.empty_like(residuals)
+        return np.asarray(Y - fit.residuals / (diagonal * weighting.root)[:, None])
+    factor = np.sqrt(diagonal / first)
+    left = np.empty_like(fit.residuals)
     for rows in group_rows(codes):
-        block = np.diag(1 / d[rows]) - half[rows] @ half[rows].T - np.outer(of_unit[rows], of_unit[rows])
-        left[rows] = np.linalg.solve(penalty * block, residuals[rows])
+        block = penalty * (np.diag(1 / d[rows]) - half[rows] @ half[rows].T)
+        left[rows] = np.linalg.solve(factor[rows, None] * block * factor[rows], fit.residuals[rows])
     return np.asarray(Y - left / weighting.root[:, None])

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldl._held_out import MEAN_SHARES, SCALINGS, Scaling, means_without
-from skldl.kernel._candidates import Candidate
+from skldl.kernel._candidates import Candidate, has_width
 from skldl.kernel._kernels import distances, from_distances, kernel_values, typical_distance
 from skldl.kernel._leave_out import decompose
 from skldl.kernel._solutions import SOLVERS, Choice, Data, Options, Solution, choose_penalty
@@ -22,9 +22,9 @@ IndexArray = npt.NDArray[np.intp]
 SCREENING_SHARES = (0.001, 0.01, 0.05, 0.2)
 FIRST_ROUND_ROWS = 300
 FIRST_ROUND_KEEPS = 5
-WIDEST = 64.0
-WIDTH_FACTORS = (2.0, 2.0**0.5)
-"""Steps of the refinement of the best width."""
+WIDEST = 16.0
+WIDTH_STEPS = ((2.0, 2), (2.0**0.5, 1))
+"""Steps in which widths are refined, and for how many kernels of each target."""
 
 
 def fit_targets(data: Data, options: Options) -> tuple[dict[str, Solution], list[Choice]]:
@@ -128,24 +128,25 @@ def _screen(
 
 
 def _refine(data: Data, rows: IndexArray, found: list[Choice], options: Options, units: _Distances) -> list[Choice]:
-    """Try the widths between those of the grid around the best candidate of each target, by halving the step."""
+    """Try widths around the best candidates of each target: for two of them in steps of 2, for the best of √2."""
     refined: list[Choice] = []
-    for factor in WIDTH_FACTORS:
+    for factor, n_best in WIDTH_STEPS:
         for target in options.targets:
-            best = _best([choice for choice in found + refined if choice.target == target], 1)[0]
-            if callable(best.kernel) or best.kernel == "linear":
-                continue
             known = {choice.candidate for choice in found + refined}
-            near = [replace(best, width=best.width * factor), replace(best, width=best.width / factor)]
-            near = [c for c in near if c not in known and c.width <= WIDEST]
+            best = _best([choice for choice in found + refined if choice.target == target], n_best)
+            near = [replace(c, width=c.width * step) for c in best if has_width(c) for step in (factor, 1 / factor)]
+            near = [candidate for candidate in near if candidate not in known and candidate.width <= WIDEST]
             refined += _screen(data, rows, near, options, units, first_round=False)
     return refined
 
 
 def _best(found: list[Choice], n_best: int) -> list[Candidate]:
-    """Return the best candidates of each target, without repetition."""
+    """Return the best candidates of each target, of each kernel and scaling only that with the best width."""
     best: dict[Candidate, None] = {}
     for target in dict.fromkeys(choice.target for choice in found):
         ranked = sorted((choice for choice in found if choice.target == target), key=lambda choice: choice.divergence)
-        best |= dict.fromkeys(choice.candidate for choice in ranked[:n_best])
+        first: dict[tuple[object, str], Candidate] = {}
+        for choice in ranked:
+            first.setdefault((choice.candidate.kernel, choice.candidate.scaling), choice.candidate)
+        best |= dict.fromkeys(list(first.values())[:n_best])
     return list(best)

@@ -186,12 +186,20 @@ def _solve_large(
             left_out = _mixed(scores, means, choice)
             solutions.append((target, Solution(choice, length_scale, dual, b, sketch.landmarks, left_out, 1)))
             continue
-        dual, b, residuals, n_iter = _large.solve(
-            candidate.kernel, scaled, length_scale, sketch, Y, penalty, tol=options.tol, max_iter=options.max_iter
+        fit = _large.solve(
+            candidate.kernel,
+            scaled,
+            length_scale,
+            sketch,
+            Y,
+            penalty,
+            tol=options.tol,
+            max_iter=options.max_iter,
+            random_state=options.random_state,
         )
-        scores = _large.left_out(Y, residuals, sketch, penalty, data.codes)
+        scores = _large.left_out(Y, fit, sketch, penalty, data.codes)
         choice, left_out = _choose_share(data, means, scores, candidate, target, choice.alpha, options)
-        solutions.append((target, Solution(choice, length_scale, dual, b, None, left_out, n_iter)))
+        solutions.append((target, Solution(choice, length_scale, fit.dual, fit.intercept, None, left_out, fit.n_iter)))
     return solutions
 
 
