@@ -72,7 +72,7 @@ class KernelRidgeLDL(BaseLDL):
         Number of rows, drawn at random, on which kernels are compared and the median distance is computed.
     n_landmarks : int, default=1500
         Largest number of Nyström landmarks.
-    tol : float, default=1e-6
+    tol : float, default=1e-4
         Relative residual at which conjugate gradients stop.
     max_iter : int, default=100
         Largest number of steps of conjugate gradients.
@@ -153,7 +153,7 @@ class KernelRidgeLDL(BaseLDL):
         max_bytes: int = 2_700_000_000,
         n_screen: int = 900,
         n_landmarks: int = 1500,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         max_iter: int = 100,
         random_state: Any = 0,
     ) -> None:

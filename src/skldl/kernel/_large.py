@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl.kernel._kernels import KernelFunction, kernel_values, row_blocks
+from skldl.kernel._kernels import KernelFunction, kernel_times, kernel_values, row_blocks
 from skldl.kernel._leave_out import IndexArray, Spectrum, Weighting, group_rows
 
 FloatArray = npt.NDArray[np.floating]
@@ -159,14 +159,8 @@ def solve(
     weighting = sketch.spectrum.weighting
     root, u = weighting.root[:, None], weighting.unit[:, None]
 
-    def times_kernel(dual: FloatArray) -> FloatArray:
-        product = np.empty_like(dual)
-        for block in row_blocks(X.shape[0], X.shape[0]):
-            product[block] = kernel_values(kernel, X[block], X, length_scale) @ dual
-        return product
-
     def operator(z: FloatArray) -> FloatArray:
-        product = root * times_kernel(root * z)
+        product = root * kernel_times(kernel, X, X, length_scale, root * z)
         return product - u * (u.T @ product) + penalty * z
 
     n_targets = Y.shape[1]
@@ -176,7 +170,7 @@ def solve(
     z, n_iter = conjugate_gradients(operator, preconditioner(sketch.spectrum, penalty), right, goals, max_iter)
     z -= u * (u.T @ z)
     dual = root * z[:, :n_targets]
-    fitted = times_kernel(dual)
+    fitted = kernel_times(kernel, X, X, length_scale, dual)
     b = weighting.share @ (Y - fitted)
     return LargeFit(dual, b, root * (Y - fitted - b), probes, penalty * z[:, n_targets:], n_iter)
 

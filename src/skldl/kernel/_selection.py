@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from skldl._held_out import MEAN_SHARES, SCALINGS, Scaling, means_without
 from skldl.kernel._candidates import Candidate, has_width
-from skldl.kernel._kernels import distances, from_distances, kernel_values, typical_distance
+from skldl.kernel._kernels import distances, from_distances, typical_distance
 from skldl.kernel._leave_out import decompose
 from skldl.kernel._solutions import SOLVERS, Choice, Data, Options, Solution, choose_penalty
 
@@ -22,7 +22,8 @@ IndexArray = npt.NDArray[np.intp]
 SCREENING_SHARES = (0.001, 0.01, 0.05, 0.2)
 FIRST_ROUND_ROWS = 300
 FIRST_ROUND_KEEPS = 5
-WIDEST = 16.0
+WIDEST = 8.0
+"""Wider exponentials are straight lines at all distances: a matter of alpha alone."""
 WIDTH_STEPS = ((2.0, 2), (2.0**0.5, 1))
 """Steps in which widths are refined, and for how many kernels of each target."""
 
@@ -94,25 +95,22 @@ class _Distances:
         key = candidate.scaling, candidate.metric
         if key not in self._known:
             scaled = self.scalings[candidate.scaling].apply(self._rows.X)
-            if candidate.metric == "function":
-                self._known[key] = kernel_values(candidate.kernel, scaled, scaled, 1.0), 1.0
-            else:
-                values = distances(scaled, scaled, candidate.metric)
-                self._known[key] = values, typical_distance(values, self._rows.weight, candidate.metric)
+            values = distances(scaled, scaled, candidate.metric)
+            self._known[key] = values, typical_distance(values, self._rows.weight, candidate.metric)
         return self._known[key]
 
     def length_scale(self, candidate: Candidate) -> float:
-        """Width times the median distance."""
-        return candidate.width * self._of(candidate)[1]
+        """Width times the median distance; a function has none."""
+        return 1.0 if callable(candidate.kernel) else candidate.width * self._of(candidate)[1]
 
     def kernel(self, candidate: Candidate, *, first_round: bool) -> FloatArray:
         """Kernel matrix of the screening rows, or of those of the first round."""
         values = self._of(candidate)[0]
         if first_round:
             values = values[np.ix_(self.first_round, self.first_round)]
-        if callable(candidate.kernel):
-            return values.copy()
-        return from_distances(candidate.kernel, values, self.length_scale(candidate))
+        return from_distances(
+            str(candidate.kernel), values, self.length_scale(candidate)
+        )  # functions need no screening
 
 
 def _screen(
