@@ -25,8 +25,8 @@ class Candidate:
 
     @property
     def metric(self) -> str:
-        """Distance that the kernel rests on."""
-        return "function" if callable(self.kernel) else FAMILIES[self.kernel].distance
+        """Distance that the kernel, which has a name, rests on."""
+        return FAMILIES[str(self.kernel)].distance
 
 
 def candidates_for(X: Any, kernel: str | KernelFunction, scaling: str, width: float | None) -> list[Candidate]:
