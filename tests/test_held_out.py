@@ -1,0 +1,87 @@
+"""Groups, feature scalings and mean shares."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skldl._held_out import (
+    Scaling,
+    best_share,
+    first_best,
+    group_codes,
+    is_non_negative,
+    mean_distribution,
+    means_without,
+    mix,
+    two_valued_columns,
+)
+from skldl.exceptions import LengthMismatchError
+from skldl.metrics import kullback_leibler
+from skldl.testing import make_distributions
+
+
+def test_means_without_rows_or_groups_equal_the_means_of_the_rest():
+    _, D = make_distributions()
+    weight = np.arange(len(D)) % 4 + 0.5
+    codes = np.arange(len(D)) % 5
+    for w in (None, weight):
+        for groups in (None, codes):
+            means = means_without(D, w, groups)
+            labels = np.arange(len(D)) if groups is None else groups
+            for row in (0, 7):
+                rest = labels != labels[row]
+                expected = np.average(D[rest], axis=0, weights=None if w is None else w[rest])
+                np.testing.assert_allclose(means[row], expected, atol=1e-14)
+
+
+def test_a_label_without_mass_keeps_a_positive_mean():
+    D = np.array([[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]])
+    assert mean_distribution(D, None)[2] == pytest.approx(1e-12)
+    assert (means_without(D, None, None) > 0).all()
+
+
+def test_best_share_is_the_best_of_all_mixtures():
+    X, D = make_distributions()
+    P = np.roll(D, 1, axis=0)
+    means = means_without(D, None, None)
+    weight = X[:, 0] + 0.1
+    P[3] = [0.0, 0.5, 0.5]
+    shares = (0.0, 0.01, 0.3, 0.6, 0.9)
+    expected = [kullback_leibler(D, mix(P, means, share), sample_weight=weight) for share in shares]
+    divergence, share = best_share(D, P, means, weight, shares)
+    assert divergence == pytest.approx(min(expected), rel=1e-12)
+    assert share == shares[int(np.argmin(expected))]
+
+
+def test_ties_up_to_rounding_go_to_the_first():
+    assert first_best([2.0, 1.0 + 1e-15, 1.0]) == 1
+    assert first_best([2.0, 1.0 + 1e-6, 1.0]) == 2
+
+
+def test_group_codes_follow_the_rows_with_weight():
+    np.testing.assert_array_equal(group_codes(["b", "a", "b", "c"], 4, [1, 0, 1, 2]), [0, 0, 1])
+    assert group_codes(None, 4, None) is None
+    with pytest.raises(LengthMismatchError, match="one group per row"):
+        group_codes([1, 2], 3, None)
+    with pytest.raises(ValueError, match="single group"):
+        group_codes([1, 1, 1], 3, None)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_scalings(form):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(size=30), rng.integers(0, 2, 30) * 5.0, np.full(30, 3.0), np.zeros(30)])
+    X[:, 0] *= rng.uniform(size=30) < 0.8
+    weight = rng.integers(1, 4, 30).astype(float)
+    np.testing.assert_array_equal(two_valued_columns(form(X)), [False, True, False, False])
+    scaled = Scaling.fit("standard", form(X), weight).apply(form(X))
+    scaled = scaled.toarray() if sparse.issparse(scaled) else scaled
+    copies = np.repeat(X[:, 0], weight.astype(int))
+    np.testing.assert_allclose(scaled[:, 0], X[:, 0] / copies.std(), rtol=1e-12)
+    np.testing.assert_allclose(scaled[:, 1:], X[:, 1:] / [5.0, 1.0, 1.0])
+    signed = X * np.where(np.arange(30) < 15, 1, -1)[:, None]
+    rooted = Scaling.fit("sqrt", form(X), None).apply(form(signed))
+    rooted = rooted.toarray() if sparse.issparse(rooted) else rooted
+    np.testing.assert_allclose(rooted, np.sign(signed) * np.sqrt(np.abs(signed)))
+    assert is_non_negative(form(X))
+    assert not is_non_negative(form(signed))
