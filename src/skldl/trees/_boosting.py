@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
 from skldl.trees._boosting_fold import BoostingSettings, Fold, divergences, log_mean
-from skldl.trees._checks import check_choice, check_count, check_groups, check_number, put_in_order
+from skldl.trees._checks import check_choice, check_count, check_groups, check_number, count_given, put_in_order
 from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
 from skldl.trees._vector_booster import VectorLeafFold
 
@@ -20,6 +20,7 @@ FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.integer]
 
 ROUNDS_AT_ONCE = 10  # between two looks at the held-out divergence
+DIGITS = 10  # of the degrees, so that the rounding errors of a division cannot decide between equally good splits
 MANY_ROWS = 20_000  # from here on fewer folds, and at most so many rows for each tree
 FEW_ROWS = 5_000  # below, thresholds drawn at random are better than the best ones
 
@@ -53,8 +54,9 @@ class GradientBoostingLDL(BaseLDL):
         serve all labels.
     min_samples_leaf : int or "auto", default="auto"
         Least number of rows in a leaf; "auto" is a twentieth of the rows, but at least 3 and at most 20.
-    max_features : float, default=0.3
-        Share of the features to look at, drawn for each tree ("lightgbm") or each split ("sklearn").
+    max_features : float or "auto", default="auto"
+        Share of the features to look at, drawn for each tree ("lightgbm") or each split ("sklearn"); "auto" is .3, but
+        at least eight features.
     subsample : float, default=0.7
         Share of the training rows that each round sees, drawn without replacement. On many rows it is lowered so that a
         round sees at most 20,000.
@@ -114,16 +116,16 @@ class GradientBoostingLDL(BaseLDL):
     >>> from skldl.trees import GradientBoostingLDL
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(200, 3))
-    >>> D = np.column_stack([X[:, 0] > 0.5, X[:, 0] <= 0.5, np.ones(200)]) + 0.1
-    >>> D /= D.sum(axis=1, keepdims=True)
-    >>> model = GradientBoostingLDL(engine="sklearn", random_state=0).fit(X, D)
-    >>> model.oof_score_ > -0.01
+    >>> D = np.column_stack([X[:, 0], 1 - X[:, 0], np.ones(200)]) / 2
+    >>> model = GradientBoostingLDL(100, engine="sklearn", random_state=0).fit(X, D)
+    >>> bool(model.oof_curve_[0] > 5 * model.oof_curve_[model.n_iter_])
     True
-    >>> model.oof_curve_[0] > 20 * model.oof_curve_[model.n_iter_]
-    True
+    >>> int(model.feature_importances_.argmax())
+    0
     """
 
     _allow_nan = True
+    oof_predictions_: FloatArray
 
     def __init__(
         self,
@@ -132,7 +134,7 @@ class GradientBoostingLDL(BaseLDL):
         learning_rate: float = 0.1,
         max_leaf_nodes: int | str = "auto",
         min_samples_leaf: int | str = "auto",
-        max_features: float = 0.3,
+        max_features: float | str = "auto",
         subsample: float = 0.7,
         l2_regularization: float = 1.0,
         random_splits: bool | str = "auto",
@@ -176,10 +178,11 @@ class GradientBoostingLDL(BaseLDL):
             The fitted estimator.
         """
         checked, D, weight = self._check_training_set(X, y, sample_weight)
-        self._boost(checked, D, weight, check_groups(groups, len(y), sample_weight))
-        if len(D) < len(y):  # rows without weight are in no fold
+        n_samples = count_given(D, sample_weight)
+        self._boost(checked, D, weight, check_groups(groups, n_samples, sample_weight))
+        if len(D) < n_samples:  # rows without weight are in no fold
             out_of_fold = self.predict(X)
-            out_of_fold[np.flatnonzero(np.broadcast_to(sample_weight, len(y)))] = self.oof_predictions_
+            out_of_fold[np.flatnonzero(np.broadcast_to(sample_weight, n_samples))] = self.oof_predictions_
             self.oof_predictions_ = out_of_fold
         return self
 
@@ -191,19 +194,20 @@ class GradientBoostingLDL(BaseLDL):
         X = single_precision(X, fitting=True)
         weight = np.ones(len(D)) if weight is None else weight / weight.mean()
         self.label_order_ = put_in_order(D)  # so that permuting the labels permutes the prediction
-        D = np.ascontiguousarray(D[:, self.label_order_])
+        exact = np.ascontiguousarray(D[:, self.label_order_])
+        D = np.round(exact, DIGITS)
         random = check_random_state(self.random_state)
         tests = self._held_out_rows(len(D), groups, random)
         trains = [np.setdiff1d(np.arange(len(D)), test) for test in tests]
         self.engine_ = self._engine()
-        kind = VectorLeafFold
+        kind: type[Fold] = VectorLeafFold
         if self.engine_ == "lightgbm":
             from skldl.trees._lightgbm_booster import LightGBMFold
 
             kind = LightGBMFold
         seeds = random.randint(np.iinfo(np.int32).max, size=len(tests))
         folds = [
-            kind(X, D, weight, train, test, self._settings(len(train)), int(seed))
+            kind(X, D, weight, train, test, self._settings(len(train), X.shape[1]), int(seed))
             for train, test, seed in zip(trains, tests, seeds, strict=True)
         ]
         self.oof_curve_ = self._run(folds, D, weight, trains, tests)
@@ -216,7 +220,7 @@ class GradientBoostingLDL(BaseLDL):
         out_of_fold = np.tile(softmax(self.bases_[0]), (len(D), 1))  # for a single row, which cannot be held out
         for base, trees, test in zip(self.bases_, self.trees_, tests, strict=bool(tests)):
             out_of_fold[test] = softmax(_scores(base, trees, X[test]), axis=1)
-        self.oof_score_ = -float(np.average(divergences(D, np.log(out_of_fold)), weights=weight))
+        self.oof_score_ = -float(np.average(divergences(exact, np.log(out_of_fold)), weights=weight))
         self.oof_predictions_ = out_of_fold[:, np.argsort(self.label_order_)]
 
     def _run(
@@ -236,9 +240,7 @@ class GradientBoostingLDL(BaseLDL):
                 curve += [float(total / weight.sum()) for total in np.sum(sums, axis=0)]
         return np.array(curve)
 
-    def _held_out_rows(
-        self, n_samples: int, groups: IntArray | None, random: np.random.RandomState
-    ) -> list[IntArray]:
+    def _held_out_rows(self, n_samples: int, groups: IntArray | None, random: np.random.RandomState) -> list[IntArray]:
         """Rows of each fold; no fold if there is but one row."""
         n_folds = (5 if n_samples <= MANY_ROWS else 3) if isinstance(self.n_folds, str) else int(self.n_folds)
         if groups is not None:
@@ -249,14 +251,14 @@ class GradientBoostingLDL(BaseLDL):
             return []
         return [np.sort(rows) for rows in np.array_split(random.permutation(n_samples), min(n_folds, n_samples))]
 
-    def _settings(self, n_train: int) -> BoostingSettings:
+    def _settings(self, n_train: int, n_features: int) -> BoostingSettings:
         leaves, least = self.max_leaf_nodes, self.min_samples_leaf
-        random_splits = self.random_splits
+        share, random_splits = self.max_features, self.random_splits
         return BoostingSettings(
             learning_rate=float(self.learning_rate),
             max_leaf_nodes=(15 if self.engine_ == "lightgbm" else 31) if isinstance(leaves, str) else int(leaves),
             min_samples_leaf=int(np.clip(n_train // 16, 3, 20)) if isinstance(least, str) else int(least),
-            max_features=float(self.max_features),
+            max_features=min(1.0, max(0.3, 8 / n_features)) if isinstance(share, str) else float(share),
             subsample=min(float(self.subsample), MANY_ROWS / n_train),
             l2=float(self.l2_regularization),
             random_splits=n_train < FEW_ROWS if isinstance(random_splits, str) else bool(random_splits),
@@ -286,7 +288,8 @@ class GradientBoostingLDL(BaseLDL):
         check_count("patience", self.patience, least=1)
         check_choice("engine", self.engine, ("auto", "lightgbm", "sklearn"))
         check_number("learning_rate", self.learning_rate, above=0.0)
-        check_number("max_features", self.max_features, above=0.0, most=1.0)
+        if self.max_features != "auto":
+            check_number("max_features", self.max_features, above=0.0, most=1.0, alternative="'auto'")
         check_number("subsample", self.subsample, above=0.0, most=1.0)
         check_number("l2_regularization", self.l2_regularization, least=0.0)
         if self.max_leaf_nodes != "auto":

@@ -58,12 +58,16 @@ def choose_calibration(
     """
     results = []
     relative_variance = np.divide(variance, P**2, out=np.zeros_like(P), where=P > 0)
+    weight = np.full(len(D), 1.0 / len(D)) if weight is None else weight / weight.sum()
+    minus_entropy = float(weight @ xlogy(D, D).sum(axis=1))
+    weighted = D * weight[:, None]
     for sharpness in sharpnesses:
         sharp = calibrate(P, sharpness, 0.0, mean)
+        noise = relative_variance * (sharpness * sharp) ** 2 * (0.5 * weight[:, None])
         for share in mean_shares:
             calibrated = calibrate(sharp, 1.0, share, mean)
-            noise = relative_variance * (sharpness * (1.0 - share) * sharp) ** 2
-            excess = np.divide(noise, 2.0 * calibrated, out=np.zeros_like(P), where=calibrated > 0).sum(axis=1)
-            divergence = mean_divergence(D, calibrated, weight) - float(np.average(excess, weights=weight))
-            results.append((divergence, sharpness, share))
+            with np.errstate(divide="ignore"):
+                divergence = minus_entropy - float(xlogy(weighted, calibrated).sum())
+            excess = np.divide(noise, calibrated, out=np.zeros_like(P), where=calibrated > 0).sum()
+            results.append((divergence - float(excess) * (1.0 - share) ** 2, sharpness, share))
     return min(results)

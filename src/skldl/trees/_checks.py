@@ -61,6 +61,11 @@ def check_groups(groups: Any, n_samples: int, sample_weight: Any) -> IntArray | 
     return np.asarray(number)
 
 
+def count_given(D: FloatArray, sample_weight: Any) -> int:
+    """Number of rows that came in, of which D holds those that have weight."""
+    return len(D) if sample_weight is None or np.ndim(sample_weight) == 0 else len(np.asarray(sample_weight))
+
+
 def put_in_order(D: FloatArray) -> IntArray:
     """Order of the labels by their degrees, so that a fit does not depend on the order in which they came.
 

@@ -60,6 +60,15 @@ class FlatTrees:
         What the leaves predict.
     """
 
+    sizes: IntArray
+    left: IntArray
+    right: IntArray
+    feature: IntArray
+    threshold: FloatArray
+    missing_left: npt.NDArray[np.bool_]
+    leaf: IntArray
+    values: FloatArray
+
     def __init__(self, n_features: int, **arrays: Any) -> None:
         self.__setstate__({"n_features": n_features, **arrays})
 
@@ -78,7 +87,8 @@ class FlatTrees:
         """Refuse arrays that do not describe trees, so that compiled code may rely on them."""
         n_nodes = len(self.left)
         right_shape = all(
-            getattr(self, name).shape == (n_nodes,) for name in ("right", "feature", "threshold", "missing_left", "leaf")
+            getattr(self, name).shape == (n_nodes,)
+            for name in ("right", "feature", "threshold", "missing_left", "leaf")
         )
         sizes = self.sizes
         if not right_shape or sizes.ndim != 1 or self.values.ndim != 2 or (sizes < 1).any() or sizes.sum() != n_nodes:
@@ -125,8 +135,11 @@ class FlatTrees:
     def join(cls, parts: Sequence["FlatTrees"]) -> Self:
         """All trees of several collections, in order."""
         arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _TYPES}
-        shifts = np.cumsum([0] + [len(part.values) for part in parts[:-1]])
-        arrays["leaf"] = np.concatenate([part.leaf + shift for part, shift in zip(parts, shifts, strict=True)])
+        n_leaves = np.array([len(part.values) for part in parts])
+        shifts = np.cumsum(n_leaves) - n_leaves
+        arrays["leaf"] = np.concatenate(
+            [np.where(part.left == -1, part.leaf + shift, -1) for part, shift in zip(parts, shifts, strict=True)]
+        )
         return cls(parts[0].n_features, **arrays)
 
     @classmethod
@@ -160,7 +173,7 @@ class FlatTrees:
     def _leaves_of_few(self, X: FloatArray) -> IntArray:
         """All trees and rows at once: one step down for every pair that has not reached a leaf yet."""
         n_rows = X.shape[0]
-        place = np.repeat(self.starts, n_rows)
+        place: npt.NDArray[np.int64] = np.repeat(self.starts, n_rows)
         root = place.copy()
         row = np.tile(np.arange(n_rows), len(self))
         active = np.flatnonzero(self.left[place] != -1)
@@ -183,7 +196,9 @@ def single_precision(X: Any, *, fitting: bool = False) -> Any:
             X = np.ascontiguousarray(X, dtype=np.float32)
             values = X
         else:
-            X = sparse.csr_array((X.data.astype(np.float32), X.indices.astype(np.intc), X.indptr.astype(np.intc)), X.shape)
+            X = sparse.csr_array(
+                (X.data.astype(np.float32), X.indices.astype(np.intc), X.indptr.astype(np.intc)), X.shape
+            )
             X.sort_indices()
             values = X.data
     if sparse.issparse(X) and np.isnan(values).any():

@@ -10,8 +10,15 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
-from skldl.trees._calibration import MEAN_SHARES, SHARPNESSES, calibrate, choose_calibration, mean_divergence, positive_mean
-from skldl.trees._checks import check_choice, check_count, check_groups, check_number, put_in_order
+from skldl.trees._calibration import (
+    MEAN_SHARES,
+    SHARPNESSES,
+    calibrate,
+    choose_calibration,
+    mean_divergence,
+    positive_mean,
+)
+from skldl.trees._checks import check_choice, check_count, check_groups, check_number, count_given, put_in_order
 from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
 
 FloatArray = npt.NDArray[np.floating]
@@ -20,6 +27,7 @@ IntArray = npt.NDArray[np.integer]
 LEAF_SIZES = (1, 8, 3, 20)  # the first two are tried with every kind and max_features, the others with the best
 MAX_FEATURES: dict[str, tuple[float | str, ...]] = {"extra": (0.33, 1.0), "random": ("sqrt", 0.33)}
 TREES_AT_ONCE = 10  # one task of joblib; sums run over tasks in order, so that n_jobs never changes a result
+TARGET_DIGITS = 10
 MANY_ROWS = 20_000  # each tree sees at most so many rows, and settings are chosen on at most so many
 
 
@@ -113,6 +121,7 @@ class RandomForestLDL(BaseLDL):
     -----
     Missing values: NaN in dense X goes to the side of a split on which it reduces the spread most. Categories have to
     be encoded as numbers (ordinal or one-hot), as for scikit-learn's trees. Features are compared in single precision.
+    Sparse X gives an equivalent forest, but among splits that are equally good it can take others than dense X does.
 
     Weights multiply the counts of the bootstrap sample, so that a row of weight two is not quite the same row twice:
     two copies are drawn independently.
@@ -143,6 +152,8 @@ class RandomForestLDL(BaseLDL):
     """
 
     _allow_nan = True
+    oob_predictions_: FloatArray
+    n_votes_: IntArray
 
     def __init__(
         self,
@@ -191,10 +202,11 @@ class RandomForestLDL(BaseLDL):
             The fitted estimator.
         """
         checked, D, weight = self._check_training_set(X, y, sample_weight)
-        self._grow_forest(checked, D, weight, check_groups(groups, len(y), sample_weight))
-        if len(D) < len(y):  # rows without weight are in no bag at all
-            seen = np.flatnonzero(np.broadcast_to(sample_weight, len(y)))
-            out_of_bag, n_votes = self.predict(X), np.full(len(y), self.n_estimators)
+        n_samples = count_given(D, sample_weight)
+        self._grow_forest(checked, D, weight, check_groups(groups, n_samples, sample_weight))
+        if len(D) < n_samples:  # rows without weight are in no bag at all
+            seen = np.flatnonzero(np.broadcast_to(sample_weight, n_samples))
+            out_of_bag, n_votes = self.predict(X), np.full(n_samples, self.n_estimators)
             out_of_bag[seen], n_votes[seen] = self.oob_predictions_, self.n_votes_
             self.oob_predictions_, self.n_votes_ = out_of_bag, n_votes
         return self
@@ -279,9 +291,7 @@ class RandomForestLDL(BaseLDL):
         spread = (bag.squares[rows] - bag.votes[rows] ** 2 / np.maximum(votes, 1)) / np.maximum(votes - 1, 1)
         excess = np.maximum(1.0 / np.maximum(votes, 1) - 1.0 / self.n_estimators, 0.0)
         weight = None if weight is None else weight[rows]
-        return choose_calibration(
-            D[rows], P[rows], np.maximum(spread, 0.0) * excess, mean, weight, sharpnesses, shares
-        )
+        return choose_calibration(D[rows], P[rows], np.maximum(spread, 0.0) * excess, mean, weight, sharpnesses, shares)
 
     def _grow_bag(
         self,
@@ -295,7 +305,8 @@ class RandomForestLDL(BaseLDL):
         keep: bool,
     ) -> Bag:
         """Grow one tree for each seed; ``keep`` says whether the trees are needed or only their votes."""
-        targets = np.sqrt(D) if self.criterion == "hellinger" else D
+        # rounded, so that the rounding errors of a division cannot decide between splits that are equally good
+        targets = np.round(np.sqrt(D) if self.criterion == "hellinger" else D, TARGET_DIGITS)
         X_columns = X.tocsc() if hasattr(X, "tocsc") else X  # scikit-learn grows on CSC and predicts on CSR
         n_drawn = self._n_drawn(len(D))
         tasks = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
@@ -306,7 +317,9 @@ class RandomForestLDL(BaseLDL):
         )
         bags = list(_summed(tasks))
         last = bags[-1]
-        return last._replace(trees=FlatTrees.join([bag.trees for bag in bags if bag.trees is not None]) if keep else None)
+        return last._replace(
+            trees=FlatTrees.join([bag.trees for bag in bags if bag.trees is not None]) if keep else None
+        )
 
     def _n_drawn(self, n_samples: int) -> int:
         if isinstance(self.max_samples, str):
@@ -382,9 +395,7 @@ def _grow_trees(
     return Bag(FlatTrees.from_scikit_learn(trees, values) if keep else None, importances, votes, squares, n_votes)
 
 
-def draw_counts(
-    n_samples: int, n_drawn: int, groups: IntArray | None, random: np.random.RandomState
-) -> FloatArray:
+def draw_counts(n_samples: int, n_drawn: int, groups: IntArray | None, random: np.random.RandomState) -> FloatArray:
     """How often each row stands in a bootstrap sample of about ``n_drawn`` rows, drawn by rows or by whole groups."""
     if groups is None:
         return np.bincount(random.randint(n_samples, size=n_drawn), minlength=n_samples).astype(np.float64)

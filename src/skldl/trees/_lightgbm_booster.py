@@ -44,7 +44,7 @@ class LightGBMFold:
             "num_leaves": settings.max_leaf_nodes,
             "min_data_in_leaf": settings.min_samples_leaf,
             "feature_fraction": settings.max_features,
-            "bagging_fraction": settings.subsample,
+            "bagging_fraction": settings.subsample if settings.subsample * len(train) >= 1 else 1.0,
             "bagging_freq": 1,
             "lambda_l2": settings.l2,
             "extra_trees": settings.random_splits,
@@ -112,7 +112,7 @@ def read_trees(model: str, n_features: int) -> FlatTrees:
         fields = dict(line.split("=", 1) for line in text.split("\n\n", 1)[0].splitlines() if "=" in line)
         leaf_value = np.array(fields["leaf_value"].split(), dtype=np.float64)
         n_inner = len(leaf_value) - 1
-        inner = {
+        inner: dict[str, Any] = {
             name: np.array(fields[name].split() if n_inner else [], dtype=kind)
             for name, kind in (
                 ("left_child", np.int64),
