@@ -48,7 +48,7 @@ def test_passes_the_common_checks(engine):
     check_estimator(GradientBoostingLDL(5, n_folds=2, engine=engine), expected_failed_checks=expected)
 
 
-@pytest.mark.parametrize("check", ["check_label_permutation", "check_sparse", "check_deterministic"])
+@pytest.mark.parametrize("check", ["check_label_permutation", "check_deterministic"])
 def test_passes_our_checks_with_default_folds(engine, check):
     CHECKS[check](GradientBoostingLDL(40, engine=engine))
 

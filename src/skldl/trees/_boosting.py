@@ -97,7 +97,8 @@ class GradientBoostingLDL(BaseLDL):
     The number of rounds is chosen on the rows that ``oof_score_`` judges, so that it is very slightly optimistic.
 
     Missing values: NaN in dense X is sent to the better side of each split. Categories have to be encoded as numbers.
-    Features are compared in single precision.
+    Features are compared in single precision. Sparse X gives an equivalent model, but among splits that are equally
+    good the engine "sklearn" can take others than on dense X.
 
     A row with weight two is not quite the same row twice: the two copies are drawn, and fall into folds,
     independently. With ``groups``, all rows of a group are in one fold.
