@@ -53,9 +53,19 @@ def test_joined_and_pickled_trees_are_the_same():
         np.testing.assert_array_equal(getattr(joined, name), value)
 
 
+def test_totals_by_turns_of_many_and_few_rows():
+    table = flat(grow(X, n_trees=6))
+    leaves = list(table.leaves(single_precision(X)))
+    expected = np.hstack([sum(table.values[leaves[t]] for t in range(turn, 6, 3)) for turn in range(3)])
+    np.testing.assert_allclose(table.total(single_precision(X), 3), expected, atol=1e-14)
+    np.testing.assert_allclose(table.total(single_precision(X[:9]), 3), expected[:9], atol=1e-14)
+    np.testing.assert_allclose(table.total(single_precision(X)), sum(table.values[leaf] for leaf in leaves), atol=1e-14)
+
+
 def test_no_trees():
     empty = FlatTrees.none(5)
     assert len(empty) == 0
+    assert not empty.total(single_precision(X[:2]), 3).any()
     assert list(empty.leaves(single_precision(X))) == list(empty.leaves(single_precision(X[:2]))) == []
 
 

@@ -6,10 +6,11 @@ from scipy import sparse
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 import skldl
-from skldl.exceptions import LengthMismatchError, NonFiniteError
+from skldl.exceptions import LengthMismatchError, ModelFileError, NonFiniteError
 from skldl.metrics import kullback_leibler
 from skldl.testing import CHECKS, check_estimator, make_distributions
-from skldl.trees import RandomForestLDL, _forest
+from skldl.trees import RandomForestLDL
+from skldl.trees._bag import Settings, draw_counts, out_of_bag
 from skldl.trees._calibration import calibrate, choose_calibration
 
 X, D = make_distributions(150, 5, 4)
@@ -85,10 +86,10 @@ def test_squared_error_leaves_are_those_of_scikit_learn_itself():
 
 def test_groups_are_drawn_whole():
     groups = np.repeat(np.arange(15), 10)
-    counts = _forest.draw_counts(150, 150, groups, np.random.RandomState(0))
+    counts = draw_counts(150, 150, groups, np.random.RandomState(0))
     assert counts.sum() == 150
     assert all(len(set(counts[groups == g])) == 1 for g in range(15))
-    half = _forest.draw_counts(150, 75, groups, np.random.RandomState(0))
+    half = draw_counts(150, 75, groups, np.random.RandomState(0))
     assert half.sum() == 80
     model = RandomForestLDL(20, random_state=0, **FIXED).fit(X, D, groups=[f"person {g}" for g in groups])
     assert all(len(set(model.n_votes_[groups == g])) == 1 for g in range(15))
@@ -148,13 +149,13 @@ def test_few_trees_tell_what_many_would_reach():
     """The divergence that a trial promises is closer to that of the whole forest than its own."""
     settings = {"kind": "extra", "max_features": 1.0, "min_samples_leaf": 1, **PLAIN}
     reached = -RandomForestLDL(300, **settings, random_state=9).fit(X, D).oob_score_
-    rows, setting, few, promised = X.astype(np.float32), _forest.Settings("extra", 1.0, 1), [], []
+    rows, setting, few, promised = X.astype(np.float32), Settings("extra", 1.0, 1), [], []
     for seed in range(4):
         few.append(-RandomForestLDL(30, **settings, random_state=seed).fit(X, D).oob_score_)
         tried = RandomForestLDL(300, **settings, n_trial_estimators=30, random_state=seed)
         bag = tried._grow_bag(rows, D, None, None, setting, seed * 100 + np.arange(30), keep=False)
-        out_of_bag = _forest._out_of_bag(bag, D, None, None)
-        promised.append(tried._calibration(D, out_of_bag, bag, D.mean(axis=0), None)[0])
+        votes = out_of_bag(bag, D, None, None)
+        promised.append(tried._calibration(D, votes, bag, D.mean(axis=0), None)[0])
     assert np.mean(few) > reached
     assert abs(np.mean(promised) - reached) < 0.5 * (np.mean(few) - reached)  # less than half of the way is left
 
@@ -243,6 +244,15 @@ def test_model_file(tmp_path):
     path = skldl.save(model, tmp_path / "forest.skldl")
     again = skldl.load(path, trusted=["skldl.trees._forest.RandomForestLDL", "skldl.trees._flat_trees.FlatTrees"])
     np.testing.assert_array_equal(again.predict(X_NEW), model.predict(X_NEW))
+
+
+def test_a_damaged_model_file_is_refused(tmp_path):
+    pytest.importorskip("skops")
+    model = RandomForestLDL(5, random_state=0, **FIXED).fit(X, D)
+    model.trees_.left[0] = 0  # rows would turn round and round at the root
+    path = skldl.save(model, tmp_path / "forest.skldl")
+    with pytest.raises(ModelFileError, match="damaged"):
+        skldl.load(path, trusted=["skldl.trees._forest.RandomForestLDL", "skldl.trees._flat_trees.FlatTrees"])
 
 
 @pytest.mark.parametrize(

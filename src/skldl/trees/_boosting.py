@@ -304,11 +304,6 @@ class GradientBoostingLDL(BaseLDL):
 
 
 def _scores(base: FloatArray, trees: FlatTrees, X: Any) -> FloatArray:
-    """Scores of each label: one vector per leaf, or trees that serve the labels in turn."""
-    scores = np.tile(base, (X.shape[0], 1))
-    for number, leaf in enumerate(trees.leaves(X)):
-        if trees.values.shape[1] == 1:
-            scores[:, number % len(base)] += trees.values[leaf, 0]
-        else:
-            scores += trees.values[leaf]
-    return scores
+    """Scores of each label: trees with one vector per leaf, or trees that serve the labels in turn."""
+    one_for_each_label = trees.values.shape[1] == 1
+    return np.asarray(base + trees.total(X, len(base) if one_for_each_label else 1))

@@ -170,6 +170,18 @@ class FlatTrees:
         for tree, start, size in zip(self._trees, self.starts, self.sizes, strict=True):
             yield self.leaf[start : start + size][tree.apply(X)]
 
+    def total(self, X: Any, n_turns: int = 1) -> FloatArray:
+        """Sum of the values over the trees for each row of X; tree t adds to the columns of turn t mod ``n_turns``."""
+        n_rows, n_outputs = X.shape[0], self.values.shape[1]
+        total = np.zeros((n_turns, n_rows, n_outputs))
+        if n_rows <= FEW_ROWS and len(self):
+            values = self.values[np.stack(list(self.leaves(X)))]
+            total += values.reshape(-1, n_turns, n_rows, n_outputs).sum(axis=0)
+        else:
+            for number, leaf in enumerate(self.leaves(X)):
+                total[number % n_turns] += self.values[leaf]
+        return total.transpose(1, 0, 2).reshape(n_rows, n_turns * n_outputs)
+
     def _leaves_of_few(self, X: FloatArray) -> IntArray:
         """All trees and rows at once: one step down for every pair that has not reached a leaf yet."""
         n_rows = X.shape[0]

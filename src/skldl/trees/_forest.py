@@ -1,15 +1,14 @@
 """RandomForestLDL: trees whose leaves hold mean distributions, averaged, with everything chosen out of bag."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
+from skldl.trees._bag import Bag, Settings, grow_trees, out_of_bag, running_sums
 from skldl.trees._calibration import (
     MEAN_SHARES,
     SHARPNESSES,
@@ -29,24 +28,6 @@ MAX_FEATURES: dict[str, tuple[float | str, ...]] = {"extra": (0.33, 1.0), "rando
 TREES_AT_ONCE = 10  # one task of joblib; sums run over tasks in order, so that n_jobs never changes a result
 TARGET_DIGITS = 10
 MANY_ROWS = 20_000  # each tree sees at most so many rows, and settings are chosen on at most so many
-
-
-class Settings(NamedTuple):
-    """What is chosen out of bag."""
-
-    kind: str
-    max_features: float | str | int | None
-    min_samples_leaf: int
-
-
-class Bag(NamedTuple):
-    """Trees grown on bootstrap samples and, for each training row, what the trees that did not see it predict."""
-
-    trees: FlatTrees | None
-    importances: FloatArray
-    votes: FloatArray  # sum of the leaf means over the trees that did not see the row
-    squares: FloatArray  # sum of their squares
-    n_votes: IntArray
 
 
 class RandomForestLDL(BaseLDL):
@@ -206,9 +187,9 @@ class RandomForestLDL(BaseLDL):
         self._grow_forest(checked, D, weight, check_groups(groups, n_samples, sample_weight))
         if len(D) < n_samples:  # rows without weight are in no bag at all
             seen = np.flatnonzero(np.broadcast_to(sample_weight, n_samples))
-            out_of_bag, n_votes = self.predict(X), np.full(n_samples, self.n_estimators)
-            out_of_bag[seen], n_votes[seen] = self.oob_predictions_, self.n_votes_
-            self.oob_predictions_, self.n_votes_ = out_of_bag, n_votes
+            predictions, n_votes = self.predict(X), np.full(n_samples, self.n_estimators)
+            predictions[seen], n_votes[seen] = self.oob_predictions_, self.n_votes_
+            self.oob_predictions_, self.n_votes_ = predictions, n_votes
         return self
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
@@ -226,11 +207,11 @@ class RandomForestLDL(BaseLDL):
         mean = positive_mean(D, weight)
         chosen = self._choose(X, D, weight, groups, mean, random)
         bag = self._grow_bag(X, D, weight, groups, chosen, seeds, keep=True)
-        out_of_bag = _out_of_bag(bag, D, weight, groups)
-        _, self.sharpness_, self.mean_share_ = self._calibration(D, out_of_bag, bag, mean, weight)
+        votes = out_of_bag(bag, D, weight, groups)
+        _, self.sharpness_, self.mean_share_ = self._calibration(D, votes, bag, mean, weight)
         self.kind_, self.max_features_, self.min_samples_leaf_ = chosen
         self.mean_ = mean[back]
-        self.oob_predictions_ = calibrate(out_of_bag[:, back], self.sharpness_, self.mean_share_, self.mean_)
+        self.oob_predictions_ = calibrate(votes[:, back], self.sharpness_, self.mean_share_, self.mean_)
         self.oob_score_ = -mean_divergence(D[:, back], self.oob_predictions_, weight)
         self.n_votes_ = bag.n_votes
         total = bag.importances.sum()
@@ -263,8 +244,8 @@ class RandomForestLDL(BaseLDL):
             for candidate in candidates:
                 if not any(candidate == trial[:3] for trial in self.trials_):
                     bag = self._grow_bag(X, D, weight, groups, candidate, seeds, keep=False)
-                    out_of_bag = _out_of_bag(bag, D, weight, groups)
-                    self.trials_.append((*candidate, self._calibration(D, out_of_bag, bag, mean, weight)[0]))
+                    votes = out_of_bag(bag, D, weight, groups)
+                    self.trials_.append((*candidate, self._calibration(D, votes, bag, mean, weight)[0]))
             scores = {Settings(*trial[:3]): trial[3] for trial in self.trials_}
             return min(candidates, key=scores.__getitem__)
 
@@ -310,12 +291,12 @@ class RandomForestLDL(BaseLDL):
         X_columns = X.tocsc() if hasattr(X, "tocsc") else X  # scikit-learn grows on CSC and predicts on CSR
         n_drawn = self._n_drawn(len(D))
         tasks = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-            delayed(_grow_trees)(
+            delayed(grow_trees)(
                 X, X_columns, D, targets, weight, groups, settings, n_drawn, seeds[i : i + TREES_AT_ONCE], keep
             )
             for i in range(0, len(seeds), TREES_AT_ONCE)
         )
-        bags = list(_summed(tasks))
+        bags = list(running_sums(tasks))
         last = bags[-1]
         return last._replace(
             trees=FlatTrees.join([bag.trees for bag in bags if bag.trees is not None]) if keep else None
@@ -332,12 +313,8 @@ class RandomForestLDL(BaseLDL):
         P = np.empty((X.shape[0], self.n_labels_))
         for start in range(0, X.shape[0], ROWS_AT_ONCE):
             block = single_precision(X[start : start + ROWS_AT_ONCE])
-            total = np.zeros((block.shape[0], self.n_labels_))
-            for leaf in self.trees_.leaves(block):
-                total += self.trees_.values[leaf]
-            P[start : start + ROWS_AT_ONCE] = calibrate(
-                total / len(self.trees_), self.sharpness_, self.mean_share_, self.mean_
-            )
+            mean_vote = self.trees_.total(block) / len(self.trees_)
+            P[start : start + ROWS_AT_ONCE] = calibrate(mean_vote, self.sharpness_, self.mean_share_, self.mean_)
         return P
 
     def _check_parameters(self) -> None:
@@ -355,88 +332,3 @@ class RandomForestLDL(BaseLDL):
             check_number("sharpness", self.sharpness, above=0.0, alternative="'auto'")
         if self.mean_share != "auto":
             check_number("mean_share", self.mean_share, least=0.0, most=1.0, alternative="'auto'")
-
-
-def _grow_trees(
-    X: Any,
-    X_columns: Any,
-    D: FloatArray,
-    targets: FloatArray,
-    weight: FloatArray | None,
-    groups: IntArray | None,
-    settings: Settings,
-    n_drawn: int,
-    seeds: Sequence[int],
-    keep: bool,
-) -> Bag:
-    """A few trees of a forest, with their votes for the rows that they did not see."""
-    grow = ExtraTreeRegressor if settings.kind == "extra" else DecisionTreeRegressor
-    trees, values = [], []
-    votes, squares = np.zeros(D.shape), np.zeros(D.shape)
-    n_votes, importances = np.zeros(len(D), dtype=np.int64), np.zeros(X.shape[1])
-    for seed in seeds:
-        random = np.random.RandomState(seed)
-        counts = draw_counts(len(D), n_drawn, groups, random)
-        in_bag = counts if weight is None else counts * weight
-        model = grow(
-            max_features=settings.max_features, min_samples_leaf=settings.min_samples_leaf, random_state=random
-        )
-        tree = model.fit(X_columns, targets, sample_weight=in_bag).tree_
-        leaf = tree.apply(X)
-        means = leaf_means(leaf, tree.node_count, D, in_bag)
-        unseen = np.flatnonzero(counts == 0)
-        vote = means[leaf[unseen]]
-        votes[unseen] += vote
-        squares[unseen] += vote**2
-        n_votes[unseen] += 1
-        importances += tree.compute_feature_importances()
-        trees.append(tree)
-        values.append(means)
-    return Bag(FlatTrees.from_scikit_learn(trees, values) if keep else None, importances, votes, squares, n_votes)
-
-
-def draw_counts(n_samples: int, n_drawn: int, groups: IntArray | None, random: np.random.RandomState) -> FloatArray:
-    """How often each row stands in a bootstrap sample of about ``n_drawn`` rows, drawn by rows or by whole groups."""
-    if groups is None:
-        return np.bincount(random.randint(n_samples, size=n_drawn), minlength=n_samples).astype(np.float64)
-    n_groups = int(groups.max()) + 1
-    drawn = random.randint(n_groups, size=max(1, round(n_groups * n_drawn / n_samples)))
-    return np.bincount(drawn, minlength=n_groups).astype(np.float64)[groups]
-
-
-def leaf_means(leaf: IntArray, n_nodes: int, D: FloatArray, weight: FloatArray) -> FloatArray:
-    """Weighted mean distribution of the rows in each leaf; 0 in nodes without rows."""
-    mass = np.bincount(leaf, weight, n_nodes)
-    sums = np.column_stack([np.bincount(leaf, weight * column, n_nodes) for column in D.T])
-    return np.divide(sums, mass[:, None], out=np.zeros_like(sums), where=mass[:, None] > 0)
-
-
-def _summed(bags: Iterator[Bag]) -> Iterator[Bag]:
-    """The bags in order, each with the votes and importances of all up to it."""
-    total: Bag | None = None
-    for bag in bags:
-        if total is not None:
-            bag = bag._replace(
-                importances=total.importances + bag.importances,
-                votes=total.votes + bag.votes,
-                squares=total.squares + bag.squares,
-                n_votes=total.n_votes + bag.n_votes,
-            )
-        total = bag
-        yield bag
-
-
-def _out_of_bag(bag: Bag, D: FloatArray, weight: FloatArray | None, groups: IntArray | None) -> FloatArray:
-    """Mean vote for each row; for rows without votes the mean distribution of all other rows, or groups."""
-    P = bag.votes / np.maximum(bag.n_votes, 1)[:, None]
-    if (bag.n_votes == 0).any():
-        weight = np.ones(len(D)) if weight is None else weight
-        own = np.arange(len(D)) if groups is None else groups
-        mass = np.bincount(own, weight)
-        sums = np.column_stack([np.bincount(own, weight * column) for column in D.T])
-        others = np.maximum(sums.sum(axis=0) - sums, 0.0)
-        rest = mass.sum() - mass
-        means = np.where(rest[:, None] > 0, others / np.where(rest > 0, rest, 1.0)[:, None], sums / mass[:, None])
-        missing = bag.n_votes == 0
-        P[missing] = means[own[missing]]
-    return P
