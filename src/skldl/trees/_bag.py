@@ -1,0 +1,116 @@
+"""Trees grown on bootstrap samples of rows or groups, and their votes for the rows that they did not see."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
+
+from skldl.trees._flat_trees import FlatTrees
+
+FloatArray = npt.NDArray[np.floating]
+IntArray = npt.NDArray[np.integer]
+
+
+class Settings(NamedTuple):
+    """What is chosen out of bag."""
+
+    kind: str
+    max_features: float | str | int | None
+    min_samples_leaf: int
+
+
+class Bag(NamedTuple):
+    """Trees grown on bootstrap samples and, for each training row, what the trees that did not see it predict."""
+
+    trees: FlatTrees | None
+    importances: FloatArray
+    votes: FloatArray  # sum of the leaf means over the trees that did not see the row
+    squares: FloatArray  # sum of their squares
+    n_votes: IntArray
+
+
+def grow_trees(
+    X: Any,
+    X_columns: Any,
+    D: FloatArray,
+    targets: FloatArray,
+    weight: FloatArray | None,
+    groups: IntArray | None,
+    settings: Settings,
+    n_drawn: int,
+    seeds: Sequence[int],
+    keep: bool,
+) -> Bag:
+    """A few trees of a forest, with their votes for the rows that they did not see."""
+    grow = ExtraTreeRegressor if settings.kind == "extra" else DecisionTreeRegressor
+    trees, values = [], []
+    votes, squares = np.zeros(D.shape), np.zeros(D.shape)
+    n_votes, importances = np.zeros(len(D), dtype=np.int64), np.zeros(X.shape[1])
+    for seed in seeds:
+        random = np.random.RandomState(seed)
+        counts = draw_counts(len(D), n_drawn, groups, random)
+        in_bag = counts if weight is None else counts * weight
+        model = grow(
+            max_features=settings.max_features, min_samples_leaf=settings.min_samples_leaf, random_state=random
+        )
+        tree = model.fit(X_columns, targets, sample_weight=in_bag).tree_
+        leaf = tree.apply(X)
+        means = leaf_means(leaf, tree.node_count, D, in_bag)
+        unseen = np.flatnonzero(counts == 0)
+        vote = means[leaf[unseen]]
+        votes[unseen] += vote
+        squares[unseen] += vote**2
+        n_votes[unseen] += 1
+        importances += tree.compute_feature_importances()
+        trees.append(tree)
+        values.append(means)
+    return Bag(FlatTrees.from_scikit_learn(trees, values) if keep else None, importances, votes, squares, n_votes)
+
+
+def draw_counts(n_samples: int, n_drawn: int, groups: IntArray | None, random: np.random.RandomState) -> FloatArray:
+    """How often each row stands in a bootstrap sample of about ``n_drawn`` rows, drawn by rows or by whole groups."""
+    if groups is None:
+        return np.bincount(random.randint(n_samples, size=n_drawn), minlength=n_samples).astype(np.float64)
+    n_groups = int(groups.max()) + 1
+    drawn = random.randint(n_groups, size=max(1, round(n_groups * n_drawn / n_samples)))
+    return np.bincount(drawn, minlength=n_groups).astype(np.float64)[groups]
+
+
+def leaf_means(leaf: IntArray, n_nodes: int, D: FloatArray, weight: FloatArray) -> FloatArray:
+    """Weighted mean distribution of the rows in each leaf; 0 in nodes without rows."""
+    mass = np.bincount(leaf, weight, n_nodes)
+    sums = np.column_stack([np.bincount(leaf, weight * column, n_nodes) for column in D.T])
+    return np.divide(sums, mass[:, None], out=np.zeros_like(sums), where=mass[:, None] > 0)
+
+
+def running_sums(bags: Iterator[Bag]) -> Iterator[Bag]:
+    """The bags in order, each with the votes and importances of all up to it."""
+    total: Bag | None = None
+    for bag in bags:
+        if total is not None:
+            bag = bag._replace(
+                importances=total.importances + bag.importances,
+                votes=total.votes + bag.votes,
+                squares=total.squares + bag.squares,
+                n_votes=total.n_votes + bag.n_votes,
+            )
+        total = bag
+        yield bag
+
+
+def out_of_bag(bag: Bag, D: FloatArray, weight: FloatArray | None, groups: IntArray | None) -> FloatArray:
+    """Mean vote for each row; for rows without votes the mean distribution of all other rows, or groups."""
+    P = bag.votes / np.maximum(bag.n_votes, 1)[:, None]
+    if (bag.n_votes == 0).any():
+        weight = np.ones(len(D)) if weight is None else weight
+        own = np.arange(len(D)) if groups is None else groups
+        mass = np.bincount(own, weight)
+        sums = np.column_stack([np.bincount(own, weight * column) for column in D.T])
+        others = np.maximum(sums.sum(axis=0) - sums, 0.0)
+        rest = mass.sum() - mass
+        means = np.where(rest[:, None] > 0, others / np.where(rest > 0, rest, 1.0)[:, None], sums / mass[:, None])
+        missing = bag.n_votes == 0
+        P[missing] = means[own[missing]]
+    return P
