@@ -1,5 +1,6 @@
 """Nearest neighbours adapted to label distributions."""
 
 from skldl.neighbors._aaknn import AAKNN
+from skldl.neighbors._aaknncv import AAKNNCV
 
-__all__ = ["AAKNN"]
+__all__ = ["AAKNN", "AAKNNCV"]

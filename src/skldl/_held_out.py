@@ -1,0 +1,180 @@
+"""What estimators that choose their settings by leaving rows out share: groups, feature scaling, the mean share.
+
+A prediction P is mixed with the mean distribution of the training rows, (1 − s)P + s·mean. The mean share s > 0 makes
+every degree positive, so that the Kullback-Leibler divergence is finite. When a row (or its group) is left out, the
+mean is that of the other rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse, special
+
+from skldl.exceptions import LengthMismatchError
+
+FloatArray = npt.NDArray[np.floating]
+IndexArray = npt.NDArray[np.intp]
+
+MEAN_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
+"""Shares of the mean distribution to choose from."""
+SMALLEST_DEGREE = 1e-12
+"""Floor of the mean distribution, for labels that no training row has."""
+SCALINGS = ("standard", "raw", "sqrt")
+"""Names of the feature scalings."""
+
+
+def group_codes(groups: Any, n_samples: int, sample_weight: Any) -> IndexArray | None:
+    """Number the groups 0, 1, … for each row of positive weight; None where no groups were given.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_samples,) or None
+        Group of each row, as given to ``fit``.
+    n_samples : int
+        Number of rows given to ``fit``.
+    sample_weight : array-like of shape (n_samples,), float or None
+        Weights as given to ``fit``; rows of weight zero are dropped, as `BaseLDL` does.
+    """
+    if groups is None:
+        return None
+    groups = np.asarray(groups)
+    if groups.shape != (n_samples,):
+        raise LengthMismatchError(
+            f"groups has shape {groups.shape}, but there are {n_samples} rows. Pass one group per row of X."
+        )
+    if sample_weight is not None:
+        groups = groups[np.broadcast_to(np.asarray(sample_weight), (n_samples,)) > 0]
+    codes = np.unique(groups, return_inverse=True)[1]
+    if codes.max() == 0:
+        raise ValueError(
+            "groups holds a single group, so nothing is left to learn from when it is left out. "
+            "Pass at least two groups, or groups=None to leave single rows out."
+        )
+    return np.asarray(codes, dtype=np.intp)
+
+
+def mean_distribution(D: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """Weighted mean of the rows, with every degree at least 1e-12."""
+    return _floored(np.average(D, axis=0, weights=weight)[None])[0]
+
+
+def means_without(D: FloatArray, weight: FloatArray | None, codes: IndexArray | None) -> FloatArray:
+    """For each row the mean distribution of the rows that remain when it, or its whole group, is left out."""
+    w = np.ones(len(D)) if weight is None else weight
+    weighted = w[:, None] * D
+    left_out, left_out_weight = weighted, w
+    if codes is not None:
+        sums = np.zeros((codes.max() + 1, D.shape[1]))
+        np.add.at(sums, codes, weighted)
+        left_out, left_out_weight = sums[codes], np.bincount(codes, weights=w).astype(np.float64)[codes]
+    rest = np.maximum(weighted.sum(axis=0) - left_out, 0.0) / (w.sum() - left_out_weight)[:, None]
+    return _floored(rest)
+
+
+def _floored(means: FloatArray) -> FloatArray:
+    means = np.maximum(means, SMALLEST_DEGREE)
+    return np.asarray(means / means.sum(axis=1, keepdims=True))
+
+
+def mix(P: FloatArray, means: FloatArray, share: float) -> FloatArray:
+    """Give the mean distribution its share: (1 − share)·P + share·means."""
+    return np.asarray((1 - share) * P + share * means)
+
+
+def best_share(
+    D: FloatArray, P: FloatArray, means: FloatArray, weight: FloatArray | None, shares: Sequence[float]
+) -> tuple[float, float]:
+    """Return the least mean Kullback-Leibler divergence from D to the mixtures, and the share that reaches it."""
+    divergences = share_divergences(D, P[None], means, weight, shares)[0]
+    place = first_best(divergences)
+    return float(divergences[place]), float(shares[place])
+
+
+def share_divergences(
+    D: FloatArray, tables: FloatArray, means: FloatArray, weight: FloatArray | None, shares: Sequence[float]
+) -> FloatArray:
+    """Mean Kullback-Leibler divergence of each table of predictions (n_tables × n × c) mixed with each share."""
+    row_weight = np.full(len(D), 1 / len(D)) if weight is None else weight / weight.sum()
+    weighted = row_weight[:, None] * D
+    constant = -float(row_weight @ special.entr(D).sum(axis=1))
+    divergences = np.empty((len(tables), len(shares)))
+    for row, P in enumerate(tables):
+        for column, share in enumerate(shares):
+            with np.errstate(divide="ignore"):  # a share of zero can leave degrees of zero: infinitely bad
+                divergences[row, column] = constant - special.xlogy(weighted, mix(P, means, share)).sum()
+    return divergences
+
+
+def first_best(divergences: npt.ArrayLike) -> int:
+    """Place of the first value that equals the least up to rounding, so that ties do not depend on the last bit."""
+    values = np.asarray(divergences, dtype=np.float64)
+    least = values.min()
+    return int(np.argmax(values <= least + 1e-9 * abs(least) + 1e-15))
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A feature scaling, fitted to training rows.
+
+    "raw" leaves the features as they are. "standard" divides by the standard deviation, but a column with two values
+    by their difference, so that binary features stay 0 and 1. "sqrt" takes square roots (of negative values, which
+    only new rows can hold, minus the root of the absolute value). No scaling moves the origin: distances do not see
+    it and sparse features stay sparse.
+    """
+
+    name: str
+    divisor: FloatArray | None = None
+
+    @classmethod
+    def fit(cls, name: str, X: Any, weight: FloatArray | None) -> "Scaling":
+        """Learn the divisors that the scaling needs from the training rows."""
+        return cls(name, _column_divisors(X, weight) if name == "standard" else None)
+
+    def apply(self, X: Any) -> Any:
+        """Scale rows, in double precision."""
+        X = X.astype(np.float64, copy=False)
+        if self.divisor is not None:
+            return X.multiply(1 / self.divisor).tocsr() if sparse.issparse(X) else X / self.divisor
+        if self.name == "sqrt":
+            if sparse.issparse(X):
+                return X.sign().multiply(abs(X).sqrt()).tocsr()
+            return np.sign(X) * np.sqrt(np.abs(X))
+        return X
+
+
+def is_non_negative(X: Any) -> bool:
+    """Say whether no feature is negative."""
+    values = X.data if sparse.issparse(X) else X
+    return bool(values.size == 0 or values.min() >= 0)
+
+
+def two_valued_columns(X: Any) -> npt.NDArray[np.bool_]:
+    """Say for each column whether it holds exactly two different values."""
+    if not sparse.issparse(X):
+        low, high = X.min(axis=0), X.max(axis=0)
+        return np.asarray((low < high) & ((low == X) | (high == X)).all(axis=0))
+    low, high = (np.ravel(bound.toarray()) for bound in (X.min(axis=0), X.max(axis=0)))
+    inside = (X.data != low[X.indices]) & (X.data != high[X.indices]) & (X.data != 0)
+    odd = np.bincount(X.indices[inside], minlength=X.shape[1]) > 0
+    return np.asarray((low < high) & ~odd & ((low == 0) | (high == 0) | (np.diff(X.tocsc().indptr) == X.shape[0])))
+
+
+def _column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
+    """Standard deviation of each column, difference of the values of a two-valued one, and 1 for a constant one."""
+    w = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight / weight.sum()
+    if sparse.issparse(X):
+        X = X.astype(np.float64)
+        mean = w @ X
+        variance = np.maximum(w @ X.power(2) - mean**2, 0.0)
+        low, high = (np.ravel(bound.toarray()) for bound in (X.min(axis=0), X.max(axis=0)))
+    else:
+        mean = w @ X.astype(np.float64)
+        variance = w @ (X - mean) ** 2
+        low, high = X.min(axis=0), X.max(axis=0)
+    divisor = np.sqrt(variance)
+    spread = (high - low).astype(np.float64)
+    divisor = np.where(two_valued_columns(X), spread, divisor)
+    return np.where((spread > 0) & (divisor > 1e-12 * spread), divisor, 1.0)

@@ -1,0 +1,74 @@
+"""Which kernels on which scaled features are compared."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skldl._held_out import SCALINGS, is_non_negative, two_valued_columns
+from skldl.kernel._kernels import FAMILIES, KernelFunction
+
+MOST_OPERATIONS = 5e10
+"""Operations for the L1 distances of all rows, some 20 s, beyond which they are not tried."""
+SPARSE_DENSITY = 0.05
+"""Features with a smaller share of non-zeros are stored as a sparse matrix: products are quicker, χ² is not tried."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel on scaled features; the width is in units of the median distance."""
+
+    kernel: str | KernelFunction
+    scaling: str
+    width: float
+
+    @property
+    def metric(self) -> str:
+        """Distance that the kernel rests on."""
+        return "function" if callable(self.kernel) else FAMILIES[self.kernel].distance
+
+
+def candidates_for(X: Any, kernel: str | KernelFunction, scaling: str, width: float | None) -> list[Candidate]:
+    """List the candidates that suit the data; what is given is fixed."""
+    non_negative = is_non_negative(X)
+    if scaling != "auto":
+        scalings: tuple[str, ...] = (scaling,)
+    elif callable(kernel):
+        scalings = ("raw",)
+    else:
+        scalings = SCALINGS if non_negative else SCALINGS[:2]
+    if kernel == "auto":
+        kernels: tuple[str | KernelFunction, ...] = _families_for(X, non_negative)
+    else:
+        kernels = (kernel,)
+    found = []
+    for name in kernels:
+        widths = (1.0,) if callable(name) else FAMILIES[name].widths
+        for scale in scalings:
+            if name == "chi2" and scaling == "auto" and scale != "raw":
+                continue  # χ² has a scale of its own for each feature, and needs non-negative ones
+            found += [Candidate(name, scale, w) for w in (widths if width is None or name == "linear" else (width,))]
+    return found
+
+
+def density(X: Any) -> float:
+    """Share of features that are not zero."""
+    return float((X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)) / (X.shape[0] * X.shape[1]))
+
+
+def _families_for(X: Any, non_negative: bool) -> tuple[str, ...]:
+    """Kernels that the features allow, and whose distances between all rows do not take too long.
+
+    Matrix products compute L2 distances, and L1 distances of two-valued features; for other features L1 and χ² need
+    one operation for each pair of rows and each of a row's non-zeros.
+    """
+    many_valued = ~two_valued_columns(X)
+    part = X[:, many_valued]
+    operations = X.shape[0] * (part.count_nonzero() if sparse.issparse(part) else np.count_nonzero(part))
+    refused = set()
+    if operations > MOST_OPERATIONS:
+        refused.add("laplacian")
+    if not (non_negative and many_valued.any() and density(X) > SPARSE_DENSITY and operations <= MOST_OPERATIONS / 4):
+        refused.add("chi2")
+    return tuple(name for name in FAMILIES if name not in refused)

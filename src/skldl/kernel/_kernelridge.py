@@ -1,0 +1,362 @@
+"""`KernelRidgeLDL`: kernel ridge regression on distributions, with every setting chosen by exact leave-one-out."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
+
+from skldl._held_out import MEAN_SHARES, SCALINGS, Scaling, group_codes, is_non_negative, mean_distribution, mix
+from skldl.base import BaseLDL
+from skldl.kernel._candidates import SPARSE_DENSITY, candidates_for, density
+from skldl.kernel._kernels import FAMILIES, KernelFunction, kernel_values, row_blocks
+from skldl.kernel._selection import fit_targets
+from skldl.kernel._solutions import ALPHAS, CG_ROWS, EIGEN_ROWS, Choice, Data, Options, Solution
+from skldl.kernel._targets import TARGETS, to_distributions
+
+FloatArray = npt.NDArray[np.floating]
+
+
+class KernelRidgeLDL(BaseLDL):
+    """Kernel ridge regression on label distributions, with kernel, scaling and penalties chosen by leave-one-out.
+
+    The regression minimises, over functions f of the kernel's space and an intercept b,
+
+        Σ_i w_i ‖y_i − b − f(x_i)‖² / Σ_i w_i + alpha·‖f‖²,
+
+    where y is the distribution d itself (target "degrees") or its centred log-ratio (target "clr"). Predictions are
+    projected on the simplex, or go through the softmax. Then the mean distribution of the training rows gets a small
+    share s, (1 − s)·P + s·mean, which makes every degree positive.
+
+    Whatever is not fixed is chosen by the mean Kullback-Leibler divergence of leave-one-out predictions. They are
+    exact: with the kernel matrix centred, K = VΛVᵀ and λ = alpha·n, the residual of the model without row i is the
+    residual of row i divided by 1 − h_i, h_i = 1/n + Σ_k V_ik² Λ_k / (Λ_k + λ), the intercept re-estimated too [1]_.
+    One decomposition serves all penalties and both targets. Kernels are screened on ``n_screen`` rows; the best one (on
+    up to 1,000 rows the best three, of each target) are decomposed on all rows.
+
+    Parameters
+    ----------
+    target : {"auto", "degrees", "clr"}, default="auto"
+        What to regress on. "auto" takes the better one. For "clr", degrees are raised to at least
+        max(0.0001, 0.001 / n_labels) first.
+    kernel : {"auto", "exponential", "laplacian", "rbf", "chi2", "linear"} or callable, default="auto"
+        exp(−‖x − z‖₂/ℓ), exp(−‖x − z‖₁/ℓ), exp(−‖x − z‖₂²/(2ℓ²)), exp(−χ²(x, z)/ℓ) with
+        χ² = Σ_j (x_j − z_j)²/(x_j + z_j) for non-negative features such as histograms, xᵀz/ℓ, or a function that
+        takes two tables of scaled features and returns the kernel of all pairs of their rows. "auto" tries those that
+        the features allow, but "laplacian" and "chi2" only where their distances take no longer than about 20 s.
+    width : float, default=None
+        Length scale ℓ in units of the median distance between rows. None chooses among several. "linear" (whose ℓ is
+        the mean squared norm of the centred rows) and functions have none.
+    scaling : {"auto", "raw", "standard", "sqrt"}, default="auto"
+        What is done to the features first: nothing, division by the standard deviation (of a two-valued feature by the
+        difference of its values), or square roots, for non-negative features. "auto" chooses; for a function it is
+        "raw".
+    alpha : float, default=None
+        Penalty. None chooses among 23 from 1e-11 to 1, two per decade.
+    mean_share : float, default=None
+        Share of the mean distribution in predictions, from 0 to 1; with 0 they can hold zeros. None chooses among ten
+        from 0.001 to 0.5.
+    solver : {"auto", "exact", "cg", "nystroem"}, default="auto"
+        "exact" solves the regression directly, with exact leave-one-out predictions; it needs 12·n² bytes. "cg" uses
+        conjugate gradients with a Nyström preconditioner [2]_ and never stores the kernel matrix; leave-one-out
+        predictions rest on its residuals and on approximate leverages. "nystroem" restricts f to the kernel functions
+        of ``n_landmarks`` rows; leave-one-out predictions are exact for that model. "auto" is "exact" if 12·n² is at
+        most ``max_bytes``, else "cg" up to 30,000 rows, else "nystroem". The penalty is chosen on all rows by
+        eigenvectors up to 3,500 rows, and by Nyström features beyond.
+    max_bytes : int, default=2_700_000_000
+        Memory for the kernel matrix or the Nyström features; the default is "exact" up to 15,000 rows.
+    n_screen : int, default=900
+        Number of rows, drawn at random, on which kernels are compared and the median distance is computed.
+    n_landmarks : int, default=1500
+        Largest number of Nyström landmarks.
+    tol : float, default=1e-6
+        Relative residual at which conjugate gradients stop.
+    max_iter : int, default=100
+        Largest number of steps of conjugate gradients.
+    random_state : int, RandomState instance or None, default=0
+        Draws the screening rows and the landmarks. The default gives the same model in every fit.
+
+    Attributes
+    ----------
+    target_, kernel_, scaling_, width_, alpha_, mean_share_ : str, str or callable, str, float, float, float
+        The settings used.
+    length_scale_ : float
+        ℓ, in units of the scaled features.
+    solver_ : {"eigen", "cholesky", "cg", "nystroem"}
+        How the regression was solved; the first two are exact.
+    loo_predictions_ : ndarray of shape (n_samples, n_labels)
+        For each training row of positive weight, the prediction of the model fitted without it (with ``groups``,
+        without its group) at the chosen settings.
+    loo_divergence_ : float
+        Their mean Kullback-Leibler divergence, which chose the settings: slightly optimistic.
+    candidates_ : list of dict
+        Every comparison made: kernel, scaling, width, target, number of rows, alpha, mean share, divergence.
+    X_fit_ : ndarray or CSR matrix of shape (n_support, n_features)
+        Scaled training rows that predictions rest on: all of them, or the landmarks.
+    dual_coef_ : ndarray of shape (n_support, n_labels)
+        Coefficients of their kernel functions.
+    intercept_ : ndarray of shape (n_labels,)
+        The intercept b.
+    distribution_ : ndarray of shape (n_labels,)
+        Mean distribution of the training rows.
+    n_iter_ : int
+        Number of steps of conjugate gradients; 1 for other solvers.
+
+    Notes
+    -----
+    Integer weights equal copies of the rows for fixed settings (up to ``n_screen`` rows: beyond that the median
+    distance is that of a sample). When settings are chosen, a row is left out with its whole weight, while a copy of
+    it would stay.
+
+    When rows are left out, alpha·Σw, the scaling of the features and the length scale stay as they are.
+
+    Predictions are computed in blocks, so that memory does not grow with the number of new rows.
+
+    See Also
+    --------
+    skldl.kernel.fit_each_target : Both targets from shared decompositions.
+
+    References
+    ----------
+    .. [1] R. D. Cook and S. Weisberg, "Residuals and influence in regression", Chapman and Hall, 1982.
+    .. [2] Z. Frangella, J. A. Tropp and M. Udell, "Randomized Nyström preconditioning", SIAM Journal on Matrix Analysis
+       and Applications 44(2), 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.kernel import KernelRidgeLDL
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(80, 2))
+    >>> D = np.exp(np.column_stack([np.sin(2 * X[:, 0]), X[:, 1] ** 2 / 2, np.zeros(80)]))
+    >>> D /= D.sum(axis=1, keepdims=True)
+    >>> model = KernelRidgeLDL().fit(X, D)
+    >>> model.solver_, model.loo_predictions_.shape
+    ('eigen', (80, 3))
+    >>> model.loo_divergence_ < 0.01
+    True
+    """
+
+    def __init__(
+        self,
+        target: str = "auto",
+        *,
+        kernel: str | KernelFunction = "auto",
+        width: float | None = None,
+        scaling: str = "auto",
+        alpha: float | None = None,
+        mean_share: float | None = None,
+        solver: str = "auto",
+        max_bytes: int = 2_700_000_000,
+        n_screen: int = 900,
+        n_landmarks: int = 1500,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        random_state: Any = 0,
+    ) -> None:
+        self.target = target
+        self.kernel = kernel
+        self.width = width
+        self.scaling = scaling
+        self.alpha = alpha
+        self.mean_share = mean_share
+        self.solver = solver
+        self.max_bytes = max_bytes
+        self.n_screen = n_screen
+        self.n_landmarks = n_landmarks
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Choose the settings and fit.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Label distributions: non-negative rows that sum to one.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, in training and in the divergence of left-out rows.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row. With groups, the settings are chosen by leaving out whole groups, and
+            ``loo_predictions_`` predicts each row without its group.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        data = self._data(X, y, sample_weight, groups)
+        solutions, tried = fit_targets(data, self._options(data))
+        best = min(solutions.values(), key=lambda solution: solution.choice.divergence)
+        return self._keep(data, best, tried)
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        data = Data(_compact(X), D, sample_weight, None)
+        solutions, tried = fit_targets(data, self._options(data))
+        self._keep(data, min(solutions.values(), key=lambda solution: solution.choice.divergence), tried)
+
+    def _data(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Data:
+        checked, D, weight = self._check_training_set(X, y, sample_weight)
+        return Data(_compact(checked), D, weight, group_codes(groups, _num_samples(y), sample_weight))
+
+    def _keep(self, data: Data, solution: Solution, tried: list[Choice]) -> Self:
+        """Turn what was found into fitted attributes."""
+        choice = solution.choice
+        self.target_ = choice.target
+        self.kernel_ = choice.candidate.kernel
+        self.scaling_ = choice.candidate.scaling
+        self.width_ = choice.candidate.width
+        self.alpha_ = choice.alpha
+        self.mean_share_ = choice.share
+        self.length_scale_ = solution.length_scale
+        self.solver_ = self._solver(data)
+        self.loo_predictions_ = solution.left_out
+        self.loo_divergence_ = choice.divergence
+        self.candidates_ = [_record(each) for each in tried]
+        scaling = Scaling.fit(self.scaling_, data.X, data.weight)
+        self._divisor = scaling.divisor
+        self.X_fit_ = scaling.apply(data.X if solution.support is None else data.X[solution.support])
+        self.dual_coef_ = solution.dual
+        self.intercept_ = solution.intercept
+        self.distribution_ = mean_distribution(data.D, data.weight)
+        self.n_iter_ = solution.n_iter
+        return self
+
+    def _predict(self, X: Any) -> FloatArray:
+        scaling = Scaling(self.scaling_, self._divisor)
+        scores = np.empty((X.shape[0], self.n_labels_))
+        for block in row_blocks(X.shape[0], max(self.X_fit_.shape)):
+            K = kernel_values(self.kernel_, scaling.apply(X[block]), self.X_fit_, self.length_scale_)
+            scores[block] = K @ self.dual_coef_
+        scores += self.intercept_
+        return mix(to_distributions(scores, self.target_), self.distribution_, self.mean_share_)
+
+    def _solver(self, data: Data) -> str:
+        n_rows = len(data.D)
+        if self.solver == "exact" or (self.solver == "auto" and 12 * n_rows**2 <= self.max_bytes):
+            return "eigen" if n_rows <= EIGEN_ROWS else "cholesky"
+        if self.solver == "auto":
+            return "cg" if n_rows <= CG_ROWS else "nystroem"
+        return self.solver
+
+    def _options(self, data: Data) -> Options:
+        """Check the hyper-parameters against the data."""
+        X = data.X
+        _check_choice("target", self.target, ("auto", *TARGETS))
+        _check_choice("scaling", self.scaling, ("auto", *SCALINGS))
+        _check_choice("solver", self.solver, ("auto", "exact", "cg", "nystroem"))
+        if not callable(self.kernel):
+            _check_choice("kernel", self.kernel, ("auto", *FAMILIES), more=" or a callable")
+        for name in ("width", "alpha", "tol"):
+            value = getattr(self, name)
+            if not (value is None and name != "tol") and not (
+                isinstance(value, int | float | np.number) and 0 < value < np.inf
+            ):
+                raise ValueError(f"{name}={value!r} must be a positive number{' or None' * (name != 'tol')}.")
+        if self.mean_share is not None and not (
+            isinstance(self.mean_share, int | float | np.number) and 0 <= self.mean_share <= 1
+        ):
+            raise ValueError(f"mean_share={self.mean_share!r} is a share and must lie in [0, 1], or be None.")
+        for name in ("max_bytes", "n_screen", "n_landmarks", "max_iter"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 2:
+                raise ValueError(f"{name}={value!r} must be a whole number of at least 2.")
+        if len(data.D) < 2:
+            raise ValueError("KernelRidgeLDL leaves rows out, so it needs at least two rows, but n_samples=1.")
+        for name, value in (("kernel", "chi2"), ("scaling", "sqrt")):
+            if getattr(self, name) == value and not is_non_negative(X):
+                raise ValueError(
+                    f"{name}={value!r} needs non-negative features, but X holds {X.min():g}. "
+                    f"Choose another {name}, or 'auto'."
+                )
+        solver = self._solver(data)
+        # Beyond the eigenvectors, penalties near the rounding errors would make the linear systems unsolvable.
+        alphas = ALPHAS if solver == "eigen" else tuple(alpha for alpha in ALPHAS if alpha > 0.9e-9)
+        most = max(2, int(self.max_bytes // (24 * len(data.D))))
+        return Options(
+            candidates=candidates_for(X, self.kernel, self.scaling, self.width),
+            targets=TARGETS if self.target == "auto" else (self.target,),
+            alphas=alphas if self.alpha is None else (float(self.alpha),),
+            shares=MEAN_SHARES if self.mean_share is None else (float(self.mean_share),),
+            refine_width=self.width is None,
+            n_screen=int(self.n_screen),
+            n_landmarks=min(int(self.n_landmarks), most),
+            solver=solver,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            random_state=check_random_state(self.random_state),
+        )
+
+
+def fit_each_target(
+    estimator: KernelRidgeLDL, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+) -> dict[str, KernelRidgeLDL]:
+    """Fit one model on the degrees and one on the log-ratios, from shared distances and decompositions.
+
+    It takes little longer than one of them where both choose the same kernel. A pool of models can use both.
+
+    Parameters
+    ----------
+    estimator : KernelRidgeLDL
+        The settings; it is cloned, and its ``target`` is not used.
+    X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+        Features.
+    y : array-like or DataFrame of shape (n_samples, n_labels)
+        Label distributions.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weight of each row.
+    groups : array-like of shape (n_samples,), default=None
+        Group of each row; whole groups are left out.
+
+    Returns
+    -------
+    dict
+        Fitted estimators by target, "degrees" and "clr".
+
+    Examples
+    --------
+    >>> from skldl.kernel import KernelRidgeLDL, fit_each_target
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions()
+    >>> models = fit_each_target(KernelRidgeLDL(), X, D)
+    >>> {target: model.loo_predictions_.shape for target, model in models.items()}
+    {'degrees': (40, 3), 'clr': (40, 3)}
+    """
+    models = {target: clone(estimator).set_params(target=target) for target in TARGETS}
+    both = clone(estimator).set_params(target="auto")
+    data = both._data(X, y, sample_weight, groups)
+    solutions, tried = fit_targets(data, both._options(data))
+    for target, model in models.items():
+        model._check_training_set(X, y, sample_weight)  # keeps the names of features and labels
+        model._keep(data, solutions[target], [choice for choice in tried if choice.target == target])
+    return models
+
+
+def _compact(X: Any) -> Any:
+    """Store features that are nearly all zero as a sparse matrix."""
+    return X if sparse.issparse(X) or density(X) > SPARSE_DENSITY else sparse.csr_matrix(X)
+
+
+def _record(choice: Choice) -> dict[str, Any]:
+    kernel = choice.candidate.kernel
+    return {
+        "kernel": getattr(kernel, "__name__", type(kernel).__name__) if callable(kernel) else kernel,
+        "scaling": choice.candidate.scaling,
+        "width": choice.candidate.width,
+        "target": choice.target,
+        "n_rows": choice.n_rows,
+        "alpha": choice.alpha,
+        "mean_share": choice.share,
+        "divergence": choice.divergence,
+    }
+
+
+def _check_choice(name: str, value: Any, known: tuple[str, ...], more: str = "") -> None:
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, known))}{more}.")

@@ -1,0 +1,210 @@
+"""Kernels by distance: exponential of the L2 or L1 distance, Gaussian, chi-square, and the inner product.
+
+With ℓ the length scale,
+
+    exponential  exp(−‖x − z‖₂ / ℓ)          laplacian  exp(−‖x − z‖₁ / ℓ)
+    rbf          exp(−‖x − z‖₂² / (2ℓ²))     chi2       exp(−χ²(x, z) / ℓ),  χ² = Σ_j (x_j − z_j)² / (x_j + z_j)
+    linear       xᵀz / ℓ
+
+All are positive semi-definite. ℓ is the width times the median distance of the training rows (for "linear": the mean
+squared norm of the centred rows, and there is no width).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
+from sklearn.utils.extmath import row_norms
+
+from skldl._held_out import two_valued_columns
+
+FloatArray = npt.NDArray[np.floating]
+KernelFunction = Callable[[Any, Any], Any]
+
+BLOCK_CELLS = 2**22
+"""A block of kernel values holds at most about this many numbers (32 MiB)."""
+CLOSE = 1e-6
+"""Squared distances below this share of the squared norms are computed again from differences."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kernel family: the distance it rests on and the widths that are tried."""
+
+    distance: str
+    widths: tuple[float, ...]
+
+
+FAMILIES = {
+    "exponential": Family("euclidean", (2.0, 0.5, 32.0)),
+    "laplacian": Family("cityblock", (0.5, 0.125, 2.0)),
+    "rbf": Family("euclidean", (1.0, 0.25, 4.0)),
+    "chi2": Family("chi2", (0.5, 0.125, 2.0)),
+    "linear": Family("product", (1.0,)),
+}
+"""The kernels by name."""
+
+
+def kernel_values(kernel: str | KernelFunction, A: Any, B: Any, length_scale: float) -> FloatArray:
+    """Return the kernel between the rows of A and those of B, both scaled features."""
+    if callable(kernel):
+        values = np.asarray(kernel(A, B), dtype=np.float64)
+        if values.shape != (A.shape[0], B.shape[0]):
+            raise ValueError(
+                f"kernel returned shape {values.shape} for {A.shape[0]} and {B.shape[0]} rows. A kernel takes two "
+                "tables of features and returns one number for each pair of rows."
+            )
+        return values
+    return from_distances(kernel, distances(A, B, FAMILIES[kernel].distance), length_scale)
+
+
+def from_distances(
+    kernel: str, values: FloatArray, length_scale: float, *, out: FloatArray | None = None
+) -> FloatArray:
+    """Turn distances into kernel values; ``out`` may be the distances themselves."""
+    out = np.empty_like(values) if out is None else out
+    if kernel == "linear":
+        return np.divide(values, length_scale, out=out)
+    if kernel == "rbf":
+        np.square(values, out=out)
+        out *= -0.5 / length_scale**2
+    else:
+        np.multiply(values, -1 / length_scale, out=out)
+    return np.exp(out, out=out)
+
+
+def row_blocks(n_rows: int, cells_per_row: int) -> Iterator[slice]:
+    """Cut the rows into blocks of a bounded number of cells."""
+    size = max(1, BLOCK_CELLS // max(1, cells_per_row))
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def kernel_times(
+    kernel: str | KernelFunction, A: Any, B: Any, length_scale: float, coefficients: FloatArray
+) -> FloatArray:
+    """Return k(A, B) @ coefficients, in blocks of bounded memory."""
+    product = np.empty((A.shape[0], coefficients.shape[1]))
+    for block in row_blocks(A.shape[0], B.shape[0]):
+        product[block] = kernel_values(kernel, A[block], B, length_scale) @ coefficients
+    return product
+
+
+def distances(A: Any, B: Any, metric: str) -> FloatArray:
+    """Return the distances (or, for "product", inner products) between the rows of A and those of B.
+
+    Parameters
+    ----------
+    A, B : ndarray or CSR matrix
+        Scaled features. B holds training rows.
+    metric : {"euclidean", "cityblock", "chi2", "product"}
+        Which distance.
+    """
+    if sparse.issparse(A) != sparse.issparse(B):
+        A = sparse.csr_matrix(A) if sparse.issparse(B) else A.toarray()
+    if metric == "product":
+        return _products(A, B)
+    if metric == "euclidean":
+        squares = _squared_euclidean(A, B)
+        return np.sqrt(squares, out=squares)
+    if metric == "chi2":
+        A, B = (part.toarray() if sparse.issparse(part) else part for part in (A, B))
+        return np.asarray(-additive_chi2_kernel(np.maximum(A, 0.0), np.maximum(B, 0.0)))
+    return _cityblock(A, B)
+
+
+def _products(A: Any, B: Any) -> FloatArray:
+    product = A @ B.T
+    return np.asarray(product.toarray() if sparse.issparse(product) else product)
+
+
+def _squared_euclidean(A: Any, B: Any) -> FloatArray:
+    """‖a‖² − 2aᵀb + ‖b‖², and from differences where that loses digits, so that equal rows are at distance zero."""
+    if not sparse.issparse(A):
+        centre = B.mean(axis=0)
+        A, B = A - centre, B - centre
+    norms = row_norms(A, squared=True)[:, None] + row_norms(B, squared=True)
+    squares = _products(A, B)
+    squares *= -2
+    squares += norms
+    np.maximum(squares, 0.0, out=squares)
+    close = np.argwhere(squares <= CLOSE * norms)
+    if sparse.issparse(A) and all(np.array_equal(part.data, np.rint(part.data)) for part in (A, B)):
+        return squares  # whole numbers: nothing was rounded
+    if len(close) > squares.size // 20 and not sparse.issparse(A):
+        return np.asarray(cdist(A, B, "sqeuclidean"))
+    for block in row_blocks(len(close), A.shape[1]):
+        rows, columns = close[block].T
+        difference = A[rows] - B[columns]
+        squares[rows, columns] = row_norms(difference, squared=True)
+    return squares
+
+
+def _cityblock(A: Any, B: Any) -> FloatArray:
+    """L1 distances; columns with the two values u < v count (a − b)² / (v − u), which a matrix product computes."""
+    binary = two_valued_columns(B)
+    if binary.sum() > 16:
+        low, high = _bounds(B, binary)
+        binary[binary] = _only_values(A[:, binary], low, high)
+    if binary.sum() <= 16:
+        return _plain_cityblock(A, B)
+    low, high = _bounds(B, binary)
+    factor = 1 / np.sqrt(high - low)
+    total = _squared_euclidean(_times_columns(A[:, binary], factor), _times_columns(B[:, binary], factor))
+    if not binary.all():
+        total += _plain_cityblock(A[:, ~binary], B[:, ~binary])
+    return total
+
+
+def _times_columns(X: Any, factors: FloatArray) -> Any:
+    return X.multiply(factors).tocsr() if sparse.issparse(X) else X * factors
+
+
+def _bounds(X: Any, columns: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    chosen = X[:, columns]
+    bounds = chosen.min(axis=0), chosen.max(axis=0)
+    low, high = (np.ravel(bound.toarray()) if sparse.issparse(bound) else bound for bound in bounds)
+    return low, high
+
+
+def _only_values(A: Any, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
+    """Say for each column of A whether it holds nothing but its two values."""
+    if not sparse.issparse(A):
+        return np.asarray(((low == A) | (high == A)).all(axis=0))
+    inside = (A.data != low[A.indices]) & (A.data != high[A.indices]) & (A.data != 0)
+    odd = np.bincount(A.indices[inside], minlength=A.shape[1]) > 0
+    return np.asarray(~odd & ((low == 0) | (high == 0)))
+
+
+def _plain_cityblock(A: Any, B: Any) -> FloatArray:
+    if sparse.issparse(A):
+        return np.asarray(manhattan_distances(A, B))
+    return np.asarray(cdist(A, B, "cityblock"))
+
+
+def typical_distance(values: FloatArray, weight: FloatArray | None, metric: str) -> float:
+    """Median of all pairs of rows, each counted as often as the weights of its rows say; the unit of the widths.
+
+    The pairs of a row with itself belong to them: a row of weight two then counts as the same row twice. For inner
+    products it is the mean squared norm of the centred rows.
+    """
+    w = np.full(len(values), 1.0) if weight is None else weight
+    if metric == "product":
+        share = w / w.sum()
+        unit = float(share @ np.diagonal(values) - share @ values @ share)
+    elif weight is None:
+        place = (values.size + 1) // 2 - 1
+        unit = float(np.partition(values, place, axis=None)[place])
+    else:
+        order = np.argsort(values, axis=None, kind="stable")
+        running = np.cumsum(np.outer(w, w).ravel()[order])
+        unit = float(values.ravel()[order[np.searchsorted(running, running[-1] / 2)]])
+    if unit <= 0:  # half of all pairs are equal rows
+        pairs = np.outer(w, w)[values > 0]
+        unit = float(np.average(values[values > 0], weights=pairs)) if pairs.size else 1.0
+    return unit

@@ -1,0 +1,219 @@
+"""Ridge regression with an intercept in a basis where every penalty and every left-out row costs next to nothing.
+
+For weights w (S = diag(√w), u = √w / ‖√w‖) the kernel is centred on both sides by P = I − uuᵀ: A = P S K S P. The model
+y = b + Σ_j k(x, x_j) a_j with the penalty λ‖f‖² and the loss Σ_i w_i ‖y_i − b − f(x_i)‖² has, with A = VΛVᵀ and the
+columns of V orthogonal to u,
+
+    z = V (Λ + λ)⁻¹ Vᵀ S Y,   a = S z,   residuals S(Y − Ŷ) = λ z,   M = I − H = λ V (Λ + λ)⁻¹ Vᵀ.
+
+H contains uuᵀ, the part of the intercept: for equal weights h_i = 1/n + Σ_k V_ik² Λ_k / (Λ_k + λ). If the rows B are
+left out, the residuals of the model fitted without them are S_B⁻¹ M_BB⁻¹ λ z_B: exactly what a new fit with the same λ
+gives, its intercept included.
+
+The same formulae serve an incomplete basis (Nyström features): then M = I − uuᵀ − VVᵀ + λ V (Λ + λ)⁻¹ Vᵀ.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+FloatArray = npt.NDArray[np.floating]
+IndexArray = npt.NDArray[np.intp]
+
+LARGEST_BLOCK = 2**24
+"""Group blocks of the matrix M are formed for at most about this many numbers at a time."""
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """Square roots of the weights, and the unit vector that belongs to the intercept."""
+
+    root: FloatArray
+    unit: FloatArray
+    share: FloatArray
+
+    @classmethod
+    def of(cls, weight: FloatArray | None, n_samples: int) -> "Weighting":
+        """Take the weights as they are; None counts every row once."""
+        w = np.ones(n_samples) if weight is None else weight
+        root = np.sqrt(w)
+        return cls(root, root / np.sqrt(w.sum()), w / w.sum())
+
+    def centred_targets(self, Y: FloatArray) -> FloatArray:
+        """S(Y − 1ȳ), orthogonal to u."""
+        return np.asarray(self.root[:, None] * (Y - self.share @ Y))
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues and eigenvectors of the centred, weighted kernel, complete or not."""
+
+    weighting: Weighting
+    values: FloatArray
+    vectors: FloatArray
+    complete: bool
+
+    def fit(self, Y: FloatArray, penalties: FloatArray) -> FloatArray:
+        """Return the weighted residuals S(Y − Ŷ) for all penalties, of shape (n_penalties, n, n_targets)."""
+        targets = self.weighting.centred_targets(Y)
+        projected = self.vectors.T @ targets
+        filters = penalties / (self.values[:, None] + penalties)
+        shape = (len(self.values), len(penalties) * Y.shape[1])
+        stacked = (filters[:, :, None] * projected[:, None, :]).reshape(shape)
+        residuals = (self.vectors @ stacked).reshape(len(Y), len(penalties), Y.shape[1])
+        if not self.complete:
+            residuals += (targets - self.vectors @ projected)[:, None, :]
+        return np.ascontiguousarray(residuals.transpose(1, 0, 2))
+
+    def diagonal(self, penalties: FloatArray) -> FloatArray:
+        """Diagonal of M = I − H for all penalties, of shape (n_penalties, n)."""
+        squares = self.vectors**2
+        diagonal = squares @ (penalties / (self.values[:, None] + penalties))
+        if not self.complete:
+            diagonal += (1 - self.weighting.unit**2 - squares.sum(axis=1))[:, None]
+        return np.ascontiguousarray(diagonal.T)
+
+    def block(self, rows: IndexArray, penalties: FloatArray) -> FloatArray:
+        """Block of M for some rows and all penalties, of shape (n_penalties, n_rows, n_rows)."""
+        V, u = self.vectors[rows], self.weighting.unit[rows]
+        rest = 0.0 if self.complete else np.eye(len(rows)) - np.outer(u, u) - V @ V.T
+        return np.stack([(V * (penalty / (self.values + penalty))) @ V.T + rest for penalty in penalties])
+
+    def left_out(self, Y: FloatArray, penalties: FloatArray, codes: IndexArray | None) -> FloatArray:
+        """Predict each row from a fit without it (or without its group) for all penalties.
+
+        Parameters
+        ----------
+        Y : ndarray of shape (n, n_targets)
+            Targets.
+        penalties : ndarray of shape (n_penalties,)
+            Values of λ.
+        codes : ndarray of shape (n,) or None
+            Groups, numbered from 0; None leaves out one row at a time.
+
+        Returns
+        -------
+        ndarray of shape (n_penalties, n, n_targets)
+            The predictions.
+        """
+        residuals = self.fit(Y, penalties)
+        if codes is None:
+            return left_out_rows(Y, residuals, self.diagonal(penalties), self.weighting)
+        for rows in group_rows(codes):
+            step = max(1, LARGEST_BLOCK // len(rows) ** 2)
+            for start in range(0, len(penalties), step):
+                chosen = slice(start, start + step)
+                blocks = self.block(rows, penalties[chosen])
+                residuals[chosen, rows] = np.linalg.solve(blocks, residuals[chosen, rows])
+        return np.asarray(Y - residuals / self.weighting.root[:, None])
+
+    def dual(self, Y: FloatArray, penalty: float) -> FloatArray:
+        """Return a, the coefficients of the kernel functions; they sum to zero (complete basis only)."""
+        residuals = self.fit(Y, np.array([penalty]))[0]
+        return np.asarray(self.weighting.root[:, None] * residuals / penalty)
+
+
+def left_out_rows(Y: FloatArray, residuals: FloatArray, diagonal: FloatArray, weighting: Weighting) -> FloatArray:
+    """Predictions of left-out rows from weighted residuals and the diagonal of M, one table for each penalty."""
+    return np.asarray(Y - residuals / (diagonal * weighting.root)[:, :, None])
+
+
+def group_rows(codes: IndexArray) -> list[IndexArray]:
+    """Rows of each group."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+
+
+def centre(K: FloatArray, weighting: Weighting) -> tuple[FloatArray, float]:
+    """Turn K into A + c·uuᵀ in place, with c above every eigenvalue of A: u is then the last eigenvector."""
+    root, u = weighting.root, weighting.unit
+    K *= root[:, None]
+    K *= root
+    product = K @ u
+    product -= 0.5 * (u @ product) * u
+    total = float(np.trace(K))
+    c = max(2 * (total - 2 * float(u @ product)), 1e-6 * total) or 1.0
+    product -= 0.5 * c * u
+    K -= product[:, None] * u  # a symmetric change of rank two, without another n × n array
+    K -= u[:, None] * product
+    return K, c
+
+
+def decompose(K: FloatArray, weight: FloatArray | None) -> Spectrum:
+    """Decompose a kernel matrix, which is overwritten."""
+    weighting = Weighting.of(weight, len(K))
+    A, c = centre(K, weighting)
+    values, vectors = linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+    values, vectors = values[:-1], vectors[:, :-1]  # without u
+    check_positive(values, c)
+    return Spectrum(weighting, np.maximum(values, 0.0), vectors, complete=True)
+
+
+def check_positive(values: FloatArray, size: float) -> None:
+    """Refuse a kernel whose matrix has negative eigenvalues beyond rounding, which is a small part of ``size``."""
+    if values.size and values.min() < -1e-8 * size:
+        raise ValueError(
+            f"The kernel matrix has the eigenvalue {values.min():.3g} beside {values.max():.3g}, so the kernel is not "
+            "positive semi-definite. Pass another kernel function."
+        )
+
+
+class ExactInverse:
+    """The inverse of A + λI for one penalty by Cholesky factorisation: a third of the time of the eigenvectors.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Kernel matrix; it is overwritten.
+    weight : ndarray of shape (n,) or None
+        Weights.
+    penalty : float
+        λ.
+    """
+
+    def __init__(self, K: FloatArray, weight: FloatArray | None, penalty: float) -> None:
+        self.weighting = Weighting.of(weight, len(K))
+        self.penalty = penalty
+        A, self._c = centre(K, self.weighting)
+        A.flat[:: len(A) + 1] += penalty
+        # LAPACK works on columns: the transpose of a symmetric matrix in C order is the matrix, without a copy.
+        factor, failed = linalg.lapack.dpotrf(A.T, lower=1, overwrite_a=1, clean=0)
+        if failed:
+            raise ValueError(
+                f"The kernel matrix plus {penalty:.3g} on its diagonal is not positive definite. Pass a larger alpha, "
+                "or another kernel if it is a function of yours."
+            )
+        inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+        self._lower = inverse
+
+    def residuals(self, Y: FloatArray) -> FloatArray:
+        """Return the weighted residuals S(Y − Ŷ) = λ z."""
+        targets = self.weighting.centred_targets(Y)
+        columns = [linalg.blas.dsymv(self.penalty, self._lower, y, lower=1) for y in targets.T]
+        return np.column_stack(columns)
+
+    def left_out(self, Y: FloatArray, residuals: FloatArray, codes: IndexArray | None) -> FloatArray:
+        """Predict each row from a fit without it or without its group."""
+        u, shrink = self.weighting.unit, 1 / (self._c + self.penalty)
+        if codes is None:
+            diagonal = self.penalty * (np.diagonal(self._lower) - u**2 * shrink)
+            return left_out_rows(Y, residuals[None], diagonal[None], self.weighting)[0]
+        left = np.empty_like(residuals)
+        for rows in group_rows(codes):
+            lower = np.tril(self._lower[np.ix_(rows, rows)])  # rows ascend, so the block's triangle is the whole's
+            block = lower + np.tril(lower, -1).T - shrink * np.outer(u[rows], u[rows])
+            left[rows] = np.linalg.solve(self.penalty * block, residuals[rows])
+        return np.asarray(Y - left / self.weighting.root[:, None])
+
+
+def intercept(Y: FloatArray, dual: FloatArray, kernel_means: FloatArray, weighting: Weighting) -> FloatArray:
+    """Return b = ȳ − Σ_j k̄_j a_j, where k̄_j is the weighted mean of the kernel between row j and all rows."""
+    return np.asarray(weighting.share @ Y - kernel_means @ dual)
+
+
+def kernel_means(K: Any, weighting: Weighting) -> FloatArray:
+    """Weighted mean of each column of the kernel matrix."""
+    return np.asarray(weighting.share @ K)
