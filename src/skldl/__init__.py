@@ -26,6 +26,7 @@ _HOME_OF = {
 ESTIMATORS = tuple(name for name in _HOME_OF if name != "BaseLDL")
 """Names of all estimators of this package."""
 
+_HOME_OF |= {"AutoLDL": "skldl.ensemble", "StackingLDL": "skldl.ensemble"}
 _HOME_OF |= dict.fromkeys(("save", "load"), "skldl.persistence")
 _SUBMODULES = ("data", "distributions", "exceptions", "experiments", "metrics", "simplex", "testing")
 

@@ -39,6 +39,8 @@ def check_features(
 ) -> Any:
     """Return X as a finite float array (float32 stays float32) or CSR matrix, and record or compare its features.
 
+    NaN passes, as a missing value, if the estimator's class says ``_allow_nan = True``; infinity never does.
+
     Parameters
     ----------
     estimator : BaseEstimator
@@ -57,6 +59,7 @@ def check_features(
             reset=reset,
             accept_sparse="csr" if accept_sparse is True else accept_sparse,
             dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan" if getattr(estimator, "_allow_nan", False) else True,
         )
     except DataError:
         raise

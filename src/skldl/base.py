@@ -46,6 +46,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     """
 
     _accept_sparse: bool = True
+    _allow_nan: bool = False  # whether NaN in X is a missing value that the algorithm can use
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from features and label distributions.
@@ -174,6 +175,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accept_sparse
+        tags.input_tags.allow_nan = self._allow_nan
         tags.target_tags.single_output = False
         tags.target_tags.multi_output = True
         tags.target_tags.positive_only = True

@@ -206,8 +206,9 @@ def check_bad_input(estimator: Any) -> None:
     missing_X, missing_D = X.copy(), D.copy()
     missing_X[1, 1] = missing_D[1, 1] = np.nan
     negative = D + np.where(np.arange(3) == 0, -2.0, 1.0)
+    infinite_X = np.where(np.isnan(missing_X), np.inf, missing_X)
     bad: list[tuple[Any, ...]] = [
-        (missing_X, D),
+        (infinite_X if get_tags(estimator).input_tags.allow_nan else missing_X, D),
         (X, missing_D),
         (X, negative),
         (X, 3 * D),

@@ -9,14 +9,17 @@ import numpy as np
 from scipy.special import rel_entr
 from sklearn.utils import check_random_state
 
+from skldl._held_out import MEAN_SHARES as SMALLEST_SHARES
+from skldl._held_out import best_share, mean_distribution, means_without, mix
 from skldl._typing import FloatArray, IntArray
 from skldl.base import GroupedLDL
 from skldl.data._dataset import rows_of
-from skldl.ensemble._out_of_sample import choose_mean_share, mix, out_of_sample
+from skldl.ensemble._out_of_sample import out_of_sample
 from skldl.ensemble._pool import Pool, fit_pool
 
 BLOCK_CELLS = 2**23
 MAX_POOL_ROWS = 100_000
+MEAN_SHARES = (0.0, 1e-4, *SMALLEST_SHARES)
 
 
 @dataclass(frozen=True)
@@ -92,11 +95,36 @@ def fit_member(name: str, model: Any, rows: TrainingRows) -> Member:
     """
     started = time.perf_counter()
     fitted, predictions = out_of_sample(model, rows.X, rows.D, rows.sample_weight, rows.groups, rows.folds)
-    mean = rows.share @ rows.D
-    mean_share = choose_mean_share(predictions, rows.D, rows.share, mean)
-    held_out = mix(predictions, mean, mean_share)
-    divergence = float(rows.share @ rel_entr(rows.D, held_out).sum(axis=1))
-    return Member(name, fitted, mean_share, held_out, divergence, time.perf_counter() - started)
+    return judge_member(name, fitted, predictions, rows, time.perf_counter() - started)
+
+
+def judge_member(name: str, fitted: Any, predictions: FloatArray, rows: TrainingRows, seconds: float) -> Member:
+    """Choose the share of the mean distribution in a member's predictions, and judge it by its held-out rows.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    fitted : estimator
+        The member, fitted on all rows.
+    predictions : ndarray of shape (n_samples, n_labels)
+        Its held-out predictions; NaN in rows without one.
+    rows : TrainingRows
+        The training set.
+    seconds : float
+        Time that its fits took.
+
+    Returns
+    -------
+    Member
+        The member.
+    """
+    means = means_without(rows.D, rows.sample_weight, rows.groups)
+    known = np.flatnonzero(np.isfinite(predictions[:, 0]))
+    divergence, mean_share = best_share(
+        rows.D[known], predictions[known], means[known], rows_of(rows.sample_weight, known), MEAN_SHARES
+    )
+    return Member(name, fitted, mean_share, mix(predictions, means, mean_share), divergence, seconds)
 
 
 def cross_fit_pool(
@@ -120,7 +148,7 @@ def cross_fit_pool(
     pool : Pool
         Fitted on all rows, or on 100,000 rows at regular distances where there are more.
     predictions : ndarray of shape (n_samples, n_labels)
-        Pooled predictions with cross-fitted weights.
+        Pooled predictions with cross-fitted weights; NaN in rows that a member has no held-out prediction for.
     """
     held_out = np.stack([member.held_out for member in members])
 
@@ -128,10 +156,19 @@ def cross_fit_pool(
         part = part[:: -(-len(part) // MAX_POOL_ROWS)]
         return fit_pool(held_out[:, part], rows.D[part], rows_of(rows.sample_weight, part), kind=kind, penalty=penalty)
 
-    predictions = np.empty_like(rows.D)
+    known = np.asarray(np.isfinite(held_out[:, :, 0]).all(axis=0))
+    predictions = np.full(rows.D.shape, np.nan)
     for train, test in rows.folds:
-        predictions[test] = fitted_on(train).apply(held_out[:, test])
-    return fitted_on(np.arange(len(rows.D))), predictions
+        test = test[known[test]]
+        predictions[test] = fitted_on(train[known[train]]).apply(held_out[:, test])
+    return fitted_on(np.flatnonzero(known)), predictions
+
+
+def divergence_of(rows: TrainingRows, held_out: FloatArray) -> float:
+    """Mean Kullback-Leibler divergence of held-out predictions, over the rows that have one."""
+    known = np.isfinite(held_out[:, 0])
+    weight = None if rows.sample_weight is None else rows.sample_weight[known]
+    return float(np.average(rel_entr(rows.D[known], held_out[known]).sum(axis=1), weights=weight))
 
 
 class PooledLDL(GroupedLDL):
@@ -145,10 +182,10 @@ class PooledLDL(GroupedLDL):
         self.member_weights_ = pool.weights
         self.offset_ = pool.offset
         self.pool_kind_ = pool.kind
-        self.mean_distribution_ = rows.share @ rows.D
+        self.mean_distribution_ = mean_distribution(rows.D, rows.sample_weight)
         self.member_scores_ = np.array([member.divergence for member in members])
         self.oof_predictions_ = held_out
-        self.pool_score_ = float(rows.share @ rel_entr(rows.D, held_out).sum(axis=1))
+        self.pool_score_ = divergence_of(rows, held_out)
 
     def _predict(self, X: Any) -> FloatArray:
         pool = Pool(self.pool_kind_, self.member_weights_, self.offset_)

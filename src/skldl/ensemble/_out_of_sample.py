@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import rel_entr
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold
 
@@ -15,7 +14,6 @@ from skldl.exceptions import EmptyDataError
 
 KEPT_BY_ESTIMATORS = ("loo_predictions_", "oob_predictions_", "oof_predictions_")
 """Attributes under which a fitted estimator keeps held-out predictions: leave-one-out, out-of-bag, out-of-fold."""
-MEAN_SHARES = (0.0, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5)
 
 
 def make_folds(n_folds: int, n_rows: int, groups: Any, random_state: int) -> list[tuple[IntArray, IntArray]]:
@@ -39,9 +37,11 @@ def make_folds(n_folds: int, n_rows: int, groups: Any, random_state: int) -> lis
     """
     if n_rows < 2:
         raise EmptyDataError("n_samples = 1: no row can be held out. At least two rows are needed.")
-    kind, units = (KFold, n_rows) if groups is None else (GroupKFold, len(np.unique(groups)))
-    splitter = kind(min(n_folds, units), shuffle=True, random_state=random_state)
-    return list(splitter.split(np.empty((n_rows, 0)), groups=groups))
+    rows = np.empty((n_rows, 0))
+    if groups is None:
+        return list(KFold(min(n_folds, n_rows), shuffle=True, random_state=random_state).split(rows))
+    n_folds = min(n_folds, len(np.unique(groups)))
+    return list(GroupKFold(n_folds, shuffle=True, random_state=random_state).split(rows, groups=groups))
 
 
 def fit_with(model: Any, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: Any) -> Any:
@@ -76,13 +76,15 @@ def out_of_sample(
     fitted : estimator
         The model, fitted on all rows.
     predictions : ndarray of shape (n_samples, n_labels)
-        Held-out predictions.
+        Held-out predictions; NaN in rows that a member on very many rows did not predict.
     """
     fitted = fit_with(clone(model), X, D, sample_weight, groups)
     for attribute in KEPT_BY_ESTIMATORS:
         kept = getattr(fitted, attribute, None)
         if kept is not None:
-            return fitted, np.asarray(kept, dtype=np.float64)
+            predictions = np.full(D.shape, np.nan)
+            predictions[getattr(fitted, "loo_rows_", slice(None))] = kept
+            return fitted, predictions
     predictions = np.empty_like(D)
     for train, test in folds:
         part = fit_with(
@@ -90,29 +92,3 @@ def out_of_sample(
         )
         predictions[test] = part.predict(rows_of(X, test))
     return fitted, predictions
-
-
-def choose_mean_share(predictions: FloatArray, D: FloatArray, share: FloatArray, mean: FloatArray) -> float:
-    """Share of the mean distribution to mix into predictions, by the divergence of held-out rows.
-
-    Parameters
-    ----------
-    predictions, D : ndarray of shape (n_samples, n_labels)
-        Held-out predictions and the truth.
-    share : ndarray of shape (n_samples,)
-        Weights of the rows, with sum one.
-    mean : ndarray of shape (n_labels,)
-        Mean distribution.
-
-    Returns
-    -------
-    float
-        The best of a few shares; 0 only where no prediction is zero against a positive truth.
-    """
-    losses = [share @ rel_entr(D, mix(predictions, mean, s)).sum(axis=1) for s in MEAN_SHARES]
-    return MEAN_SHARES[int(np.argmin(losses))]
-
-
-def mix(predictions: FloatArray, mean: FloatArray, mean_share: float) -> FloatArray:
-    """Mix the mean distribution into predictions."""
-    return predictions if mean_share == 0 else (1.0 - mean_share) * predictions + mean_share * mean
