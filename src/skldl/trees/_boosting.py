@@ -1,0 +1,310 @@
+"""GradientBoostingLDL: additive trees behind a softmax, stopped by held-out divergence, bagged over folds."""
+
+from importlib.util import find_spec
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from scipy.special import softmax
+from sklearn.model_selection import GroupKFold
+from sklearn.utils import check_random_state
+
+from skldl.base import BaseLDL
+from skldl.trees._boosting_fold import BoostingSettings, Fold, divergences, log_mean
+from skldl.trees._checks import check_choice, check_count, check_groups, check_number, put_in_order
+from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
+from skldl.trees._vector_booster import VectorLeafFold
+
+FloatArray = npt.NDArray[np.floating]
+IntArray = npt.NDArray[np.integer]
+
+ROUNDS_AT_ONCE = 10  # between two looks at the held-out divergence
+MANY_ROWS = 20_000  # from here on fewer folds, and at most so many rows for each tree
+FEW_ROWS = 5_000  # below, thresholds drawn at random are better than the best ones
+
+
+class GradientBoostingLDL(BaseLDL):
+    r"""Gradient boosting with a softmax and label distributions as soft targets.
+
+    Scores :math:`F` begin at the logarithm of the mean training distribution; each round adds ``learning_rate`` times
+    trees fitted to the gradient and the (diagonal) Hessian of the Kullback-Leibler divergence from :math:`d` to
+    :math:`p = \mathrm{softmax}(F)`,
+
+    .. math:: g_j = p_j - d_j, \qquad h_j = \tfrac{c}{c-1}\, p_j (1 - p_j), \qquad
+        \text{leaf value}_j = -\frac{\sum_i g_{ij}}{\lambda + \sum_i h_{ij}} .
+
+    The rows are split into folds. One model is boosted on all rows but those of each fold, all models in step; the
+    number of rounds is the one with the least mean divergence on the rows held out, and no more rounds are added after
+    ``patience`` of them brought nothing. The prediction is the mean of the models of all folds.
+
+    Two engines grow the trees. "lightgbm" (the extra ``boost``: ``pip install 'scikit-ldl[boost]'``) grows one tree per
+    label and round on histograms. "sklearn" grows one tree per round for all labels, whose leaves hold a vector, and
+    needs nothing more. ENGINE_COMPARISON
+
+    Parameters
+    ----------
+    max_iter : int, default=500
+        Largest number of rounds; 0 predicts the mean distribution.
+    learning_rate : float, default=0.1
+        Factor of each tree's contribution.
+    max_leaf_nodes : int or "auto", default="auto"
+        Largest number of leaves of a tree; "auto" is 15 for the engine "lightgbm" and 31 for "sklearn", whose trees
+        serve all labels.
+    min_samples_leaf : int or "auto", default="auto"
+        Least number of rows in a leaf; "auto" is a twentieth of the rows, but at least 3 and at most 20.
+    max_features : float, default=0.3
+        Share of the features to look at, drawn for each tree ("lightgbm") or each split ("sklearn").
+    subsample : float, default=0.7
+        Share of the training rows that each round sees, drawn without replacement. On many rows it is lowered so that a
+        round sees at most 20,000.
+    l2_regularization : float, default=1.0
+        The penalty λ in the leaf values.
+    random_splits : bool or "auto", default="auto"
+        Whether thresholds are drawn at random, one per feature, instead of taking the best one; "auto" does so for
+        less than 5,000 rows.
+    n_folds : int or "auto", default="auto"
+        Number of folds and of models; "auto" is 5, and 3 for more than 20,000 rows.
+    patience : int, default=30
+        Rounds without a smaller held-out divergence after which boosting stops.
+    engine : {"auto", "lightgbm", "sklearn"}, default="auto"
+        What grows the trees; "auto" takes LightGBM if it is installed.
+    n_jobs : int, default=None
+        Number of folds to work on at once, in threads, through joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Source of the folds, the rows and features that trees see, and random thresholds.
+
+    Attributes
+    ----------
+    engine_ : str
+        The engine that was used.
+    n_iter_ : int
+        Number of rounds kept.
+    oof_curve_ : ndarray of shape (n_rounds + 1,)
+        Mean Kullback-Leibler divergence on held-out rows before the first and after each round.
+    oof_predictions_ : ndarray of shape (n_samples, n_labels)
+        Prediction for each training row by the model that did not see its fold; for rows of weight 0, which no model
+        saw, by all of them.
+    oof_score_ : float
+        Minus the mean Kullback-Leibler divergence of the out-of-fold predictions.
+    feature_importances_ : ndarray of shape (n_features,)
+        Share of the total gain of all splits that each feature brings; they sum to one.
+
+    Notes
+    -----
+    The number of rounds is chosen on the rows that ``oof_score_`` judges, so that it is very slightly optimistic.
+
+    Missing values: NaN in dense X is sent to the better side of each split. Categories have to be encoded as numbers.
+    Features are compared in single precision.
+
+    A row with weight two is not quite the same row twice: the two copies are drawn, and fall into folds,
+    independently. With ``groups``, all rows of a group are in one fold.
+
+    A fitted model holds its trees as plain arrays and needs LightGBM no longer.
+
+    References
+    ----------
+    Friedman, J. H. (2001). Greedy function approximation: a gradient boosting machine. Annals of Statistics 29.
+    Xing, C., Geng, X. and Xue, H. (2016). Logistic boosting regression for label distribution learning. CVPR.
+    Ke, G. et al. (2017). LightGBM: a highly efficient gradient boosting decision tree. NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.trees import GradientBoostingLDL
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(200, 3))
+    >>> D = np.column_stack([X[:, 0] > 0.5, X[:, 0] <= 0.5, np.ones(200)]) + 0.1
+    >>> D /= D.sum(axis=1, keepdims=True)
+    >>> model = GradientBoostingLDL(engine="sklearn", random_state=0).fit(X, D)
+    >>> model.oof_score_ > -0.01
+    True
+    >>> model.oof_curve_[0] > 20 * model.oof_curve_[model.n_iter_]
+    True
+    """
+
+    _allow_nan = True
+
+    def __init__(
+        self,
+        max_iter: int = 500,
+        *,
+        learning_rate: float = 0.1,
+        max_leaf_nodes: int | str = "auto",
+        min_samples_leaf: int | str = "auto",
+        max_features: float = 0.3,
+        subsample: float = 0.7,
+        l2_regularization: float = 1.0,
+        random_splits: bool | str = "auto",
+        n_folds: int | str = "auto",
+        patience: int = 30,
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.subsample = subsample
+        self.l2_regularization = l2_regularization
+        self.random_splits = random_splits
+        self.n_folds = n_folds
+        self.patience = patience
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Boost one model for each fold.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features; NaN marks a missing value (dense X only).
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Label distributions: non-negative rows that sum to one.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, in training and in the held-out divergence.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, such as the person it comes from. All rows of a group are in one fold.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        checked, D, weight = self._check_training_set(X, y, sample_weight)
+        self._boost(checked, D, weight, check_groups(groups, len(y), sample_weight))
+        if len(D) < len(y):  # rows without weight are in no fold
+            out_of_fold = self.predict(X)
+            out_of_fold[np.flatnonzero(np.broadcast_to(sample_weight, len(y)))] = self.oof_predictions_
+            self.oof_predictions_ = out_of_fold
+        return self
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        self._boost(X, D, sample_weight, None)
+
+    def _boost(self, X: Any, D: FloatArray, weight: FloatArray | None, groups: IntArray | None) -> None:
+        self._check_parameters()
+        X = single_precision(X, fitting=True)
+        weight = np.ones(len(D)) if weight is None else weight / weight.mean()
+        self.label_order_ = put_in_order(D)  # so that permuting the labels permutes the prediction
+        D = np.ascontiguousarray(D[:, self.label_order_])
+        random = check_random_state(self.random_state)
+        tests = self._held_out_rows(len(D), groups, random)
+        trains = [np.setdiff1d(np.arange(len(D)), test) for test in tests]
+        self.engine_ = self._engine()
+        kind = VectorLeafFold
+        if self.engine_ == "lightgbm":
+            from skldl.trees._lightgbm_booster import LightGBMFold
+
+            kind = LightGBMFold
+        seeds = random.randint(np.iinfo(np.int32).max, size=len(tests))
+        folds = [
+            kind(X, D, weight, train, test, self._settings(len(train)), int(seed))
+            for train, test, seed in zip(trains, tests, seeds, strict=True)
+        ]
+        self.oof_curve_ = self._run(folds, D, weight, trains, tests)
+        self.n_iter_ = int(self.oof_curve_.argmin())
+        self.bases_ = np.array([log_mean(D[train], weight[train]) for train in trains or [np.arange(len(D))]])
+        no_trees = FlatTrees.none(X.shape[1])
+        self.trees_ = [fold.trees(self.n_iter_) for fold in folds] if self.n_iter_ else [no_trees] * len(self.bases_)
+        gains = sum((fold.gains(self.n_iter_) for fold in folds), np.zeros(X.shape[1]))
+        self.feature_importances_ = gains / gains.sum() if gains.sum() > 0 else gains
+        out_of_fold = np.tile(softmax(self.bases_[0]), (len(D), 1))  # for a single row, which cannot be held out
+        for base, trees, test in zip(self.bases_, self.trees_, tests, strict=bool(tests)):
+            out_of_fold[test] = softmax(_scores(base, trees, X[test]), axis=1)
+        self.oof_score_ = -float(np.average(divergences(D, np.log(out_of_fold)), weights=weight))
+        self.oof_predictions_ = out_of_fold[:, np.argsort(self.label_order_)]
+
+    def _run(
+        self, folds: list[Fold], D: FloatArray, weight: FloatArray, trains: list[IntArray], tests: list[IntArray]
+    ) -> FloatArray:
+        """Boost all folds in step until the held-out divergence falls no more; return its course."""
+        start = sum(
+            weight[test] @ divergences(D[test], np.broadcast_to(log_mean(D[train], weight[train]), D[test].shape))
+            for train, test in zip(trains, tests, strict=True)
+        )
+        curve = [float(start / weight.sum())]
+        with Parallel(n_jobs=self.n_jobs, prefer="threads") as parallel:
+            while folds and len(curve) <= self.max_iter and len(curve) - 1 - np.argmin(curve) < self.patience:
+                n_rounds = min(ROUNDS_AT_ONCE, self.max_iter - len(curve) + 1)
+                # a fold keeps its state, so that threads have to work on the objects themselves
+                sums = parallel(delayed(fold.advance)(n_rounds) for fold in folds)
+                curve += [float(total / weight.sum()) for total in np.sum(sums, axis=0)]
+        return np.array(curve)
+
+    def _held_out_rows(
+        self, n_samples: int, groups: IntArray | None, random: np.random.RandomState
+    ) -> list[IntArray]:
+        """Rows of each fold; no fold if there is but one row."""
+        n_folds = (5 if n_samples <= MANY_ROWS else 3) if isinstance(self.n_folds, str) else int(self.n_folds)
+        if groups is not None:
+            n_folds = min(n_folds, int(groups.max()) + 1)
+            shuffled = random.permutation(int(groups.max()) + 1)[groups]  # which of equally large groups comes first
+            return [test for _, test in GroupKFold(n_folds).split(np.empty((n_samples, 1)), groups=shuffled)]
+        if n_samples < 2:
+            return []
+        return [np.sort(rows) for rows in np.array_split(random.permutation(n_samples), min(n_folds, n_samples))]
+
+    def _settings(self, n_train: int) -> BoostingSettings:
+        leaves, least = self.max_leaf_nodes, self.min_samples_leaf
+        random_splits = self.random_splits
+        return BoostingSettings(
+            learning_rate=float(self.learning_rate),
+            max_leaf_nodes=(15 if self.engine_ == "lightgbm" else 31) if isinstance(leaves, str) else int(leaves),
+            min_samples_leaf=int(np.clip(n_train // 16, 3, 20)) if isinstance(least, str) else int(least),
+            max_features=float(self.max_features),
+            subsample=min(float(self.subsample), MANY_ROWS / n_train),
+            l2=float(self.l2_regularization),
+            random_splits=n_train < FEW_ROWS if isinstance(random_splits, str) else bool(random_splits),
+        )
+
+    def _engine(self) -> str:
+        installed = find_spec("lightgbm") is not None
+        if self.engine == "lightgbm" and not installed:
+            raise ImportError(
+                "engine='lightgbm' needs LightGBM, which is not installed: pip install 'scikit-ldl[boost]'. "
+                "engine='sklearn' needs nothing more."
+            )
+        if self.engine != "auto":
+            return self.engine
+        return "lightgbm" if installed else "sklearn"
+
+    def _predict(self, X: Any) -> FloatArray:
+        P = np.zeros((X.shape[0], self.n_labels_))
+        for start in range(0, X.shape[0], ROWS_AT_ONCE):
+            block = single_precision(X[start : start + ROWS_AT_ONCE])
+            for base, trees in zip(self.bases_, self.trees_, strict=True):
+                P[start : start + ROWS_AT_ONCE] += softmax(_scores(base, trees, block), axis=1)
+        return P[:, np.argsort(self.label_order_)] / len(self.bases_)
+
+    def _check_parameters(self) -> None:
+        check_count("max_iter", self.max_iter, least=0)
+        check_count("patience", self.patience, least=1)
+        check_choice("engine", self.engine, ("auto", "lightgbm", "sklearn"))
+        check_number("learning_rate", self.learning_rate, above=0.0)
+        check_number("max_features", self.max_features, above=0.0, most=1.0)
+        check_number("subsample", self.subsample, above=0.0, most=1.0)
+        check_number("l2_regularization", self.l2_regularization, least=0.0)
+        if self.max_leaf_nodes != "auto":
+            check_count("max_leaf_nodes", self.max_leaf_nodes, least=2, alternative="'auto'")
+        if self.min_samples_leaf != "auto":
+            check_count("min_samples_leaf", self.min_samples_leaf, least=1, alternative="'auto'")
+        if self.n_folds != "auto":
+            check_count("n_folds", self.n_folds, least=2, alternative="'auto'")
+        if self.random_splits not in (True, False, "auto"):
+            raise ValueError(f"random_splits={self.random_splits!r} must be True, False or 'auto'.")
+
+
+def _scores(base: FloatArray, trees: FlatTrees, X: Any) -> FloatArray:
+    """Scores of each label: one vector per leaf, or trees that serve the labels in turn."""
+    scores = np.tile(base, (X.shape[0], 1))
+    for number, leaf in enumerate(trees.leaves(X)):
+        if trees.values.shape[1] == 1:
+            scores[:, number % len(base)] += trees.values[leaf, 0]
+        else:
+            scores += trees.values[leaf]
+    return scores

@@ -1,0 +1,73 @@
+"""What both engines of gradient boosting share: the loss, its derivatives, and what a fold can do."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_softmax, xlogy
+
+from skldl.trees._calibration import positive_mean
+from skldl.trees._flat_trees import FlatTrees
+
+FloatArray = npt.NDArray[np.floating]
+IntArray = npt.NDArray[np.integer]
+
+
+class BoostingSettings(NamedTuple):
+    """Hyper-parameters with every "auto" decided."""
+
+    learning_rate: float
+    max_leaf_nodes: int
+    min_samples_leaf: int
+    max_features: float
+    subsample: float
+    l2: float
+    random_splits: bool
+
+
+class Fold(Protocol):
+    """A model that is boosted on the training rows of one fold, round by round."""
+
+    def __init__(
+        self,
+        X: Any,
+        D: FloatArray,
+        weight: FloatArray,
+        train: IntArray,
+        test: IntArray,
+        settings: BoostingSettings,
+        seed: int,
+    ) -> None: ...
+
+    def advance(self, n_rounds: int) -> list[float]:
+        """Add rounds; return the weighted sum of held-out divergences after each of them."""
+        ...
+
+    def trees(self, n_rounds: int) -> FlatTrees:
+        """The trees of the first rounds."""
+        ...
+
+    def gains(self, n_rounds: int) -> FloatArray:
+        """Total gain of the splits on each feature in the first rounds."""
+        ...
+
+
+def log_mean(D: FloatArray, weight: FloatArray) -> FloatArray:
+    """Scores that predict the weighted mean distribution: where boosting begins."""
+    return np.log(positive_mean(D, weight))
+
+
+def divergences(D: FloatArray, scores: FloatArray) -> FloatArray:
+    """Kullback-Leibler divergence of each row from D to the softmax of the scores."""
+    return np.asarray((xlogy(D, D) - D * log_softmax(scores, axis=1)).sum(axis=1))
+
+
+def derivatives(D: FloatArray, scores: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Gradient p - d and scaled diagonal Hessian p (1 - p) c / (c - 1) of the weighted divergence in the scores.
+
+    The factor c / (c - 1) makes up for the off-diagonal part of the Hessian, diag(p) - p pᵀ: on vectors that sum to
+    zero, and for uniform p, the scaled diagonal is exact.
+    """
+    P = np.exp(log_softmax(scores, axis=1))
+    n_labels = D.shape[1]
+    return (P - D) * weight[:, None], P * (1.0 - P) * (n_labels / (n_labels - 1) * weight)[:, None]

@@ -1,0 +1,431 @@
+"""RandomForestLDL: trees whose leaves hold mean distributions, averaged, with everything chosen out of bag."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
+from sklearn.utils import check_random_state
+
+from skldl.base import BaseLDL
+from skldl.trees._calibration import MEAN_SHARES, SHARPNESSES, calibrate, choose_calibration, mean_divergence, positive_mean
+from skldl.trees._checks import check_choice, check_count, check_groups, check_number, put_in_order
+from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
+
+FloatArray = npt.NDArray[np.floating]
+IntArray = npt.NDArray[np.integer]
+
+LEAF_SIZES = (1, 8, 3, 20)  # the first two are tried with every kind and max_features, the others with the best
+MAX_FEATURES: dict[str, tuple[float | str, ...]] = {"extra": (0.33, 1.0), "random": ("sqrt", 0.33)}
+TREES_AT_ONCE = 10  # one task of joblib; sums run over tasks in order, so that n_jobs never changes a result
+MANY_ROWS = 20_000  # each tree sees at most so many rows, and settings are chosen on at most so many
+
+
+class Settings(NamedTuple):
+    """What is chosen out of bag."""
+
+    kind: str
+    max_features: float | str | int | None
+    min_samples_leaf: int
+
+
+class Bag(NamedTuple):
+    """Trees grown on bootstrap samples and, for each training row, what the trees that did not see it predict."""
+
+    trees: FlatTrees | None
+    importances: FloatArray
+    votes: FloatArray  # sum of the leaf means over the trees that did not see the row
+    squares: FloatArray  # sum of their squares
+    n_votes: IntArray
+
+
+class RandomForestLDL(BaseLDL):
+    r"""Forest of multi-output regression trees whose leaves hold mean label distributions.
+
+    Each tree is grown on a bootstrap sample of the rows. A split is the one that most reduces
+    :math:`\sum_i \|\sqrt{d_i} - \overline{\sqrt d}\|^2`, the spread of the distributions in Hellinger distance, or
+    the spread of the degrees themselves (``criterion="squared_error"``). A leaf predicts the mean distribution of its
+    rows, the forest the mean :math:`p` over its trees, calibrated as
+
+    .. math:: \hat d = (1-s)\, p^{\,b} \big/ \textstyle\sum_j p_j^{\,b} + s\,\bar d .
+
+    The sharpness :math:`b` undoes the flattening that averaging brings, and the mean share :math:`s` of the mean
+    training distribution :math:`\bar d` makes each prediction strictly positive.
+
+    All that is ``"auto"`` is chosen by the Kullback-Leibler divergence of out-of-bag predictions, in which each row is
+    predicted by the trees that did not see it: first the kind of trees together with ``max_features`` at one and at
+    eight rows per leaf, then the number of rows per leaf for the best of them, each with ``n_trial_estimators`` trees;
+    last sharpness and mean share, with the whole forest. What the small number of trees adds to the out-of-bag
+    divergence is estimated from the spread of their votes and subtracted.
+
+    Parameters
+    ----------
+    n_estimators : int, default=200
+        Number of trees.
+    kind : {"auto", "extra", "random"}, default="auto"
+        "extra" draws one threshold per feature at random (extremely randomised trees), "random" takes the best one
+        (random forest).
+    min_samples_leaf : int or "auto", default="auto"
+        Least number of rows in a leaf; "auto" tries 1, 3, 8 and 20.
+    max_features : float, int, "sqrt", None or "auto", default="auto"
+        Features to look at for each split, as in scikit-learn (a float is a share, None means all). "auto" tries .33
+        and 1.0 for extra trees, "sqrt" and .33 for random ones.
+    criterion : {"hellinger", "squared_error"}, default="hellinger"
+        Distance in which a split makes distributions alike.
+    max_samples : int, float or "auto", default="auto"
+        Size of a bootstrap sample: a number of rows, or a share of them. "auto" takes as many as there are rows, but
+        at most 20,000.
+    sharpness : float or "auto", default="auto"
+        Exponent b, 1 for none; "auto" tries ten from .7 to 2.
+    mean_share : float or "auto", default="auto"
+        Share s, from 0 to 1; "auto" tries ten from .001 to .5. With 0, a label can be predicted with probability 0.
+    n_trial_estimators : int, default=30
+        Number of trees for each setting that is tried.
+    n_jobs : int, default=None
+        Number of threads that grow trees, through joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Source of the bootstrap samples and of the randomness in splits.
+
+    Attributes
+    ----------
+    oob_predictions_ : ndarray of shape (n_samples, n_labels)
+        Prediction for each training row by the trees that did not see it. A row that every tree saw gets the mean
+        distribution of the other rows (of other groups, if there are groups); a row of weight 0, which no tree saw, the
+        prediction of the whole forest.
+    oob_score_ : float
+        Minus the mean Kullback-Leibler divergence of the out-of-bag predictions.
+    n_votes_ : ndarray of shape (n_samples,)
+        Number of trees that did not see the row.
+    kind_, min_samples_leaf_, max_features_ : str, int, float
+        The settings in use.
+    trials_ : list of tuple
+        Every setting tried: kind, max_features, min_samples_leaf and its out-of-bag divergence.
+    sharpness_, mean_share_ : float
+        The exponent and the share in use.
+    mean_ : ndarray of shape (n_labels,)
+        Mean training distribution.
+    feature_importances_ : ndarray of shape (n_features,)
+        Mean over the trees of the normalised reduction in spread that each feature brings; they sum to one.
+
+    Notes
+    -----
+    Missing values: NaN in dense X goes to the side of a split on which it reduces the spread most. Categories have to
+    be encoded as numbers (ordinal or one-hot), as for scikit-learn's trees. Features are compared in single precision.
+
+    Weights multiply the counts of the bootstrap sample, so that a row of weight two is not quite the same row twice:
+    two copies are drawn independently.
+
+    With ``groups``, whole groups are drawn, so that out-of-bag predictions are honest for groups never seen.
+
+    Time grows with rows × log(rows) × features looked at. On 20,000 rows and more each tree sees 20,000, and settings
+    are chosen on 20,000 rows drawn at random.
+
+    References
+    ----------
+    Breiman, L. (2001). Random forests. Machine Learning 45, 5-32.
+    Geurts, P., Ernst, D. and Wehenkel, L. (2006). Extremely randomized trees. Machine Learning 63, 3-42.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.trees import RandomForestLDL
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(200, 3))
+    >>> D = np.column_stack([X[:, 0] > 0.5, X[:, 0] <= 0.5, np.ones(200)]) + 0.1
+    >>> D /= D.sum(axis=1, keepdims=True)
+    >>> forest = RandomForestLDL(n_estimators=50, random_state=0).fit(X, D)
+    >>> forest.oob_score_ > -0.01
+    True
+    >>> int(forest.feature_importances_.argmax())
+    0
+    """
+
+    _allow_nan = True
+
+    def __init__(
+        self,
+        n_estimators: int = 200,
+        *,
+        kind: str = "auto",
+        min_samples_leaf: int | str = "auto",
+        max_features: float | str | int | None = "auto",
+        criterion: str = "hellinger",
+        max_samples: int | float | str = "auto",
+        sharpness: float | str = "auto",
+        mean_share: float | str = "auto",
+        n_trial_estimators: int = 30,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.kind = kind
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.criterion = criterion
+        self.max_samples = max_samples
+        self.sharpness = sharpness
+        self.mean_share = mean_share
+        self.n_trial_estimators = n_trial_estimators
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose the settings and grow the forest.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features; NaN marks a missing value (dense X only).
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Label distributions: non-negative rows that sum to one.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, in the trees and in the out-of-bag divergence.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, such as the person it comes from. Bootstrap samples take whole groups.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        checked, D, weight = self._check_training_set(X, y, sample_weight)
+        self._grow_forest(checked, D, weight, check_groups(groups, len(y), sample_weight))
+        if len(D) < len(y):  # rows without weight are in no bag at all
+            seen = np.flatnonzero(np.broadcast_to(sample_weight, len(y)))
+            out_of_bag, n_votes = self.predict(X), np.full(len(y), self.n_estimators)
+            out_of_bag[seen], n_votes[seen] = self.oob_predictions_, self.n_votes_
+            self.oob_predictions_, self.n_votes_ = out_of_bag, n_votes
+        return self
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        self._grow_forest(X, D, sample_weight, None)
+
+    def _grow_forest(self, X: Any, D: FloatArray, weight: FloatArray | None, groups: IntArray | None) -> None:
+        self._check_parameters()
+        X = single_precision(X, fitting=True)
+        weight = None if weight is None else weight / weight.mean()  # so that all weights 7 are the same as none
+        order = put_in_order(D)  # and so that permuting the labels permutes the prediction
+        back = np.argsort(order)
+        D = np.ascontiguousarray(D[:, order])
+        random = check_random_state(self.random_state)
+        seeds = random.randint(np.iinfo(np.int32).max, size=self.n_estimators)
+        mean = positive_mean(D, weight)
+        chosen = self._choose(X, D, weight, groups, mean, random)
+        bag = self._grow_bag(X, D, weight, groups, chosen, seeds, keep=True)
+        out_of_bag = _out_of_bag(bag, D, weight, groups)
+        _, self.sharpness_, self.mean_share_ = self._calibration(D, out_of_bag, bag, mean, weight)
+        self.kind_, self.max_features_, self.min_samples_leaf_ = chosen
+        self.mean_ = mean[back]
+        self.oob_predictions_ = calibrate(out_of_bag[:, back], self.sharpness_, self.mean_share_, self.mean_)
+        self.oob_score_ = -mean_divergence(D[:, back], self.oob_predictions_, weight)
+        self.n_votes_ = bag.n_votes
+        total = bag.importances.sum()
+        self.feature_importances_ = bag.importances / total if total > 0 else bag.importances
+        assert bag.trees is not None
+        bag.trees.values = np.ascontiguousarray(bag.trees.values[:, back])
+        self.trees_ = bag.trees
+
+    def _choose(
+        self,
+        X: Any,
+        D: FloatArray,
+        weight: FloatArray | None,
+        groups: IntArray | None,
+        mean: FloatArray,
+        random: np.random.RandomState,
+    ) -> Settings:
+        """Kind with features at two leaf sizes, then all leaf sizes; settings that are fixed are not tried."""
+        self.trials_: list[tuple[Any, ...]] = []
+        if len(D) > MANY_ROWS:
+            rows = np.sort(random.permutation(len(D))[:MANY_ROWS])
+            X, D = X[rows], D[rows]
+            weight = None if weight is None else weight[rows]
+            groups = None if groups is None else np.unique(groups[rows], return_inverse=True)[1]
+        seeds = random.randint(np.iinfo(np.int32).max, size=self.n_trial_estimators)
+
+        def best(candidates: list[Settings]) -> Settings:
+            if len(candidates) == 1:
+                return candidates[0]
+            for candidate in candidates:
+                if not any(candidate == trial[:3] for trial in self.trials_):
+                    bag = self._grow_bag(X, D, weight, groups, candidate, seeds, keep=False)
+                    out_of_bag = _out_of_bag(bag, D, weight, groups)
+                    self.trials_.append((*candidate, self._calibration(D, out_of_bag, bag, mean, weight)[0]))
+            scores = {Settings(*trial[:3]): trial[3] for trial in self.trials_}
+            return min(candidates, key=scores.__getitem__)
+
+        sizes = LEAF_SIZES if self.min_samples_leaf == "auto" else (int(self.min_samples_leaf),)
+        kinds = ("extra", "random") if self.kind == "auto" else (self.kind,)
+        chosen = best(
+            [
+                Settings(kind, max_features, size)
+                for size in sizes[:2]
+                for kind in kinds
+                for max_features in (MAX_FEATURES[kind] if self.max_features == "auto" else (self.max_features,))
+            ]
+        )
+        return best([chosen._replace(min_samples_leaf=size) for size in sizes])
+
+    def _calibration(
+        self, D: FloatArray, P: FloatArray, bag: Bag, mean: FloatArray, weight: FloatArray | None
+    ) -> tuple[float, float, float]:
+        """Divergence that the whole forest should have, sharpness and mean share, on rows that were out of bag."""
+        rows = np.flatnonzero(bag.n_votes)[:MANY_ROWS] if bag.n_votes.any() else np.arange(len(D))
+        sharpnesses = SHARPNESSES if self.sharpness == "auto" else (float(self.sharpness),)
+        shares = MEAN_SHARES if self.mean_share == "auto" else (float(self.mean_share),)
+        votes = bag.n_votes[rows, None]
+        spread = (bag.squares[rows] - bag.votes[rows] ** 2 / np.maximum(votes, 1)) / np.maximum(votes - 1, 1)
+        excess = np.maximum(1.0 / np.maximum(votes, 1) - 1.0 / self.n_estimators, 0.0)
+        weight = None if weight is None else weight[rows]
+        return choose_calibration(
+            D[rows], P[rows], np.maximum(spread, 0.0) * excess, mean, weight, sharpnesses, shares
+        )
+
+    def _grow_bag(
+        self,
+        X: Any,
+        D: FloatArray,
+        weight: FloatArray | None,
+        groups: IntArray | None,
+        settings: Settings,
+        seeds: IntArray,
+        *,
+        keep: bool,
+    ) -> Bag:
+        """Grow one tree for each seed; ``keep`` says whether the trees are needed or only their votes."""
+        targets = np.sqrt(D) if self.criterion == "hellinger" else D
+        X_columns = X.tocsc() if hasattr(X, "tocsc") else X  # scikit-learn grows on CSC and predicts on CSR
+        n_drawn = self._n_drawn(len(D))
+        tasks = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            delayed(_grow_trees)(
+                X, X_columns, D, targets, weight, groups, settings, n_drawn, seeds[i : i + TREES_AT_ONCE], keep
+            )
+            for i in range(0, len(seeds), TREES_AT_ONCE)
+        )
+        bags = list(_summed(tasks))
+        last = bags[-1]
+        return last._replace(trees=FlatTrees.join([bag.trees for bag in bags if bag.trees is not None]) if keep else None)
+
+    def _n_drawn(self, n_samples: int) -> int:
+        if isinstance(self.max_samples, str):
+            return min(n_samples, MANY_ROWS)
+        if isinstance(self.max_samples, float | np.floating):
+            return max(1, round(self.max_samples * n_samples))
+        return min(int(self.max_samples), n_samples)
+
+    def _predict(self, X: Any) -> FloatArray:
+        P = np.empty((X.shape[0], self.n_labels_))
+        for start in range(0, X.shape[0], ROWS_AT_ONCE):
+            block = single_precision(X[start : start + ROWS_AT_ONCE])
+            total = np.zeros((block.shape[0], self.n_labels_))
+            for leaf in self.trees_.leaves(block):
+                total += self.trees_.values[leaf]
+            P[start : start + ROWS_AT_ONCE] = calibrate(
+                total / len(self.trees_), self.sharpness_, self.mean_share_, self.mean_
+            )
+        return P
+
+    def _check_parameters(self) -> None:
+        check_count("n_estimators", self.n_estimators, least=1)
+        check_count("n_trial_estimators", self.n_trial_estimators, least=1)
+        check_choice("kind", self.kind, ("auto", "extra", "random"))
+        check_choice("criterion", self.criterion, ("hellinger", "squared_error"))
+        if self.min_samples_leaf != "auto":
+            check_count("min_samples_leaf", self.min_samples_leaf, least=1, alternative="'auto'")
+        if self.max_samples != "auto" and not isinstance(self.max_samples, float | np.floating):
+            check_count("max_samples", self.max_samples, least=1, alternative="a share of the rows or 'auto'")
+        elif self.max_samples != "auto":
+            check_number("max_samples", self.max_samples, above=0.0, most=1.0)
+        if self.sharpness != "auto":
+            check_number("sharpness", self.sharpness, above=0.0, alternative="'auto'")
+        if self.mean_share != "auto":
+            check_number("mean_share", self.mean_share, least=0.0, most=1.0, alternative="'auto'")
+
+
+def _grow_trees(
+    X: Any,
+    X_columns: Any,
+    D: FloatArray,
+    targets: FloatArray,
+    weight: FloatArray | None,
+    groups: IntArray | None,
+    settings: Settings,
+    n_drawn: int,
+    seeds: Sequence[int],
+    keep: bool,
+) -> Bag:
+    """A few trees of a forest, with their votes for the rows that they did not see."""
+    grow = ExtraTreeRegressor if settings.kind == "extra" else DecisionTreeRegressor
+    trees, values = [], []
+    votes, squares = np.zeros(D.shape), np.zeros(D.shape)
+    n_votes, importances = np.zeros(len(D), dtype=np.int64), np.zeros(X.shape[1])
+    for seed in seeds:
+        random = np.random.RandomState(seed)
+        counts = draw_counts(len(D), n_drawn, groups, random)
+        in_bag = counts if weight is None else counts * weight
+        model = grow(
+            max_features=settings.max_features, min_samples_leaf=settings.min_samples_leaf, random_state=random
+        )
+        tree = model.fit(X_columns, targets, sample_weight=in_bag).tree_
+        leaf = tree.apply(X)
+        means = leaf_means(leaf, tree.node_count, D, in_bag)
+        unseen = np.flatnonzero(counts == 0)
+        vote = means[leaf[unseen]]
+        votes[unseen] += vote
+        squares[unseen] += vote**2
+        n_votes[unseen] += 1
+        importances += tree.compute_feature_importances()
+        trees.append(tree)
+        values.append(means)
+    return Bag(FlatTrees.from_scikit_learn(trees, values) if keep else None, importances, votes, squares, n_votes)
+
+
+def draw_counts(
+    n_samples: int, n_drawn: int, groups: IntArray | None, random: np.random.RandomState
+) -> FloatArray:
+    """How often each row stands in a bootstrap sample of about ``n_drawn`` rows, drawn by rows or by whole groups."""
+    if groups is None:
+        return np.bincount(random.randint(n_samples, size=n_drawn), minlength=n_samples).astype(np.float64)
+    n_groups = int(groups.max()) + 1
+    drawn = random.randint(n_groups, size=max(1, round(n_groups * n_drawn / n_samples)))
+    return np.bincount(drawn, minlength=n_groups).astype(np.float64)[groups]
+
+
+def leaf_means(leaf: IntArray, n_nodes: int, D: FloatArray, weight: FloatArray) -> FloatArray:
+    """Weighted mean distribution of the rows in each leaf; 0 in nodes without rows."""
+    mass = np.bincount(leaf, weight, n_nodes)
+    sums = np.column_stack([np.bincount(leaf, weight * column, n_nodes) for column in D.T])
+    return np.divide(sums, mass[:, None], out=np.zeros_like(sums), where=mass[:, None] > 0)
+
+
+def _summed(bags: Iterator[Bag]) -> Iterator[Bag]:
+    """The bags in order, each with the votes and importances of all up to it."""
+    total: Bag | None = None
+    for bag in bags:
+        if total is not None:
+            bag = bag._replace(
+                importances=total.importances + bag.importances,
+                votes=total.votes + bag.votes,
+                squares=total.squares + bag.squares,
+                n_votes=total.n_votes + bag.n_votes,
+            )
+        total = bag
+        yield bag
+
+
+def _out_of_bag(bag: Bag, D: FloatArray, weight: FloatArray | None, groups: IntArray | None) -> FloatArray:
+    """Mean vote for each row; for rows without votes the mean distribution of all other rows, or groups."""
+    P = bag.votes / np.maximum(bag.n_votes, 1)[:, None]
+    if (bag.n_votes == 0).any():
+        weight = np.ones(len(D)) if weight is None else weight
+        own = np.arange(len(D)) if groups is None else groups
+        mass = np.bincount(own, weight)
+        sums = np.column_stack([np.bincount(own, weight * column) for column in D.T])
+        others = np.maximum(sums.sum(axis=0) - sums, 0.0)
+        rest = mass.sum() - mass
+        means = np.where(rest[:, None] > 0, others / np.where(rest > 0, rest, 1.0)[:, None], sums / mass[:, None])
+        missing = bag.n_votes == 0
+        P[missing] = means[own[missing]]
+    return P
