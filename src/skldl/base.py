@@ -16,7 +16,7 @@ from skldl._validation import (
     check_weights,
     label_names,
 )
-from skldl.exceptions import DataError, UnknownNameError
+from skldl.exceptions import DataError, LengthMismatchError, UnknownNameError
 from skldl.metrics import kullback_leibler
 
 FloatArray = npt.NDArray[np.floating]
@@ -182,6 +182,70 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         tags.target_tags.two_d_labels = True
         tags.regressor_tags.poor_score = True
         return tags
+
+
+class GroupedLDL(BaseLDL):
+    """Base class of learners that hold rows out inside ``fit`` and can keep groups of rows together while they do.
+
+    A subclass writes ``_fit_grouped(X, D, sample_weight, groups)`` instead of ``_fit``; ``groups`` is None or an array
+    of whole numbers, one for each row.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn from features and label distributions.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Label distributions: non-negative rows that sum to one.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row; None means that all count the same.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row, such as the person it belongs to. Rows of one group are held out together wherever rows
+            are held out.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._groups = check_groups(groups, sample_weight)
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            del self._groups
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        groups = getattr(self, "_groups", None)
+        if groups is not None and len(groups) != len(D):
+            raise LengthMismatchError(f"There are {len(groups)} groups for {len(D)} rows. Give one group for each row.")
+        self._fit_grouped(X, D, sample_weight, groups)
+
+    def _fit_grouped(
+        self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: npt.NDArray[np.intp] | None
+    ) -> None:
+        raise NotImplementedError
+
+
+def check_groups(groups: Any, sample_weight: Any) -> npt.NDArray[np.intp] | None:
+    """Groups as whole numbers from 0, without the rows whose weight is zero; at least two groups are needed."""
+    if groups is None:
+        return None
+    labels = np.asarray(groups)
+    if labels.ndim != 1:
+        raise DataError(f"groups has shape {labels.shape}. Pass one group for each row.")
+    if (labels.dtype.kind == "f" and not np.isfinite(labels).all()) or any(label is None for label in labels):
+        raise DataError("groups holds missing values. Every row needs a group.")
+    if sample_weight is not None and np.shape(sample_weight) == labels.shape:
+        labels = labels[np.asarray(sample_weight) > 0]
+    names, codes = np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)
+    if len(names) < 2:
+        raise DataError(
+            "All rows belong to one group, so none can be held out. Pass groups=None, or two groups or more."
+        )
+    return codes.astype(np.intp)
 
 
 def _sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:

@@ -1,0 +1,323 @@
+"""`AutoLDL`: the best model without a decision, a pool of learners that differ in what they can see."""
+
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from skldl._typing import FloatArray, IntArray
+from skldl.base import BaseLDL
+from skldl.data._dataset import rows_of
+from skldl.ensemble._members import (
+    Member,
+    PooledLDL,
+    TrainingRows,
+    cross_fit_pool,
+    divergence_of,
+    fit_member,
+    judge_member,
+    seed_of,
+    with_seed,
+)
+from skldl.ensemble._out_of_sample import make_folds
+from skldl.ensemble._pool import PENALTY, Pool
+from skldl.exceptions import DataError
+from skldl.kernel import KernelRidgeLDL, fit_each_target
+from skldl.maxent import SABFGSCV
+from skldl.neighbors import AAKNNCV
+from skldl.trees import GradientBoostingLDL, RandomForestLDL
+
+N_FOLDS = 5
+LEAST_WEIGHT = 0.01
+TRIAL_ROWS = 400
+BOOSTING_ROWS = 1000
+BOOSTING_CELLS = 5_000_000
+_UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True)
+class Size:
+    """What decides whether a member pays.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_labels : int
+        Shape of the data.
+    is_sparse : bool
+        Whether the features are a sparse matrix.
+    """
+
+    n_rows: int
+    n_features: int
+    n_labels: int
+    is_sparse: bool
+
+
+def _one(name: str, model: BaseLDL) -> Callable[[TrainingRows, int], list[Member]]:
+    """A recipe of a single member."""
+    return lambda rows, seed: [fit_member(name, with_seed(clone(model), seed), rows)]
+
+
+def _kernels(rows: TrainingRows, seed: int) -> list[Member]:
+    """Kernel ridge on the degrees and on their log-ratios, from shared decompositions."""
+    started = time.perf_counter()
+    model = KernelRidgeLDL(random_state=seed)
+    fitted = fit_each_target(model, rows.X, rows.D, rows.sample_weight, groups=rows.groups)
+    seconds = (time.perf_counter() - started) / len(fitted)
+    names = {"degrees": "kernel", "clr": "kernel-clr"}
+    return [judge_member(names[t], fitted[t], fitted[t].loo_predictions_, rows, seconds) for t in names]
+
+
+def _always(size: Size) -> str:
+    return ""
+
+
+def _boosting_is_idle(size: Size) -> str:
+    if size.n_rows < BOOSTING_ROWS:
+        return f"fewer than {BOOSTING_ROWS:,} rows"
+    if size.n_rows * size.n_labels > BOOSTING_CELLS:
+        return f"{size.n_rows:,} rows × {size.n_labels} labels take too long without a budget"
+    return ""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How `AutoLDL` makes a member, or two members that share work.
+
+    Attributes
+    ----------
+    fit : callable
+        From the training set and a seed to the fitted members.
+    idle : callable
+        From the size of the data to a reason to leave it out, or an empty text.
+    growth : float
+        Its time grows with the number of rows to this power; used with a budget only.
+    """
+
+    fit: Callable[[TrainingRows, int], list[Member]]
+    idle: Callable[[Size], str]
+    growth: float
+
+
+RECIPES: dict[str, Recipe] = {
+    "linear": Recipe(_one("linear", SABFGSCV()), _always, 1.0),
+    "neighbours": Recipe(_one("neighbours", AAKNNCV()), _always, 2.0),
+    "kernel": Recipe(_kernels, _always, 2.5),
+    "forest": Recipe(_one("forest", RandomForestLDL()), _always, 1.2),
+    "boosting": Recipe(_one("boosting", GradientBoostingLDL()), _boosting_is_idle, 1.0),
+}
+"""The members that `AutoLDL` knows, the quick ones first."""
+
+
+class AutoLDL(PooledLDL):
+    r"""Fit the most accurate model that this package has, without a decision of yours.
+
+    A log-linear pool of learners that differ in what they can see: a linear maximum-entropy model (`SABFGSCV`),
+    neighbours (`AAKNNCV`), kernel ridge regression on degrees and on log-ratios (`KernelRidgeLDL`), a forest
+    (`RandomForestLDL`) and, from 1,000 rows on, boosted trees (`GradientBoostingLDL`). Each chooses its settings by
+    itself and predicts the training rows that it did not learn from; the weights of the pool are fitted on these
+    predictions, see `StackingLDL`. If the pool is no better than its best member on held-out rows, the best member is
+    kept alone.
+
+    Parameters
+    ----------
+    budget : float or str, default=None
+        Time for the fit, in seconds or as a text such as "90s", "10min" or "1h". Before each member its time is
+        estimated on a few rows, and a member that would not fit into the time left is dropped; ``report_`` says which.
+        None means no limit: members are left out by the size of the data alone, so that the result depends on the seed
+        only.
+    members : sequence, default=None
+        Which members take part: names among "linear", "neighbours", "kernel" (both kernel members), "forest" and
+        "boosting", or pairs (name, estimator) of your own. None means all that pay for the size of the data.
+    random_state : int, RandomState instance or None, default=None
+        Seed of folds and members.
+    verbose : bool, default=None
+        Whether to say on the standard error stream which member is being fitted. None does so on a terminal only.
+
+    Attributes
+    ----------
+    report_ : list of dict
+        One entry for each member, the best first: ``member``, ``divergence`` (mean Kullback-Leibler divergence on rows
+        held out), ``seconds``, ``weight`` in the pool and ``note``, a reason where it takes no part.
+    members_ : list of estimators
+        The members of the pool, fitted on all rows.
+    member_names_, member_weights_, member_scores_ : list of str, ndarray, ndarray
+        Their names, their weights in the pool, and their divergence on rows held out.
+    pool_score_ : float
+        Mean Kullback-Leibler divergence on rows held out, with pool weights fitted without the row's fold: an honest
+        estimate for new rows, since only the settings of single members have seen the row.
+    oof_predictions_ : ndarray of shape (n_samples, n_labels)
+        The predictions that it is computed from; NaN in rows that a member on very many rows did not predict.
+
+    See Also
+    --------
+    StackingLDL : The same pool with members of your choice.
+
+    Examples
+    --------
+    >>> from skldl import AutoLDL
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(n_samples=60)
+    >>> model = AutoLDL(random_state=0).fit(X, D)
+    >>> model.report_[-1]["member"], model.report_[-1]["note"]
+    ('boosting', 'fewer than 1,000 rows')
+    >>> model.predict(X).shape == D.shape
+    True
+    """
+
+    def __init__(
+        self,
+        budget: float | str | None = None,
+        members: Sequence[Any] | None = None,
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.budget = budget
+        self.members = members
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
+        started = time.perf_counter()
+        budget = parse_budget(self.budget)
+        recipes = self._recipes()
+        seed = seed_of(self.random_state)
+        rows = TrainingRows(X, D, sample_weight, groups, make_folds(N_FOLDS, len(D), groups, seed))
+        fitted: list[Member] = []
+        notes: dict[str, str] = {}
+        for place, (name, recipe) in enumerate(recipes.items()):
+            reason = recipe.idle(size_of(rows))
+            if not reason and budget is not None:
+                left = budget - (time.perf_counter() - started)
+                reason = _does_not_fit(recipe, rows, left, seed) if fitted else ""
+            if reason:
+                notes[name] = reason
+                continue
+            self._say(f"fitting {name} ({place + 1} of {len(recipes)})")
+            fitted += recipe.fit(rows, seed)
+        self._say("")
+        fitted.sort(key=lambda member: member.divergence)
+        chosen, pool, held_out = _pool_of(fitted, rows)
+        self._keep(chosen, pool, held_out, rows)
+        weight_of = dict(zip(self.member_names_, pool.weights.tolist(), strict=True))
+        self.report_ = [
+            {
+                "member": member.name,
+                "divergence": member.divergence,
+                "seconds": member.seconds,
+                "weight": weight_of.get(member.name, 0.0),
+                "note": "" if member.name in weight_of else "without weight in the pool",
+            }
+            for member in fitted
+        ]
+        self.report_ += [
+            {"member": name, "divergence": None, "seconds": 0.0, "weight": 0.0, "note": reason}
+            for name, reason in notes.items()
+        ]
+
+    def _recipes(self) -> dict[str, Recipe]:
+        if self.members is None:
+            return dict(RECIPES)
+        chosen: dict[str, Recipe] = {}
+        for entry in self.members:
+            if isinstance(entry, str) and entry in RECIPES:
+                chosen[entry] = Recipe(RECIPES[entry].fit, _always, RECIPES[entry].growth)
+            elif isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[1], BaseLDL):
+                name, model = str(entry[0]), entry[1]
+                chosen[name] = Recipe(_one(name, model), _always, 1.0)
+            else:
+                raise DataError(
+                    f"members holds {entry!r}, which is neither one of {', '.join(RECIPES)} nor a pair (name, "
+                    "estimator) with a label distribution learner."
+                )
+        if not chosen or len(chosen) < len(self.members):
+            raise DataError("members must name at least one member, and each of them once.")
+        return chosen
+
+    def _say(self, text: str) -> None:
+        if self.verbose if self.verbose is not None else sys.stderr.isatty():
+            print(f"\r\033[KAutoLDL: {text}" if text else "\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def parse_budget(budget: float | str | None) -> float | None:
+    """Seconds from a number or a text.
+
+    Parameters
+    ----------
+    budget : float, str or None
+        Seconds, or a text such as "90s", "10min" or "1h".
+
+    Returns
+    -------
+    float or None
+        Seconds; None for no limit.
+
+    Examples
+    --------
+    >>> parse_budget("10min"), parse_budget(90), parse_budget(None)
+    (600.0, 90.0, None)
+    """
+    if budget is None:
+        return None
+    seconds: float | None = None
+    if isinstance(budget, Real) and not isinstance(budget, bool):
+        seconds = float(budget)
+    elif isinstance(budget, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(s|sec|m|min|h)?\s*", budget)
+        seconds = float(match[1]) * _UNITS[match[2] or "s"] if match else None
+    if seconds is None or not 0 < seconds < np.inf:
+        raise DataError(
+            f"budget = {budget!r} must be a positive number of seconds, or a text such as '90s' or '10min'."
+        )
+    return seconds
+
+
+def size_of(rows: TrainingRows) -> Size:
+    """Say how large a training set is."""
+    n_rows, n_features = rows.X.shape
+    return Size(n_rows, n_features, rows.D.shape[1], bool(sparse.issparse(rows.X)))
+
+
+def _does_not_fit(recipe: Recipe, rows: TrainingRows, left: float, seed: int) -> str:
+    """Estimate the time of a member from a fit on a few rows; a reason to drop it, or an empty text."""
+    if left <= 0:
+        return "dropped: the budget was used up"
+    n_rows = len(rows.D)
+    if n_rows <= 2 * TRIAL_ROWS:
+        return ""
+    some = np.sort(np.random.default_rng(seed).choice(n_rows, TRIAL_ROWS, replace=False))
+    part = TrainingRows(
+        rows_of(rows.X, some),
+        rows.D[some],
+        rows_of(rows.sample_weight, some),
+        None,
+        make_folds(N_FOLDS, TRIAL_ROWS, None, seed),
+    )
+    started = time.perf_counter()
+    recipe.fit(part, seed)
+    took = time.perf_counter() - started
+    estimate = took * (n_rows / TRIAL_ROWS) ** recipe.growth
+    if took + estimate <= left:
+        return ""
+    return f"dropped: its fit was estimated at {estimate:.0f} s, and {max(0.0, left - took):.0f} s were left"
+
+
+def _pool_of(fitted: Sequence[Member], rows: TrainingRows) -> tuple[list[Member], Pool, FloatArray]:
+    """The pool of all members without those of little weight, or the best member alone if that is better."""
+    members = list(fitted)
+    pool, held_out = cross_fit_pool(members, rows, kind="log-linear", penalty=PENALTY)
+    heavy = [member for member, weight in zip(members, pool.weights, strict=True) if weight >= LEAST_WEIGHT]
+    if 0 < len(heavy) < len(members):
+        members = heavy
+        pool, held_out = cross_fit_pool(members, rows, kind="log-linear", penalty=PENALTY)
+    best = fitted[0]
+    if divergence_of(rows, held_out) < best.divergence:
+        return members, pool, held_out
+    return [best], Pool("linear", np.ones(1), np.zeros(rows.D.shape[1])), best.held_out

@@ -1,0 +1,219 @@
+"""What `StackingLDL` and `AutoLDL` share: members with held-out predictions, the pool over them, and prediction."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import rel_entr
+from sklearn.utils import check_random_state
+
+from skldl._held_out import MEAN_SHARES as SMALLEST_SHARES
+from skldl._held_out import best_share, mean_distribution, means_without, mix
+from skldl._typing import FloatArray, IntArray
+from skldl.base import GroupedLDL
+from skldl.data._dataset import rows_of
+from skldl.ensemble._out_of_sample import out_of_sample
+from skldl.ensemble._pool import Pool, fit_pool
+
+BLOCK_CELLS = 2**23
+MAX_POOL_ROWS = 100_000
+MEAN_SHARES = (0.0, 1e-4, *SMALLEST_SHARES)
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """A checked training set with its folds.
+
+    Attributes
+    ----------
+    X, D, sample_weight, groups : arrays
+        The rows; weights and groups may be None.
+    folds : sequence of pairs of arrays of int
+        Rows to learn from and rows held out.
+    """
+
+    X: Any
+    D: FloatArray
+    sample_weight: FloatArray | None
+    groups: Any
+    folds: Sequence[tuple[IntArray, IntArray]]
+
+    @property
+    def share(self) -> FloatArray:
+        """Weights of the rows, with sum one."""
+        if self.sample_weight is None:
+            return np.full(len(self.D), 1.0 / len(self.D))
+        return np.asarray(self.sample_weight / self.sample_weight.sum())
+
+
+@dataclass(frozen=True)
+class Member:
+    """A fitted member with its held-out predictions.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    model : estimator
+        Fitted on all rows.
+    mean_share : float
+        Share of the mean distribution mixed into its predictions.
+    held_out : ndarray of shape (n_samples, n_labels)
+        Held-out predictions, with that share.
+    divergence : float
+        Mean Kullback-Leibler divergence of these.
+    seconds : float
+        Wall time of its fits.
+    """
+
+    name: str
+    model: Any
+    mean_share: float
+    held_out: FloatArray
+    divergence: float
+    seconds: float
+
+
+def fit_member(name: str, model: Any, rows: TrainingRows) -> Member:
+    """Fit one member and judge it by its held-out predictions.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    model : estimator
+        A label distribution learner, unfitted.
+    rows : TrainingRows
+        The training set.
+
+    Returns
+    -------
+    Member
+        The member.
+    """
+    started = time.perf_counter()
+    fitted, predictions = out_of_sample(model, rows.X, rows.D, rows.sample_weight, rows.groups, rows.folds)
+    return judge_member(name, fitted, predictions, rows, time.perf_counter() - started)
+
+
+def judge_member(name: str, fitted: Any, predictions: FloatArray, rows: TrainingRows, seconds: float) -> Member:
+    """Choose the share of the mean distribution in a member's predictions, and judge it by its held-out rows.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    fitted : estimator
+        The member, fitted on all rows.
+    predictions : ndarray of shape (n_samples, n_labels)
+        Its held-out predictions; NaN in rows without one.
+    rows : TrainingRows
+        The training set.
+    seconds : float
+        Time that its fits took.
+
+    Returns
+    -------
+    Member
+        The member.
+    """
+    means = means_without(rows.D, rows.sample_weight, rows.groups)
+    known = np.flatnonzero(np.isfinite(predictions[:, 0]))
+    divergence, mean_share = best_share(
+        rows.D[known], predictions[known], means[known], rows_of(rows.sample_weight, known), MEAN_SHARES
+    )
+    return Member(name, fitted, mean_share, mix(predictions, means, mean_share), divergence, seconds)
+
+
+def cross_fit_pool(
+    members: Sequence[Member], rows: TrainingRows, *, kind: str, penalty: float
+) -> tuple[Pool, FloatArray]:
+    """Fit the pool on all held-out predictions, and predict each row by a pool that was fitted without its fold.
+
+    Parameters
+    ----------
+    members : sequence of Member
+        The members.
+    rows : TrainingRows
+        The training set.
+    kind : {"log-linear", "linear"}
+        Form of the pool.
+    penalty : float
+        Strength of the penalty towards equal weights.
+
+    Returns
+    -------
+    pool : Pool
+        Fitted on all rows, or on 100,000 rows at regular distances where there are more.
+    predictions : ndarray of shape (n_samples, n_labels)
+        Pooled predictions with cross-fitted weights; NaN in rows that a member has no held-out prediction for.
+    """
+    held_out = np.stack([member.held_out for member in members])
+
+    def fitted_on(part: IntArray) -> Pool:
+        part = part[:: -(-len(part) // MAX_POOL_ROWS)]
+        return fit_pool(held_out[:, part], rows.D[part], rows_of(rows.sample_weight, part), kind=kind, penalty=penalty)
+
+    known = np.asarray(np.isfinite(held_out[:, :, 0]).all(axis=0))
+    predictions = np.full(rows.D.shape, np.nan)
+    for train, test in rows.folds:
+        test = test[known[test]]
+        predictions[test] = fitted_on(train[known[train]]).apply(held_out[:, test])
+    return fitted_on(np.flatnonzero(known)), predictions
+
+
+def divergence_of(rows: TrainingRows, held_out: FloatArray) -> float:
+    """Mean Kullback-Leibler divergence of held-out predictions, over the rows that have one."""
+    known = np.isfinite(held_out[:, 0])
+    weight = None if rows.sample_weight is None else rows.sample_weight[known]
+    return float(np.average(rel_entr(rows.D[known], held_out[known]).sum(axis=1), weights=weight))
+
+
+class PooledLDL(GroupedLDL):
+    """Base class of estimators that pool members; it holds the prediction, a subclass the fit."""
+
+    def _keep(self, members: Sequence[Member], pool: Pool, held_out: FloatArray, rows: TrainingRows) -> None:
+        """Keep what prediction needs: the members, the pool over them, and the held-out predictions."""
+        self.member_names_ = [member.name for member in members]
+        self.members_ = [member.model for member in members]
+        self.mean_shares_ = np.array([member.mean_share for member in members])
+        self.member_weights_ = pool.weights
+        self.offset_ = pool.offset
+        self.pool_kind_ = pool.kind
+        self.mean_distribution_ = mean_distribution(rows.D, rows.sample_weight)
+        self.member_scores_ = np.array([member.divergence for member in members])
+        self.oof_predictions_ = held_out
+        self.pool_score_ = divergence_of(rows, held_out)
+
+    def _predict(self, X: Any) -> FloatArray:
+        pool = Pool(self.pool_kind_, self.member_weights_, self.offset_)
+        blocks = [pool.apply(self._member_predictions(block)) for block in self._row_blocks(X)]
+        return np.concatenate(blocks) if len(blocks) > 1 else blocks[0]
+
+    def _row_blocks(self, X: Any) -> Iterator[Any]:
+        size = max(1, BLOCK_CELLS // (len(self.members_) * self.n_labels_))
+        for start in range(0, X.shape[0], size):
+            yield X[start : start + size]
+
+    def _member_predictions(self, X: Any) -> FloatArray:
+        predictions = np.empty((len(self.members_), X.shape[0], self.n_labels_))
+        for place, (member, mean_share) in enumerate(zip(self.members_, self.mean_shares_, strict=True)):
+            if self.member_weights_[place] > 0:
+                predictions[place] = mix(member.predict(X), self.mean_distribution_, mean_share)
+            else:
+                predictions[place] = self.mean_distribution_  # without weight it takes no part
+        return predictions
+
+
+def with_seed(model: Any, seed: int) -> Any:
+    """Set every ``random_state`` that is None, so that the whole is repeatable."""
+    params = model.get_params()
+    names = [name for name, value in params.items() if name.rpartition("__")[2] == "random_state" and value is None]
+    return model.set_params(**dict.fromkeys(names, seed))
+
+
+def seed_of(random_state: Any) -> int:
+    """A whole number from any ``random_state``."""
+    return int(check_random_state(random_state).randint(2**31 - 1))

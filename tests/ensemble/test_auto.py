@@ -1,0 +1,131 @@
+"""`AutoLDL`: what takes part, what the pool gains, what a budget drops, and that it is the same for the same seed."""
+
+import numpy as np
+import pytest
+
+from skldl import AAKNN, AutoLDL, MeanDistribution
+from skldl.ensemble import _auto
+from skldl.exceptions import DataError
+from skldl.metrics import kullback_leibler
+from skldl.testing import check_estimator
+
+QUICK = [("mean", MeanDistribution()), ("near", AAKNN(5))]
+NOT_COPIES = "the folds and the number of rows in the penalty differ between weights and copies"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Labels that depend on a line, a circle and noise, so that no single kind of member sees all of it."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(300, 4))
+    scores = np.c_[X[:, 0], np.sin(3 * X[:, 1]) * 2, (X[:, 2] > 0) * X[:, 3]] + rng.normal(scale=0.4, size=(300, 3))
+    D = np.exp(scores)
+    return X, D / D.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def fitted(rows):
+    X, D = rows
+    return AutoLDL(random_state=0).fit(X[:200], D[:200])
+
+
+def test_common_checks():
+    check_estimator(
+        AutoLDL(members=QUICK, random_state=0),
+        expected_failed_checks={
+            "check_sample_weight_equivalence_on_dense_data": NOT_COPIES,
+            "check_sample_weight_equivalence_on_sparse_data": NOT_COPIES,
+            "check_weight_two_is_row_twice": NOT_COPIES,
+        },
+    )
+
+
+def test_the_pool_is_no_worse_than_its_best_member(fitted, rows):
+    X, D = rows
+    best = min(entry["divergence"] for entry in fitted.report_ if entry["divergence"] is not None)
+    assert fitted.pool_score_ <= best * (1 + 1e-12)
+    alone = [kullback_leibler(D[200:], member.predict(X[200:])) for member in fitted.members_]
+    mean = kullback_leibler(D[200:], np.tile(D[:200].mean(axis=0), (100, 1)))
+    assert kullback_leibler(D[200:], fitted.predict(X[200:])) < min(alone) + 0.05 * mean
+
+
+def test_the_estimate_is_near_what_new_rows_show(fitted, rows):
+    X, D = rows
+    losses = kullback_leibler.rowwise(D[200:], fitted.predict(X[200:]))
+    assert abs(losses.mean() - fitted.pool_score_) < 4 * losses.std() / np.sqrt(len(losses))
+
+
+def test_the_report_tells_everything(fitted):
+    assert [entry["member"] for entry in fitted.report_[-1:]] == ["boosting"]
+    assert "fewer than 1,000 rows" in fitted.report_[-1]["note"]
+    members = {entry["member"] for entry in fitted.report_}
+    assert members == {"linear", "neighbours", "kernel", "kernel-clr", "forest", "boosting"}
+    divergences = [entry["divergence"] for entry in fitted.report_[:-1]]
+    assert divergences == sorted(divergences)
+    weights = {entry["member"]: entry["weight"] for entry in fitted.report_}
+    for name, weight in zip(fitted.member_names_, fitted.member_weights_, strict=True):
+        assert weights[name] == weight > 0
+
+
+def test_the_same_seed_gives_the_same_model(rows):
+    X, D = rows
+    one, two = (AutoLDL(random_state=7).fit(X[:120], D[:120]).predict(X[200:]) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_a_pool_that_gains_nothing_leaves_the_best_member_alone(rows, monkeypatch):
+    X, D = rows
+    monkeypatch.setattr(_auto, "divergence_of", lambda rows, held_out: np.inf)
+    model = AutoLDL(members=QUICK, random_state=0).fit(X, D)
+    assert model.member_names_ == ["near"]
+    np.testing.assert_array_equal(model.member_weights_, [1.0])
+    share = model.mean_shares_[0]
+    expected = (1 - share) * AAKNN(5).fit(X, D).predict(X) + share * D.mean(axis=0)
+    np.testing.assert_allclose(model.predict(X), expected, atol=1e-12)
+
+
+def test_a_budget_drops_members_and_says_so(rows, monkeypatch):
+    X, D = (np.concatenate([table] * 4) for table in rows)
+    model = AutoLDL(budget=1e-3, random_state=0).fit(X, D)
+    assert model.member_names_ == ["linear"]
+    assert all("dropped" in entry["note"] for entry in model.report_[1:])
+    clock = iter(np.arange(0.0, 1e6, 2.0))  # every look at the clock takes two seconds: nothing but trial fits
+    monkeypatch.setattr(_auto.time, "perf_counter", lambda: next(clock))
+    model = AutoLDL(budget="20s", members=[*QUICK, ("again", AAKNN(3))], random_state=0).fit(X, D)
+    assert any("estimated at" in entry["note"] for entry in model.report_)
+
+
+def test_groups_reach_the_members(rows):
+    X, D = rows
+    people = np.repeat(np.arange(40), 5)
+    cheating = AutoLDL(members=["neighbours", "linear"], random_state=0).fit(X[people], D[people])
+    honest = AutoLDL(members=["neighbours", "linear"], random_state=0).fit(X[people], D[people], groups=people)
+    scores = [{e["member"]: e["divergence"] for e in model.report_} for model in (cheating, honest)]
+    assert scores[0]["neighbours"] < 0.1 * scores[1]["neighbours"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90.0), ("90s", 90.0), ("1.5 min", 90.0), ("2h", 7200.0), (3, 3.0), (None, None)]
+)
+def test_budgets(text, seconds):
+    assert _auto.parse_budget(text) == seconds
+
+
+@pytest.mark.parametrize("budget", ["soon", "-3", -1.0, 0, True, np.inf, "10 days"])
+def test_bad_budgets(rows, budget):
+    with pytest.raises(DataError, match="budget"):
+        AutoLDL(budget=budget).fit(*rows)
+
+
+@pytest.mark.parametrize("members", [[], ["trees"], ["linear", "linear"], [("a", object())]])
+def test_bad_members(rows, members):
+    with pytest.raises(DataError, match="member"):
+        AutoLDL(members=members).fit(*rows)
+
+
+def test_progress_is_said_when_asked_for(rows, capsys):
+    X, D = rows
+    AutoLDL(members=QUICK, verbose=True, random_state=0).fit(X, D)
+    assert "fitting near (2 of 2)" in capsys.readouterr().err
+    AutoLDL(members=QUICK, random_state=0).fit(X, D)
+    assert capsys.readouterr().err == ""
