@@ -149,21 +149,25 @@ def test_adaptive_radii_are_larger_where_rows_are_harder(adaptive):
     assert 0.86 <= region.contains(D[1000:]).mean() <= 0.94
 
 
-def test_true_distributions_behind_few_votes_have_narrower_regions():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, 4))
-    truth = softmax(X @ WEIGHTS + 0.5 * rng.normal(size=(1500, 3)), axis=1)
-    for n_votes in (5, 12, 50):
+@pytest.mark.parametrize("n_votes", [5, 12, 50])
+def test_true_distributions_behind_few_votes_have_narrower_regions(n_votes):
+    outcomes = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1500, 4))
+        truth = softmax(X @ WEIGHTS + 0.5 * rng.normal(size=(1500, 3)), axis=1)
         counts = np.array([rng.multinomial(n_votes, row) for row in truth])
         D = counts / n_votes
         options = {"calibration_size": 0.4, "random_state": 0}
         given = ConformalLDL(LINEAR, **options).fit(X[:1000], D[:1000]).predict_region(X[1000:])
         true = ConformalLDL(LINEAR, covers="true", **options).fit(X[:1000], D[:1000], counts=counts[:1000])
         region = true.predict_region(X[1000:])
-        three_deviations = 3 * np.sqrt(0.09 / 400 + 0.09 / 500)  # of one calibration and one test set
-        assert abs(given.contains(D[1000:]).mean() - 0.9) <= three_deviations
-        assert abs(region.contains(truth[1000:]).mean() - 0.9) <= three_deviations
-        assert region.radius.mean() < 0.9 * given.radius.mean()
+        inside = given.contains(D[1000:]).mean(), region.contains(truth[1000:]).mean()
+        outcomes.append((*inside, region.radius.mean() / given.radius.mean()))
+    covers_given, covers_true, ratio = np.mean(outcomes, axis=0)
+    assert 0.88 <= covers_given <= 0.92
+    assert 0.85 <= covers_true <= 0.95  # it rests on a posterior, so it is not exact
+    assert ratio < 0.9
 
 
 def test_too_few_rows_give_the_whole_simplex_and_a_warning():

@@ -362,8 +362,8 @@ class ConformalLDL(BaseEstimator):
             raise DataError(
                 "score='kullback_leibler' works with method='split' only. Use 'total_variation' or 'label'."
             )
-        known = isinstance(self.adaptive, bool) or (hasattr(self.adaptive, "fit") and is_regressor(self.adaptive))
-        if not known or (self.adaptive is not False and self.method != "split"):
+        valid = isinstance(self.adaptive, bool) or (hasattr(self.adaptive, "fit") and is_regressor(self.adaptive))
+        if not valid or (self.adaptive is not False and self.method != "split"):
             raise DataError("adaptive must be True, False or a regressor, and works with method='split' only.")
         if not isinstance(self.calibration_size, Real) or not 0 < self.calibration_size < 1:
             raise DataError(f"calibration_size = {self.calibration_size!r} must lie between 0 and 1.")
