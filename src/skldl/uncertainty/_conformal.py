@@ -1,0 +1,403 @@
+r"""`ConformalLDL`: regions of distributions that hold the true one with a given probability.
+
+The score of a row is how far its distribution lies from the prediction of a model that did not learn from it. If rows
+are exchangeable, the score of a new row is as likely as any other to be the largest, the second largest, and so on;
+so the :math:`\lceil (n+1)(1-\alpha) \rceil`-th smallest of n scores is not exceeded with probability :math:`1-\alpha`
+at least, whatever the model and the data (Vovk, Gammerman & Shafer, 2005). CV+ (Barber et al., 2021) uses all rows for
+fitting and for calibration; its guarantee is about :math:`1-2\alpha`, its coverage usually near :math:`1-\alpha`.
+"""
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
+from sklearn.utils.validation import check_is_fitted
+
+from skldl._typing import AnyArray, BoolArray, FloatArray, IntArray
+from skldl._validation import check_distributions, check_weights
+from skldl.base import BaseLDL, check_groups
+from skldl.data._dataset import rows_of
+from skldl.ensemble._members import seed_of, with_seed
+from skldl.ensemble._out_of_sample import fit_with, make_folds
+from skldl.exceptions import DataError, LengthMismatchError
+from skldl.uncertainty._dirichlet import fit_concentration
+from skldl.uncertainty._region import Region, TooFewCalibrationRowsWarning
+from skldl.uncertainty._scores import SCORES, bounds, conformal_quantile, score_rows
+
+METHODS = ("split", "cv+")
+COVERS = ("given", "true")
+N_PLAUSIBLE = 20
+LEAST_DIFFICULTY = 0.1
+
+
+class ConformalLDL(BaseEstimator):
+    r"""Wrap a label distribution learner so that it predicts regions that cover.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A label distribution learner.
+    method : {"split", "cv+"}, default="split"
+        "split" keeps a share of the rows for calibration; coverage of at least the level is a theorem for exchangeable
+        rows. "cv+" calibrates on out-of-fold predictions and fits on all rows; its guarantee is about
+        :math:`1 - 2\alpha` for the level :math:`1 - \alpha`, its coverage usually near the level.
+    score : {"total_variation", "kullback_leibler", "label"}, default="total_variation"
+        How the distance from the prediction is measured. "label" is the largest deviation of one label, in units of
+        that label's standard deviation over the training rows: the region is a box, and covers all labels at once.
+        "kullback_leibler" works with "split" only, because it obeys no triangle inequality.
+    calibration_size : float, default=0.25
+        Share of the rows (with groups: of the groups) kept for calibration, under "split".
+    n_folds : int, default=10
+        Number of folds, under "cv+", and for the model of the difficulty. As many folds as rows give jackknife+.
+    adaptive : bool or regressor, default=False
+        Scale the radius of each row by a model of its difficulty: a regression of held-out scores on the features,
+        by a random forest or by the regressor given. Under "split" only.
+    covers : {"given", "true"}, default="given"
+        Which distribution is covered. "given" covers distributions like those in y: if y was made from a few votes
+        per row, the distribution of as many votes on a new row. "true" covers the distribution that the votes were
+        drawn from; ``fit`` then needs ``counts``, and draws plausible true distributions of each calibration row from
+        a posterior (Stutz et al., 2023): votes, and a Dirichlet prior around the prediction whose concentration is
+        estimated. Its guarantee is about :math:`1 - 2\alpha`, and rests on that posterior.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the split, and of estimators whose ``random_state`` is None.
+
+    Notes
+    -----
+    The parameter ``score`` takes the place of scikit-learn's method of that name; ``model.estimator_.score(X, y)`` is
+    there.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted learner whose predictions are the centres of the regions.
+    calibration_scores_ : ndarray of shape (n_calibration,)
+        Scores of the calibration rows, divided by their difficulty where ``adaptive``.
+    n_calibration_ : int
+        Number of calibration rows.
+    label_scale_ : ndarray of shape (n_labels,)
+        Unit of each label's deviation in the score "label".
+
+    References
+    ----------
+    V. Vovk, A. Gammerman and G. Shafer (2005), Algorithmic Learning in a Random World, Springer.
+    R. F. Barber, E. J. Candès, A. Ramdas and R. J. Tibshirani (2021), Predictive inference with the jackknife+,
+    Annals of Statistics 49(1). Y. Lee, R. F. Barber and R. Willett (2023), Distribution-free inference with
+    hierarchical data, arXiv:2306.06342. D. Stutz et al. (2023), Conformal prediction under ambiguous ground truth,
+    arXiv:2307.09302.
+
+    Examples
+    --------
+    >>> from skldl import SABFGS
+    >>> from skldl.testing import make_distributions
+    >>> from skldl.uncertainty import ConformalLDL
+    >>> X, D = make_distributions(n_samples=400)
+    >>> model = ConformalLDL(SABFGS(alpha=1e-3), random_state=0).fit(X[:300], D[:300])
+    >>> region = model.predict_region(X[300:], level=0.8)
+    >>> bool(0.7 < region.contains(D[300:]).mean() < 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        method: str = "split",
+        score: str = "total_variation",
+        calibration_size: float = 0.25,
+        n_folds: int = 10,
+        adaptive: Any = False,
+        covers: str = "given",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.score = score
+        self.calibration_size = calibration_size
+        self.n_folds = n_folds
+        self.adaptive = adaptive
+        self.covers = covers
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        strata: Any = None,
+        counts: Any = None,
+    ) -> Self:
+        """Fit the estimator and calibrate its regions.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Label distributions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row in the fit; the calibration counts each row once.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row. Whole groups are held out, and the coverage holds for rows of a new group.
+        strata : array-like of shape (n_samples,), default=None
+            Stratum of each row, such as a category; each is calibrated by itself, so that the coverage holds within
+            each of them.
+        counts : array-like of shape (n_samples, n_labels), default=None
+            Number of votes for each label, for ``covers="true"``.
+
+        Returns
+        -------
+        self
+            The fitted object.
+        """
+        self._check_parameters()
+        D = check_distributions(y)
+        n_rows = len(D)
+        weight = check_weights(sample_weight, n_rows)
+        group_of = check_groups(groups, None)
+        stratum_of = None if strata is None else np.asarray(strata)
+        votes = self._check_counts(counts, D)
+        for name, values in (("groups", group_of), ("strata", stratum_of)):
+            if values is not None and len(values) != n_rows:
+                raise LengthMismatchError(f"{name} has {len(values)} entries for {n_rows} rows. Give one for each row.")
+        seed = seed_of(self.random_state)
+        model = with_seed(clone(self.estimator), seed)
+        self.folds_: IntArray
+        self.fold_estimators_: list[Any]
+        part = partial(_fit_part, model, X, y, weight, group_of)
+        if self.method == "split":
+            held, held_out = self._fit_split(part, X, D, group_of, n_rows, seed)
+        else:
+            held, held_out = self._fit_folds(part, X, D, group_of, n_rows, seed)
+        difficulty = self._difficulty(rows_of(X, held))
+        truths = [D[held]] if votes is None else _plausible_truths(held_out, votes[held], seed)
+        scores = [self._scores(truth, held_out) / difficulty for truth in truths]
+        self.calibration_scores_ = np.concatenate(scores)
+        repeat = len(scores)
+        self.n_calibration_ = len(held)
+        self.strata_ = None if stratum_of is None else np.tile(stratum_of[held], repeat)
+        # plausible truths of one row are no independent rows: they share the mass of their row
+        units = np.tile(group_of[held] if group_of is not None else np.arange(len(held)), repeat)
+        self.groups_ = units if group_of is not None or repeat > 1 else None
+        self.folds_ = np.tile(self.folds_, repeat)
+        return self
+
+    def _fit_split(
+        self, part: Any, X: Any, D: FloatArray, groups: IntArray | None, n_rows: int, seed: int
+    ) -> tuple[IntArray, FloatArray]:
+        """Fit on one part; return the rows of the other and what the model predicts for them."""
+        kind = ShuffleSplit if groups is None else GroupShuffleSplit
+        splitter = kind(1, test_size=self.calibration_size, random_state=seed)
+        try:
+            train, held = next(splitter.split(np.empty((n_rows, 0)), groups=groups))
+        except ValueError as error:
+            raise DataError(f"{n_rows} rows cannot be split into a training and a calibration part: {error}") from None
+        self.estimator_ = part(train)
+        self.label_scale_ = _spread_of_labels(D[train])  # the calibration rows have no part in their own unit
+        self.folds_ = np.zeros(len(held), dtype=np.intp)
+        self.fold_estimators_ = []
+        self.difficulty_ = None
+        if self.adaptive is not False:
+            self.difficulty_ = self._fit_difficulty(part, X, D, train, groups, seed)
+        return held, self.estimator_.predict(rows_of(X, held))
+
+    def _fit_folds(
+        self, part: Any, X: Any, D: FloatArray, groups: IntArray | None, n_rows: int, seed: int
+    ) -> tuple[IntArray, FloatArray]:
+        """Fit on all rows, and once without each fold; return all rows and their held-out predictions."""
+        held_out = np.empty_like(D)
+        self.label_scale_ = _spread_of_labels(D)
+        self.folds_ = np.empty(n_rows, dtype=np.intp)
+        self.fold_estimators_ = []
+        for fold, (train, test) in enumerate(make_folds(self.n_folds, n_rows, groups, seed)):
+            model = part(train)
+            held_out[test] = model.predict(rows_of(X, test))
+            self.folds_[test] = fold
+            self.fold_estimators_.append(model)
+        self.estimator_ = part(np.arange(n_rows))
+        self.difficulty_ = None
+        return np.arange(n_rows), held_out
+
+    def _fit_difficulty(
+        self, part: Any, X: Any, D: FloatArray, train: IntArray, groups: IntArray | None, seed: int
+    ) -> Any:
+        """Regress out-of-fold scores of the training part on the features."""
+        regressor = (
+            RandomForestRegressor(200, min_samples_leaf=10, random_state=seed)
+            if self.adaptive is True
+            else with_seed(clone(self.adaptive), seed)
+        )
+        scores = np.empty(len(train))
+        for rest, test in make_folds(min(self.n_folds, 5), len(train), rows_of(groups, train), seed):
+            predicted = part(train[rest]).predict(rows_of(X, train[test]))
+            scores[test] = self._scores(D[train[test]], predicted)
+        finite = np.isfinite(scores)
+        regressor.fit(rows_of(X, train[finite]), scores[finite])
+        self.mean_difficulty_ = float(scores[finite].mean())
+        return regressor
+
+    def _difficulty(self, X: Any) -> FloatArray | float:
+        """Difficulty of each row, one on average; bounded below, so that no radius vanishes."""
+        if self.difficulty_ is None:
+            return 1.0
+        predicted = self.difficulty_.predict(X) / max(self.mean_difficulty_, 1e-300)
+        return np.maximum(predicted, LEAST_DIFFICULTY)
+
+    def _scores(self, D: FloatArray, P: FloatArray) -> FloatArray:
+        return score_rows(self.score, D, P, self.label_scale_)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict a label distribution for each row: the centres of the regions.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Distributions.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(X))
+
+    def predict_region(self, X: Any, level: float = 0.9, strata: Any = None) -> Region:
+        """Predict for each row a region that holds its distribution with probability ``level``.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        level : float, default=0.9
+            Probability of coverage, between 0 and 1.
+        strata : array-like of shape (n_samples,), default=None
+            Stratum of each row, if ``fit`` was given strata.
+
+        Returns
+        -------
+        Region
+            With ``radius``, ``lower``, ``upper`` and ``contains``.
+        """
+        check_is_fitted(self)
+        if not isinstance(level, Real) or not 0 < level < 1:
+            raise DataError(f"level = {level!r} must lie between 0 and 1, for instance 0.9.")
+        center = self.predict(X)
+        codes, calibration = self._match_strata(strata, len(center))
+        difficulty = np.broadcast_to(self._difficulty(X), len(center))
+        radius = np.empty(len(center))
+        if self.method == "split":
+            for stratum, rows in enumerate(calibration):
+                quantile = conformal_quantile(self.calibration_scores_[rows], level, rows_of(self.groups_, rows))
+                radius[codes == stratum] = quantile
+            radius = radius * difficulty
+            inside = partial(self._inside_ball, center, radius)
+        else:
+            members = [model.predict(X) for model in self.fold_estimators_]
+            shift = np.stack([self._scores(member, center) for member in members])
+            for row in range(len(center)):
+                rows = calibration[codes[row]]
+                reach = self.calibration_scores_[rows] + shift[self.folds_[rows], row]
+                radius[row] = conformal_quantile(reach, level, rows_of(self.groups_, rows))
+            inside = partial(self._inside_folds, members, codes, calibration, float(level))
+        if not np.isfinite(radius).all():
+            warnings.warn(
+                f"{self.n_calibration_} calibration rows (fewer within a stratum, or groups) are too few for the level "
+                f"{level:g}: the region of {int((~np.isfinite(radius)).sum())} rows is the whole simplex. Use more "
+                "rows, a lower level or a larger calibration_size.",
+                TooFewCalibrationRowsWarning,
+                stacklevel=2,
+            )
+        lower, upper = bounds(self.score, center, radius, self.label_scale_)
+        return Region(center, radius, lower, upper, float(level), self.score, inside)
+
+    def _inside_ball(self, center: FloatArray, radius: FloatArray, D: FloatArray) -> BoolArray:
+        return np.asarray(self._scores(D, center) <= radius)
+
+    def _inside_folds(
+        self, members: list[FloatArray], codes: IntArray, calibration: list[IntArray], level: float, D: FloatArray
+    ) -> BoolArray:
+        """A distribution lies outside if its scores under the fold models exceed too many of the calibration scores."""
+        scores = np.stack([self._scores(D, member) for member in members])
+        inside = np.empty(len(D), dtype=bool)
+        for row in range(len(D)):
+            rows = calibration[codes[row]]
+            exceeds = scores[self.folds_[rows], row] > self.calibration_scores_[rows]
+            if self.groups_ is None:
+                inside[row] = exceeds.sum() < round(level * (len(rows) + 1), 9)
+            else:
+                _, code, sizes = np.unique(self.groups_[rows], return_inverse=True, return_counts=True)
+                inside[row] = (exceeds / sizes[code]).sum() < level * (len(sizes) + 1) - 1e-12
+        return inside
+
+    def _match_strata(self, strata: Any, n_rows: int) -> tuple[IntArray, list[IntArray]]:
+        """For each new row the number of its stratum, and for each stratum its calibration rows."""
+        everything = np.arange(len(self.calibration_scores_))
+        if self.strata_ is None:
+            if strata is not None:
+                raise DataError(
+                    "fit was given no strata, so the regions cannot be told apart by them. Fit with strata."
+                )
+            return np.zeros(n_rows, dtype=np.intp), [everything]
+        if strata is None:
+            raise DataError("fit was given strata: pass the stratum of each row to predict_region too.")
+        new: AnyArray = np.asarray(strata)
+        if len(new) != n_rows:
+            raise LengthMismatchError(f"strata has {len(new)} entries for {n_rows} rows. Give one for each row.")
+        names, codes = np.unique(new, return_inverse=True)
+        return codes, [np.flatnonzero(self.strata_ == name) for name in names]
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.estimator, BaseLDL):
+            raise DataError(f"estimator is {type(self.estimator).__name__}, not a label distribution learner.")
+        for name, known in (("method", METHODS), ("score", SCORES), ("covers", COVERS)):
+            if getattr(self, name) not in known:
+                raise DataError(f"{name} = {getattr(self, name)!r} is not one of {', '.join(known)}.")
+        if self.method == "cv+" and self.score == "kullback_leibler":
+            raise DataError(
+                "score='kullback_leibler' works with method='split' only. Use 'total_variation' or 'label'."
+            )
+        valid = isinstance(self.adaptive, bool) or (hasattr(self.adaptive, "fit") and is_regressor(self.adaptive))
+        if not valid or (self.adaptive is not False and self.method != "split"):
+            raise DataError("adaptive must be True, False or a regressor, and works with method='split' only.")
+        if not isinstance(self.calibration_size, Real) or not 0 < self.calibration_size < 1:
+            raise DataError(f"calibration_size = {self.calibration_size!r} must lie between 0 and 1.")
+        if not isinstance(self.n_folds, Integral) or isinstance(self.n_folds, bool) or self.n_folds < 2:
+            raise DataError(f"n_folds = {self.n_folds!r} must be a whole number, at least 2.")
+
+    def _check_counts(self, counts: Any, D: FloatArray) -> FloatArray | None:
+        if self.covers == "given":
+            return None
+        if counts is None:
+            raise DataError(
+                "covers='true' needs counts: the number of votes for each label, one row for each row of y."
+            )
+        votes = np.asarray(counts, dtype=np.float64)
+        if votes.shape != D.shape or not (votes >= 0).all() or not votes.any():
+            raise DataError(f"counts must hold numbers of at least zero in the shape of y, {D.shape}.")
+        return votes
+
+
+def _plausible_truths(P: FloatArray, votes: FloatArray, seed: int) -> list[FloatArray]:
+    """Draws of the distributions behind the votes: from the posterior whose prior scatters around the predictions."""
+    posterior = fit_concentration(P, counts=votes, cautious=True) * np.maximum(P, 1e-12) + votes
+    gammas = np.random.default_rng(seed).standard_gamma(posterior, size=(N_PLAUSIBLE, *posterior.shape))
+    gammas = np.maximum(gammas, 1e-300)
+    return list(gammas / gammas.sum(axis=2, keepdims=True))
+
+
+def _spread_of_labels(D: FloatArray) -> FloatArray:
+    return np.maximum(D.std(axis=0), 1e-6)
+
+
+def _fit_part(model: Any, X: Any, y: Any, weight: FloatArray | None, groups: IntArray | None, rows: IntArray) -> Any:
+    """Fit a copy of the model on some rows."""
+    part_groups = rows_of(groups, rows)
+    if part_groups is not None and len(np.unique(part_groups)) < 2:
+        part_groups = None
+    return fit_with(clone(model), rows_of(X, rows), rows_of(y, rows), rows_of(weight, rows), part_groups)

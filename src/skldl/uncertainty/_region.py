@@ -1,0 +1,63 @@
+"""`Region`: what a conformal prediction says about each row."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from skldl._typing import BoolArray, FloatArray
+from skldl._validation import check_distributions
+from skldl.exceptions import LengthMismatchError
+
+
+class TooFewCalibrationRowsWarning(UserWarning):
+    """There are too few calibration rows for the level that was asked for, so the region is the whole simplex."""
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """One region of distributions for each row.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_samples, n_labels)
+        The predictions.
+    radius : ndarray of shape (n_samples,)
+        Greatest score inside the region; infinity where the region is the whole simplex.
+    lower, upper : ndarray of shape (n_samples, n_labels)
+        Least and greatest degree of each label inside the region. They are consistent with the simplex: for each of
+        them a distribution of the region exists that attains it (in CV+, of the ball of this radius that holds it).
+    level : float
+        The level that was asked for.
+    score : {"total_variation", "kullback_leibler", "label"}
+        The score that the radius is measured in.
+    """
+
+    center: FloatArray
+    radius: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    level: float
+    score: str
+    _inside: Any = field(repr=False)
+
+    def contains(self, D: Any) -> BoolArray:
+        """Tell for each row whether a distribution lies in its region.
+
+        Parameters
+        ----------
+        D : array-like of shape (n_samples, n_labels)
+            One distribution for each row.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples,)
+            True where it does.
+        """
+        rows = check_distributions(D, name="D")
+        if rows.shape != self.center.shape:
+            raise LengthMismatchError(
+                f"D has shape {rows.shape}, the region {self.center.shape}. Pass one distribution for each row that "
+                "the region was predicted for."
+            )
+        return np.asarray(self._inside(rows))

@@ -1,0 +1,234 @@
+"""`ConformalLDL`: coverage by simulation, bounds by brute force, and what happens where there is too little data."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import rel_entr, softmax
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+
+from skldl import SABFGS, MeanDistribution
+from skldl.exceptions import DataError
+from skldl.uncertainty import ConformalLDL, TooFewCalibrationRowsWarning
+from skldl.uncertainty._scores import bounds, conformal_quantile, score_rows
+
+WEIGHTS = np.random.default_rng(9).normal(size=(4, 3))
+LINEAR = SABFGS(alpha=1e-3, fit_intercept=True)
+
+
+def draw(seed, n, *, groups=None, noise=20.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    scores = X @ WEIGHTS
+    if groups is not None:
+        scores = scores + rng.normal(size=(groups.max() + 1, 3))[groups]
+    concentration = softmax(scores, axis=1) * np.broadcast_to(noise, n)[:, None]
+    D = np.maximum(rng.standard_gamma(concentration), 1e-12)
+    return X, D / D.sum(axis=1, keepdims=True)
+
+
+def coverage(n_draws, n_fit, *, level=0.9, n_test=200, **options):
+    shares = []
+    for seed in range(n_draws):
+        X, D = draw(seed, n_fit + n_test)
+        region = (
+            ConformalLDL(LINEAR, random_state=seed, **options)
+            .fit(X[:n_fit], D[:n_fit])
+            .predict_region(X[n_fit:], level)
+        )
+        inside = region.contains(D[n_fit:])
+        shares.append(inside.mean())
+        assert (D[n_fit:][inside] >= region.lower[inside] - 1e-9).all()
+        assert (D[n_fit:][inside] <= region.upper[inside] + 1e-9).all()
+    return float(np.mean(shares))
+
+
+@pytest.mark.parametrize("score", ["total_variation", "kullback_leibler", "label"])
+def test_split_covers_what_it_promises(score):
+    assert 0.88 <= coverage(40, 800, score=score) <= 0.92
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("score", ["total_variation", "kullback_leibler", "label"])
+def test_split_covers_over_two_hundred_draws(score):
+    assert 0.89 <= coverage(200, 800, score=score) <= 0.91
+
+
+@pytest.mark.parametrize("score", ["total_variation", "label"])
+def test_cross_validation_plus_comes_near_the_level(score):
+    assert 0.88 <= coverage(25, 200, score=score, method="cv+") <= 0.94
+
+
+def test_as_many_folds_as_rows_are_the_jackknife_plus():
+    X, D = draw(0, 40)
+    model = ConformalLDL(MeanDistribution(), method="cv+", n_folds=40, random_state=0).fit(X, D)
+    expected = [
+        score_rows("total_variation", D[i : i + 1], np.delete(D, i, 0).mean(0)[None], None)[0] for i in range(40)
+    ]
+    np.testing.assert_allclose(model.calibration_scores_, expected, atol=1e-12)
+
+
+def test_the_ball_of_cv_plus_holds_the_region_itself():
+    X, D = draw(0, 150)
+    Xnew, _ = draw(1, 30)
+    region = ConformalLDL(LINEAR, method="cv+", n_folds=5, random_state=0).fit(X, D).predict_region(Xnew, 0.8)
+    rng = np.random.default_rng(0)
+    n_inside = 0
+    for _ in range(200):
+        D_try = softmax(np.log(region.center) + rng.normal(scale=0.8, size=region.center.shape), axis=1)
+        inside = region.contains(D_try)
+        n_inside += inside.sum()
+        assert (0.5 * np.abs(D_try - region.center).sum(axis=1)[inside] <= region.radius[inside] + 1e-12).all()
+    assert n_inside > 100
+
+
+@pytest.mark.parametrize("score", ["total_variation", "kullback_leibler", "label"])
+def test_bounds_against_a_search_over_the_simplex(score):
+    steps = np.linspace(0, 1, 401)
+    a, b = (grid.ravel() for grid in np.meshgrid(steps, steps))
+    simplex = np.c_[a, b, 1 - a - b][a + b <= 1 + 1e-12].clip(0)
+    scale = np.array([0.3, 0.2, 0.1])
+    for center in ([0.2, 0.3, 0.5], [0.02, 0.08, 0.9], [1 / 3, 1 / 3, 1 / 3]):
+        for radius in (0.05, 0.3, 0.9):
+            P = np.array([center])
+            inside = score_rows(score, simplex, np.broadcast_to(P, simplex.shape), scale) <= radius
+            lower, upper = bounds(score, P, np.array([radius]), scale)
+            np.testing.assert_allclose(lower[0], simplex[inside].min(axis=0), atol=0.006)
+            np.testing.assert_allclose(upper[0], simplex[inside].max(axis=0), atol=0.006)
+
+
+def test_bounds_of_the_divergence_where_a_label_has_no_mass():
+    lower, upper = bounds("kullback_leibler", np.array([[0.0, 1.0]]), np.array([0.1]), np.ones(2))
+    np.testing.assert_allclose(lower, [[0.0, 1.0]])
+    np.testing.assert_allclose(upper, [[0.0, 1.0]])
+
+
+def test_quantile_counts_as_the_theorem_says():
+    scores = np.arange(1.0, 21.0)
+    assert conformal_quantile(scores, 0.9) == 19.0  # ⌈21 · 0.9⌉ = 19
+    assert conformal_quantile(scores, 0.96) == np.inf
+    assert conformal_quantile(scores, 0.9, np.arange(20)) == 19.0  # groups of one row are rows
+    assert conformal_quantile(np.array([1.0, 1.0, 5.0]), 0.6, np.array([0, 0, 1])) == 5.0
+
+
+def test_coverage_within_each_stratum():
+    shares = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        hard = rng.integers(0, 2, size=1200)
+        X, D = draw(seed, 1200, noise=np.where(hard, 3.0, 60.0))
+        model = ConformalLDL(LINEAR, calibration_size=0.4, random_state=seed).fit(X[:900], D[:900], strata=hard[:900])
+        inside = model.predict_region(X[900:], 0.9, strata=hard[900:]).contains(D[900:])
+        shares.append([inside[hard[900:] == s].mean() for s in (0, 1)])
+    np.testing.assert_allclose(np.mean(shares, axis=0), 0.9, atol=0.025)
+
+
+def test_coverage_for_new_groups_needs_the_groups():
+    with_groups, without = [], []
+    for seed in range(25):
+        groups = np.repeat(np.arange(60), 8)
+        X, D = draw(seed, 480, groups=groups)
+        X_new, D_new = draw(seed + 1000, 300, groups=np.arange(300))
+        model = ConformalLDL(MeanDistribution(), calibration_size=0.5, random_state=seed)
+        with_groups.append(model.fit(X, D, groups=groups).predict_region(X_new).contains(D_new).mean())
+        without.append(model.fit(X, D).predict_region(X_new).contains(D_new).mean())
+    assert np.mean(with_groups) >= 0.9
+    assert np.mean(with_groups) > np.mean(without)
+
+
+@pytest.mark.parametrize("adaptive", [True, LinearRegression()])
+def test_adaptive_radii_are_larger_where_rows_are_harder(adaptive):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(1500, 2))
+    D = np.maximum(rng.standard_gamma(np.where(X[:, :1] > 0, 2.0, 50.0) * np.ones((1, 3))), 1e-12)
+    D /= D.sum(axis=1, keepdims=True)
+    model = ConformalLDL(MeanDistribution(), adaptive=adaptive, n_folds=3, random_state=0).fit(X[:1000], D[:1000])
+    region = model.predict_region(X[1000:])
+    hard = X[1000:, 0] > 0
+    assert region.radius[hard].mean() > 1.5 * region.radius[~hard].mean()
+    assert 0.86 <= region.contains(D[1000:]).mean() <= 0.94
+
+
+@pytest.mark.parametrize("n_votes", [5, 12, 50])
+def test_true_distributions_behind_few_votes_have_narrower_regions(n_votes):
+    outcomes = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1500, 4))
+        truth = softmax(X @ WEIGHTS + 0.5 * rng.normal(size=(1500, 3)), axis=1)
+        counts = np.array([rng.multinomial(n_votes, row) for row in truth])
+        D = counts / n_votes
+        options = {"calibration_size": 0.4, "random_state": 0}
+        given = ConformalLDL(LINEAR, **options).fit(X[:1000], D[:1000]).predict_region(X[1000:])
+        true = ConformalLDL(LINEAR, covers="true", **options).fit(X[:1000], D[:1000], counts=counts[:1000])
+        region = true.predict_region(X[1000:])
+        inside = given.contains(D[1000:]).mean(), region.contains(truth[1000:]).mean()
+        outcomes.append((*inside, region.radius.mean() / given.radius.mean()))
+    covers_given, covers_true, ratio = np.mean(outcomes, axis=0)
+    assert 0.88 <= covers_given <= 0.92
+    assert 0.85 <= covers_true <= 0.95  # it rests on a posterior, so it is not exact
+    assert ratio < 0.9
+
+
+def test_too_few_rows_give_the_whole_simplex_and_a_warning():
+    X, D = draw(0, 20)
+    model = ConformalLDL(MeanDistribution(), random_state=0).fit(X, D)
+    with pytest.warns(TooFewCalibrationRowsWarning, match="whole simplex"):
+        region = model.predict_region(X, 0.99)
+    assert np.isinf(region.radius).all()
+    assert region.contains(D).all()
+    np.testing.assert_array_equal(region.lower, 0.0)
+    np.testing.assert_array_equal(region.upper, 1.0)
+
+
+def test_frames_weights_and_names():
+    X, D = draw(0, 200)
+    frame, labels = pd.DataFrame(X, columns=list("abcd")), pd.DataFrame(D, columns=["x", "y", "z"])
+    model = ConformalLDL(LINEAR, random_state=0).fit(frame, labels, sample_weight=np.ones(200))
+    assert list(model.estimator_.label_names_) == ["x", "y", "z"]
+    region = model.predict_region(frame)
+    np.testing.assert_allclose(region.center, model.predict(frame))
+    assert region.contains(labels).mean() > 0.8
+    with pytest.raises(DataError, match="shape"):
+        region.contains(labels[:10])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "jackknife"}, "split, cv+"),
+        ({"score": "cosine"}, "total_variation"),
+        ({"method": "cv+", "score": "kullback_leibler"}, "split"),
+        ({"method": "cv+", "adaptive": True}, "split"),
+        ({"adaptive": "yes"}, "True, False"),
+        ({"calibration_size": 1.5}, "between 0 and 1"),
+        ({"n_folds": 1}, "at least 2"),
+        ({"covers": "true"}, "counts"),
+        ({"estimator": RandomForestRegressor()}, "label distribution learner"),
+    ],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(DataError, match=message.replace("+", r"\+")):
+        ConformalLDL(**{"estimator": LINEAR, **options}).fit(*draw(0, 40))
+
+
+def test_bad_arguments():
+    X, D = draw(0, 60)
+    model = ConformalLDL(LINEAR, random_state=0)
+    with pytest.raises(DataError, match="strata has 3"):
+        model.fit(X, D, strata=[1, 2, 3])
+    model.fit(X, D)
+    with pytest.raises(DataError, match="no strata"):
+        model.predict_region(X, strata=np.ones(60))
+    with pytest.raises(DataError, match=r"level = 1\.5"):
+        model.predict_region(X, 1.5)
+    model.fit(X, D, strata=np.arange(60) % 2)
+    with pytest.raises(DataError, match="too"):
+        model.predict_region(X, 0.5)
+    with pytest.raises(DataError, match="shape of y"):
+        ConformalLDL(LINEAR, covers="true").fit(X, D, counts=D[:, :2])
+
+
+def test_scores_of_impossible_rows_are_infinite_and_covered_only_by_everything():
+    assert score_rows("kullback_leibler", np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]]), np.ones(2))[0] == np.inf
+    assert rel_entr(0.5, 0.0) == np.inf
