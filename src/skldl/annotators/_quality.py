@@ -17,6 +17,7 @@ from skldl.annotators._dawid_skene import DawidSkene, label_values
 from skldl.annotators._rater_table import FLAGS, RaterTable
 
 _CHUNK = 250_000  # votes at a time, so that memory does not grow with their number
+_CERTAINLY_CONTRARY = 0.1  # one spammer in forty has an interval below zero by chance: ask for more
 
 
 def rater_table(
@@ -62,14 +63,14 @@ def rater_table(
     Notes
     -----
     **Flags.** "spammer": the interval of the informedness reaches down to zero, and its upper end stays below half the
-    median of all raters (at least 0.1). "contrary": the whole interval lies below zero. "habit": the share of one
+    median of all raters (at least 0.1). "contrary": the whole interval lies below −0.1. "habit": the share of one
     label exceeds its expected share by more than ``habit_excess``, even after the sampling error at this level is
     taken off; someone who always gives the same answer is flagged as "spammer" and "habit". The flags are hints: look
     at the votes before anybody is blamed.
 
     **Intervals** take the truths that the others see as given. That of the informedness is normal, with the standard
-    error of the delta method and one further observation of a typical size, so that a few votes that happen to agree
-    do not pass for certainty. That of the reliability is a beta distribution with the mean and variance of the
+    error of the delta method; its variance takes five further votes of the spread that is usual among all raters, so
+    that a few votes that happen to agree do not pass for certainty. That of the reliability is a beta distribution with the mean and variance of the
     Dirichlet posterior of the confusion matrix; its counts are reduced by the share of the information that is missing
     because the truths are not certain.
 
@@ -216,10 +217,12 @@ def _informedness(seen: _Seen, values: FloatArray | None) -> tuple[FloatArray, F
         possible = np.einsum("vl,vl->v", similar, T - 2 * mean[rater]) + random[rater]
         return np.asarray((above_chance - slope[rater] * possible) / room[rater])
 
-    squares = seen.add_up(lambda *vote: influence(*vote) ** 2)
-    typical = (S.max() - random) / room  # one further vote, off by as much as labels drawn at random
-    error = np.sqrt(squares + typical**2) / (n + 1)
-    return informedness, np.where(usable, error, np.nan)
+    squares = np.where(usable, seen.add_up(lambda *vote: influence(*vote) ** 2), 0.0)
+    pooled = squares.sum() / max(int(seen.n[usable].sum()), 1)
+    random_vote = ((S.max() - random) / room) ** 2
+    # four votes of the spread of all raters, and one that is off by as much as a label drawn at random
+    variance = (squares + 4 * pooled + random_vote) / (n + 5)
+    return informedness, np.where(usable, np.sqrt(variance / n), np.nan)
 
 
 def _severity(seen: _Seen, values: FloatArray | None) -> tuple[FloatArray, FloatArray]:
@@ -280,7 +283,8 @@ def _flags(
     known = informedness[np.isfinite(informedness)]
     weak = max(0.1, 0.5 * float(np.median(known))) if len(known) else 0.1
     with np.errstate(invalid="ignore"):
-        found = {"spammer": (low <= 0) & (high >= 0) & (high < weak), "contrary": high < 0, "habit": habit}
+        contrary = high < -_CERTAINLY_CONTRARY
+        found = {"spammer": (low <= 0) & (high < weak) & ~contrary, "contrary": contrary, "habit": habit}
     return [" ".join(name for name in FLAGS if found[name][r] and enough[r]) for r in range(len(informedness))]
 
 
