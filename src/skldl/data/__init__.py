@@ -7,6 +7,8 @@ from skldl.data._describe import Card, describe, list_datasets, statistics_table
 from skldl.data._fetch import fetch_dataset
 from skldl.data._files import load_dataset
 from skldl.data._lexicon import load_lexicon
+from skldl.data._tweets import load_tweets
+from skldl.data._vader_texts import fetch_vader_texts
 
 __all__ = [
     "CATALOGUE",
@@ -16,10 +18,12 @@ __all__ = [
     "artificial_manifold",
     "describe",
     "fetch_dataset",
+    "fetch_vader_texts",
     "find_entry",
     "list_datasets",
     "load_dataset",
     "load_lexicon",
+    "load_tweets",
     "make_artificial",
     "statistics_table",
 ]
