@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from skldl._typing import FloatArray
+from skldl._typing import BoolArray, FloatArray
 
 Maximizer = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 NO_PARAMETERS: FloatArray = np.zeros((0, 2))
@@ -57,6 +57,7 @@ class OrderedProbit:
         Values of the labels, ascending.
     """
 
+    _MOST_STEPS = 2
     _SHARPEST = 50.0  # in units of one over the smallest distance of two labels: beyond it errors have no probability
 
     def __init__(self, values: FloatArray) -> None:
@@ -70,9 +71,11 @@ class OrderedProbit:
         """Maximise from given parameters; raters without any start at severity 0 and a spread of one step."""
         fresh = np.tile([1.0 / self._unit, 0.0], (len(counts) - len(start), 1))
         parameters = np.concatenate([start, fresh])
-        for _ in range(25):
-            parameters, moved = self._newton_step(counts, parameters)
-            if not moved:
+        moving = np.arange(len(counts))
+        for _ in range(self._MOST_STEPS):  # the rest is left to the next step of EM, which starts from here
+            parameters[moving], gains = self._newton_step(counts[moving], parameters[moving])
+            moving = moving[gains]
+            if not len(moving):
                 break
         return self.probabilities(parameters[:, 0], parameters[:, 1]), parameters
 
@@ -94,28 +97,25 @@ class OrderedProbit:
         probability = np.maximum(self.probabilities(slope, shift), 1e-300)
         return np.asarray((counts * np.log(probability)).sum(axis=(1, 2)))
 
-    def _newton_step(self, counts: FloatArray, parameters: FloatArray) -> tuple[FloatArray, bool]:
-        """Take one damped step for every rater; False when nobody gains any more."""
-        start_slope, start_shift = parameters.T
-        gradient, hessian = self._derivatives(counts, start_slope, start_shift)
+    def _newton_step(self, counts: FloatArray, start: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Take one damped step for every rater; also, who gained enough to go on."""
+        gradient, hessian = self._derivatives(counts, start[:, 0], start[:, 1])
         ridge = 1e-9 * (np.abs(hessian[:, [0, 1], [0, 1]]).sum(axis=1) + 1e-12)
         hessian[:, [0, 1], [0, 1]] -= ridge[:, None]
         step = np.linalg.solve(hessian, -gradient[:, :, None])[:, :, 0]
-        before = self._value(counts, start_slope, start_shift)
-        size = np.ones(len(counts))
-        best, gain = parameters.copy(), np.zeros(len(counts))
-        open_ = np.ones(len(counts), dtype=bool)
-        for _ in range(30):
-            slope = np.clip(start_slope + size * step[:, 0], 1e-3 / self._unit, self._SHARPEST / self._unit)
-            shift = start_shift + size * step[:, 1]
-            better = self._value(counts, slope, shift) - before
-            taken = open_ & (better > 0)
-            best[taken], gain[taken] = np.stack([slope, shift], axis=1)[taken], better[taken]
-            open_ &= ~taken
-            if not open_.any() or (size[open_] * np.abs(step[open_]).max(axis=1)).max() < 1e-12:
-                break
-            size[open_] *= 0.5
-        return best, bool((gain > 1e-12 * (1.0 + np.abs(before))).any())
+        before = self._value(counts, start[:, 0], start[:, 1])
+        best, gain = start.copy(), np.zeros(len(counts))
+        waiting, size = np.arange(len(counts)), 1.0
+        while len(waiting) and size > 1e-9:
+            tried = start[waiting] + size * step[waiting]
+            tried[:, 0] = np.clip(tried[:, 0], 1e-3 / self._unit, self._SHARPEST / self._unit)
+            better = self._value(counts[waiting], tried[:, 0], tried[:, 1]) - before[waiting]
+            taken = better > 0
+            best[waiting[taken]], gain[waiting[taken]] = tried[taken], better[taken]
+            promised = size * (gradient[waiting] * step[waiting]).sum(axis=1)  # at most this, by concavity
+            waiting = waiting[~taken & (promised > 1e-12 * (1.0 + np.abs(before[waiting])))]
+            size *= 0.5
+        return best, gain > 1e-9 * (1.0 + np.abs(before))
 
     def _derivatives(self, counts: FloatArray, slope: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradient and Hessian in (slope, shift) of the log-likelihood, for each rater."""

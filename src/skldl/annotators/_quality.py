@@ -62,11 +62,12 @@ def rater_table(
 
     Notes
     -----
-    **Flags.** "spammer": the interval of the informedness reaches down to zero, and its upper end stays below half the
-    median of all raters (at least 0.1). "contrary": the whole interval lies below −0.1. "habit": the share of one
-    label exceeds its expected share by more than ``habit_excess``, even after the sampling error at this level is
-    taken off; someone who always gives the same answer is flagged as "spammer" and "habit". The flags are hints: look
-    at the votes before anybody is blamed.
+    **Flags.** "spammer": the interval of the informedness reaches down to zero and its upper end stays below half the
+    median of all raters, or its upper end stays below a fifth of that median (in both cases at least 0.1).
+    "contrary": the whole interval lies below −0.1. "habit": the share of one label exceeds its expected share by more
+    than ``habit_excess``, even after the sampling error at this level is taken off, and the interval of the
+    informedness lies below the median of all raters; someone who always gives the same answer is flagged as "spammer"
+    and "habit". The flags are hints: look at the votes before anybody is blamed.
 
     **Intervals** take the truths that the others see as given. That of the informedness is normal, with the standard
     error of the delta method; its variance takes five further votes of the spread that is usual among all raters, so
@@ -283,10 +284,13 @@ def _flags(
 ) -> list[str]:
     low, high = limits
     known = informedness[np.isfinite(informedness)]
-    weak = max(0.1, 0.5 * float(np.median(known))) if len(known) else 0.1
+    median = float(np.median(known)) if len(known) else 0.0
     with np.errstate(invalid="ignore"):
         contrary = high < -_CERTAINLY_CONTRARY
-        found = {"spammer": (low <= 0) & (high < weak) & ~contrary, "contrary": contrary, "habit": habit}
+        unrelated = (low <= 0) & (high < max(0.1, 0.5 * median))
+        useless = high < max(0.1, 0.2 * median)
+        by_habit = habit & ~(high >= median)  # a favourite label alone is a style: informed raters may have one
+        found = {"spammer": (unrelated | useless) & ~contrary, "contrary": contrary, "habit": by_habit}
     return [" ".join(name for name in FLAGS if found[name][r] and enough[r]) for r in range(len(informedness))]
 
 
