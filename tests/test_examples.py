@@ -7,6 +7,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SMALL = {
+    "careless_raters": {"n_rows": 500},
     "multilabel": {"n_rows": 60, "n_repeats": 1},
     "rankings": {"n_rows": 20},
     "star_ratings": {"sizes": (100, 200)},

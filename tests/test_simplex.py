@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import optimize, stats
 
 from skldl import simplex
-from skldl.exceptions import NegativeDegreeError, ZeroRowError
+from skldl.exceptions import DataError, NegativeDegreeError, ZeroRowError
 
 ROWS = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=8)
 
@@ -92,3 +92,29 @@ def test_entropy_against_scipy():
     D = np.random.default_rng(2).dirichlet([0.3] * 7, size=20)
     D[0] = np.eye(7)[3]
     np.testing.assert_allclose(simplex.entropy(D), stats.entropy(D, axis=1), atol=1e-14)
+
+
+@pytest.mark.parametrize("function", ["normalize", "project", "log_softmax", "softmax", "smooth_zeros", "entropy"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[0.5, np.nan]],
+        [[0.5, np.inf]],
+        [[0.5, -np.inf]],
+        [[0.5, 0.5j]],
+        np.ma.masked_array([[0.5, 0.5]], [[False, True]]),
+        np.array([["2020-01-01", "2020-01-02"]], dtype="M8[D]"),
+        np.array([[1, 2]], dtype="m8[s]"),
+        [["a", "b"]],
+        [[0.5], [0.5, 0.5]],
+    ],
+    ids=["nan", "inf", "minus inf", "complex", "masked", "dates", "durations", "text", "ragged"],
+)
+def test_what_is_no_finite_number_is_refused(function, rows):
+    with pytest.raises(DataError):
+        getattr(simplex, function)(rows)
+
+
+def test_masked_arrays_without_masked_cells_and_huge_numbers_pass():
+    np.testing.assert_allclose(simplex.normalize(np.ma.masked_array([[1.0, 3.0]])), [[0.25, 0.75]])
+    np.testing.assert_allclose(simplex.softmax([[1e308, 1e308]]), [[0.5, 0.5]])

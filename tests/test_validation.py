@@ -1,5 +1,6 @@
 """The door for data: each mistake has a class of its own and a message with place, value and cure."""
 
+import datetime
 from decimal import Decimal
 
 import numpy as np
@@ -10,7 +11,8 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from skldl import MeanDistribution, exceptions
-from skldl._validation import check_distributions, check_pair, check_weights
+from skldl._validation import check_distributions, check_numbers, check_pair, check_weights
+from skldl.exceptions import DataError, SampleWeightError
 from skldl.testing import make_distributions
 
 X, D = make_distributions(n_samples=20, n_features=3, n_labels=3)
@@ -203,3 +205,54 @@ def test_float32_features_stay_single_and_are_not_copied():
 def test_none_is_named_as_what_is_missing():
     with pytest.raises(exceptions.DimensionError, match="D_pred has 0 dimensions"):
         check_distributions(None, name="D_pred")
+
+
+UNREAL = {
+    "masked": np.ma.masked_array([[0.4, 0.6], [0.5, 0.5]], [[False, True], [False, False]]),
+    "dates": np.array([["2020-01-01", "2020-01-02"]] * 2, dtype="M8[ns]"),
+    "durations": np.array([[1, 2]] * 2, dtype="m8[s]"),
+    "complex": np.array([[0.5 + 0j, 0.5], [0.5, 0.5]]),
+    "date objects": np.array([[np.datetime64("2020-01-01"), 1.0]] * 2, dtype=object),
+    "duration objects": [[np.timedelta64(1, "s"), 1.0]] * 2,
+    "complex objects": np.array([[1j, 1.0]] * 2, dtype=object),
+    "pandas dates": pd.DataFrame({"a": pd.to_datetime(["2020-01-01", "2020-01-02"]), "b": [0.5, 0.5]}),
+    "pandas zoned dates": pd.DataFrame({"a": pd.to_datetime(["2020-01-01"] * 2, utc=True), "b": [0.5, 0.5]}),
+    "pandas durations": pd.DataFrame({"a": pd.to_timedelta([1, 2], unit="s"), "b": [0.5, 0.5]}),
+    "pandas periods": pd.DataFrame({"a": pd.period_range("2020-01", periods=2, freq="M"), "b": [0.5, 0.5]}),
+    "polars dates": pl.DataFrame({"a": [datetime.date(2020, 1, 1)] * 2, "b": [0.5, 0.5]}),
+    "polars durations": pl.DataFrame({"a": [datetime.timedelta(1)] * 2, "b": [0.5, 0.5]}),
+}
+
+
+@pytest.mark.parametrize("kind", UNREAL)
+def test_masked_cells_dates_and_complex_numbers_are_refused_as_features_and_degrees(kind):
+    values, D = UNREAL[kind], np.full((2, 2), 0.5)
+    with pytest.raises(DataError):
+        MeanDistribution().fit(values, D)
+    with pytest.raises(DataError):
+        MeanDistribution().fit(D, D).predict(values)
+    with pytest.raises(DataError):
+        check_numbers(values, name="D")
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.array([1 + 1j, 1]),
+        [1j, 1],
+        np.array([1, 2], dtype="m8[s]"),
+        np.array(["2020", "2021"], dtype="M8[Y]"),
+        np.ma.masked_array([1.0, 2.0], [False, True]),
+        pd.Series(pd.to_timedelta([1, 2], unit="s")),
+        np.array([np.timedelta64(1, "s"), 1.0], dtype=object),
+    ],
+)
+def test_weights_that_are_no_real_numbers_are_refused(weights):
+    D = np.full((2, 2), 0.5)
+    with pytest.raises(SampleWeightError):
+        MeanDistribution().fit(D, D, sample_weight=weights)
+
+
+def test_masked_arrays_without_masked_cells_pass():
+    D = np.ma.masked_array(np.full((2, 2), 0.5))
+    np.testing.assert_allclose(MeanDistribution().fit(D, D).predict(D), 0.5)

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skldl._compat import validate_data
+from skldl._real_numbers import refuse_unreal
 from skldl.exceptions import (
     DataError,
     DimensionError,
@@ -52,6 +53,8 @@ def check_features(
     accept_sparse : bool, str or list of str, default=False
         Sparse formats that the estimator takes, as in scikit-learn.
     """
+    if not sparse.issparse(X):
+        refuse_unreal(X, name="X")
     try:
         return validate_data(
             estimator,
@@ -170,15 +173,12 @@ def check_numbers(values: Any, *, name: str) -> FloatArray:
     if sparse.issparse(values):
         raise SparseDistributionError(f"{name} is a sparse matrix. Distributions are dense: pass {name}.toarray().")
     columns = column_names(values)
+    refuse_unreal(values, name=name)
     try:
         array = np.asarray(values)
-        if array.dtype == object or array.dtype.kind in "USmM":
+        if array.dtype == object or array.dtype.kind in "US":
             raise ValueError
-        if array.dtype.kind == "c":
-            raise NotNumericError(f"Complex data not supported: {name} must hold real numbers.")
         array = array.astype(np.float64, copy=False)
-    except DataError:
-        raise
     except (ValueError, TypeError):
         array = _from_objects(values, columns, name)
     if array.ndim != 2:
@@ -316,6 +316,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> FloatArray | None:
     """Return the weights as float64, or None where every row counts the same."""
     if sample_weight is None:
         return None
+    refuse_unreal(sample_weight, name="sample_weight", error=SampleWeightError)
     weight = np.asarray(sample_weight)
     if weight.ndim == 0:
         weight = np.full(n_samples, weight)

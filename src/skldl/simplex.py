@@ -1,13 +1,14 @@
 """Arithmetic on rows that are, or shall become, distributions: pure functions from array to array.
 
 Every function treats the last axis as the labels and returns a new array of double precision; the
-input is never changed. Nothing here checks for NaN: `skldl._validation` is the door for data.
+input is never changed. NaN, infinity, masked cells, dates and complex numbers are refused.
 """
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldl._real_numbers import as_finite_array
 from skldl.exceptions import NegativeDegreeError, ZeroRowError
 
 FloatArray = npt.NDArray[np.floating]
@@ -28,6 +29,8 @@ def normalize(rows: npt.ArrayLike) -> FloatArray:
 
     Raises
     ------
+    NonFiniteError
+        If a number is NaN or infinite.
     NegativeDegreeError
         If a number is negative.
     ZeroRowError
@@ -40,7 +43,7 @@ def normalize(rows: npt.ArrayLike) -> FloatArray:
     array([[0.25, 0.75],
            [0.5 , 0.5 ]])
     """
-    values = np.array(rows, dtype=np.float64)
+    values = np.array(as_finite_array(rows, name="rows"))
     if values.size and values.min() < 0:
         place = tuple(int(i) for i in np.argwhere(values < 0)[0])
         raise NegativeDegreeError(
@@ -91,7 +94,7 @@ def project(rows: npt.ArrayLike) -> FloatArray:
     array([[0.625, 0.375],
            [1.   , 0.   ]])
     """
-    values = np.array(rows, dtype=np.float64)
+    values = np.array(as_finite_array(rows, name="rows"))
     values -= values.max(axis=-1, keepdims=True)  # the projection does not see a common shift
     descending = -np.sort(-values, axis=-1)
     excess = np.cumsum(descending, axis=-1) - 1.0
@@ -124,7 +127,7 @@ def log_softmax(scores: npt.ArrayLike) -> FloatArray:
     >>> np.exp(log_softmax([[1000.0, 1000.0]]))
     array([[0.5, 0.5]])
     """
-    return np.asarray(special.log_softmax(np.asarray(scores, dtype=np.float64), axis=-1))
+    return np.asarray(special.log_softmax(as_finite_array(scores, name="scores"), axis=-1))
 
 
 def softmax(scores: npt.ArrayLike) -> FloatArray:
@@ -146,7 +149,7 @@ def softmax(scores: npt.ArrayLike) -> FloatArray:
     >>> softmax([[0.0, 0.0, 0.0, 0.0]])
     array([[0.25, 0.25, 0.25, 0.25]])
     """
-    values = np.array(scores, dtype=np.float64)
+    values = np.array(as_finite_array(scores, name="scores"))
     values -= values.max(axis=-1, keepdims=True)
     np.exp(values, out=values)
     values /= values.sum(axis=-1, keepdims=True)
@@ -177,7 +180,7 @@ def smooth_zeros(rows: npt.ArrayLike, amount: float = 1e-6) -> FloatArray:
     """
     if not 0 <= amount <= 1:
         raise ValueError(f"amount={amount!r} is a share of the mixture and must lie in [0, 1].")
-    values = np.array(rows, dtype=np.float64)
+    values = np.array(as_finite_array(rows, name="rows"))
     values *= 1.0 - amount
     values += amount / values.shape[-1]
     return values
@@ -202,4 +205,4 @@ def entropy(rows: npt.ArrayLike) -> FloatArray:
     >>> entropy([[0.5, 0.5], [1.0, 0.0]]).round(4)
     array([0.6931, 0.    ])
     """
-    return np.asarray(special.entr(np.asarray(rows, dtype=np.float64)).sum(axis=-1))
+    return np.asarray(special.entr(as_finite_array(rows, name="rows")).sum(axis=-1))

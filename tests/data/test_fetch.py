@@ -1,7 +1,12 @@
 """Downloads from a real HTTP server on this machine, which can serve whole, cut and changed files."""
 
+import contextlib
+import gzip
 import hashlib
+import struct
 import threading
+import time
+import zlib
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -9,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import io
 
-from skldl.data import CATALOGUE, _catalogue, fetch_dataset, load_dataset
+from skldl.data import CATALOGUE, _catalogue, _download, fetch_dataset, load_dataset
 from skldl.exceptions import DatasetError, UnknownDatasetError
 
 
@@ -20,6 +25,7 @@ class Server(ThreadingHTTPServer):
     body = b""
     behaviour = "whole"
     requests = 0
+    poured = 0
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -29,7 +35,25 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "missing" or not self.path.startswith("/mirror/"):
             self.send_error(404)
             return
+        if behaviour == "drips headers":
+            self.drip(b"HTTP/1.0 200 OK\r\nX-Slow: " + b"x" * 5000)
+            return
         self.send_response(200)
+        if behaviour in ("endless", "drips", "compressed"):
+            if behaviour == "compressed":
+                self.send_header("Content-Encoding", "gzip")
+            self.end_headers()
+            if behaviour == "drips":
+                self.drip(body)
+            elif behaviour == "compressed":
+                self.wfile.write(gzip.compress(bytes(50_000_000)))
+            else:
+                self.pour()
+            return
+        if behaviour == "huge":
+            self.send_header("Content-Length", str(10**12))
+            self.end_headers()
+            return
         if behaviour == "cut":
             body = body[: len(body) // 2]  # and no length is announced: the client cannot notice
         else:
@@ -42,14 +66,30 @@ class Handler(BaseHTTPRequestHandler):
             return
         self.wfile.write(body)
 
+    def drip(self, content):
+        with contextlib.suppress(OSError):
+            for start in range(len(content)):
+                if self.server.stopped.wait(0.02):
+                    return
+                self.wfile.write(content[start : start + 1])
+                self.wfile.flush()
+
+    def pour(self):
+        with contextlib.suppress(OSError):
+            while not self.server.stopped.is_set():
+                self.wfile.write(bytes(65_536))
+                self.server.poured += 65_536
+
     def log_message(self, format, *arguments):
         pass
 
 
-def mat_bytes(path, n_samples, n_features, n_labels, seed=0, total=1.0):
+def mat_bytes(path, n_samples, n_features, n_labels, seed=0, total=1.0, compressed=False):
     rng = np.random.default_rng(seed)
     labels = rng.dirichlet(np.ones(n_labels), size=n_samples) * total
-    io.savemat(path, {"features": rng.normal(size=(n_samples, n_features)), "labels": labels})
+    io.savemat(
+        path, {"features": rng.normal(size=(n_samples, n_features)), "labels": labels}, do_compression=compressed
+    )
     return path.read_bytes()
 
 
@@ -57,6 +97,7 @@ def mat_bytes(path, n_samples, n_features, n_labels, seed=0, total=1.0):
 def server(no_data, tmp_path, monkeypatch):
     """A mirror of SJAFFE, whose checksum in the catalogue is made to fit the served file."""
     server = Server(("127.0.0.1", 0), Handler)
+    server.stopped = threading.Event()
     server.body = mat_bytes(tmp_path / "original.mat", 213, 243, 6)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -65,9 +106,14 @@ def server(no_data, tmp_path, monkeypatch):
     entry = replace(CATALOGUE["SJAFFE"], sha256=hashlib.sha256(server.body).hexdigest())
     monkeypatch.setitem(_catalogue._BY_SPELLING, "sjaffe", entry)
     yield server
+    server.stopped.set()
     server.shutdown()
     thread.join()
     server.server_close()
+    for running in threading.enumerate():  # a download that was given up notices that the server is gone
+        if running.name == "skldl-download":
+            running.join(10)
+            assert not running.is_alive()
 
 
 def test_good_file_is_fetched_once_into_the_cache(server, no_data):
@@ -171,12 +217,11 @@ def test_address_that_is_none(server, monkeypatch):
 def test_interrupt_leaves_nothing(server, no_data, monkeypatch):
     from skldl.data import _fetch
 
-    def interrupted(url, path, pooch):
-        with open(path, "wb") as stream:
-            stream.write(b"half")
+    def interrupted(url, path):
+        path.write_bytes(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_fetch.pooch, "HTTPDownloader", lambda **options: interrupted)
+    monkeypatch.setattr(_fetch, "download", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch_dataset("SJAFFE")
     assert list(no_data.iterdir()) == []
@@ -198,11 +243,82 @@ def test_default_address_is_the_published_one(no_data, monkeypatch):
 
     asked = []
 
-    def offline(url, path, pooch):
+    def offline(url, path):
         asked.append(url)
         raise OSError("x" * 500)
 
-    monkeypatch.setattr(_fetch.pooch, "HTTPDownloader", lambda **options: offline)
+    monkeypatch.setattr(_fetch, "download", offline)
     with pytest.raises(DatasetError, match="x…"):
         fetch_dataset("Yeast-alpha")
     assert asked == [CATALOGUE["Yeast_alpha"].url]
+
+
+@pytest.mark.parametrize("behaviour", ["drips", "drips headers"])
+def test_a_server_that_drips_is_given_up(server, no_data, monkeypatch, behaviour):
+    monkeypatch.setattr(_download, "MAX_SECONDS", 0.5)
+    server.behaviour = behaviour
+    start = time.monotonic()
+    with pytest.raises(DatasetError, match=r"could not be downloaded \(it took more than 0.5 seconds\)"):
+        fetch_dataset("SJAFFE")
+    assert time.monotonic() - start < 20  # of the hours that it would take; the machine may be busy
+    assert list(no_data.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "message"),
+    [
+        ("endless", r"more bytes than the limit of 1,000,000"),
+        ("huge", r"it has 1,000,000,000,000 bytes, more than the limit of 1,000,000"),
+        ("compressed", r"content encoding 'gzip', which was not asked for"),
+    ],
+)
+def test_more_than_the_limit_is_not_taken(server, no_data, monkeypatch, behaviour, message):
+    monkeypatch.setattr(_download, "MAX_BYTES", 1_000_000)
+    server.behaviour = behaviour
+    with pytest.raises(DatasetError, match=message):
+        fetch_dataset("SJAFFE", verify=False)
+    assert list(no_data.iterdir()) == []
+    assert server.poured < 50_000_000
+
+
+def test_an_interrupt_while_waiting_ends_the_transfer(server, no_data, monkeypatch):
+    server.behaviour = "drips"
+
+    def interrupted(thread, timeout):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "join", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            fetch_dataset("SJAFFE")
+    assert list(no_data.iterdir()) == []
+
+
+def bomb(n_bytes):
+    """A MATLAB file of one compressed element that unpacks to so many zeros."""
+    packed = zlib.compress(bytes(n_bytes))
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
+    return header + struct.pack("<II", 15, len(packed)) + packed
+
+
+def test_a_compressed_bomb_of_a_file_is_thrown_away(server, no_data, monkeypatch, tmp_path):
+    monkeypatch.setattr(_download, "MAX_UNPACKED", 10_000_000)
+    server.body = bomb(30_000_000)
+    assert len(server.body) < 100_000
+    with pytest.raises(DatasetError, match=r"thrown away: SJAFFE.mat unpacks to more than 10,000,000 bytes"):
+        fetch_dataset("SJAFFE", verify=False)
+    assert list(no_data.iterdir()) == []
+    server.body = mat_bytes(tmp_path / "good.mat", 213, 243, 6, compressed=True)
+    assert fetch_dataset("SJAFFE", verify=False).n_samples == 213
+
+
+def test_damaged_compressed_parts_pass_to_whoever_reads_the_file(tmp_path):
+    for number, content in enumerate(
+        [b"short", bomb(1000)[:-4], bomb(1000)[:136] + b"x" * 60, bomb(10).replace(b"IM", b"MI")]
+    ):
+        path = tmp_path / f"{number}.mat"
+        path.write_bytes(content)
+        _download.refuse_bomb(path)
+    plain = tmp_path / "plain.mat"
+    mat_bytes(plain, 20, 3, 2)
+    _download.refuse_bomb(plain, max_unpacked=1)  # nothing in it is compressed

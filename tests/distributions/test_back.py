@@ -18,7 +18,7 @@ from skldl.distributions import (
     to_labels,
     to_weighted_examples,
 )
-from skldl.exceptions import DimensionError, LengthMismatchError, RowSumError, SampleWeightError
+from skldl.exceptions import DataError, DimensionError, LengthMismatchError, RowSumError, SampleWeightError
 
 DISTRIBUTIONS = (
     hnp.arrays(np.float64, (4, 5), elements=st.floats(0, 1))
@@ -135,3 +135,25 @@ def test_weights_of_one_row_sum_to_one(P):
     back = np.zeros_like(P)
     back[rows.ravel().astype(int), y] = weight
     np.testing.assert_allclose(back, P)
+
+
+def test_expected_value_goes_by_the_names_of_a_series_and_a_dict():
+    D = pd.DataFrame([[0.5, 0.25, 0.25]], columns=["low", "middle", "high"])
+    values = pd.Series({"high": 3.0, "low": 1.0, "middle": 2.0})
+    assert expected_value(D, values).tolist() == [1.75]
+    assert expected_value(D, values.to_dict()).tolist() == [1.75]
+    assert expected_value(D, [1, 2, 3]).tolist() == [1.75]
+    assert expected_value(D.to_numpy(), pd.Series([1, 2, 3])).tolist() == [1.75]
+    assert expected_value(pl.DataFrame(D.to_dict("list")), {"high": 3, "low": 1, "middle": 2}).to_list() == [1.75]
+    with pytest.raises(DataError, match=r"without a value are \['high'\], unknown are \['top'\]"):
+        expected_value(D, values.rename({"high": "top"}))
+    with pytest.raises(DataError, match="index of its own"):
+        expected_value(D.to_numpy(), values)
+    with pytest.raises(DataError, match="twice"):
+        expected_value(D, pd.Series([1.0, 2.0, 3.0], index=["low", "low", "high"]))
+    with pytest.raises(DataError, match="Complex"):
+        expected_value(D, [1j, 2, 3])
+
+
+def test_names_that_are_numbers_of_two_kinds_stay_numbers():
+    assert to_labels([[0.2, 0.8], [0.9, 0.1]], classes=[1.0, 2.5]).dtype == np.float64

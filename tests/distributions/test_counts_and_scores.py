@@ -104,3 +104,17 @@ def test_rows_of_zeros():
 def test_bad_scores(options, error, words):
     with pytest.raises(error, match=words):
         from_scores([[1, -1]], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"temperature": 2.0}, 'temperature has no effect with method="share"'),
+        ({"method": "softmax", "power": 2.0}, 'power has no effect with method="softmax"'),
+        ({"method": "softmax", "shift": 1.0}, 'shift has no effect with method="softmax"'),
+        ({"shift": np.nan}, "shift=nan"),
+    ],
+)
+def test_options_that_do_not_apply_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        from_scores([[1.0, 2.0]], **options)

@@ -144,3 +144,19 @@ def test_bad_label_sets(Y, classes, error, words):
 def test_an_index_of_pandas_is_a_list_of_labels():
     np.testing.assert_array_equal(from_labels(pd.Index(["b", "a"])), [[0, 1], [1, 0]])
     assert from_labels(pd.to_datetime(["2020-01-01", "2021-01-01"])).shape == (2, 2)
+
+
+def test_equal_numbers_are_one_label():
+    np.testing.assert_array_equal(from_labels([1, 2.0, 1.0]), from_labels([1, 2, 1]))
+    frame = from_labels(pd.Series([1.0, 2.0, 1.0]))
+    assert [repr(name) for name in frame.columns] == ["1", "2"]
+    np.testing.assert_array_equal(from_labels(np.array([2.0, 1.0]), classes=[2, 1]), np.eye(2))
+    np.testing.assert_array_equal(from_label_sets([[1, 2.0], [2]]), [[0.5, 0.5], [0, 1]])
+
+
+@pytest.mark.parametrize("classes", [{"a", "b"}, frozenset("ab")])
+def test_a_set_of_classes_has_no_order(classes):
+    with pytest.raises(DataError, match=r"classes is a set.*classes=sorted"):
+        from_labels(["a", "b"], classes=classes)
+    with pytest.raises(DataError, match="classes is a set"):
+        from_label_sets([["a", "b"]], classes=classes)

@@ -122,3 +122,19 @@ def test_bad_input(monkeypatch):
 def test_estimator_checks_of_scikit_learn():
     results = check_estimator(clone(PropagationEnhancer()), on_fail=None, on_skip=None)
     assert {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"} == {}
+
+
+def test_ties_depend_neither_on_row_order_nor_on_sparsity():
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, size=(60, 4)).astype(float)  # copies and equal distances everywhere
+    Y = (generator.random((60, 3)) < 0.5).astype(int)
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    new = generator.integers(0, 2, size=(20, 4)) + 0.5
+    plain = PropagationEnhancer(n_neighbors=3).fit(X, Y)
+    order = generator.permutation(60)
+    shuffled = PropagationEnhancer(n_neighbors=3).fit(X[order], Y[order])
+    np.testing.assert_allclose(shuffled.distributions_, plain.distributions_[order], atol=1e-9)
+    np.testing.assert_allclose(shuffled.transform(new), plain.transform(new), atol=1e-9)
+    stored = PropagationEnhancer(n_neighbors=3).fit(sparse.csr_matrix(X), Y)
+    np.testing.assert_allclose(stored.distributions_, plain.distributions_, atol=1e-9)
+    np.testing.assert_allclose(stored.transform(sparse.csr_matrix(new)), plain.transform(new), atol=1e-9)

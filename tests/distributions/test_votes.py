@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from skldl.distributions import from_counts, from_votes
 from skldl.distributions._agreement import fit_dirichlet
@@ -201,3 +202,70 @@ def test_precision_of_the_prior_is_found():
     alpha = np.array([2.0, 1.0, 3.0])
     counts = np.array([generator.multinomial(20, p) for p in generator.dirichlet(alpha, 4000)], dtype=float)
     np.testing.assert_allclose(fit_dirichlet(counts), alpha, rtol=0.1)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_equal_numbers_are_one_label_in_long_and_wide_form(library):
+    whole = from_votes([[4, 5], [4, 4], [5, 5]])
+    assert whole.label_names == [4, 5]
+    gappy = library.DataFrame({"a": [4, 4, None], "b": [5, 4, 5]})
+    wide = from_votes(gappy)
+    assert [type(name) for name in wide.label_names] == [int, int]
+    np.testing.assert_allclose(np.asarray(wide.D)[:2], whole.D[:2])
+    assert [str(name) for name in wide.D.columns] == ["4", "5"]
+    for columns in ([4, 5.0, 4.0, 4], [4.0, 5, np.float32(4), np.int8(4)]):
+        long = {"i": [0, 0, 1, 1], "r": [0, 1, 0, 1], "y": columns}
+        votes = from_votes(long, item="i", annotator="r", label="y")
+        assert votes.label_names == [4, 5]
+        np.testing.assert_allclose(votes.D, whole.D[:2])
+    assert from_votes([[0.5, 1.0]]).label_names == [0.5, 1]
+    assert from_votes([[4.0, 5]], labels=[5.0, 4.0]).label_names == [5, 4]
+    with pytest.raises(DuplicateVoteError, match="the label 4 twice"):
+        from_votes([[[4, 4.0], 5]])
+    with pytest.raises(DataError, match=r"4 \(int\) and '4' \(str\) look the same"):
+        from_votes([[4, "4"]])
+
+
+def test_printed_votes_are_short():
+    votes = from_votes(np.arange(60_000).reshape(20_000, 3) % 30)
+    assert repr(votes) == "Votes(20000 items, 3 annotators, 60000 answers, 30 labels: 0, 1, 2, 3, 4, …)"
+    assert len(repr(from_votes([["x" * 500, "y" * 500]]))) < 150
+
+
+@pytest.mark.parametrize("strength", [0.8, 5.0, 40.0])
+def test_estimated_smoothing_is_the_maximum_likelihood_of_a_dirichlet_multinomial(strength):
+    generator = np.random.default_rng(0)
+    mean = np.array([0.2, 0.5, 0.3])
+    truth = generator.dirichlet(strength * mean, 800)
+    rows = _draw(truth, 8, 1)
+    votes = from_votes(rows, labels=range(3), smoothing="estimate")
+    counts = from_votes(rows, labels=range(3)).counts.astype(int)
+    pooled = (counts.sum(axis=0) + 0.5) / (counts.sum() + 1.5)
+    grid = np.exp(np.linspace(np.log(0.2), np.log(200), 400))
+    likelihood = [stats.dirichlet_multinomial.logpmf(counts, s * pooled, 8).sum() for s in grid]
+    best = grid[int(np.argmax(likelihood))]
+    assert votes.smoothing.sum() == pytest.approx(best, rel=0.03)
+    assert votes.smoothing.sum() == pytest.approx(strength, rel=0.35)
+    np.testing.assert_allclose(votes.D, (counts + votes.smoothing) / (8 + votes.smoothing.sum()))
+    raw = counts / 8
+    assert ((votes.D - truth) ** 2).sum() < ((raw - truth) ** 2).sum()
+
+
+def test_estimated_smoothing_does_not_depend_on_the_scale_of_weights():
+    rows = _draw(np.random.default_rng(0).dirichlet(np.ones(3), 100), 6, 0)
+    small = from_votes(rows, weights=[1, 1, 1, 0.5, 0.5, 0], smoothing="estimate")
+    large = from_votes(rows, weights=np.array([1, 1, 1, 0.5, 0.5, 0]) * 1000, smoothing="estimate")
+    np.testing.assert_allclose(small.D, large.D)
+    np.testing.assert_allclose(small.sample_weight, 4**2 / 3.5)
+    np.testing.assert_allclose(from_votes(rows).sample_weight, 6)
+    unasked = from_votes([["a", "b"], [None, None]], smoothing="estimate")
+    np.testing.assert_allclose(unasked.D[1], [0.5, 0.5])
+    assert 0 < unasked.sample_weight[1] < 0.01
+    with pytest.raises(ValueError, match="'estimate'"):
+        from_votes(rows, smoothing="guess")
+
+
+def test_weights_that_are_no_real_numbers():
+    for weights in ([1j, 1], np.ma.masked_array([1.0, 2.0], [False, True]), np.array([1, 2], dtype="m8[s]"), ["x", 1]):
+        with pytest.raises(SampleWeightError):
+            from_votes([["a", "b"]], weights=weights)

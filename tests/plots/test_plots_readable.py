@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from skldl import plots
+from skldl.annotators import DawidSkene, rater_table
 
 LABELS = [2, 9, 68]
 NAMES = ["PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS", "Mean"]
@@ -107,3 +108,21 @@ def test_any_name_can_be_drawn(name, recwarn):
     display = plots.DistributionDisplay.from_predictions(D, {name: D}, label_names=[name, "b", "c"])
     display.figure_.canvas.draw()
     assert all("missing from font" in str(warning.message) for warning in recwarn)
+
+
+@pytest.mark.parametrize(("n_raters", "n_labels"), [(3, 2), (40, 9), (300, 30)])
+def test_raters(n_raters, n_labels, check_figure):
+    generator = np.random.default_rng(0)
+    truth = generator.integers(0, n_labels, 80)
+    votes = np.where(generator.random((80, n_raters)) < 0.7, truth[:, None], 0).astype(object)
+    votes[:, 1] = generator.integers(0, n_labels, 80)
+    model = DawidSkene("one-coin").fit(votes, labels=range(n_labels))
+    display = plots.RatersDisplay.from_model(model)
+    check_figure(display.figure_)
+    assert len(display.axes_) == 3
+    names = np.array([f"a long name of label {j}" for j in range(n_labels)], dtype=object)
+    unordered = DawidSkene("one-coin").fit(names[votes.astype(int)], labels=names.tolist())
+    display = plots.RatersDisplay.from_model(unordered, table=rater_table(unordered))
+    check_figure(display.figure_)
+    assert len(display.axes_) == 2
+    np.testing.assert_allclose(display.confusion.sum(axis=1), 1)

@@ -13,6 +13,8 @@ from skldl.data._describe import Card, describe, list_datasets, statistics_table
 from skldl.data._fetch import fetch_dataset
 from skldl.data._files import load_dataset
 from skldl.data._lexicon import load_lexicon
+from skldl.data._tweets import load_tweets
+from skldl.data._vader_texts import fetch_vader_texts
 
 if TYPE_CHECKING:
     from skldl.data._convert import Converted, convert_table
@@ -46,6 +48,7 @@ __all__ = [
     "convert_table",
     "describe",
     "fetch_dataset",
+    "fetch_vader_texts",
     "find_columns",
     "find_entry",
     "from_table",
@@ -53,6 +56,7 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "load_lexicon",
+    "load_tweets",
     "make_artificial",
     "read_labels",
     "statistics_table",

@@ -45,7 +45,7 @@ class Dataset:
     X_test, D_test : as X and D, default=None
         A fixed test set. Then there are no folds: each candidate is tested once.
     votes : ndarray of shape (n_samples, n_raters), default=None
-        The single ratings behind D, where they are known.
+        The single ratings behind D, where they are known; NaN where a row has fewer of them.
     counts : ndarray of shape (n_samples, n_labels), default=None
         How many raters chose each label, where this is known.
     tokens : tuple of str, default=None
@@ -65,6 +65,8 @@ class Dataset:
     >>> X, D = dataset
     >>> D[0]
     array([0.2, 0.8])
+    >>> dataset[1] is dataset.D
+    True
     """
 
     name: str
@@ -110,6 +112,15 @@ class Dataset:
     def __iter__(self) -> Iterator[Any]:
         yield self.X
         yield self.D
+
+    def __getitem__(self, place: int | slice) -> Any:
+        """X for 0 and D for 1, as unpacking gives them; there is no ``len``, which might be taken for the rows."""
+        if not isinstance(place, int | slice):
+            raise TypeError(
+                f"A dataset holds X at 0 and D at 1; {place!r} is neither. Its parts have names too: dataset.X, "
+                "dataset.D, dataset.votes; dataset.take(rows) gives some of the rows."
+            )
+        return (self.X, self.D)[place]
 
     def __repr__(self) -> str:
         sizes = f"{self.n_samples} samples, {self.n_features} features, {self.n_labels} labels"

@@ -5,15 +5,13 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import pooch
-
 from skldl.data._catalogue import BASE_URL, CatalogueEntry, find_entry
 from skldl.data._dataset import Dataset
+from skldl.data._download import download, refuse_bomb, short_reason
 from skldl.data._files import FOLDER_VARIABLE, cache_folder, hash_complaint, load_entry_file
 from skldl.exceptions import DatasetError
 
 MIRROR_VARIABLE = "SKLDL_MIRROR"
-_TIMEOUT_SECONDS = 30
 
 
 def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, verify: bool = True) -> Dataset:
@@ -45,6 +43,8 @@ def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, ve
 
     Notes
     -----
+    A download ends with an error when it takes more than ten minutes or 200 MiB; the largest published file has 25 MB.
+
     The environment variable ``SKLDL_MIRROR`` names another address (``http://…`` or ``https://…``) under which the
     files lie, for networks that do not reach GitHub. The data are free for academic, non-profit use and carry no open
     licence.
@@ -67,7 +67,8 @@ def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, ve
     url = f"{_base_url()}/{entry.file_name}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        workplace = tempfile.TemporaryDirectory(prefix=".skldl-", dir=folder)
+        # a download that was given up may still hold its file open for a moment
+        workplace = tempfile.TemporaryDirectory(prefix=".skldl-", dir=folder, ignore_cleanup_errors=True)
     except OSError as error:
         raise DatasetError(
             f"{folder} cannot be written to ({error.strerror or error}). Name another folder with data_home=."
@@ -102,19 +103,13 @@ def _load_present(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset
 
 def _download(entry: CatalogueEntry, url: str, part: Path, folder: Path) -> None:
     try:
-        # not streamed: the files are small, and pooch leaves a streamed connection open when it fails
-        pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS, stream=False)(url, str(part), None)
+        download(url, part)
     except (OSError, ValueError) as error:  # no network, no such page, connection lost, address that is none
         raise DatasetError(
-            f"{url} could not be downloaded ({_short(error)}). Nothing was written. Without a network: get the file on "
-            f"another machine and put it into {folder}, or into the folder that {FOLDER_VARIABLE} names; "
+            f"{url} could not be downloaded ({short_reason(error)}). Nothing was written. Without a network: get the "
+            f"file on another machine and put it into {folder}, or into the folder that {FOLDER_VARIABLE} names; "
             f"{MIRROR_VARIABLE} names another address to download from."
         ) from error
-
-
-def _short(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def _check_download(entry: CatalogueEntry, url: str, part: Path, *, verify: bool) -> None:
@@ -124,6 +119,7 @@ def _check_download(entry: CatalogueEntry, url: str, part: Path, *, verify: bool
             f"published file has changed, fetch_dataset({entry.name!r}, verify=False) takes it as it is."
         )
     try:
+        refuse_bomb(part)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the same warning comes when the file is in its place
             load_entry_file(entry, part, verify=False)

@@ -105,7 +105,7 @@ def noise_ceiling(
     if not (votes >= 2).any():
         raise DataError("A noise ceiling needs items with at least two answers, to split their annotators.")
     counts = _add_up(item, mass, n_items)
-    effective = _effective_votes(item, weight, n_items)
+    effective = np.rint(effective_votes(item, weight, n_items)).astype(np.intp)
     asked, split = votes >= 1, votes >= 2
     evidence = _shares(counts[asked]) * effective[asked, None]
     prior = fit_dirichlet(evidence)
@@ -153,12 +153,11 @@ def _add_up(item: Rows, mass: FloatArray, n_items: int) -> FloatArray:
     return totals
 
 
-def _effective_votes(item: Rows, weight: FloatArray, n_items: int) -> Rows:
+def effective_votes(item: Rows, weight: FloatArray, n_items: int) -> FloatArray:
     """Number of equal votes that carry as much noise as the weighted ones: (Σw)² / Σw²."""
     total = np.bincount(item, weight, minlength=n_items)
     squares = np.bincount(item, weight**2, minlength=n_items)
-    ratio = np.divide(total**2, squares, out=np.zeros(n_items), where=squares > 0)
-    return np.rint(ratio).astype(np.intp)
+    return np.divide(total**2, squares, out=np.zeros(n_items), where=squares > 0)
 
 
 def _random_place(item: Rows, votes: Rows, generator: np.random.Generator) -> Rows:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldl._real_numbers import as_real_array
 from skldl.distributions._tables import (
     Rows,
     cells,
@@ -16,6 +17,7 @@ from skldl.distributions._tables import (
     is_frame,
     is_missing,
     library,
+    plain_label,
     position_of,
     sorted_names,
 )
@@ -93,11 +95,8 @@ def _read_wide(votes: Any) -> tuple[Said, list[Any], list[Any]]:
             if is_missing(cell):
                 continue
             where = f"The answer of annotator {annotators[r]!r} to item {items[i]!r}"
-            members = list(cell) if isinstance(cell, list | tuple | set | frozenset | np.ndarray) else [cell]
-            for position, entry in enumerate(members):
-                check_label(entry, where=where)
-                if entry in members[:position]:
-                    raise _twice(where, entry)
+            members: list[Any] = []
+            _add_labels(members, cell, where)
             if members:
                 said[i, r] = members
     return said, items, annotators
@@ -120,7 +119,7 @@ def table_rows(table: Any) -> list[list[Any]]:
 
 
 def _read_long(votes: Any, item: Any, annotator: Any, label: Any) -> tuple[Said, list[Any], list[Any]]:
-    columns = [_column(votes, name) for name in (item, annotator, label)]
+    columns = [cells(named_column(votes, name)) for name in (item, annotator, label)]
     check_not_empty(columns[0], name="votes")
     if len({len(column) for column in columns}) != 1:
         raise DimensionError(f"The three columns of votes have different lengths: {[len(c) for c in columns]}.")
@@ -135,15 +134,21 @@ def _read_long(votes: Any, item: Any, annotator: Any, label: Any) -> tuple[Said,
         if is_missing(entry):  # asked, but gave no answer
             continue
         where = f"Row {row} of votes: the answer of annotator {who!r} to item {what!r}"
-        members = said.setdefault(place, [])
-        for one in entry if isinstance(entry, list | tuple | set | frozenset | np.ndarray) else [entry]:
-            if check_label(one, where=where) in members:
-                raise _twice(where, one)
-            members.append(one)
+        _add_labels(said.setdefault(place, []), entry, where)
     return {place: members for place, members in said.items() if members}, list(items), list(annotators)
 
 
-def _column(votes: Any, name: Any) -> list[Any]:
+def _add_labels(members: list[Any], cell: Any, where: str) -> None:
+    """Append the label or labels of a cell to an answer; numbers that are equal are one label."""
+    for entry in cell if isinstance(cell, list | tuple | set | frozenset | np.ndarray) else [cell]:
+        label = plain_label(check_label(entry, where=where))
+        if label in members:
+            raise _twice(where, label)
+        members.append(label)
+
+
+def named_column(votes: Any, name: Any) -> Any:
+    """Return one column of a long table as it is."""
     if not is_frame(votes) and not isinstance(votes, Mapping):
         raise DimensionError(
             f"A long table is a DataFrame or a dict of columns, not a {type(votes).__name__}: its columns have names."
@@ -151,7 +156,7 @@ def _column(votes: Any, name: Any) -> list[Any]:
     known = list(votes.columns) if is_frame(votes) else list(votes)
     if name not in known:
         raise DataError(f"votes has no column {name!r}; its columns are {', '.join(map(repr, known))}.")
-    return cells(votes[name])
+    return votes[name]
 
 
 def _twice(where: str, entry: Any) -> DuplicateVoteError:
@@ -165,15 +170,19 @@ def check_annotator_weights(weights: Any, annotators: list[Any]) -> FloatArray:
     """Return one weight per annotator."""
     if weights is None:
         return np.ones(len(annotators))
+    if hasattr(weights, "rater_weights"):  # a model or table of skldl.annotators, which may know more raters
+        known = weights.rater_weights()
+        weights = {name: known[name] for name in annotators if name in known}
     if isinstance(weights, Mapping):
-        unknown = [name for name in weights if name not in annotators]
+        present = set(annotators)
+        unknown = [name for name in weights if name not in present]
         missing = [name for name in annotators if name not in weights]
         if unknown or missing:
             raise SampleWeightError(
                 f"weights must name every annotator once: unknown are {unknown}, without a weight are {missing}."
             )
         weights = [weights[name] for name in annotators]
-    values = np.asarray(weights, dtype=np.float64)
+    values = as_real_array(weights, name="weights of annotators", error=SampleWeightError)
     if values.shape != (len(annotators),):
         raise SampleWeightError(
             f"weights has shape {values.shape}, but there are {len(annotators)} annotators: pass one number each, in "

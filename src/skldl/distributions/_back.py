@@ -1,14 +1,16 @@
 """The way back: from distributions to labels, sets of labels, ranks, numbers, and weighted single-label examples."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse, stats
 
+from skldl._real_numbers import as_real_array
 from skldl._validation import check_distributions, check_same_length, check_weights
-from skldl.distributions._tables import check_choice, frame_like, is_frame, library, names_of, series_like
-from skldl.exceptions import DimensionError, LengthMismatchError
+from skldl.distributions._tables import check_choice, frame_like, is_frame, is_series, library, names_of, series_like
+from skldl.exceptions import DataError, DimensionError, DuplicateLabelError, LengthMismatchError
 
 FloatArray = npt.NDArray[np.floating]
 
@@ -44,7 +46,8 @@ def to_labels(D: Any, classes: Any = None) -> Any:
 
 def name_array(names: list[Any]) -> npt.NDArray[Any]:
     """Return names as an array of numbers or text; names of several kinds, or tuples, stay objects."""
-    if len({type(name) for name in names}) == 1 and not isinstance(names[0], tuple):
+    kinds = {type(name) for name in names}
+    if (len(kinds) == 1 and not isinstance(names[0], tuple)) or kinds == {int, float}:
         return np.array(names)
     objects = np.empty(len(names), dtype=object)
     objects[:] = names
@@ -131,8 +134,9 @@ def expected_value(D: Any, values: Any) -> Any:
     ----------
     D : array-like or DataFrame of shape (n_samples, n_labels)
         Distributions.
-    values : array-like of shape (n_labels,)
-        The number that each label stands for.
+    values : array-like of shape (n_labels,), dict or Series
+        The number that each label stands for. A dict, and a Series of pandas beside a DataFrame, go by the names of
+        the labels; anything else goes by position.
 
     Returns
     -------
@@ -146,12 +150,39 @@ def expected_value(D: Any, values: Any) -> Any:
     array([1.75])
     """
     degrees = check_distributions(D, name="D")
-    numbers = np.asarray(values, dtype=np.float64)
+    numbers = as_real_array(_values_in_order(values, D, degrees.shape[1]), name="values")
     if numbers.shape != (degrees.shape[1],):
         raise LengthMismatchError(f"values has shape {numbers.shape}, but there are {degrees.shape[1]} labels.")
     if not np.isfinite(numbers).all():
         raise ValueError("values must be finite numbers.")
     return series_like(D, degrees @ numbers)
+
+
+def _values_in_order(values: Any, D: Any, n_labels: int) -> Any:
+    """Values that carry the names of labels, in the order of the columns of D."""
+    if isinstance(values, Mapping):
+        by_name = dict(values)
+    elif library(values) == "pandas" and is_series(values):
+        if not is_frame(D) and list(values.index) != list(range(len(values))):
+            raise DataError(
+                "values is a Series with an index of its own, but D has no names of columns to compare it with. "
+                "Pass D as a DataFrame, or values.to_numpy() in the order of the columns of D."
+            )
+        if not is_frame(D):
+            return values.to_numpy()
+        if not values.index.is_unique:
+            raise DuplicateLabelError("The index of values names a label twice. Each label has one value.")
+        by_name = dict(zip(values.index, values.tolist(), strict=True))
+    else:
+        return values
+    names = names_of(D, n_labels)
+    missing = [name for name in names if name not in by_name]
+    unknown = [name for name in by_name if name not in set(names)]
+    if missing or unknown:
+        raise DataError(
+            f"values and the columns of D name different labels: without a value are {missing}, unknown are {unknown}."
+        )
+    return [by_name[name] for name in names]
 
 
 def rank_labels(D: Any, ties: str = "average") -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldl import simplex
+from skldl._real_numbers import as_real_array
 from skldl.distributions._labels import share_out
 from skldl.distributions._tables import check_choice, frame_like, numbers
 from skldl.exceptions import LengthMismatchError, NegativeDegreeError, ZeroRowError
@@ -71,7 +72,7 @@ def from_counts(C: Any, smoothing: Any = 0.0, return_weight: bool = False) -> An
 
 def check_smoothing(smoothing: Any, n_labels: int) -> FloatArray:
     """Return one pseudo-count per label."""
-    alpha = np.asarray(smoothing, dtype=np.float64)
+    alpha = as_real_array(smoothing, name="smoothing")
     if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != n_labels):
         raise LengthMismatchError(
             f"smoothing has shape {alpha.shape}, but there are {n_labels} labels: pass one number, or one per label."
@@ -104,11 +105,11 @@ def from_scores(
     method : {"share", "softmax"}, default="share"
         Whether the numbers are intensities (twice the number is twice the degree) or log intensities.
     power : float, default=1.0
-        Sharpens (above one) or flattens (below one) shares.
+        Sharpens (above one) or flattens (below one) shares. Not with ``method="softmax"``.
     shift : float, default=0.0
-        Added to every number before shares are taken, such as 4 for ratings from −4 to 4.
+        Added to every number before shares are taken, such as 4 for ratings from −4 to 4. Not with softmax.
     temperature : float, default=1.0
-        Flattens (above one) or sharpens (below one) the softmax.
+        Flattens (above one) or sharpens (below one) the softmax. Only with ``method="softmax"``.
     empty : {"error", "uniform", "drop"}, default="error"
         What a row of zeros becomes if shares are taken.
 
@@ -139,6 +140,13 @@ def from_scores(
     for name, value in (("power", power), ("temperature", temperature)):
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name}={value!r} must be a finite number above zero.")
+    if not np.isfinite(shift):
+        raise ValueError(f"shift={shift!r} must be a finite number.")
+    ignored = {"power": power != 1, "shift": shift != 0} if method == "softmax" else {"temperature": temperature != 1}
+    for name, given in ignored.items():
+        if given:
+            other = "share" if method == "softmax" else "softmax"
+            raise ValueError(f'{name} has no effect with method="{method}". Leave it out, or choose method="{other}".')
     scores, names = numbers(S, name="S")
     if method == "softmax":
         return frame_like(S, simplex.softmax(scores / temperature), names)

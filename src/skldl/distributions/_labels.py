@@ -24,6 +24,7 @@ from skldl.distributions._tables import (
     is_missing,
     is_series,
     names_of,
+    plain_label,
     position_of,
     sorted_names,
 )
@@ -79,8 +80,7 @@ def label_codes(y: Any, classes: Any, *, name: str, argument: str = "classes") -
         )
     entries = cells(y)
     check_not_empty(entries, name=name)
-    for row, entry in enumerate(entries):
-        check_label(entry, where=f"Row {row} of {name}")
+    entries = [plain_label(check_label(entry, where=f"Row {row} of {name}")) for row, entry in enumerate(entries)]
     names = sorted_names(entries) if classes is None else check_names(classes, name=argument)
     column = {label: j for j, label in enumerate(names)}
     codes = [
@@ -216,7 +216,7 @@ def _members(entry: Any, row: int, *, name: str) -> list[Any]:
             f"{where} is {entry!r}, not a collection of labels. Pass a list, set or tuple for each row "
             "(an empty one for no label); for single labels use skldl.distributions.from_labels."
         )
-    members = [check_label(label, where=where) for label in entry]
+    members = [plain_label(check_label(label, where=where)) for label in entry]
     if len(set(members)) != len(members):
         twice = next(label for j, label in enumerate(members) if label in members[:j])
         raise DuplicateLabelError(f"{where} names the label {twice!r} twice. Each label stands once in a set.")

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldl._validation import check_features, check_same_length
 from skldl.distributions._labels import holds_sets, label_codes, membership
+from skldl.distributions._nearest import nearest_rows
 from skldl.distributions._tables import frame_like, library
 from skldl.exceptions import DataError, ZeroRowError
 
@@ -85,7 +86,9 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         Share of the neighbours against an instance's own labels, in [0, 1); 0 gives 1/|Y| each.
     n_neighbors : int or None, default=10
         Number of nearest neighbours that are tied to each instance (i and j are tied if one of them is among the
-        neighbours of the other). None ties all to all, with a dense matrix of n_samples².
+        neighbours of the other). All instances at the same distance as the last of them count as neighbours too, so
+        that the result depends neither on the order of the rows nor on whether X is sparse. None ties all to all, with
+        a dense matrix of n_samples².
     bandwidth : float or None, default=None
         σ of the affinity. None takes the median distance of the rows that are tied, copies left out.
 
@@ -195,18 +198,18 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_features(self, X, reset=False, accept_sparse=True)
-        if self.n_neighbors is None:
-            distances = pairwise_distances(X, self._X)
-        else:
-            distances, columns = self._neighbors.kneighbors(X, n_neighbors=min(self.n_neighbors, len(self._root)))
-        exponent = -0.5 * (distances / self.bandwidth_) ** 2
-        affinity = np.exp(exponent - exponent.max(axis=1, keepdims=True))  # far from all rows the nearest still counts
         # a training row without ties has degree zero; as a neighbour of a new row it still lends its labels
         lent = np.where(self._root > 0, self._root, 1.0)[:, None] * self._propagated
         if self.n_neighbors is None:
-            return _normalized(affinity @ lent)
-        starts = np.arange(0, affinity.size + 1, affinity.shape[1])
-        weights = sparse.csr_matrix((affinity.ravel(), columns.ravel(), starts), shape=(len(affinity), len(lent)))
+            exponent = -0.5 * (pairwise_distances(X, self._X) / self.bandwidth_) ** 2
+            return _normalized(np.exp(exponent - exponent.max(axis=1, keepdims=True)) @ lent)
+        n_neighbors = min(self.n_neighbors, len(self._root))
+        rows, columns, distances = nearest_rows(self._neighbors, self._X, X, n_neighbors)
+        exponent = -0.5 * (distances / self.bandwidth_) ** 2
+        highest = np.full(X.shape[0], -np.inf)
+        np.maximum.at(highest, rows, exponent)  # far from all rows the nearest still counts
+        affinity = np.exp(exponent - highest[rows])
+        weights = sparse.csr_matrix((affinity, (rows, columns)), shape=(X.shape[0], len(lent)))
         return _normalized(weights @ lent)
 
     def _graph(self, X: Any) -> Any:
@@ -217,11 +220,10 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         n_tied = min(self.n_neighbors, n_samples - 1)
         if n_tied == 0:
             return sparse.csr_matrix((n_samples, n_samples))
-        distances, columns = self._neighbors.kneighbors(n_neighbors=n_tied)
+        rows, columns, distances = nearest_rows(self._neighbors, X, None, n_tied)
         # a distance of zero, between copies of a row, is a tie as well: it must not vanish from the sparse matrix
-        stored = np.maximum(distances.ravel(), _TINY)
-        rows = np.repeat(np.arange(n_samples), n_tied)
-        graph = sparse.csr_matrix((stored, (rows, columns.ravel())), shape=(n_samples, n_samples))
+        stored = np.maximum(distances, _TINY)
+        graph = sparse.csr_matrix((stored, (rows, columns)), shape=(n_samples, n_samples))
         return graph.maximum(graph.T).tocsr()
 
     def _check_parameters(self) -> None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from skldl._validation import check_numbers, column_names, label_names
 from skldl.exceptions import (
+    DataError,
     DimensionError,
     DuplicateLabelError,
     EmptyDataError,
@@ -94,15 +95,35 @@ def is_missing(cell: Any) -> bool:
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and cell != cell)
 
 
+def plain_label(label: Any) -> Any:
+    """Return a label as Python writes it: numbers that are equal are one label, and whole numbers are integers.
+
+    A column of whole numbers with a gap comes as floats (pandas writes 4.0 for 4); it holds the same labels as one
+    without a gap.
+    """
+    if isinstance(label, np.number | np.bool_ | np.str_):
+        label = label.item()
+    if isinstance(label, float) and label.is_integer() and abs(label) < 2**53:
+        return int(label)
+    return label
+
+
 def check_names(names: Any, *, name: str) -> list[Any]:
-    """Return the names that the caller gave to the labels: at least two, and no two of them alike."""
-    listed = cells(names)
+    """Return the names that the caller gave to the labels: at least two, in an order, and no two of them alike."""
+    if isinstance(names, set | frozenset):
+        raise DataError(
+            f"{name} is a set, which has no order, so the columns of the result would stand in any order. "
+            f"Pass a list: {name}=sorted(...)."
+        )
+    listed = [plain_label(entry) for entry in cells(names)]
     for j, entry in enumerate(listed):
         if is_missing(entry):
             raise MissingLabelError(f"{name}[{j}] is missing. Every label needs a name.")
-    duplicate = next((entry for j, entry in enumerate(listed) if entry in listed[:j]), None)
-    if duplicate is not None:
-        raise DuplicateLabelError(f"{name} holds {duplicate!r} twice. Each label is named once.")
+    seen: set[Any] = set()
+    for j, entry in enumerate(listed):
+        if check_label(entry, where=f"{name}[{j}]") in seen:
+            raise DuplicateLabelError(f"{name} holds {entry!r} twice. Each label is named once.")
+        seen.add(entry)
     return check_two(listed)
 
 
@@ -119,11 +140,24 @@ def check_two(names: list[Any]) -> list[Any]:
 
 def sorted_names(found: Iterable[Any]) -> list[Any]:
     """Sort the labels that occur; labels of kinds that do not compare are sorted by their text."""
-    distinct = list(dict.fromkeys(found))
+    distinct = list(dict.fromkeys(plain_label(entry) for entry in found))
+    _refuse_twins(distinct)
     try:
         return check_two(sorted(distinct))
     except TypeError:
         return check_two(sorted(distinct, key=lambda entry: (type(entry).__name__, str(entry))))
+
+
+def _refuse_twins(names: list[Any]) -> None:
+    """Refuse labels that are different and look the same, such as the number 4 and the text "4"."""
+    first: dict[str, Any] = {}
+    for entry in names:
+        twin = first.setdefault(str(entry), entry)
+        if twin is not entry and twin != entry:
+            raise DuplicateLabelError(
+                f"The labels {twin!r} ({type(twin).__name__}) and {entry!r} ({type(entry).__name__}) look the same. "
+                "Turn them into one type."
+            )
 
 
 def position_of(names: list[Any], label: Any, *, where: str, argument: str) -> int:

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl.distributions._agreement import NoiseCeiling, krippendorff_alpha, noise_ceiling
+from skldl.distributions._agreement import (
+    NoiseCeiling,
+    effective_votes,
+    fit_dirichlet,
+    krippendorff_alpha,
+    noise_ceiling,
+)
 from skldl.distributions._answers import Answers, check_annotator_weights, read_answers
 from skldl.distributions._counts import check_smoothing
 from skldl.distributions._labels import share_out
@@ -17,7 +23,7 @@ from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
 FloatArray = npt.NDArray[np.floating]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Votes:
     """Label distributions from the votes of several annotators.
 
@@ -33,6 +39,11 @@ class Votes:
         Names, in the order of the rows of ``D``, of ``weights`` and of the columns of ``D``.
     weights : ndarray of shape (n_annotators,)
         Weight of each annotator.
+    smoothing : ndarray of shape (n_labels,)
+        Pseudo-count of each label, given or estimated.
+    sample_weight : ndarray of shape (n_items,)
+        How many votes each row of ``D`` is worth: the number of answers or, where annotators have different weights,
+        the number of equal answers that carry as much noise, (Σ w)² / Σ w². At least 1e-3, where no answer counts.
     """
 
     D: Any
@@ -42,8 +53,14 @@ class Votes:
     annotators: list[Any]
     label_names: list[Any]
     weights: FloatArray
+    smoothing: FloatArray
+    sample_weight: FloatArray
     _answers: Answers = field(repr=False)
-    _smoothing: FloatArray = field(repr=False)
+
+    def __repr__(self) -> str:
+        labels = ", ".join(str(name) for name in self.label_names[:5]) + (", …" if len(self.label_names) > 5 else "")
+        sizes = f"{len(self.items)} items, {len(self.annotators)} annotators, {int(self.n_votes.sum())} answers"
+        return f"Votes({sizes}, {len(self.label_names)} labels: {labels[:60]})"
 
     def alpha(self, level: str = "nominal") -> float:
         r"""Krippendorff's α: 1 if the annotators always agree, 0 if they agree as often as by chance.
@@ -114,7 +131,7 @@ class Votes:
             if name not in MEASURES:
                 raise ValueError(f"No measure is called {name!r}. The known ones are {', '.join(MEASURES)}.")
             chosen[name] = entry if isinstance(entry, Measure) else MEASURES[name]
-        return noise_ceiling(self._answers, self.weights, self._smoothing, chosen, n_splits, random_state)
+        return noise_ceiling(self._answers, self.weights, self.smoothing, chosen, n_splits, random_state)
 
 
 def from_votes(
@@ -146,18 +163,21 @@ def from_votes(
         The three columns of a long table; None for a wide one.
     labels : sequence, default=None
         All labels, in the order of the columns of the result. None takes those that occur, sorted.
-    weights : array-like of shape (n_annotators,) or dict, default=None
-        Weight of each annotator: in the order of the columns (wide) or of first appearance (long), or by name.
-    smoothing : float or array-like of shape (n_labels,), default=0.0
-        Pseudo-count of each label, as in `from_counts`.
+    weights : array-like of shape (n_annotators,), dict, DawidSkene or RaterTable, default=None
+        Weight of each annotator: in the order of the columns (wide) or of first appearance (long), or by name. A
+        fitted `skldl.annotators.DawidSkene` and its `skldl.annotators.RaterTable` give each annotator the weight that
+        the quality of the answers deserves.
+    smoothing : float, array-like of shape (n_labels,) or "estimate", default=0.0
+        Pseudo-count of each label, as in `from_counts`. "estimate": rows are drawn towards the mean of all items as
+        far as the votes themselves advise, see the notes.
     empty : {"error", "uniform", "drop"}, default="error"
         What an item without any answer becomes, where smoothing does not decide it. ``items`` names those that stay.
 
     Returns
     -------
     Votes
-        With the distributions ``D``, the ``counts``, ``n_votes``, the names of ``items``, ``annotators`` and labels,
-        and the methods ``alpha`` and ``noise_ceiling``.
+        With the distributions ``D``, the ``counts``, ``n_votes``, ``sample_weight``, the names of ``items``,
+        ``annotators`` and labels, and the methods ``alpha`` and ``noise_ceiling``.
 
     Raises
     ------
@@ -167,6 +187,22 @@ def from_votes(
         If an annotator gives one label to one item twice.
     ZeroRowError
         If nobody answered for an item and ``empty="error"``.
+
+    Notes
+    -----
+    **Labels that are numbers.** Numbers that are equal are one label: 4 and 4.0, which pandas writes in a column with
+    gaps. Whole numbers become integers.
+
+    **Weights keep the disagreement.** The posterior of a model such as Dawid and Skene's estimates one true label, and
+    collapses to zeros and a single one; it is no label distribution. Here the votes of careless annotators count less,
+    and where careful ones disagree the distribution says so.
+
+    **Estimated smoothing.** With ``smoothing="estimate"`` the distributions behind the items are taken as draws from a
+    Dirichlet distribution, so that counts follow the Dirichlet-multinomial distribution. Its mean is that of all
+    votes, and its strength (the sum of the pseudo-counts) maximises the likelihood of the counts. Each row becomes its
+    posterior mean. An item with m votes then keeps the share m / (m + strength) of its own votes, where m is the number
+    of equal votes, ``sample_weight``. Strong shrinkage means that items differ little; a strength near zero means that
+    each item stands for itself.
 
     Examples
     --------
@@ -180,14 +216,25 @@ def from_votes(
     array([3, 2, 3])
     >>> round(votes.alpha(), 3)
     0.323
+    >>> votes
+    Votes(3 items, 3 annotators, 8 answers, 2 labels: cat, dog)
     """
     check_choice(empty, ("error", "uniform", "drop"), name="empty")
     answers = read_answers(votes, item=item, annotator=annotator, label=label, labels=labels)
     weight = check_annotator_weights(weights, answers.annotators)
-    alpha = check_smoothing(smoothing, len(answers.labels))
-    counts = np.zeros((len(answers.items), len(answers.labels)))
+    n_items = len(answers.items)
+    counts = np.zeros((n_items, len(answers.labels)))
     np.add.at(counts, answers.item, answers.mass * weight[answers.annotator, None])
-    D, rows = share_out(counts + alpha, empty, name="votes")
+    equal_votes = effective_votes(answers.item, weight[answers.annotator], n_items)
+    if isinstance(smoothing, str):
+        check_choice(smoothing, ("estimate",), name="smoothing")
+        totals = counts.sum(axis=1, keepdims=True)
+        evidence = counts * np.divide(equal_votes[:, None], totals, out=np.zeros_like(totals), where=totals > 0)
+        alpha = fit_dirichlet(evidence)
+        D, rows = share_out(evidence + alpha, empty, name="votes")
+    else:
+        alpha = check_smoothing(smoothing, len(answers.labels))
+        D, rows = share_out(counts + alpha, empty, name="votes")
     kept = np.arange(len(counts)) if rows is None else rows
     items = [answers.items[i] for i in kept]
     return Votes(
@@ -198,8 +245,9 @@ def from_votes(
         annotators=answers.annotators,
         label_names=answers.labels,
         weights=weight,
+        smoothing=alpha,
+        sample_weight=np.maximum(equal_votes, 1e-3)[kept],
         _answers=answers,
-        _smoothing=alpha,
     )
 
 

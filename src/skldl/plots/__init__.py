@@ -16,6 +16,7 @@ from skldl.plots._label_effects import LabelEffectsDisplay
 from skldl.plots._learning import LearningCurveDisplay
 from skldl.plots._manifold import ManifoldDisplay, decorrelation_stretch
 from skldl.plots._rank_heatmap import RankHeatmapDisplay
+from skldl.plots._raters import RatersDisplay
 from skldl.plots._residuals import ResidualsDisplay
 from skldl.plots._sensitivity import SensitivityDisplay
 from skldl.plots._skill import SkillDisplay
@@ -38,6 +39,7 @@ __all__ = [
     "MeasureDendrogramDisplay",
     "QualityTimeDisplay",
     "RankHeatmapDisplay",
+    "RatersDisplay",
     "ResidualsDisplay",
     "SensitivityDisplay",
     "SkillDisplay",

@@ -1,0 +1,88 @@
+"""What is no array of real numbers, and is refused everywhere: masked cells, dates, durations, complex numbers."""
+
+from typing import Any
+
+import numpy as np
+
+from skldl._typing import AnyArray, FloatArray
+from skldl.exceptions import DataError, NonFiniteError, NotNumericError
+
+_UNREAL = np.datetime64 | np.timedelta64 | np.complexfloating | complex
+_DATES = ("datetime", "date", "duration", "timedelta", "time", "period")
+
+
+def refuse_unreal(values: Any, *, name: str, error: type[DataError] = NotNumericError) -> None:
+    """Raise for masked cells, dates, durations and complex numbers, which NumPy would turn into floats silently.
+
+    Parameters
+    ----------
+    values : any
+        An array, a DataFrame or Series, nested lists. Sparse matrices hold none of these but complex numbers.
+    name : str
+        What the messages call it.
+    error : type, default=NotNumericError
+        What to raise for values that are no numbers.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        masked = np.argwhere(np.ma.getmaskarray(values))
+        if len(masked):
+            place = tuple(int(i) for i in masked[0])
+            raise (NonFiniteError if error is NotNumericError else error)(
+                f"{name} is a masked array with {len(masked)} masked cells, the first at {place}. "
+                "Fill them in (values.filled(...)) or drop these rows."
+            )
+    columns = getattr(values, "columns", None)
+    if columns is not None and hasattr(values, "dtypes") and not isinstance(values, np.ndarray):
+        for column, dtype in zip(columns, values.dtypes, strict=True):
+            _refuse_dtype(dtype, f"column {str(column)!r} of {name}", error)
+        return
+    if hasattr(values, "dtype"):
+        _refuse_dtype(values.dtype, name, error)
+        entries = np.asarray(values) if str(values.dtype) == "object" else None
+    else:
+        try:
+            entries = np.asarray(values)
+        except (ValueError, TypeError):  # rows of different length: another check has the word
+            return
+        _refuse_dtype(entries.dtype, name, error)
+    if entries is not None and entries.dtype == object:
+        _refuse_objects(entries, name, error)
+
+
+def _refuse_dtype(dtype: Any, name: str, error: type[DataError]) -> None:
+    kind = getattr(dtype, "kind", "")
+    if kind in ("m", "M") or str(dtype).lower().startswith(_DATES):
+        raise error(
+            f"{name} holds dates or durations ({dtype}), where real numbers belong. "
+            "Turn them into numbers first, such as days since a fixed date, or leave them out."
+        )
+    if kind == "c":
+        raise error(f"Complex data not supported: {name} must hold real numbers.")
+
+
+def _refuse_objects(entries: AnyArray, name: str, error: type[DataError]) -> None:
+    for entry in entries.ravel():
+        if isinstance(entry, _UNREAL):
+            raise error(f"{name} holds {entry!r}, where a real number belongs. Turn it into a number first.")
+
+
+def as_real_array(values: Any, *, name: str, error: type[DataError] = NotNumericError) -> FloatArray:
+    """Return an array of float64, or raise for what is no real number; NaN and infinity pass."""
+    refuse_unreal(values, name=name, error=error)
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError) as cause:
+        raise error(f"{name} must hold real numbers ({cause}).") from cause
+
+
+def as_finite_array(values: Any, *, name: str) -> FloatArray:
+    """Return an array of finite float64, or say which cell is none."""
+    array = as_real_array(values, name=name)
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = bool(np.isfinite(array.sum()))  # quicker than a look at each number, and false for huge ones too
+    if not finite and not np.isfinite(array).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise NonFiniteError(
+            f"{name} holds {array[place]} in cell {place}, where a finite number belongs. Drop or fill in such cells."
+        )
+    return array

@@ -1,0 +1,324 @@
+r"""How good each rater is: informedness, reliability, severity, habits, and weights.
+
+Every vote is compared with what the *other* raters say about the item: the posterior of the truth without the vote in
+question, T⁻ ∝ T / π_r(vote), at the fitted parameters. So no rater agrees with themselves.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+from sklearn.utils.validation import check_is_fitted
+
+from skldl._typing import BoolArray, FloatArray, IntArray
+from skldl.annotators._dawid_skene import DawidSkene, label_values
+from skldl.annotators._rater_table import FLAGS, RaterTable
+
+_CHUNK = 250_000  # votes at a time, so that memory does not grow with their number
+_CERTAINLY_CONTRARY = 0.1  # one spammer in forty has an interval below zero by chance: ask for more
+
+
+def rater_table(
+    model: DawidSkene,
+    *,
+    ordered: bool | None = None,
+    level: float = 0.95,
+    min_votes: int = 10,
+    habit_excess: float = 0.2,
+) -> RaterTable:
+    r"""Measure the quality of each rater of a fitted model.
+
+    Suppose that a rater answers with the true label in a share λ of the cases and by habit, whatever the item is, in
+    the others. With the share q_l of label l among the answers y, the truths T⁻ of the same items as the other raters
+    see them, their mean t, and a similarity S of labels, the agreement exceeds that of answers dealt out at random by
+
+    .. math:: \frac{1}{n} \sum_i (S T^-_i)_{y_i} - q^\top S t
+        = \lambda \Bigl( \frac{1}{n} \sum_i T_i^{-\top} S T^-_i - t^\top S t \Bigr)
+
+    in expectation. The quotient is the *informedness* λ [1]_: the agreement beyond chance, corrected for truths that
+    are not certain. S is 1 for the same label and 0 for others or, where labels are ordered, minus their distance, so
+    that a near miss counts for more than a wild guess.
+
+    Parameters
+    ----------
+    model : DawidSkene
+        Fitted.
+    ordered : bool, default=None
+        Whether labels are ordered: by their values if they are numbers, else as they are listed. None takes numbers
+        as ordered and other labels as not.
+    level : float in (0, 1), default=0.95
+        Confidence of the intervals.
+    min_votes : int, default=10
+        Raters with fewer votes that can be compared get no flag.
+    habit_excess : float in (0, 1), default=0.2
+        How far the share of a label must certainly exceed what the items explain, to be flagged as a habit.
+
+    Returns
+    -------
+    RaterTable
+        One row for each rater, in the order of their first vote.
+
+    Notes
+    -----
+    **Flags.** "spammer": the interval of the informedness reaches down to zero and its upper end stays below half the
+    median of all raters, or its upper end stays below a fifth of that median (in both cases at least 0.1).
+    "contrary": the whole interval lies below −0.1. "habit": the share of one label exceeds its expected share by more
+    than ``habit_excess``, even after the sampling error at this level is taken off, and the interval of the
+    informedness lies below the median of all raters; someone who always gives the same answer is flagged as "spammer"
+    and "habit". The flags are hints: look at the votes before anybody is blamed.
+
+    **Intervals** take the truths that the others see as given. That of the informedness is normal, with the standard
+    error of the delta method; its variance takes five further votes of the spread that is usual among all raters, so
+    that a few votes that happen to agree do not pass for certainty. That of the reliability is a beta distribution with
+    the mean and variance of the Dirichlet posterior of the confusion matrix; its counts are reduced by the share of the
+    information that is missing because the truths are not certain. In simulations with four labels, intervals of 95 %
+    covered the informedness in 91 to 95 % of the cases, and the reliability in 94 to 95 % with ``model="one-coin"``;
+    with ``model="confusion"`` in 95, 91 and 85 % where items had twelve, six and three votes.
+
+    References
+    ----------
+    .. [1] D. M. W. Powers, "Evaluation: from precision, recall and F-measure to ROC, informedness, markedness and
+       correlation", Journal of Machine Learning Technologies 2(1), 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.annotators import DawidSkene, rater_table
+    >>> generator = np.random.default_rng(0)
+    >>> truth, noise = generator.integers(0, 3, size=(2, 300))
+    >>> votes = np.stack([truth, truth, np.where(generator.random(300) < 0.7, truth, 0), noise], axis=1)
+    >>> table = rater_table(DawidSkene().fit(votes))
+    >>> table
+    RaterTable(4 raters, 1200 votes, median informedness 0.85; 1 spammer)
+    >>> table.flags
+    ['', '', '', 'spammer']
+    """
+    check_is_fitted(model, "posterior_")
+    _check_options(level, min_votes, habit_excess)
+    z = float(special.ndtri(0.5 + level / 2))
+    votes = model._triples
+    n_raters = len(votes.raters)
+    n_votes = np.bincount(votes.rater, minlength=n_raters)
+    values = _values(votes.labels, ordered)
+    seen = _compare(model)
+    informedness, error = _informedness(seen, values)
+    severity, severity_error = _severity(seen, values)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = seen.answers / seen.n[:, None]
+        expected = seen.truths / seen.n[:, None]
+    reliability, low, high = _reliability(model, level)
+    favourite = np.where(np.isfinite(share), share - expected, 0.0).argmax(axis=1)
+    rows = np.arange(n_raters)
+    share, expected = share[rows, favourite], expected[rows, favourite]
+    limits = np.clip(informedness - z * error, -1, 1), np.clip(informedness + z * error, -1, 1)
+    return RaterTable(
+        rater=list(votes.raters),
+        n_votes=n_votes,
+        n_compared=seen.n,
+        reliability=reliability,
+        reliability_low=low,
+        reliability_high=high,
+        agreement=seen.agreement,
+        informedness=informedness,
+        informedness_low=limits[0],
+        informedness_high=limits[1],
+        severity=severity,
+        severity_low=severity - z * severity_error,
+        severity_high=severity + z * severity_error,
+        favourite=[votes.labels[place] for place in favourite],
+        favourite_share=share,
+        favourite_expected=expected,
+        weight=_weights(informedness, error, n_votes),
+        flags=_flags(informedness, limits, _habit(share, expected, seen.n, z, habit_excess), seen.n >= min_votes),
+    )
+
+
+def _values(labels: list[Any], ordered: bool | None) -> FloatArray | None:
+    """Values of ordered labels, or None."""
+    if ordered is False:
+        return None
+    values = label_values(labels)
+    return np.arange(len(labels), dtype=np.float64) if values is None and ordered else values
+
+
+@dataclass
+class _Seen:
+    """What the others say about the items of each rater.
+
+    The first three hold an entry for each vote that can be compared: rater, label, and T⁻. The others hold one for each
+    rater: number of such votes, sums of the answers and of T⁻ by label, and the mean of T⁻ at the answer.
+    """
+
+    rater: IntArray
+    label: IntArray
+    truth: FloatArray
+    n: IntArray
+    answers: FloatArray
+    truths: FloatArray
+    agreement: FloatArray
+
+    def add_up(self, function: Callable[[IntArray, IntArray, FloatArray], FloatArray]) -> FloatArray:
+        """Sum a function of (rater, label, T⁻) over the votes of each rater, some votes at a time."""
+        totals = np.zeros(len(self.n))
+        for start in range(0, len(self.rater), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            values = function(self.rater[part], self.label[part], self.truth[part].astype(np.float64))
+            totals += np.bincount(self.rater[part], values, minlength=len(self.n))
+        return totals
+
+
+def _compare(model: DawidSkene) -> _Seen:
+    """T⁻ of every vote for an item that somebody else rated too, or whose truth is known."""
+    votes = model._triples
+    n_raters, n_labels = len(votes.raters), len(votes.labels)
+    gold = np.array([model._gold_of.get(name, -1) for name in votes.items] if model._gold_of else [], dtype=np.intp)
+    per_item = np.bincount(votes.item, minlength=len(votes.items))
+    comparable = per_item[votes.item] > 1
+    if len(gold):
+        comparable |= gold[votes.item] >= 0
+    item, rater, label = votes.item[comparable], votes.rater[comparable], votes.label[comparable]
+    joint = model.log_joint()
+    log_confusion = np.log(np.maximum(model.confusion_, 1e-300))
+    truth = np.empty((len(item), n_labels), dtype=np.float32)  # a probability needs no more, and votes are many
+    for start in range(0, len(item), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        without = joint[item[part]] - log_confusion[rater[part], :, label[part]]
+        truth[part] = special.softmax(without, axis=1)
+        if len(gold):
+            known = np.flatnonzero(gold[item[part]] >= 0)
+            truth[start + known] = np.eye(n_labels, dtype=np.float32)[gold[item[part]][known]]
+    n = np.bincount(rater, minlength=n_raters)
+    answers = np.bincount(rater * n_labels + label, minlength=n_raters * n_labels).reshape(n_raters, n_labels)
+    truths = np.stack([np.bincount(rater, truth[:, k], minlength=n_raters) for k in range(n_labels)], axis=1)
+    right = np.bincount(rater, truth[np.arange(len(label)), label], minlength=n_raters)
+    agreement = np.divide(right, n, out=np.full(n_raters, np.nan), where=n > 0)
+    return _Seen(rater, label, truth, n, answers.astype(np.float64), truths.astype(np.float64), agreement)
+
+
+def _informedness(seen: _Seen, values: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """λ of each rater and its standard error by the delta method; NaN where all items have the same truth."""
+    n_labels = seen.answers.shape[1]
+    S = np.eye(n_labels) if values is None else -np.abs(values[:, None] - values[None])
+    n = np.maximum(seen.n, 1)
+    share, mean = seen.answers / n[:, None], seen.truths / n[:, None]
+    chance = np.einsum("rl,lk,rk->r", share, S, mean)
+    random = np.einsum("rl,lk,rk->r", mean, S, mean)
+    met = seen.add_up(lambda rater, label, T: (T @ S)[np.arange(len(label)), label]) / n
+    best = seen.add_up(lambda rater, label, T: np.einsum("vl,vl->v", T @ S, T)) / n
+    room = best - random
+    usable = (seen.n > 1) & (room > 1e-6 * np.ptp(S))
+    room = np.where(usable, room, 1.0)
+    informedness = np.where(usable, (met - chance) / room, np.nan)
+    slope = np.nan_to_num(informedness)
+
+    def influence(rater: IntArray, label: IntArray, T: FloatArray) -> FloatArray:
+        similar = T @ S
+        above_chance = similar[np.arange(len(label)), label] - (mean @ S)[rater, label]
+        above_chance -= np.einsum("vl,vl->v", similar, share[rater]) - chance[rater]
+        possible = np.einsum("vl,vl->v", similar, T - 2 * mean[rater]) + random[rater]
+        return np.asarray((above_chance - slope[rater] * possible) / room[rater])
+
+    squares = np.where(usable, seen.add_up(lambda *vote: influence(*vote) ** 2), 0.0)
+    pooled = squares.sum() / max(int(seen.n[usable].sum()), 1)
+    random_vote = ((S.max() - random) / room) ** 2
+    # four votes of the spread of all raters, and one that is off by as much as a label drawn at random
+    variance = (squares + 4 * pooled + random_vote) / (n + 5)
+    return informedness, np.where(usable, np.sqrt(variance / n), np.nan)
+
+
+def _severity(seen: _Seen, values: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Mean difference of answer and truth, and its standard error."""
+    if values is None:
+        return np.full(len(seen.n), np.nan), np.full(len(seen.n), np.nan)
+    n = np.maximum(seen.n, 1)
+    mean = seen.add_up(lambda rater, label, T: values[label] - T @ values) / n
+    squares = seen.add_up(lambda rater, label, T: (values[label] - T @ values - mean[rater]) ** 2)
+    step = (values.max() - values.min()) / (len(values) - 1)
+    known = seen.n > 0
+    return np.where(known, mean, np.nan), np.where(known, np.sqrt(squares + step**2) / (n + 1), np.nan)
+
+
+def _reliability(model: DawidSkene, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Σ_k p_k π_kk and the interval of the beta distribution with its posterior mean and variance."""
+    prior = model.class_prior_
+    right = np.diagonal(model.confusion_, axis1=1, axis2=2)
+    mean = np.clip((prior * right).sum(axis=1), 1e-9, 1 - 1e-9)
+    rows = _information(model)[:, None] * model._counts.sum(axis=2) + model._pseudo_counts(len(prior)).sum(axis=1)
+    if model.model == "confusion":
+        variance = (prior**2 * right * (1 - right) / (rows + 1.0)).sum(axis=1)
+    else:  # one or two parameters for each rater: every vote tells about all rows
+        variance = mean * (1 - mean) / (rows.sum(axis=1) + 1.0)
+    size = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-12) - 1.0, 1e-3)
+    tail = (1 - level) / 2
+    low, high = (special.betaincinv(mean * size, (1 - mean) * size, t) for t in (tail, 1 - tail))
+    return mean, low, high
+
+
+def _information(model: DawidSkene) -> FloatArray:
+    """Share of the information of each rater's votes that is left although the truths are not certain.
+
+    If the truth were known, the number of right answers would tell the reliability m with the information n / m(1−m).
+    The observed information is the sum of the squared scores (w − m) / m(1−m), where w is the probability that a vote
+    is right.
+    """
+    votes = model._triples
+    right = model.posterior_[votes.item, votes.label]
+    n = np.maximum(np.bincount(votes.rater, minlength=len(votes.raters)), 1)
+    mean = np.bincount(votes.rater, right, minlength=len(n)) / n
+    variance = np.maximum(np.bincount(votes.rater, right**2, minlength=len(n)) / n - mean**2, 0.0)
+    possible = mean * (1 - mean)
+    return np.divide(variance, possible, out=np.ones(len(n)), where=possible > 1e-12)
+
+
+def _habit(share: FloatArray, expected: FloatArray, n: IntArray, z: float, excess: float) -> BoolArray:
+    """Whether the share of the favourite label certainly exceeds what the items explain."""
+    centre = np.clip(np.nan_to_num(expected), 0.0, 1.0)
+    noise = z * np.sqrt((centre * (1 - centre) + 0.25 / np.maximum(n, 1)) / np.maximum(n, 1))
+    return np.asarray(np.nan_to_num(share) - centre - noise > excess)
+
+
+def _flags(
+    informedness: FloatArray, limits: tuple[FloatArray, FloatArray], habit: BoolArray, enough: BoolArray
+) -> list[str]:
+    low, high = limits
+    known = informedness[np.isfinite(informedness)]
+    median = float(np.median(known)) if len(known) else 0.0
+    with np.errstate(invalid="ignore"):
+        contrary = high < -_CERTAINLY_CONTRARY
+        unrelated = (low <= 0) & (high < max(0.1, 0.5 * median))
+        useless = high < max(0.1, 0.2 * median)
+        by_habit = habit & ~(high >= median)  # a favourite label alone is a style: informed raters may have one
+        found = {"spammer": (unrelated | useless) & ~contrary, "contrary": contrary, "habit": by_habit}
+    return [" ".join(name for name in FLAGS if found[name][r] and enough[r]) for r in range(len(informedness))]
+
+
+def _weights(informedness: FloatArray, error: FloatArray, n_votes: IntArray) -> FloatArray:
+    """λ shrunk towards the mean of all raters by its own error (DerSimonian and Laird), at least 0, with mean 1."""
+    known = np.isfinite(informedness)
+    if not known.any():
+        return np.ones(len(informedness))
+    values, precision = informedness[known], 1.0 / error[known] ** 2
+    centre = float((precision * values).sum() / precision.sum())
+    spread = float((precision * (values - centre) ** 2).sum()) - (len(values) - 1)
+    scale = float(precision.sum() - (precision**2).sum() / precision.sum())
+    between = max(spread / scale, 0.0) if scale > 0 else 0.0
+    if between > 0:
+        total = 1.0 / (error[known] ** 2 + between)
+        centre = float((total * values).sum() / total.sum())
+        pulled = centre + between * total * (values - centre)
+    else:
+        pulled = np.full(len(values), centre)
+    weight = np.full(len(informedness), max(centre, 0.0))
+    weight[known] = np.maximum(pulled, 0.0)
+    mean = float((weight * n_votes).sum() / n_votes.sum())
+    return weight / mean if mean > 0 else weight
+
+
+def _check_options(level: float, min_votes: int, habit_excess: float) -> None:
+    for name, value in (("level", level), ("habit_excess", habit_excess)):
+        if not 0 < value < 1:
+            raise ValueError(f"{name}={value!r} must lie between 0 and 1.")
+    if min_votes < 1:
+        raise ValueError(f"min_votes={min_votes!r} must be at least 1.")

@@ -1,0 +1,201 @@
+"""Votes as three arrays of integers: item, rater, label. Millions of them are read without a loop over rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skldl._typing import AnyArray, IntArray
+from skldl.distributions._answers import named_column, table_rows
+from skldl.distributions._tables import (
+    check_label,
+    check_names,
+    check_not_empty,
+    is_frame,
+    is_missing,
+    library,
+    plain_label,
+    position_of,
+    sorted_names,
+)
+from skldl.exceptions import DimensionError, DuplicateVoteError, MissingLabelError, UnknownLabelError
+
+
+@dataclass
+class Triples:
+    """One entry for each vote.
+
+    Attributes
+    ----------
+    item, rater, label : ndarray of int
+        Positions in ``items``, ``raters`` and ``labels``.
+    items, raters, labels : list
+        Their names: items and raters in the order of their first vote, labels sorted or as the caller orders them.
+    """
+
+    item: IntArray
+    rater: IntArray
+    label: IntArray
+    items: list[Any]
+    raters: list[Any]
+    labels: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+
+def read_triples(votes: Any, *, item: Any, annotator: Any, label: Any, labels: Any) -> Triples:
+    """Read a long table if the three columns are named, and a wide one if none of them is."""
+    named = [column is not None for column in (item, annotator, label)]
+    if any(named) and not all(named):
+        raise ValueError(
+            "A long table needs the names of three columns: item=..., annotator=... and label=.... "
+            "Leave all of them out for a wide table (one row per item, one column per annotator)."
+        )
+    if all(named):
+        columns = [_as_array(named_column(votes, name)) for name in (item, annotator, label)]
+        if len({len(column) for column in columns}) != 1:
+            raise DimensionError(f"The three columns of votes have different lengths: {[len(c) for c in columns]}.")
+        check_not_empty(range(len(columns[0])), name="votes")
+    else:
+        columns = _unroll(votes)
+    _refuse_nameless(columns[0], item)
+    _refuse_nameless(columns[1], annotator)
+    answered = ~_missing(columns[2])
+    if not answered.any():
+        raise MissingLabelError("There is not a single answer in the table: every cell is empty.")
+    columns = [column[answered] for column in columns]
+    item_codes, items = _in_order_of_appearance(columns[0])
+    rater_codes, raters = _in_order_of_appearance(columns[1])
+    label_codes, names = _label_codes(columns[2], labels)
+    triples = Triples(item_codes, rater_codes, label_codes, items, raters, names)
+    check_single(triples)
+    return triples
+
+
+def check_single(votes: Triples) -> None:
+    """Demand one vote of each rater for each item."""
+    pair = votes.item.astype(np.int64) * len(votes.raters) + votes.rater
+    order = np.argsort(pair, kind="stable")
+    twice = np.flatnonzero(pair[order][1:] == pair[order][:-1])
+    if len(twice):
+        first, second = order[twice[0]], order[twice[0] + 1]
+        found = [votes.labels[votes.label[vote]] for vote in (first, second)]
+        raise DuplicateVoteError(
+            f"Annotator {votes.raters[votes.rater[first]]!r} answered twice to item "
+            f"{votes.items[votes.item[first]]!r} ({found[0]!r} and {found[1]!r}; {len(twice)} such cases in all). "
+            "The model takes one label of each annotator for each item: keep one of them."
+        )
+
+
+def _as_array(column: Any) -> AnyArray:
+    """A column as an array; entries of several kinds, and collections, stay objects."""
+    if hasattr(column, "to_numpy"):
+        values = np.asarray(column.to_numpy())
+    elif isinstance(column, np.ndarray):
+        values = column
+    else:
+        entries = list(column)
+        kinds = {type(entry) for entry in entries}
+        if len(kinds) == 1 and kinds <= {int, float, str, bool}:
+            return np.array(entries)
+        values = np.empty(len(entries), dtype=object)
+        values[:] = entries
+    if values.ndim != 1:
+        raise DimensionError(f"A column of votes has {values.ndim} dimensions, but needs one.")
+    return np.asarray(values)
+
+
+def _unroll(votes: Any) -> list[AnyArray]:
+    """A wide table as three columns, in the order of its rows."""
+    rows = table_rows(votes)
+    check_not_empty(rows, name="votes")
+    n_raters = len(rows[0])
+    for number, row in enumerate(rows):
+        if len(row) != n_raters:
+            raise DimensionError(
+                f"Row {number} of votes has {len(row)} cells and row 0 has {n_raters}. A wide table has one cell per "
+                "annotator, None where one gave no answer."
+            )
+    items: Sequence[Any] = list(votes.index) if library(votes) == "pandas" else range(len(rows))
+    raters: Sequence[Any] = list(votes.columns) if is_frame(votes) else range(n_raters)
+    cells = np.empty(len(rows) * n_raters, dtype=object)
+    cells[:] = [cell for row in rows for cell in row]
+    item_column, rater_column = np.empty(len(rows), dtype=object), np.empty(n_raters, dtype=object)
+    item_column[:], rater_column[:] = list(items), list(raters)
+    return [np.repeat(item_column, n_raters), np.tile(rater_column, len(rows)), cells]
+
+
+def _missing(values: AnyArray) -> AnyArray:
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind in "mM":
+        return np.asarray(np.isnat(values))
+    if values.dtype == object:
+        return np.fromiter((is_missing(entry) for entry in values), dtype=bool, count=len(values))
+    return np.zeros(len(values), dtype=bool)
+
+
+def _refuse_nameless(values: AnyArray, name: Any) -> None:
+    missing = _missing(values)
+    if missing.any():
+        raise MissingLabelError(
+            f"Row {int(np.argmax(missing))} of votes has no {name!r}. Every vote names its item and annotator."
+        )
+
+
+def _in_order_of_appearance(values: AnyArray) -> tuple[IntArray, list[Any]]:
+    """Codes of the names, and the names in the order in which they appear."""
+    if values.dtype == object:
+        codes: dict[Any, int] = {}
+        found = [codes.setdefault(entry, len(codes)) for entry in values.tolist()]
+        return np.array(found, dtype=np.intp), list(codes)
+    names, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return rank[inverse.ravel()], names[order].tolist()
+
+
+def _label_codes(values: AnyArray, labels: Any) -> tuple[IntArray, list[Any]]:
+    """Codes of the labels among the known ones, or among those that occur, sorted."""
+    if values.dtype == object:
+        for row, entry in enumerate(values):
+            if isinstance(entry, list | tuple | set | frozenset | np.ndarray):
+                raise DimensionError(
+                    f"Vote {row} holds several labels, {entry!r}. The models of skldl.annotators take one label for "
+                    "each vote; skldl.distributions.from_votes takes several."
+                )
+            check_label(entry, where=f"Vote {row}")
+    found_codes, raw = _in_order_of_appearance(values)
+    found = [plain_label(entry) for entry in raw]
+    names = sorted_names(found) if labels is None else check_names(labels, name="labels")
+    known = {entry: code for code, entry in enumerate(names)}
+    place = [
+        known[entry] if entry in known else position_of(names, entry, where="A vote", argument="labels")
+        for entry in found
+    ]
+    return np.array(place, dtype=np.intp)[found_codes], names
+
+
+def gold_codes(gold: Any, labels: list[Any]) -> dict[Any, int]:
+    """Known true labels as codes, by the name of the item."""
+    if gold is None:
+        return {}
+    if library(gold) == "pandas":
+        gold = dict(zip(gold.index.tolist(), gold.tolist(), strict=True))
+    if not isinstance(gold, Mapping):
+        raise DimensionError(f"gold is a {type(gold).__name__}; pass a dict from item to true label, or a Series.")
+    known = {entry: code for code, entry in enumerate(labels)}
+    codes = {}
+    for name, entry in gold.items():
+        if is_missing(entry):
+            raise MissingLabelError(f"gold names no label for item {name!r}. Leave such items out.")
+        if plain_label(entry) not in known:
+            raise UnknownLabelError(
+                f"gold says {entry!r} for item {name!r}, which is not among the labels {labels}. "
+                "Name all labels: labels=[...]."
+            )
+        codes[name] = known[plain_label(entry)]
+    return codes

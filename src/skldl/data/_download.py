@@ -1,0 +1,204 @@
+"""Download a file with limits of size and time: no server can fill memory or disk, or keep us waiting for ever."""
+
+import os
+import struct
+import tempfile
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pooch
+
+from skldl.exceptions import DatasetError
+
+MAX_BYTES = 200 * 2**20
+MAX_SECONDS = 600.0
+MAX_UNPACKED = 2 * 2**30
+_COMPRESSED = 15  # type of a compressed element in a MATLAB 5 file
+_CONNECTION_TIMEOUT = 30
+_PIECE = 65_536
+
+
+def download(url: str, path: Path, *, max_bytes: int | None = None, max_seconds: float | None = None) -> None:
+    """Write what an address sends into a file.
+
+    The transfer runs in a thread of its own, so that the time limit holds whatever it is waiting for: names, the
+    connection, the headers or a server that sends a byte now and then. Compressed transfers are refused: what they
+    unpack to is not known beforehand.
+
+    Parameters
+    ----------
+    url : str
+        Address, ``http://`` or ``https://``.
+    path : path
+        File to write. After a failure its content is undefined: write into a temporary folder.
+    max_bytes : int, default=None
+        Most bytes to take; None for `MAX_BYTES`.
+    max_seconds : float, default=None
+        Most seconds to wait in all; None for `MAX_SECONDS`.
+
+    Raises
+    ------
+    OSError
+        If the transfer fails or passes a limit; the message says which.
+    """
+    most_bytes = MAX_BYTES if max_bytes is None else max_bytes
+    most_seconds = MAX_SECONDS if max_seconds is None else max_seconds
+    cancelled = threading.Event()
+    failure: list[BaseException] = []
+
+    def transfer() -> None:
+        try:
+            _transfer(url, path, most_bytes, cancelled)
+        except BaseException as error:  # handed to the caller, whatever it is
+            failure.append(error)
+
+    thread = threading.Thread(target=transfer, name="skldl-download", daemon=True)
+    thread.start()
+    try:
+        thread.join(most_seconds)
+    finally:
+        cancelled.set()  # also when the user interrupts
+    if thread.is_alive():
+        raise OSError(f"it took more than {most_seconds:g} seconds")
+    if failure:
+        raise failure[0]
+
+
+def _transfer(url: str, path: Path, max_bytes: int, cancelled: threading.Event) -> None:
+    import requests  # slow to import, and needed only here; comes with pooch
+
+    headers = {"Accept-Encoding": "identity"}
+    with requests.get(url, stream=True, timeout=_CONNECTION_TIMEOUT, headers=headers) as response:
+        response.raise_for_status()
+        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            raise OSError(f"the server sent it with the content encoding {encoding!r}, which was not asked for")
+        announced = response.headers.get("Content-Length", "")
+        if announced.isdigit() and int(announced) > max_bytes:
+            raise OSError(f"it has {int(announced):,} bytes, more than the limit of {max_bytes:,}")
+        received = 0
+        with path.open("wb") as stream:
+            while not cancelled.is_set():
+                piece = _next_piece(response.raw)
+                if not piece:
+                    break
+                received += len(piece)
+                if received > max_bytes:
+                    raise OSError(f"it has more bytes than the limit of {max_bytes:,}")
+                stream.write(piece)
+        if announced.isdigit() and received != int(announced) and not cancelled.is_set():
+            raise OSError(f"the connection broke off after {received:,} of {int(announced):,} bytes")
+
+
+def _next_piece(raw: Any) -> bytes:
+    """What has arrived, as far as the installed urllib3 can tell, else a whole piece."""
+    try:
+        read = raw.read1 if hasattr(raw, "read1") else raw.read
+        return bytes(read(_PIECE, decode_content=False))
+    except OSError:
+        raise
+    except Exception as error:  # urllib3 has errors of its own, which are no OSError
+        raise OSError(f"{type(error).__name__}: {error}") from error
+
+
+def checked_file(url: str, sha256: str, path: Path, copy: Path | None, *, max_bytes: int, copy_option: str) -> Path:
+    """A file with a known checksum: the user's copy, the one that is there already, or a fresh download.
+
+    Parameters
+    ----------
+    url, sha256 : str
+        Address and checksum.
+    path : path
+        Where the file is kept.
+    copy : path or None
+        A copy of the user's, which is used as it is.
+    max_bytes : int
+        Most bytes to download.
+    copy_option : str
+        Name of the option by which a user hands in a copy, for the messages.
+    """
+    for place in (copy, path):
+        if place is None:
+            continue
+        if place.is_file():
+            got = pooch.file_hash(str(place), alg="sha256")
+            if got != sha256:
+                raise DatasetError(
+                    f"{place} is not the published file: its sha256 is {got}, not {sha256}. Delete or rename it, or "
+                    f"name another copy with {copy_option}=."
+                )
+            return place
+        if place is copy:
+            raise DatasetError(f"There is no file {copy}.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        workplace = tempfile.TemporaryDirectory(prefix=".skldl-", dir=path.parent, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise DatasetError(
+            f"{path.parent} cannot be written to ({error.strerror or error}). Name another folder with data_home=."
+        ) from error
+    with workplace as temporary:
+        part = Path(temporary, path.name)
+        try:
+            download(url, part, max_bytes=max_bytes)
+        except (OSError, ValueError) as error:
+            raise DatasetError(
+                f"{url} could not be downloaded ({short_reason(error)}). Nothing was written. Without a network: get "
+                f"the file on another machine and name it with {copy_option}=, or put it into {path.parent}."
+            ) from error
+        got = pooch.file_hash(str(part), alg="sha256")
+        if got != sha256:
+            raise DatasetError(
+                f"What {url} sent is not the published file: its sha256 is {got}, not {sha256}. It was thrown away. "
+                "Perhaps the connection broke off: try again."
+            )
+        os.replace(part, path)
+    return path
+
+
+def refuse_bomb(path: Path, max_unpacked: int | None = None) -> None:
+    """Refuse a MATLAB file whose compressed parts unpack to more than a limit (by default `MAX_UNPACKED`).
+
+    They are unpacked piece by piece and thrown away, so that memory stays small. A file that is no MATLAB 5 file
+    passes: whoever reads it will say so.
+    """
+    limit = MAX_UNPACKED if max_unpacked is None else max_unpacked
+    unpacked = 0
+    with path.open("rb") as stream:
+        header = stream.read(128)
+        if len(header) < 128 or header[126:128] not in (b"IM", b"MI"):
+            return
+        order = "<" if header[126:128] == b"IM" else ">"
+        while len(tag := stream.read(8)) == 8:
+            kind, size = struct.unpack(f"{order}II", tag)
+            if kind != _COMPRESSED:
+                stream.seek(size, os.SEEK_CUR)
+                continue
+            for length in _unpacked_lengths(stream, size):
+                unpacked += length
+                if unpacked > limit:
+                    raise DatasetError(f"{path} unpacks to more than {limit:,} bytes, far more than any known dataset.")
+
+
+def _unpacked_lengths(stream: Any, size: int) -> Iterator[int]:
+    """Lengths of the unpacked pieces of a compressed part; ends where the part is damaged."""
+    unpacker = zlib.decompressobj()
+    left = size
+    while left > 0 and (packed := stream.read(min(_PIECE, left))):
+        left -= len(packed)
+        while packed:
+            try:
+                yield len(unpacker.decompress(packed, _PIECE * 16))
+            except zlib.error:
+                stream.seek(left, os.SEEK_CUR)
+                return
+            packed = unpacker.unconsumed_tail
+
+
+def short_reason(error: Exception) -> str:
+    """The message of an error, on one line and not too long."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 200 else f"{text[:200]}…"

@@ -1,0 +1,69 @@
+"""Texts as features: which words and pairs of words they hold."""
+
+import html
+import numbers
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+
+# addresses; words with their apostrophes, @names and #tags; emoticons; runs of ! and ?
+_TOKEN = r"https?://\S+|[@#]?\w+(?:['’]\w+)*|[:;=8xX][-o^']?[()\[\]DPpO/\\|*]+|<3|[!?]+"
+
+
+def word_presence(texts: Sequence[str], n_features: int, *, called: str) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
+    """Presence of the words and pairs of words that most texts hold, as zeros and ones.
+
+    Words are in lower case; emoticons and runs of exclamation and question marks count as words. Words in capitals of
+    at least two letters count a second time, as they stand, since shouting tells something.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The texts; ``&amp;`` and the like are read as the signs that they stand for.
+    n_features : int
+        How many words and pairs to take; ties go to the one first in the alphabet.
+    called : str
+        What the message calls the texts.
+
+    Returns
+    -------
+    X : CSR matrix of shape (n_texts, n_features)
+        Zeros and ones.
+    names : tuple of str
+        The words and pairs.
+    """
+    if isinstance(n_features, bool) or not isinstance(n_features, numbers.Integral) or n_features < 1:
+        raise ValueError(f"n_features={n_features!r} must be a whole number of at least 1.")
+    finder = CountVectorizer(token_pattern=_TOKEN, lowercase=False).build_tokenizer()
+
+    def tokens(text: str) -> list[str]:
+        words = finder(html.unescape(text))
+        plain = [word.lower() if word[0].isalnum() or word[0] in "@#" else word for word in words]
+        pairs = [f"{first} {second}" for first, second in pairwise(plain)]
+        return plain + pairs + [word for word in words if len(word) > 1 and word.isalpha() and word.isupper()]
+
+    vectorizer = CountVectorizer(analyzer=tokens, binary=True, dtype=np.float64)
+    presence = vectorizer.fit_transform(texts)
+    names: Any = vectorizer.get_feature_names_out()  # in alphabetical order
+    if n_features > len(names):
+        raise ValueError(
+            f"n_features={n_features} is more than the {len(names)} different words and pairs of {called}."
+        )
+    n_texts = np.asarray(presence.sum(axis=0)).ravel()
+    chosen = np.argsort(-n_texts, kind="stable")[: int(n_features)]
+    X = sparse.csr_matrix(presence[:, chosen])
+    X.sort_indices()
+    return X, tuple(names[chosen].tolist())
+
+
+def wide_votes(ratings: Sequence[Sequence[int]]) -> np.ndarray:
+    """Ratings as one row for each text, NaN behind the last of them."""
+    width = max(len(row) for row in ratings)
+    votes = np.full((len(ratings), width), np.nan)
+    for i, row in enumerate(ratings):
+        votes[i, : len(row)] = row
+    return votes

@@ -1,0 +1,201 @@
+"""Rated sentences of product reviews, film reviews and newspaper editorials: fetched, never shipped.
+
+The ratings are VADER's; the sentences belong to others (customers of a shop, Rotten Tomatoes, The New York Times).
+"""
+
+import json
+import math
+import os
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from skldl._typing import IntArray
+from skldl.data._dataset import Dataset
+from skldl.data._download import checked_file
+from skldl.data._files import cache_folder
+from skldl.data._ngrams import wide_votes, word_presence
+from skldl.data._tweets import CITATION, LABELS, variant_groups
+from skldl.exceptions import DatasetError, UnknownDatasetError
+
+ARCHIVE = "hutto_ICWSM_2014.tar.gz"
+ARCHIVE_SHA256 = "d5bb07d87474b3eb8d30b4deccbc23f19d742a6c5718fbacc65485b70b95c5fa"
+_COMMIT = "18c86513ea60b02fce8f3b1b598da43042d91b08"
+ARCHIVE_URL = f"https://raw.githubusercontent.com/cjhutto/vaderSentiment/{_COMMIT}/additional_resources/{ARCHIVE}"
+_MAX_BYTES = 20 * 2**20  # of the archive, and of each file in it
+FILM_BLOCK = 30
+"""In the film reviews, so many sentences in a row were rated by the same people, in the same order."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where one set of texts lies in the archive, and what it is."""
+
+    stem: str
+    n_texts: int
+    description: str
+
+
+SOURCES = {
+    "tweets": _Source("tweets", 4200, "Texts in the manner of tweets."),
+    "products": _Source("amazonReviewSnippets", 3708, "Sentences of 309 customer reviews of five products."),
+    "films": _Source("movieReviewSnippets", 10605, "Sentences of film reviews."),
+    "news": _Source("nytEditorialSnippets", 5190, "Sentences of 500 newspaper editorials."),
+}
+
+
+@dataclass(frozen=True)
+class RatedTexts:
+    """Identifiers, texts and their ratings, in the order of the file of texts."""
+
+    keys: list[str]
+    texts: list[str]
+    ratings: list[list[int]]
+
+
+def read_archive(path: Path, name: str) -> RatedTexts:
+    """Read one set of texts and ratings out of the archive, whose content must be as expected."""
+    source = SOURCES[name]
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            lines = {part: _lines(archive, f"{source.stem}_{part}.txt") for part in ("GroundTruth", "anonDataRatings")}
+    except (tarfile.TarError, OSError, EOFError, KeyError, UnicodeDecodeError) as error:
+        raise DatasetError(f"{path} cannot be read as the archive {ARCHIVE} ({error}).") from error
+    ratings = dict(_rating(line) for line in lines["anonDataRatings"])
+    texts = dict(_text(line) for line in lines["GroundTruth"])
+    if set(texts) != set(ratings) or len(texts) != source.n_texts:
+        raise DatasetError(
+            f"{path} holds {len(texts)} texts and {len(ratings)} rows of ratings for {name!r}; {source.n_texts} with "
+            "the same identifiers are expected."
+        )
+    return RatedTexts(list(texts), list(texts.values()), [ratings[key] for key in texts])
+
+
+def _lines(archive: tarfile.TarFile, file_name: str) -> list[str]:
+    stream = archive.extractfile(f"hutto_ICWSM_2014/{file_name}")
+    if stream is None:
+        raise KeyError(f"{file_name} is no file")
+    content = stream.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise DatasetError(f"{file_name} is larger than {_MAX_BYTES >> 20} MiB; that is not the published archive.")
+    return [line for line in content.decode("utf-8-sig").replace("\r\n", "\n").split("\n") if line.strip()]
+
+
+def _rating(line: str) -> tuple[str, list[int]]:
+    """Identifier and ratings; the mean and the standard deviation between them are left out."""
+    try:
+        key, mean, _, votes = line.split("\t")
+        values = json.loads(votes)
+        good = len(values) > 0 and all(type(value) is int and -4 <= value <= 4 for value in values)
+        good = good and math.isclose(float(mean), sum(values) / len(values), abs_tol=1e-6)
+    except (ValueError, TypeError):
+        good = False
+    if not good:
+        raise DatasetError(f"The line {line[:80]!r} holds no ratings from -4 to 4 that have the mean beside them.")
+    return key, values
+
+
+def _text(line: str) -> tuple[str, str]:
+    parts = line.split("\t", 2)
+    if len(parts) != 3 or not parts[2].strip():
+        raise DatasetError(f"The line {line[:80]!r} holds no identifier, mean and text.")
+    return parts[0], parts[2]
+
+
+def _groups(name: str, read: RatedTexts) -> IntArray:
+    """Sentences that belong together: of one review or article, rated by the same people, or variants of one text."""
+    if name == "tweets":
+        return variant_groups(read.texts)
+    if name == "films":
+        return np.arange(len(read.texts)) // FILM_BLOCK
+    number = {key: place for place, key in enumerate(dict.fromkeys(key.split("_")[0] for key in read.keys))}
+    return np.array([number[key.split("_")[0]] for key in read.keys], dtype=np.intp)
+
+
+def fetch_vader_texts(
+    name: str,
+    archive: str | os.PathLike[str] | None = None,
+    *,
+    n_features: int = 1000,
+    data_home: str | os.PathLike[str] | None = None,
+) -> Dataset:
+    """Load rated sentences of product reviews, film reviews or newspaper editorials; download them if need be.
+
+    The archive of 2.3 MB comes from the public repository of the VADER project at a fixed commit. It is used only if
+    its sha256 is the known one, and kept for the next call.
+
+    Parameters
+    ----------
+    name : {"products", "films", "news", "tweets"}
+        Which texts. The tweets are bundled too: `load_tweets`.
+    archive : str or path, default=None
+        A copy of ``hutto_ICWSM_2014.tar.gz`` that you have already; it stands in ``additional_resources`` of the source
+        distribution of vaderSentiment 3.3.2. None looks in ``data_home`` and downloads it otherwise.
+    n_features : int, default=1000
+        Number of words and pairs of words, as in `load_tweets`.
+    data_home : str or path, default=None
+        Folder for the archive; by default the cache of this package.
+
+    Returns
+    -------
+    Dataset
+        With the same parts as `load_tweets`: ``tokens``, ``votes``, ``counts``, sparse X, and D. 3,708 sentences on
+        products and 5,190 of newspapers have 20 ratings each, 10,605 on films 15 to 29. ``groups`` holds, for products
+        and news, the review or article of each sentence; for films, the block of sentences that the same people rated.
+
+    Raises
+    ------
+    DatasetError
+        If the download fails, or the archive is not the published one.
+
+    Notes
+    -----
+    The sentences are the property of their authors and are not part of this package; the ratings are published under
+    the MIT licence.
+
+    In the film reviews, thirty sentences in a row have the same number of ratings, and the place of a rating in its row
+    tells who gave it: within such a block, the means of the columns vary five times as much as after shuffling. So
+    raters can be told apart there: the annotator of ``votes[i, j]`` is the pair ``(groups[i], j)``. In the other sets
+    the place tells nothing.
+
+    References
+    ----------
+    .. [1] C. J. Hutto and E. Gilbert, "VADER: A parsimonious rule-based model for sentiment analysis of social media
+       text", ICWSM 2014.
+
+    Examples
+    --------
+    >>> from skldl.data import fetch_vader_texts
+    >>> films = fetch_vader_texts("films")  # doctest: +SKIP
+    """
+    if name not in SOURCES:
+        raise UnknownDatasetError(f"No texts are called {name!r}. Known are {', '.join(SOURCES)}.")
+    folder = cache_folder() if data_home is None else Path(data_home).expanduser()
+    path = checked_file(
+        ARCHIVE_URL,
+        ARCHIVE_SHA256,
+        folder / ARCHIVE,
+        None if archive is None else Path(archive).expanduser(),
+        max_bytes=_MAX_BYTES,
+        copy_option="archive",
+    )
+    read = read_archive(path, name)
+    X, words = word_presence(read.texts, n_features, called=name)
+    counts = np.stack([np.bincount(np.array(row) + 4, minlength=len(LABELS)) for row in read.ratings])
+    return Dataset(
+        name=f"VADER {name}",
+        X=X,
+        D=counts / counts.sum(axis=1, keepdims=True),
+        label_names=tuple(str(label) for label in LABELS),
+        feature_names=words,
+        description=f"{SOURCES[name].description} Rated by at least 15 people from -4 (negative) to 4 (positive).",
+        citation=CITATION,
+        terms="Ratings: MIT licence, Copyright (c) 2016 C.J. Hutto. The sentences belong to their authors.",
+        source=str(path),
+        groups=_groups(name, read),
+        votes=wide_votes(read.ratings),
+        counts=counts,
+        tokens=tuple(read.texts),
+    )

@@ -1,0 +1,157 @@
+"""`RatersDisplay`: how informed, how severe and how confused raters are."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from skldl._typing import FloatArray, IntArray
+from skldl.annotators import DawidSkene, RaterTable, rater_table
+from skldl.plots._style import FAINT, MUTED, SEQUENTIAL, height_for, name_axis, panels, style
+
+_NAMED = 40  # more raters than this are drawn as a curve, without names
+_MARKS = {"": ("o", "#0072B2"), "spammer": ("X", "#D55E00"), "contrary": ("v", "#CC79A7"), "habit": ("s", "#E69F00")}
+
+
+@dataclass(eq=False)
+class RatersDisplay:
+    """Three panels about raters: informedness, severity, and the confusion of all of them together.
+
+    Raters stand in the order of their informedness. Lines are intervals; crosses, triangles and squares mark raters
+    who are flagged. Up to forty raters are named; more are drawn as one sorted curve. The panel of severity is left out
+    where labels are not ordered.
+
+    Parameters
+    ----------
+    table : RaterTable
+        Quality of the raters.
+    confusion : ndarray of shape (n_labels, n_labels)
+        Probability of each answer (column) to each true label (row).
+    label_names : list
+        Names of the labels.
+
+    Attributes
+    ----------
+    axes_ : list of Axes
+        The panels, once drawn.
+    figure_ : Figure
+        The figure, once drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.annotators import DawidSkene
+    >>> from skldl.plots import RatersDisplay
+    >>> generator = np.random.default_rng(0)
+    >>> truth, noise = generator.integers(1, 6, size=(2, 100))
+    >>> votes = np.stack([truth, np.minimum(truth + 1, 5), np.where(noise < 4, truth, 3), noise], axis=1)
+    >>> display = RatersDisplay.from_model(DawidSkene().fit(votes))
+    >>> [ax.get_xlabel() for ax in display.axes_]
+    ['informedness', 'severity (in labels)', 'answer']
+    """
+
+    table: RaterTable
+    confusion: FloatArray
+    label_names: list[Any]
+
+    @classmethod
+    def from_model(cls, model: DawidSkene, *, table: RaterTable | None = None, ax: Axes | None = None) -> Self:
+        """Draw the raters of a fitted model.
+
+        Parameters
+        ----------
+        model : DawidSkene
+            Fitted.
+        table : RaterTable, default=None
+            Quality of its raters, if it is known already; else `skldl.annotators.rater_table` measures it.
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        RatersDisplay
+            The figure, drawn.
+        """
+        table = rater_table(model) if table is None else table
+        weight = table.n_votes / table.n_votes.sum()
+        confusion = np.einsum("r,rkl->kl", weight, model.confusion_)
+        return cls(table, confusion, list(model.label_names_)).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        RatersDisplay
+            This object, with ``axes_`` and ``figure_``.
+        """
+        table = self.table
+        order = np.argsort(np.where(np.isfinite(table.informedness), -table.informedness, np.inf), kind="stable")
+        has_severity = bool(np.isfinite(table.severity).any())
+        n_panels = 3 if has_severity else 2
+        height = max(3.2, height_for(len(table))) if len(table) <= _NAMED else 4.4
+        with style():
+            self.figure_, grid = panels(ax, 1, n_panels, 1.2 + 2.9 * n_panels, height)
+            self.axes_ = grid[0]
+            self._draw_column(self.axes_[0], "informedness", order)
+            self.axes_[0].set_xlabel("informedness")
+            self._name_raters(self.axes_[0], order)
+            handles, names = self.axes_[0].get_legend_handles_labels()
+            if len(names) > 1:
+                self.figure_.legend(handles, names, loc="outside upper center", ncols=len(names))
+            if has_severity:
+                self._draw_column(self.axes_[1], "severity", order)
+                self.axes_[1].set_xlabel("severity (in labels)")
+                self.axes_[1].set_yticks([])
+            self._draw_confusion(self.axes_[-1])
+        return self
+
+    def _draw_column(self, ax: Axes, name: str, order: IntArray) -> None:
+        """One quantity of all raters, with intervals and marks for the flags."""
+        value, low, high = (getattr(self.table, name + end)[order] for end in ("", "_low", "_high"))
+        places = np.arange(len(order))
+        ax.axvline(0, color=MUTED, linewidth=1.0)
+        many = len(order) > _NAMED
+        ax.hlines(places, low, high, color=FAINT if many else MUTED, linewidth=1.1)
+        flag = np.array([(self.table.flags[rater].split() or [""])[0] for rater in order])
+        for kind, (marker, colour) in _MARKS.items():
+            chosen = flag == kind
+            if chosen.any():
+                ax.plot(
+                    value[chosen],
+                    places[chosen],
+                    linestyle="none",
+                    marker=marker,
+                    color=colour,
+                    markersize=2.5 if many else 5,
+                    label=kind or "no flag",
+                )
+        ax.set_ylim(len(order) - 0.4, -0.6)
+        ax.grid(axis="x")
+
+    def _name_raters(self, ax: Axes, order: IntArray) -> None:
+        if len(order) <= _NAMED:
+            name_axis(ax, [str(self.table.rater[rater]) for rater in order], "y")
+        else:
+            ax.set_ylabel(f"{len(order):,} raters, best first")
+
+    def _draw_confusion(self, ax: Axes) -> None:
+        n_labels = len(self.label_names)
+        ax.imshow(self.confusion, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
+        if n_labels <= 10:
+            for truth, answer in np.ndindex(n_labels, n_labels):
+                share = self.confusion[truth, answer]
+                colour = "#010101" if share > 0.5 else "#fefefe"
+                word = f"{share:.2f}".removeprefix("0") if share < 0.995 else "1"
+                ax.text(answer, truth, word, ha="center", va="center", fontsize=7, color=colour)
+        ax.set_xlabel("answer")
+        ax.set_ylabel("true label")
+        ax.spines[:].set_visible(False)
+        name_axis(ax, [str(name) for name in self.label_names], "x", limit=14)
+        name_axis(ax, [str(name) for name in self.label_names], "y", limit=14)
