@@ -181,8 +181,8 @@ def resolve_loss(loss: Any) -> RowLoss:
         loss = COMBINATIONS[loss]
     if not isinstance(loss, Mapping) or not loss or not set(loss) <= set(LOSSES):
         raise ValueError(
-            f"loss={loss!r} must be a name, a function, or a mapping such as {{'kullback_leibler': 1, 'cad': 0.5}} from "
-            f"names to coefficients. Names: {', '.join(LOSSES)}."
+            f"loss={loss!r} must be a name, a function, or a mapping such as {{'kullback_leibler': 1, 'cad': 0.5}} "
+            f"from names to coefficients. Names: {', '.join(LOSSES)}."
         )
     for name, coefficient in loss.items():
         if not 0 <= coefficient < np.inf:

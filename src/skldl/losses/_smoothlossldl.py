@@ -25,8 +25,8 @@ class SmoothLossLDL(LinearSoftmaxLDL):
       \hat F_j \ln \frac{2 \hat F_j}{F_j + \hat F_j}` [1]_;
     - ``"expectation"``, :math:`|\sum_j j p_j - \sum_j j d_j|`; ``"dldl_v2"`` is the divergence plus this term [2]_;
     - ``"unimodal"``, :math:`\sum_j \max(0, -(p_j - p_{j+1})\,\mathrm{sgn}(j - y))` with y the top label of d [3]_;
-    - ``"concentrated"``, :math:`\frac12 \ln v + (\mu - y)^2 / 2v` with mean μ and variance v of the prediction and y the
-      mean of d [3]_;
+    - ``"concentrated"``, :math:`\frac12 \ln v + (\mu - y)^2 / 2v` with mean μ and variance v of the prediction and y
+      the mean of d [3]_;
     - ``"squared_error"``, :math:`\lVert p - d \rVert^2`, for labels without order.
 
     Parameters
