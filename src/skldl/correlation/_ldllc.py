@@ -70,7 +70,7 @@ class LDLLC(LinearSoftmaxLDL):
     alpha : float, default=1e-4
         Strength of the squared penalty on the weights. The paper has a sum over n rows in place of the mean and no
         factor ½: its λ1 is n · alpha / 2, its λ2 is n · correlation_weight.
-    correlation_weight : float, default=1e-4
+    correlation_weight : float, default=1e-6
         Weight of the distances.
     max_rounds : int, default=10
         Largest number of times that the signs are taken anew.
@@ -122,7 +122,7 @@ class LDLLC(LinearSoftmaxLDL):
         self,
         alpha: float = 1e-4,
         *,
-        correlation_weight: float = 1e-4,
+        correlation_weight: float = 1e-6,
         max_rounds: int = 10,
         fit_intercept: bool = False,
         max_iter: int = 1000,
