@@ -200,6 +200,8 @@ class AABP(BaseLDL):
            [0.5, 0.5]])
     """
 
+    loss: str | Mapping[str, float] | RowLoss = "squared_error"  # models saved by version 0.1 hold none
+
     def __init__(
         self,
         hidden_layer_sizes: int | Sequence[int] = (32,),
