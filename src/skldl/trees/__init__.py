@@ -1,0 +1,5 @@
+"""Trees."""
+
+from skldl.trees._ldlf import LDLF
+
+__all__ = ["LDLF"]
