@@ -1,5 +1,6 @@
 """Trees."""
 
 from skldl.trees._ldlf import LDLF
+from skldl.trees._ldlogitboost import LDLogitBoost
 
-__all__ = ["LDLF"]
+__all__ = ["LDLF", "LDLogitBoost"]
