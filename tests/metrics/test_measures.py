@@ -68,6 +68,7 @@ def test_bounds_are_reached():
         "clark": ([[0.5, 0.5, 0, 0]], [[0, 0, 0.5, 0.5]]),
         "divergence": ([[0.5, 0.5, 0, 0]], [[0, 0, 0.5, 0.5]]),
         "wave_hedges": ([[0.5, 0.5, 0, 0]], [[0, 0, 0.5, 0.5]]),
+        "divisiveness_error": ([[0.5, 0, 0, 0.5]], [[1.0, 0, 0, 0]]),
         "reversed": ([[1.0, 0, 0, 0]], [[0, 0, 0, 1.0]]),
     }
     for name, measure in MEASURES.items():

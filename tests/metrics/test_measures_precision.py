@@ -233,7 +233,25 @@ FORMULAE = {
     "top_k": lambda p, q, e: top_two(p, q),
     "spearman": lambda p, q, e: spearman(p, q),
     "kendall": lambda p, q, e: kendall(p, q),
+    "zero_one_loss": lambda p, q, e: 1 - argmax_accuracy(p, q),
+    "match_rate": lambda p, q, e: (
+        mpmath.fsum(a * b for a, b in zip(top_two_chances(p), top_two_chances(q), strict=True)) / 2
+    ),
+    "divisiveness_error": lambda p, q, e: abs(smaller_half(p) - smaller_half(q)),
 }
+
+
+def top_two_chances(row):
+    """Chance of each label to be among the two largest, over all ways to break ties."""
+    order = sorted(row, reverse=True)
+    last = order[1]
+    sure, tied = sum(x > last for x in row), sum(x == last for x in row)
+    return [mpf(1) if x > last else mpf(2 - sure) / tied if x == last else mpf(0) for x in row]
+
+
+def smaller_half(row):
+    half = len(row) // 2
+    return min(mpmath.fsum(row[:half]), mpmath.fsum(row[-half:]))
 
 
 def normal(rows):
@@ -318,6 +336,9 @@ def test_zero_floor_gives_the_true_infinity():
     assert MEASURES["kullback_leibler"]([[1.0, 0.0]], [[0.0, 1.0]]) == pytest.approx(-np.log(EPS))
 
 
+NOT_ONE_WHERE_TIED = ("inner_product", "spearman", "kendall", "error_probability", "match_rate")
+
+
 @pytest.mark.parametrize("name", MEASURES)
 def test_identical_rows_are_at_the_best_value(name):
     same, _ = CASES["identical"]
@@ -325,6 +346,6 @@ def test_identical_rows_are_at_the_best_value(name):
     values = measure.rowwise(same, same)
     if not measure.higher_is_better and name != "error_probability":
         assert np.abs(values).max() < 1e-15
-    elif measure.upper(4) < np.inf and name not in ("inner_product", "spearman", "kendall", "error_probability"):
+    elif measure.upper(4) < np.inf and name not in NOT_ONE_WHERE_TIED:
         # where the top is tied, a named label is right whichever it is
         np.testing.assert_allclose(values, measure.upper(4), rtol=1e-15)

@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
 from skldl import AABP, MeanDistribution
-from skldl.metrics import kullback_leibler
+from skldl.losses import resolve_loss
+from skldl.metrics import earth_mover, kullback_leibler
 from skldl.neural import _network
 from skldl.neural._network import ACTIVATIONS, initial_weights, loss_and_gradient, standardize, unflatten
 from skldl.testing import CHECKS, check_estimator, make_distributions
@@ -251,3 +252,33 @@ def test_beats_the_mean_distribution_on_the_papers_data(paper_data, dataset):
         for estimator, scores in ((AABP(random_state=0), ours), (MeanDistribution(), means)):
             scores.append(estimator.fit(X[train], D[train]).score(X[test], D[test]))
     assert np.mean(ours) > np.mean(means)
+
+
+@pytest.mark.parametrize("loss", ["kullback_leibler", "cad", "qfd2", "cjs", "dldl_v2", {"unimodal": 1}])
+def test_gradient_of_other_losses_by_differences(loss):
+    X, D = make_distributions(12, 3, 4)
+    sizes = [3, 5, 4]
+    theta = initial_weights(sizes, D.mean(axis=0), np.random.RandomState(0))
+    theta += 0.3 * np.random.default_rng(0).normal(size=theta.size)
+    features, weight = standardize(X, X.mean(axis=0), X.std(axis=0)), np.linspace(0.5, 1.5, 12)
+    arguments = (sizes, features, D, weight, ACTIVATIONS["tanh"], 0.01, resolve_loss(loss))
+    _, gradient = loss_and_gradient(theta, *arguments)
+    for place in range(0, theta.size, 3):
+        step = np.zeros_like(theta)
+        step[place] = 1e-6
+        slope = (loss_and_gradient(theta + step, *arguments)[0] - loss_and_gradient(theta - step, *arguments)[0]) / 2e-6
+        assert gradient[place] == pytest.approx(slope, rel=1e-4, abs=1e-7)
+
+
+def test_objective_is_the_loss_in_units_of_the_mean():
+    X, D = make_distributions(100, 3, 6)
+    model = AABP(loss="cad", alpha=0.0, early_stopping=False, max_iter=1000, tol=1e-4, random_state=0).fit(X, D)
+    mean = np.tile(D.mean(axis=0), (100, 1))
+    assert model.loss_curve_[-1] == pytest.approx(earth_mover(D, model.predict(X)) / earth_mover(D, mean), abs=0.01)
+    assert model.loss_curve_[-1] < 0.8
+
+
+def test_unknown_loss():
+    X, D = make_distributions()
+    with pytest.raises(ValueError, match="loss='emd'"):
+        AABP(loss="emd").fit(X, D)

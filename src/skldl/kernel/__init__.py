@@ -1,5 +1,6 @@
 """Kernel methods for label distributions."""
 
 from skldl.kernel._kernelridge import KernelRidgeLDL, fit_each_target
+from skldl.kernel._ldsvr import LDSVR
 
-__all__ = ["KernelRidgeLDL", "fit_each_target"]
+__all__ = ["LDSVR", "KernelRidgeLDL", "fit_each_target"]

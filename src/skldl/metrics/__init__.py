@@ -14,7 +14,16 @@ from sklearn.metrics import make_scorer
 
 from skldl.metrics import _evaluate
 from skldl.metrics._bounds import Bound
-from skldl.metrics._decisions import argmax_accuracy, error_probability, kendall, spearman, top_k
+from skldl.metrics._decisions import (
+    argmax_accuracy,
+    divisiveness_error,
+    error_probability,
+    kendall,
+    match_rate,
+    spearman,
+    top_k,
+    zero_one_loss,
+)
 from skldl.metrics._evaluate import Skill
 from skldl.metrics._fidelity_chi2 import (
     additive_symmetric_chi2,
@@ -59,6 +68,7 @@ from skldl.metrics._minkowski_l1 import (
     soergel,
     sorensen,
 )
+from skldl.metrics._mu import mu
 from skldl.metrics._ordered import cumulative_jensen_shannon, earth_mover, error_of_mean
 from skldl.metrics._shannon_combinations import (
     average_l1_linf,
@@ -105,7 +115,7 @@ VICISSITUDE_MEASURES: dict[str, Measure] = _by_name(
 )
 LATER_MEASURES: dict[str, Measure] = _by_name(
     reversed_kullback_leibler, earth_mover, cumulative_jensen_shannon, error_of_mean, argmax_accuracy,
-    error_probability, top_k, spearman, kendall,
+    error_probability, top_k, spearman, kendall, zero_one_loss, match_rate, divisiveness_error,
 )
 # fmt: on
 MEASURES: dict[str, Measure] = {**CHA_MEASURES, **VICISSITUDE_MEASURES, **LATER_MEASURES}
@@ -134,6 +144,7 @@ __all__ = [
     "czekanowski",
     "dice",
     "divergence",
+    "divisiveness_error",
     "earth_mover",
     "error_of_mean",
     "error_probability",
@@ -157,11 +168,13 @@ __all__ = [
     "kumar_hassebrook",
     "kumar_johnson",
     "lorentzian",
+    "match_rate",
     "matusita",
     "max_symmetric_chi2",
     "min_symmetric_chi2",
     "minkowski",
     "motyka",
+    "mu",
     "neyman_chi2",
     "pearson_chi2",
     "probabilistic_symmetric_chi2",
@@ -183,6 +196,7 @@ __all__ = [
     "vicis_symmetric_chi2_3",
     "vicis_wave_hedges",
     "wave_hedges",
+    "zero_one_loss",
 ]
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from skldl.metrics._bounds import ONE
+from skldl.metrics._bounds import HALF, ONE
 from skldl.metrics._measure import FloatArray, Measure
+from skldl.metrics._ordered import ORDERED
 from skldl.metrics._pair import Pair, column_dot, divide
 
 DECISIONS = "decisions"
@@ -146,4 +147,96 @@ kendall = Measure(
     lower=-1.0,
     bound=ONE,
     zeros="ties as in tau-b; a row without order counts as 0",
+)
+
+
+def _zero_one_loss(pair: Pair) -> FloatArray:
+    return np.clip(1.0 - _argmax_accuracy(pair), 0.0, 1.0)
+
+
+def _chance_of_top(degrees: FloatArray, k: int) -> FloatArray:
+    """Chance of each label to be among the k largest of its row, when ties are broken at random."""
+    n_labels = len(degrees)
+    last_named = np.partition(degrees, n_labels - k, axis=0)[n_labels - k]
+    surely, perhaps = degrees > last_named, degrees == last_named
+    return np.asarray(surely + perhaps * ((k - surely.sum(axis=0)) / perhaps.sum(axis=0)))
+
+
+def _match_rate(pair: Pair, k: int) -> FloatArray:
+    k = min(k, len(pair.p))
+    return np.clip(column_dot(_chance_of_top(pair.p, k), _chance_of_top(pair.q, k)) / k, 0.0, 1.0)
+
+
+def _check_sides(negative: Any, positive: Any) -> dict[str, Any]:
+    if (negative is None) != (positive is None):
+        raise ValueError("Give both negative and positive, the numbers of the labels on either side, or neither.")
+    if negative is None:
+        return {"negative": None, "positive": None}
+    sides = {"negative": tuple(int(j) for j in negative), "positive": tuple(int(j) for j in positive)}
+    both = sides["negative"] + sides["positive"]
+    if min(map(len, sides.values())) == 0 or len(set(both)) < len(both) or min(both) < 0:
+        raise ValueError(
+            f"negative={negative!r} and positive={positive!r} must be two lists of label numbers (0 is the first) that "
+            "have no label in common."
+        )
+    return sides
+
+
+def _divisiveness_error(pair: Pair, negative: Any, positive: Any) -> FloatArray:
+    n_labels = len(pair.p)
+    if negative is None:
+        negative, positive = range(n_labels // 2), range(n_labels - n_labels // 2, n_labels)
+    if max(*negative, *positive) >= n_labels:
+        raise ValueError(
+            f"negative={negative!r} and positive={positive!r} name label {max(*negative, *positive)}, but there are "
+            f"only {n_labels} labels, numbered from 0."
+        )
+
+    def smaller_side(degrees: FloatArray) -> FloatArray:
+        return np.minimum(degrees[list(negative)].sum(axis=0), degrees[list(positive)].sum(axis=0))
+
+    return np.abs(smaller_side(pair.p) - smaller_side(pair.q))
+
+
+zero_one_loss = Measure(
+    name="zero_one_loss",
+    title="0/1 loss",
+    family=DECISIONS,
+    formula=r"\left[\arg\max_j \hat d_j \notin \arg\max_j d_j\right]",
+    text="[argmax p is not argmax d]",
+    higher_is_better=False,
+    compute=_zero_one_loss,
+    use="How often the top label is wrong: 1 − argmax accuracy, as papers on decisions print it.",
+    bound=ONE,
+    zeros="ties of p: share of the tied labels that are wrong; ties of d: each top label is right",
+)
+
+match_rate = Measure(
+    name="match_rate",
+    title="Match rate",
+    family=DECISIONS,
+    formula=r"\tfrac1k \left|\mathrm{top}_k(d) \cap \mathrm{top}_k(\hat d)\right|",
+    text="|top k of d ∩ top k of p| / k",
+    higher_is_better=True,
+    compute=_match_rate,
+    use="Share of the k most important labels that are named; k is an option, 2 by default.",
+    bound=ONE,
+    zeros="ties of d and of p: expectation over independent random choices; k above c counts as c",
+    options=MappingProxyType({"k": 2}),
+    check=_check_k,
+)
+
+divisiveness_error = Measure(
+    name="divisiveness_error",
+    title="Divisiveness error",
+    family=ORDERED,
+    formula=r"\left|\psi(d) - \psi(\hat d)\right|,\; \psi(d) = \min\left(\sum_{j \in N} d_j, \sum_{j \in P} d_j\right)",
+    text="|min(Σ_N d, Σ_P d) − min(Σ_N p, Σ_P p)|",
+    higher_is_better=False,
+    compute=_divisiveness_error,
+    use="Is it known how much opinions divide? N and P are options, by default the lower and upper half of labels.",
+    bound=HALF,
+    zeros="a middle label is on neither side",
+    options=MappingProxyType({"negative": None, "positive": None}),
+    check=_check_sides,
 )

@@ -1,5 +1,6 @@
 """Neural networks adapted to label distributions."""
 
 from skldl.neural._aabp import AABP
+from skldl.neural._cpnn import CPNN
 
-__all__ = ["AABP"]
+__all__ = ["AABP", "CPNN"]

@@ -9,7 +9,7 @@ one ``alpha`` and one ``tol`` suit any number of labels.
 """
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
+from skldl.losses._rows import RowLoss, resolve_loss
 from skldl.neural._network import (
     ACTIVATIONS,
     BLOCK_ROWS,
@@ -131,7 +132,8 @@ class AABP(BaseLDL):
 
     the paper's squared error in units of the error of the mean distribution. Features are standardised inside (sparse
     ones without ever becoming dense). Hidden weights start within Glorot's bounds, the output as the mean distribution.
-    The paper gives neither width, nor learning rate, nor number of epochs.
+    The paper gives neither width, nor learning rate, nor number of epochs. Another ``loss`` takes the place of the
+    squared error in both sums.
 
     Parameters
     ----------
@@ -158,6 +160,9 @@ class AABP(BaseLDL):
         Rows of a batch of Adam.
     learning_rate : float, default=0.001
         Step size of Adam.
+    loss : str, mapping from str to float, or callable, default="squared_error"
+        Loss between a predicted and a true distribution; names and mappings as in `skldl.losses.SmoothLossLDL`, which
+        has "kullback_leibler" and losses for ordered labels such as "cad", "qfd2", "cjs" and "dldl_v2".
     random_state : int, RandomState or None, default=None
         Source of the initial weights, the held-out rows and the order of batches.
 
@@ -195,6 +200,8 @@ class AABP(BaseLDL):
            [0.5, 0.5]])
     """
 
+    loss: str | Mapping[str, float] | RowLoss = "squared_error"  # models saved by version 0.1 hold none
+
     def __init__(
         self,
         hidden_layer_sizes: int | Sequence[int] = (32,),
@@ -209,6 +216,7 @@ class AABP(BaseLDL):
         n_iter_no_change: int = 10,
         batch_size: int = 128,
         learning_rate: float = 1e-3,
+        loss: str | Mapping[str, float] | RowLoss = "squared_error",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
@@ -222,6 +230,7 @@ class AABP(BaseLDL):
         self.n_iter_no_change = n_iter_no_change
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.loss = loss
         self.random_state = random_state
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
@@ -232,6 +241,7 @@ class AABP(BaseLDL):
     ) -> dict[int, Layers]:
         """Fit, and return the layers after each wanted number of iterations that was reached."""
         hidden = self._check_parameters()
+        row_loss = resolve_loss(self.loss)
         random = check_random_state(self.random_state)
         if sample_weight is not None:
             sample_weight = sample_weight / sample_weight.max()  # sums of huge weights must not overflow
@@ -248,14 +258,15 @@ class AABP(BaseLDL):
             train, test = self._split(X.shape[0], random)
             held_out = _cross_entropy(features.take(test), D[test], weight[test], sizes, self.activation)
             features, D, weight = features.take(train), D[train], weight[train]
-        spread = float(weight @ ((D - mean) ** 2).sum(axis=1))
+        log_mean = np.log(np.maximum(mean, np.finfo(np.float64).tiny))
+        spread = float(weight @ row_loss(np.tile(log_mean, (len(D), 1)), D)[0])  # what the mean distribution costs
         row_weight = weight / (spread if spread > 1e-12 * weight.sum() else weight.sum())
         watch = _Watch(held_out, self.n_iter_no_change, self.tol, wanted)
 
         def objective(theta: FloatArray, rows: Any = slice(None)) -> tuple[float, FloatArray]:
             part = row_weight[rows] * (len(D) / len(row_weight[rows]))  # a batch stands for all rows
             batch = features if isinstance(rows, slice) else features.take(rows)
-            return loss_and_gradient(theta, sizes, batch, D[rows], part, activation, self.alpha)
+            return loss_and_gradient(theta, sizes, batch, D[rows], part, activation, self.alpha, row_loss)
 
         watch.start(theta, objective(theta)[0])
         if self.solver == "lbfgs":

@@ -1,10 +1,9 @@
-"""A feed-forward network with softmax output and squared error to distributions: value and gradient, no training.
+"""A feed-forward network with softmax output and a loss between distributions: value and gradient, no training.
 
 Shapes: X is n × q; layer l has weights W_l (units in × units out) and intercepts b_l; the last layer has one unit for
 each label. All of them live in one flat vector, so that any optimiser can move them; `unflatten` gives views.
-With η the net input of the output units and z = softmax(η), the error of a row and its derivative are
-
-    E = ‖z − d‖²,    ∂E/∂η = 2 [z ∘ (z − d) − z ⟨z, z − d⟩].
+With η the net input of the output units and z = softmax(η), the loss of a row is a function of ln z and d that also
+gives its derivative in η: one of `skldl.losses`, by default E = ‖z − d‖² with ∂E/∂η = 2 [z ∘ (z − d) − z ⟨z, z − d⟩].
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-from skldl.simplex import log_softmax, softmax
+from skldl.losses._rows import RowLoss, squared_error
+from skldl.simplex import log_softmax
 
 FloatArray = npt.NDArray[np.floating]
 Layers = list[tuple[FloatArray, FloatArray]]
@@ -121,20 +121,21 @@ def loss_and_gradient(
     row_weight: FloatArray,
     activation: Activation,
     alpha: float,
+    loss: RowLoss = squared_error,
 ) -> tuple[float, FloatArray]:
-    """Return Σᵢ row_weightᵢ ‖zᵢ − dᵢ‖² + alpha/2 Σ_l ‖W_l‖² and its gradient in the flat vector."""
+    """Return Σᵢ row_weightᵢ loss(zᵢ, dᵢ) + alpha/2 Σ_l ‖W_l‖² and its gradient in the flat vector."""
     layers = unflatten(theta, sizes)
     gradient = np.zeros_like(theta)
     gradients = unflatten(gradient, sizes)
-    loss = 0.0
+    total = 0.0
     for start in range(0, len(D), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         part = features if len(D) <= BLOCK_ROWS else features.take(rows)
-        loss += _backpropagate(layers, gradients, part, D[rows], row_weight[rows], activation)
+        total += _backpropagate(layers, gradients, part, D[rows], row_weight[rows], activation, loss)
     for (weights, _), (weight_gradient, _) in zip(layers, gradients, strict=True):
-        loss += 0.5 * alpha * float(np.vdot(weights, weights))
+        total += 0.5 * alpha * float(np.vdot(weights, weights))
         weight_gradient += alpha * weights
-    return loss, gradient
+    return total, gradient
 
 
 def _backpropagate(
@@ -144,15 +145,13 @@ def _backpropagate(
     D: FloatArray,
     row_weight: FloatArray,
     activation: Activation,
+    loss: RowLoss,
 ) -> float:
-    """Return the weighted error of some rows and add its gradient to ``gradients``."""
+    """Return the weighted loss of some rows and add its gradient to ``gradients``."""
     *hidden, net = _net_outputs(layers, features, activation)
-    z = softmax(net)
-    delta = z - D
-    error = float(row_weight @ np.einsum("ij,ij->i", delta, delta))
-    delta -= np.einsum("ij,ij->i", z, delta)[:, None]
-    delta *= z
-    delta *= 2 * row_weight[:, None]
+    values, delta = loss(log_softmax(net), D)
+    error = float(row_weight @ values)
+    delta = delta * row_weight[:, None]
     for depth in range(len(layers) - 1, -1, -1):
         weight_gradient, intercept_gradient = gradients[depth]
         weight_gradient += hidden[depth - 1].T @ delta if depth else features.transposed_times(delta)

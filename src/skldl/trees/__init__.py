@@ -1,6 +1,8 @@
-"""Tree ensembles for label distributions: a forest whose leaves hold mean distributions, and softmax boosting."""
+"""Tree ensembles for label distributions: forests of hard and of soft trees, and boosting."""
 
 from skldl.trees._boosting import GradientBoostingLDL
 from skldl.trees._forest import RandomForestLDL
+from skldl.trees._ldlf import LDLF
+from skldl.trees._ldlogitboost import LDLogitBoost
 
-__all__ = ["GradientBoostingLDL", "RandomForestLDL"]
+__all__ = ["LDLF", "GradientBoostingLDL", "LDLogitBoost", "RandomForestLDL"]

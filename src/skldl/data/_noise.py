@@ -1,0 +1,148 @@
+"""Noise for studies of robustness: missing cells, exchanged rows, Gaussian noise of the log-ratios.
+
+Each function takes distributions and returns new ones; the argument is not changed, and the same ``random_state`` gives
+the same noise.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from skldl._validation import check_distributions
+from skldl.simplex import smooth_zeros, softmax
+
+FloatArray = npt.NDArray[np.floating]
+
+__all__ = ["exchange_rows", "gaussian_log_ratio_noise", "hide_cells"]
+
+
+def hide_cells(
+    D: Any,
+    share: float,
+    *,
+    mode: Literal["nan", "renormalize"] = "nan",
+    random_state: int | np.random.RandomState | None = None,
+) -> FloatArray:
+    """Hide a share of the degrees, cell by cell at random.
+
+    Parameters
+    ----------
+    D : array-like or DataFrame of shape (n_samples, n_labels)
+        Distributions.
+    share : float
+        Share of the cells to hide, in [0, 1).
+    mode : {"nan", "renormalize"}, default="nan"
+        What becomes of hidden cells: nan, as algorithms for incomplete distributions take them; or zero, with the rest
+        of the row divided by its sum. A row keeps at least one cell, and in the second mode one with mass.
+    random_state : int, RandomState or None, default=None
+        Source of the cells.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        The distributions with holes.
+
+    Examples
+    --------
+    >>> from skldl.data._noise import hide_cells
+    >>> hide_cells([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], 0.5, mode="renormalize", random_state=0).sum(axis=1)
+    array([1., 1.])
+    """
+    D = check_distributions(D, name="D")
+    _check_share(share)
+    if mode not in ("nan", "renormalize"):
+        raise ValueError(f"mode={mode!r} is not known. Use 'nan' or 'renormalize'.")
+    random = check_random_state(random_state)
+    order = random.uniform(size=D.shape)
+    hidden = np.zeros(D.shape, dtype=bool)
+    count = round(share * D.size)
+    may_stay = D > 0 if mode == "renormalize" else np.ones(D.shape, dtype=bool)
+    keeper = np.where(may_stay, order, -1.0).argmax(axis=1)  # the cell of each row that is never hidden
+    order[np.arange(len(D)), keeper] = np.inf
+    hidden.flat[np.argsort(order, axis=None)[: min(count, D.size - len(D))]] = True
+    if mode == "nan":
+        return np.where(hidden, np.nan, D)
+    rest = np.where(hidden, 0.0, D)
+    return np.asarray(rest / rest.sum(axis=1, keepdims=True))
+
+
+def exchange_rows(D: Any, share: float, *, random_state: int | np.random.RandomState | None = None) -> FloatArray:
+    """Give a share of the rows the distributions of other rows among them.
+
+    Parameters
+    ----------
+    D : array-like or DataFrame of shape (n_samples, n_labels)
+        Distributions.
+    share : float
+        Share of the rows that exchange their distributions, in [0, 1]; fewer than two rows cannot.
+    random_state : int, RandomState or None, default=None
+        Source of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        The same distributions in another order.
+
+    Examples
+    --------
+    >>> from skldl.data._noise import exchange_rows
+    >>> exchange_rows([[1.0, 0.0], [0.0, 1.0]], 1.0, random_state=0)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    D = check_distributions(D, name="D").copy()
+    if not 0 <= share <= 1:
+        raise ValueError(f"share={share!r} must lie between 0 and 1.")
+    random = check_random_state(random_state)
+    rows = random.permutation(len(D))[: round(share * len(D))]
+    if len(rows) > 1:
+        D[rows] = D[np.roll(rows, 1)]  # along a cycle, so that no row keeps its own
+    return D
+
+
+def gaussian_log_ratio_noise(
+    D: Any, scale: float, *, floor: float = 1e-6, random_state: int | np.random.RandomState | None = None
+) -> FloatArray:
+    r"""Add Gaussian noise to the centred log-ratios of each row.
+
+    A row d becomes :math:`\mathrm{softmax}(\ln d + \epsilon)` with independent :math:`\epsilon_j \sim N(0,
+    \mathtt{scale}^2)`: noise that multiplies degrees and stays on the simplex.
+
+    Parameters
+    ----------
+    D : array-like or DataFrame of shape (n_samples, n_labels)
+        Distributions.
+    scale : float
+        Standard deviation, at least 0.
+    floor : float, default=1e-6
+        Share of the uniform distribution that is mixed into rows that hold zeros, whose logarithm is infinite.
+    random_state : int, RandomState or None, default=None
+        Source of the noise.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        Noisy distributions.
+
+    Examples
+    --------
+    >>> from skldl.data._noise import gaussian_log_ratio_noise
+    >>> gaussian_log_ratio_noise([[0.5, 0.3, 0.2]], 0.1, random_state=0).round(2)
+    array([[0.53, 0.28, 0.2 ]])
+    """
+    D = check_distributions(D, name="D")
+    if not 0 <= scale < np.inf:
+        raise ValueError(f"scale={scale!r} must be at least 0 and finite.")
+    if not 0 < floor < 1:
+        raise ValueError(f"floor={floor!r} must lie between 0 and 1, such as 1e-6.")
+    random = check_random_state(random_state)
+    holes = (D == 0).any(axis=1)
+    D = np.where(holes[:, None], smooth_zeros(D, floor), D)
+    return softmax(np.log(D) + random.normal(scale=scale, size=D.shape))
+
+
+def _check_share(share: float) -> None:
+    if not 0 <= share < 1:
+        raise ValueError(f"share={share!r} must be at least 0 and below 1.")

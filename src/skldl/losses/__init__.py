@@ -1,0 +1,7 @@
+"""Smooth losses between distributions, for ordered labels too, and the linear softmax model that is fitted to them."""
+
+from skldl.losses._dirichletldl import DirichletLDL
+from skldl.losses._rows import COMBINATIONS, LOSSES, resolve_loss
+from skldl.losses._smoothlossldl import SmoothLossLDL
+
+__all__ = ["COMBINATIONS", "LOSSES", "DirichletLDL", "SmoothLossLDL", "resolve_loss"]

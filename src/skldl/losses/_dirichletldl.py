@@ -1,0 +1,230 @@
+"""`DirichletLDL`: predicts a Dirichlet distribution over distributions, whose mean is the prediction.
+
+With scores f = Wᵀx + b and concentrations a = 1 + softplus(f) the loss of a row is the expected divergence
+
+    E_{p ~ Dir(a)} KL(d ‖ p) = Σ_j d_j ln d_j − Σ_j d_j (ψ(a_j) − ψ(a_0)),        a_0 = Σ_j a_j,
+
+or minus the log density of d under Dir(a), plus a small multiple of KL(Dir(a) ‖ Dir(1)). Without the latter the
+precision a_0 of the first loss only grows: a sharper Dirichlet distribution with the same mean has the smaller expected
+divergence. The first loss is linear in d apart from a constant, so it sees the mean of the rows and never their spread;
+the second sees both.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+from sklearn.utils.validation import check_is_fitted
+
+from skldl._solvers import minimise
+from skldl._validation import check_features
+from skldl.losses._linear_softmax import LinearSoftmaxLDL, TrainingSet, check_not_negative, warn_unless_converged
+from skldl.simplex import smooth_zeros
+
+FloatArray = npt.NDArray[np.floating]
+
+LARGEST_CONCENTRATION = 1e12
+
+
+def expected_divergence(a: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """E KL(d ‖ p) for p ~ Dir(a), one value per row, and its slope in a."""
+    total = a.sum(axis=1, keepdims=True)
+    values = special.xlogy(d, d) - d * (special.digamma(a) - special.digamma(total))
+    return values.sum(axis=1), special.polygamma(1, total) - d * special.polygamma(1, a)
+
+
+def negative_log_density(a: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """−ln of the density of Dir(a) at d, one value per row, and its slope in a; d must be positive."""
+    total, log_d = a.sum(axis=1, keepdims=True), np.log(d)
+    values = special.gammaln(a).sum(axis=1) - special.gammaln(total[:, 0]) - ((a - 1.0) * log_d).sum(axis=1)
+    return values, special.digamma(a) - special.digamma(total) - log_d
+
+
+def divergence_from_uniform(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """KL(Dir(a) ‖ Dir(1)), one value per row, and its slope in a."""
+    n_labels = a.shape[1]
+    total = a.sum(axis=1, keepdims=True)
+    values = special.gammaln(total[:, 0]) - special.gammaln(a).sum(axis=1) - special.gammaln(n_labels)
+    values += ((a - 1.0) * (special.digamma(a) - special.digamma(total))).sum(axis=1)
+    return values, (a - 1.0) * special.polygamma(1, a) - special.polygamma(1, total) * (total - n_labels)
+
+
+class DirichletLDL(LinearSoftmaxLDL):
+    r"""Linear model with a Dirichlet output: a distribution and how sure the model is of it.
+
+    With concentrations :math:`a = 1 + \mathrm{softplus}(W^\top x + b)` and means over rows it minimises
+
+    .. math:: \overline{\mathbb{E}_{p \sim \mathrm{Dir}(a_i)} \mathrm{KL}(d_i \,\|\, p)}
+        + \mathtt{prior\_weight}\; \overline{\mathrm{KL}(\mathrm{Dir}(a_i) \,\|\, \mathrm{Dir}(1))}
+        + \frac{\mathtt{alpha}}{2} \lVert W \rVert^2.
+
+    With ``loss="likelihood"`` the first term is minus the log density of :math:`d_i` under :math:`\mathrm{Dir}(a_i)`.
+    ``predict`` gives the mean :math:`a / a_0` of the Dirichlet distribution, `predict_precision` its precision
+    :math:`a_0 = \sum_j a_j`: the variance of degree j is :math:`m_j (1 - m_j) / (a_0 + 1)` for mean m.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-4
+        Strength of the squared penalty on the weights, not on the intercept.
+    loss : {"expected_divergence", "likelihood"}, default="expected_divergence"
+        The expected divergence aims at the mean alone, and the size of its precision depends on ``prior_weight``. The
+        likelihood estimates how widely the true distributions spread around the mean.
+    prior_weight : float, default=1e-3
+        Weight of the divergence from the uniform Dirichlet distribution.
+    floor : float, default=1e-4
+        Share of the uniform distribution that the likelihood mixes into the true rows, whose zeros would make it
+        infinite.
+    fit_intercept : bool, default=True
+        Whether to learn one free score for each label. Here a common shift of the scores changes the precision.
+    max_iter : int, default=1000
+        Largest number of steps.
+    tol : float, default=1e-10
+        Bound on the excess of the objective over the optimum at which the search ends.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_labels, n_features)
+        Weights.
+    intercept_ : ndarray of shape (n_labels,)
+        Intercepts.
+    n_iter_ : int
+        Number of steps.
+    loss_curve_ : list of float
+        Objective at the start and after each step.
+
+    Notes
+    -----
+    The expected divergence is linear in d up to a constant: rows that agree and rows that scatter around the same mean
+    give the same model. Use the likelihood where the precision shall tell them apart. The divergence from the uniform
+    Dirichlet distribution is that of evidential learning [1]_.
+
+    References
+    ----------
+    .. [1] M. Sensoy, L. Kaplan and M. Kandemir, "Evidential deep learning to quantify classification uncertainty",
+       NeurIPS 2018.
+
+    Examples
+    --------
+    >>> from skldl.losses import DirichletLDL
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> D = [[0.9, 0.1], [0.7, 0.3], [0.3, 0.7], [0.1, 0.9]]
+    >>> model = DirichletLDL().fit(X, D)
+    >>> model.predict([[1.5]]).round(1)
+    array([[0.5, 0.5]])
+    >>> model.predict_precision([[1.5]]).shape
+    (1,)
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1e-4,
+        *,
+        loss: Literal["expected_divergence", "likelihood"] = "expected_divergence",
+        prior_weight: float = 1e-3,
+        floor: float = 1e-4,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float = 1e-10,
+    ) -> None:
+        self.alpha = alpha
+        self.loss = loss
+        self.prior_weight = prior_weight
+        self.floor = floor
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_not_negative(self, "prior_weight")
+        if self.loss not in ("expected_divergence", "likelihood"):
+            raise ValueError(f"loss={self.loss!r} is not known. Use 'expected_divergence' or 'likelihood'.")
+        if not 0 < self.floor < 1:
+            raise ValueError(f"floor={self.floor!r} must lie between 0 and 1, such as 1e-4.")
+
+    def _fit_shared(self, training: TrainingSet) -> None:
+        factorisation = training.factorisation(scale_free=self.alpha == 0)
+        design, D, weight = factorisation.design, training.D, training.weight
+        n_columns, n_labels = design.shape[1], D.shape[1]
+        row_loss, lower_bound = expected_divergence, 0.0
+        if self.loss == "likelihood":
+            row_loss, lower_bound, D = negative_log_density, -np.inf, smooth_zeros(D, self.floor)
+        # the curvature of the loss in the scores is about 1/c for each label; no label shift is taken out here
+        whitening = factorisation.whitening(self.alpha, np.full(n_labels, 1.0 / n_labels))
+
+        def expand(V: FloatArray) -> FloatArray:
+            U = V[:n_columns] * whitening.scale[:n_columns]
+            U = U if whitening.basis is None else whitening.basis @ U
+            return U if factorisation.centre is None else np.vstack([U, V[-1] - factorisation.centre @ U])
+
+        def contract(of_U: FloatArray, of_b: FloatArray) -> FloatArray:
+            if factorisation.centre is not None:
+                of_U = of_U - np.multiply.outer(factorisation.centre, of_b)
+            of_V = (of_U if whitening.basis is None else whitening.basis.T @ of_U) * whitening.scale[:n_columns]
+            return of_V if factorisation.centre is None else np.vstack([of_V, of_b])
+
+        shape = (n_columns + (factorisation.centre is not None), n_labels)
+
+        def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
+            parameters = expand(flat.reshape(shape))
+            U = parameters[:n_columns]
+            scores = np.asarray(design @ U)
+            if factorisation.centre is not None:
+                scores = scores + parameters[-1]
+            a = concentrations(scores)
+            values, slope = row_loss(a, D)
+            more, more_slope = divergence_from_uniform(a)
+            of_scores = (slope + self.prior_weight * more_slope) * special.expit(scores) * weight[:, None]
+            value = float(weight @ (values + self.prior_weight * more)) + 0.5 * self.alpha * float(np.vdot(U, U))
+            of_U = np.asarray(design.T @ of_scores) + self.alpha * U
+            return value, contract(of_U, of_scores.sum(axis=0)).ravel()
+
+        start = np.zeros(shape)
+        if factorisation.centre is not None:
+            start[-1] = first_scores(D, weight)
+        run = minimise(evaluate, start.ravel(), tol=self.tol, max_iter=self.max_iter, lower_bound=lower_bound)
+        warn_unless_converged(self, run)
+        W, b = factorisation.to_features(expand(run.x.reshape(shape)))
+        self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
+        self.n_iter_, self.loss_curve_ = max(1, run.n_iter), run.loss_curve
+
+    def _concentrations(self, X: Any) -> FloatArray:
+        return concentrations(np.asarray(X @ self.coef_.T) + self.intercept_)
+
+    def _predict(self, X: Any) -> FloatArray:
+        a = self._concentrations(X)
+        return np.asarray(a / a.sum(axis=1, keepdims=True))
+
+    def predict_precision(self, X: Any) -> FloatArray:
+        """Predict the precision of the Dirichlet distribution of each row.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features, in the columns that ``fit`` saw.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The sums of the concentrations, at least the number of labels: the larger, the surer.
+        """
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
+        return np.asarray(self._concentrations(X).sum(axis=1))
+
+
+def first_scores(D: FloatArray, weight: FloatArray) -> FloatArray:
+    """Scores of the Dirichlet distribution that has the mean and the total variance of D: a start away from plateaus.
+
+    Far below zero softplus is flat, and a search that comes there hardly leaves it.
+    """
+    mean = weight @ D
+    spread = max(float(weight @ ((D - mean) ** 2).sum(axis=1)), 1e-6)
+    precision = min(max(float((mean * (1.0 - mean)).sum()) / spread - 1.0, 1.0), 1e3)
+    return np.asarray(np.log(np.expm1(np.maximum(mean * precision - 1.0, 0.5))))
+
+
+def concentrations(scores: FloatArray) -> FloatArray:
+    """1 + softplus(scores), without overflow."""
+    return np.asarray(np.minimum(1.0 + np.logaddexp(0.0, scores), LARGEST_CONCENTRATION))

@@ -1,0 +1,301 @@
+"""`LinearSoftmaxLDL`: fits p = softmax(Wᵀx + b) to any smooth loss; an algorithm writes only its objective.
+
+With row weights ω that sum to one, scores S = X W + 1 bᵀ and a smooth function f of all scores, it minimises
+
+    f(S) + alpha/2 ‖W‖²,        ∂/∂W = Xᵀ ∂f/∂S + alpha W,        ∂/∂b = Σ_i ∂f/∂s_i.
+
+The search is L-BFGS (`skldl._solvers`) in the whitened coordinates of `skldl.maxent`. It has two phases: a short run on
+the cross-entropy alone, which ends near the optimum of SA-BFGS, and a run on f from there, with the coordinates that
+belong to the mean prediction reached. Where f is not convex the result is the local optimum that this start leads to;
+it does not depend on random numbers.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from skldl._solvers import Minimum, minimise
+from skldl.base import BaseLDL
+from skldl.losses._rows import RowLoss
+from skldl.maxent._objective import row_weights
+from skldl.maxent._whitening import Factorisation, Whitening, factorise
+from skldl.simplex import log_softmax, softmax
+
+FloatArray = npt.NDArray[np.floating]
+ScoreObjective = Callable[[FloatArray], tuple[float, FloatArray]]
+Penalty = Callable[[FloatArray], tuple[float, FloatArray]]
+
+FIRST_PHASE_TOL = 1e-4
+FIRST_PHASE_STEPS = 50
+SMALLEST_SHARE = 1e-11  # of a label in the mean prediction that the coordinates are made for
+
+
+@dataclass
+class TrainingSet:
+    """Checked data, and what fits with different hyper-parameters share: factorisations, clusters, neighbours.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Features.
+    D : ndarray of shape (n_samples, n_labels)
+        Distributions.
+    weight : ndarray of shape (n_samples,)
+        Row weights that sum to one.
+    fit_intercept : bool
+        Whether the model has one.
+    """
+
+    X: Any
+    D: FloatArray
+    weight: FloatArray
+    fit_intercept: bool
+    _kept: dict[Any, Any] = field(default_factory=dict)
+
+    def shared(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """Return what ``compute`` gives, computed once for each key."""
+        if key not in self._kept:
+            self._kept[key] = compute()
+        return self._kept[key]
+
+    def factorisation(self, scale_free: bool) -> Factorisation:
+        """Factorise the features in double precision; see `skldl.maxent._whitening`."""
+
+        def compute() -> Factorisation:
+            X = self.X.astype(np.float64, copy=False)
+            return factorise(X, self.weight, fit_intercept=self.fit_intercept, scale_free=scale_free)
+
+        return self.shared(("factorisation", scale_free), compute)
+
+
+@dataclass
+class LinearFit:
+    """Weights (n_features, n_labels), intercepts (n_labels,), parameters of the design, and the run."""
+
+    W: FloatArray
+    b: FloatArray
+    parameters: FloatArray
+    run: Minimum
+
+
+def cross_entropy(D: FloatArray, weight: FloatArray) -> ScoreObjective:
+    """The weighted mean cross-entropy as a function of the scores."""
+    return mean_of(lambda log_p, d: (-(d * log_p).sum(axis=1), np.exp(log_p) - d), D, weight)
+
+
+def mean_of(loss: RowLoss, D: FloatArray, weight: FloatArray) -> ScoreObjective:
+    """The weighted mean of a row loss as a function of the scores."""
+
+    def objective(S: FloatArray) -> tuple[float, FloatArray]:
+        values, gradient = loss(log_softmax(S), D)
+        return float(weight @ values), gradient * weight[:, None]
+
+    return objective
+
+
+def fit_linear(
+    factorisation: Factorisation,
+    D: FloatArray,
+    weight: FloatArray,
+    objective: ScoreObjective,
+    *,
+    alpha: float | FloatArray,
+    tol: float,
+    max_iter: int,
+    penalty: Penalty | None = None,
+    start: FloatArray | None = None,
+    lower_bound: float = -np.inf,
+) -> LinearFit:
+    """Minimise objective(S) + ½ Σ_k alpha_k ‖u_k‖² + penalty(U) over the parameters of the design.
+
+    Parameters
+    ----------
+    factorisation : Factorisation
+        Holds the design; its rows U are the parameters, with one more row for the intercept if it has a centre.
+    D : ndarray of shape (n_samples, n_labels)
+        Distributions, for the first phase.
+    weight : ndarray of shape (n_samples,)
+        Row weights that sum to one.
+    objective : callable
+        From scores (n_samples, n_labels) to the value and its gradient.
+    alpha : float or ndarray of shape (n_columns,)
+        Strength of the squared penalty, one for all columns of the design or one for each.
+    tol : float
+        Bound on the excess over the optimum at which the search ends.
+    max_iter : int
+        Largest number of steps of the second phase.
+    penalty : callable, default=None
+        From U (n_columns, n_labels), without the intercept, to a value and its gradient. It must not change when a
+        vector is added to all columns of U.
+    start : ndarray, default=None
+        Parameters to begin the second phase at; None runs the first phase.
+    lower_bound : float, default=-inf
+        A value that the whole objective cannot fall below.
+    """
+    design, n_labels = factorisation.design, D.shape[1]
+    n_columns = design.shape[1]
+    has_intercept = factorisation.centre is not None
+    strengths = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (n_columns,))
+    transposed = design.T.tocsr() if sparse.issparse(design) else design.T
+
+    def scores(parameters: FloatArray) -> FloatArray:
+        S = np.asarray(design @ parameters[:n_columns])
+        return S + parameters[n_columns] if has_intercept else S
+
+    def at(parameters: FloatArray, function: ScoreObjective, extra: Penalty | None) -> tuple[float, FloatArray]:
+        value, of_scores = function(scores(parameters))
+        U = parameters[:n_columns]
+        gradient = np.empty_like(parameters)
+        scaled = strengths[:, None] * U
+        gradient[:n_columns] = transposed @ of_scores + scaled
+        if has_intercept:
+            gradient[n_columns] = of_scores.sum(axis=0)
+        value += 0.5 * float(np.vdot(U, scaled))
+        if extra is not None:
+            more, slope = extra(U)
+            value += more
+            gradient[:n_columns] += slope
+        return value, gradient
+
+    def run(
+        origin: FloatArray, function: ScoreObjective, extra: Penalty | None, steps: int, largest: float, lower: float
+    ) -> tuple[FloatArray, Minimum]:
+        labels = np.maximum(weight @ softmax(scores(origin)), SMALLEST_SHARE)
+        whitening: Whitening = factorisation.whitening(float(strengths.max(initial=0.0)), labels)
+
+        def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = at(origin + whitening.expand(flat.reshape(origin.shape)), function, extra)
+            return value, whitening.contract(gradient).ravel()
+
+        found = minimise(evaluate, np.zeros(origin.size), tol=largest, max_iter=steps, lower_bound=lower)
+        return origin + whitening.expand(found.x.reshape(origin.shape)), found
+
+    if start is None:
+        start = np.zeros((n_columns + has_intercept, n_labels))
+        if has_intercept:
+            start[-1] = np.log(np.maximum(weight @ D, SMALLEST_SHARE))
+            start[-1] -= start[-1].mean()
+        start, _ = run(start, cross_entropy(D, weight), None, FIRST_PHASE_STEPS, FIRST_PHASE_TOL, -np.inf)
+    parameters, found = run(start, objective, penalty, max_iter, tol, lower_bound)
+    W, b = factorisation.to_features(parameters)
+    return LinearFit(W - W.mean(axis=1, keepdims=True), b - b.mean(), parameters, found)
+
+
+class LinearSoftmaxLDL(BaseLDL):
+    """Base class of linear softmax models; a subclass writes `_objective` and has the hyper-parameters below.
+
+    ``alpha``, ``fit_intercept``, ``max_iter`` and ``tol`` are read from the instance. ``_objective(training)`` returns
+    the function of the scores and a value that it cannot fall below.
+    """
+
+    alpha: float
+    fit_intercept: bool
+    max_iter: int
+    tol: float
+
+    def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        check_not_negative(self, "alpha", "tol")
+        check_count(self, "max_iter")
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        self._check_parameters()
+        self._fit_shared(self._training_set(X, D, sample_weight))
+
+    def _training_set(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> TrainingSet:
+        return TrainingSet(X, D, row_weights(X.shape[0], sample_weight), bool(self.fit_intercept))
+
+    def _fit_shared(self, training: TrainingSet) -> None:
+        """Fit, with what other fits on the same training set have left in it."""
+        objective, lower_bound = self._objective(training)
+        fit = fit_linear(
+            training.factorisation(scale_free=self.alpha == 0),
+            training.D,
+            training.weight,
+            objective,
+            alpha=self.alpha,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            lower_bound=lower_bound,
+        )
+        self._store(fit)
+
+    def _store(self, fit: LinearFit) -> None:
+        warn_unless_converged(self, fit.run)
+        self.coef_ = np.ascontiguousarray(fit.W.T)
+        self.intercept_ = fit.b
+        self.n_iter_ = max(1, fit.run.n_iter)
+        self.loss_curve_ = fit.run.loss_curve
+
+    def _predict(self, X: Any) -> FloatArray:
+        return softmax(np.asarray(X @ self.coef_.T) + self.intercept_)
+
+    def _predict_path(
+        self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
+    ) -> Iterator[FloatArray]:
+        """One training set for all values, so that factorisations, clusters and neighbours are computed once."""
+        if param == "fit_intercept":
+            yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
+            return
+        training = self._training_set(X, D, sample_weight)
+        for value in values:
+            self.set_params(**{param: value})
+            self._check_parameters()
+            self._fit_shared(training)
+            yield self._predict(X_new)
+
+
+def warn_unless_converged(model: Any, run: Minimum) -> None:
+    """Say how far the run may be from the optimum, and which hyper-parameter helps.
+
+    A run that ended because no step lowers the loss, after steps that lowered it by less than ``tol``, is at a minimum
+    as far as double precision can tell, although the bound does not say so: no warning then.
+    """
+    flat = (
+        run.n_iter < model.max_iter and run.loss_curve[-min(4, len(run.loss_curve))] - run.loss_curve[-1] <= model.tol
+    )
+    if run.converged or flat:
+        return
+    name = type(model).__name__
+    if run.n_iter >= model.max_iter:
+        what, cure = f"stopped at max_iter={model.max_iter}", "Raise max_iter, or set a larger alpha."
+    else:
+        what, cure = f"found no lower loss after {run.n_iter} steps", "Raise tol, or set a larger alpha."
+    warnings.warn(
+        f"{name} {what}, with a loss about {run.excess:.1g} above the optimum (tol={model.tol:g}). {cure}",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+
+
+def check_not_negative(model: Any, *names: str) -> None:
+    """Refuse hyper-parameters that are not finite numbers of at least zero."""
+    for name in names:
+        value = getattr(model, name)
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
+            raise ValueError(f"{name}={value!r} must be a finite number of at least 0.")
+
+
+def check_positive(model: Any, *names: str) -> None:
+    """Refuse hyper-parameters that are not finite numbers above zero."""
+    check_not_negative(model, *names)
+    for name in names:
+        if getattr(model, name) == 0:
+            raise ValueError(f"{name}={getattr(model, name)!r} must be above 0.")
+
+
+def check_count(model: Any, *names: str) -> None:
+    """Refuse hyper-parameters that are not whole numbers of at least one."""
+    for name in names:
+        value = getattr(model, name)
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")

@@ -1,0 +1,204 @@
+r"""Losses between a true and a predicted distribution: one value per row, and the gradient in the scores.
+
+The prediction is p = softmax(s). A loss f(p) with slope g = ∂f/∂p has the gradient
+
+    ∂f/∂s = p ∘ (g − ⟨p, g⟩),
+
+which `through_softmax` computes; it sums to zero over labels. The losses for ordered labels [1]_ work on running sums
+F_j = Σ_{k≤j} d_k and F̂_j = Σ_{k≤j} p_k. Absolute values are replaced by √(x² + ε²) − ε with ε = 1e-3 and max(0, x)
+by (x + √(x² + ε²))/2, so that every loss has a continuous gradient; both differ by at most ε from what they replace.
+
+References
+----------
+.. [1] C. Wen, X. Zhang, X. Yao and J. Yang, "Ordinal label distribution learning", ICCV 2023.
+.. [2] B.-B. Gao, H.-Y. Zhou, J. Wu and X. Geng, "Age estimation using expectation of label distribution learning",
+   IJCAI 2018.
+.. [3] Q. Li et al., "Unimodal-concentrated loss: fully adaptive label distribution learning for ordinal regression",
+   CVPR 2022.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+FloatArray = npt.NDArray[np.floating]
+
+SMOOTHING = 1e-3
+SMALLEST_VARIANCE = 1e-6  # of a predicted distribution over its positions, in the concentrated penalty
+
+
+class RowLoss(Protocol):
+    """From log p and d, both (n_rows, n_labels), to one value per row and the gradient in the scores."""
+
+    def __call__(self, log_p: FloatArray, d: FloatArray, /) -> tuple[FloatArray, FloatArray]: ...
+
+
+def through_softmax(p: FloatArray, slope: FloatArray) -> FloatArray:
+    """Gradient in the scores from the slope in p, row by row."""
+    weighted = p * slope
+    weighted -= p * weighted.sum(axis=1, keepdims=True)
+    return weighted
+
+
+def smooth_absolute(x: FloatArray, epsilon: float = SMOOTHING) -> tuple[FloatArray, FloatArray]:
+    """√(x² + ε²) − ε and its slope."""
+    root = np.sqrt(x * x + epsilon * epsilon)
+    return root - epsilon, x / root
+
+
+def smooth_hinge(x: FloatArray, epsilon: float = SMOOTHING) -> tuple[FloatArray, FloatArray]:
+    """(x + √(x² + ε²)) / 2, a smooth version of max(0, x) and at most ε/2 above it, and its slope."""
+    root = np.sqrt(x * x + epsilon * epsilon)
+    return 0.5 * (x + root), 0.5 * (1.0 + x / root)
+
+
+def kullback_leibler(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Σ_j d_j ln(d_j / p_j)."""
+    return (special.xlogy(d, d) - d * log_p).sum(axis=1), np.exp(log_p) - d
+
+
+def squared_error(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Σ_j (p_j − d_j)², the loss of AA-BP."""
+    p = np.exp(log_p)
+    error = p - d
+    return np.einsum("ij,ij->i", error, error), through_softmax(p, 2.0 * error)
+
+
+def cumulative_absolute(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """CAD, Σ_j |F_j − F̂_j|: the earth mover's distance for labels in steps of one."""
+    p = np.exp(log_p)
+    values, slope = smooth_absolute(np.cumsum(p - d, axis=1)[:, :-1])  # the last running sums are both one
+    return values.sum(axis=1), through_softmax(p, _sums_from_right(slope))
+
+
+def quadratic_form(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """QFD², (p − d)ᵀ A (p − d) with A_jk = 1 − |j − k| / (c − 1)."""
+    p = np.exp(log_p)
+    places = np.arange(d.shape[1])
+    A = 1.0 - np.abs(places[:, None] - places) / (d.shape[1] - 1)
+    turned = (p - d) @ A
+    return np.einsum("ij,ij->i", p - d, turned), through_softmax(p, 2.0 * turned)
+
+
+def cumulative_jensen_shannon(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """CJS, ½ Σ_j [F ln(2F/(F + F̂)) + F̂ ln(2F̂/(F + F̂))]."""
+    p = np.exp(log_p)
+    true = np.minimum(np.cumsum(d, axis=1)[:, :-1], 1.0)
+    # running sums by logarithms, so that the slope stays finite where p underflows
+    log_pred = np.logaddexp.accumulate(log_p, axis=1)[:, :-1]
+    pred = np.exp(log_pred)
+    log_middle = np.log(np.maximum(0.5 * (true + pred), np.finfo(np.float64).tiny))
+    values = 0.5 * (special.xlogy(true, true) - true * log_middle + pred * (log_pred - log_middle))
+    slope = 0.5 * (log_pred - log_middle)
+    return values.sum(axis=1), through_softmax(p, _sums_from_right(slope))
+
+
+def expectation(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """|E_p[y] − E_d[y]| over the places y = 0, 1, …, c − 1: the second term of DLDL-v2."""
+    p = np.exp(log_p)
+    places = np.arange(d.shape[1], dtype=np.float64)
+    value, slope = smooth_absolute((p - d) @ places)
+    return value, through_softmax(p, slope[:, None] * places)
+
+
+def unimodal(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Σ_j max(0, −(p_j − p_{j+1}) sgn(j − y)) with y the place of the largest true degree: rises to y, falls after."""
+    p = np.exp(log_p)
+    sign = np.sign(np.arange(d.shape[1] - 1) - d.argmax(axis=1)[:, None])
+    values, slope = smooth_hinge(-(p[:, :-1] - p[:, 1:]) * sign)
+    values = np.where(sign == 0, 0.0, values)
+    slope = slope * sign
+    of_p = np.zeros_like(p)
+    of_p[:, :-1] -= slope
+    of_p[:, 1:] += slope
+    return values.sum(axis=1), through_softmax(p, of_p)
+
+
+def concentrated(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """½ ln v + (µ − y)² / 2v with mean µ and variance v of the prediction and the mean y of the truth."""
+    p = np.exp(log_p)
+    places = np.arange(d.shape[1], dtype=np.float64)
+    mean = p @ places
+    deviation = places - mean[:, None]
+    variance = np.einsum("ij,ij->i", p, deviation**2) + SMALLEST_VARIANCE
+    error = mean - d @ places
+    of_variance = 0.5 / variance - 0.5 * (error / variance) ** 2
+    slope = of_variance[:, None] * deviation**2 + (error / variance)[:, None] * places
+    return 0.5 * np.log(variance) + 0.5 * error**2 / variance, through_softmax(p, slope)
+
+
+def _sums_from_right(slope: FloatArray) -> FloatArray:
+    """∂/∂p_k = Σ_{j≥k} ∂/∂F̂_j; the last running sum is fixed at one and has no slope."""
+    sums = np.zeros((slope.shape[0], slope.shape[1] + 1))
+    sums[:, :-1] = np.cumsum(slope[:, ::-1], axis=1)[:, ::-1]
+    return sums
+
+
+LOSSES: dict[str, RowLoss] = {
+    "kullback_leibler": kullback_leibler,
+    "squared_error": squared_error,
+    "cad": cumulative_absolute,
+    "qfd2": quadratic_form,
+    "cjs": cumulative_jensen_shannon,
+    "expectation": expectation,
+    "unimodal": unimodal,
+    "concentrated": concentrated,
+}
+"""Losses and penalties by name."""
+
+COMBINATIONS: dict[str, Mapping[str, float]] = {
+    "dldl_v2": {"kullback_leibler": 1.0, "expectation": 1.0},
+}
+"""Sums of them that papers propose, by name."""
+
+
+def resolve_loss(loss: Any) -> RowLoss:
+    """Return the loss that a name, a mapping from names to coefficients, or a function stands for.
+
+    Parameters
+    ----------
+    loss : str, mapping from str to float, or callable
+        As in `skldl.losses.SmoothLossLDL`.
+
+    Returns
+    -------
+    callable
+        From log p and d to one value per row and the gradient in the scores.
+    """
+    if callable(loss):
+        return loss
+    known = ", ".join([*LOSSES, *COMBINATIONS])
+    if isinstance(loss, str):
+        if loss in LOSSES:
+            return LOSSES[loss]
+        if loss not in COMBINATIONS:
+            raise ValueError(
+                f"loss={loss!r} is not known. Use one of {known}, or a mapping from names to coefficients."
+            )
+        loss = COMBINATIONS[loss]
+    if not isinstance(loss, Mapping) or not loss or not set(loss) <= set(LOSSES):
+        raise ValueError(
+            f"loss={loss!r} must be a name, a function, or a mapping such as {{'kullback_leibler': 1, 'cad': 0.5}} "
+            f"from names to coefficients. Names: {', '.join(LOSSES)}."
+        )
+    for name, coefficient in loss.items():
+        if not 0 <= coefficient < np.inf:
+            raise ValueError(
+                f"The coefficient {coefficient!r} of {name!r} in loss must be a finite number of at least 0."
+            )
+    return _sum_of([(float(coefficient), LOSSES[name]) for name, coefficient in loss.items()])
+
+
+def _sum_of(terms: list[tuple[float, RowLoss]]) -> Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    def total(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values, gradient = np.zeros(len(d)), np.zeros_like(d)
+        for coefficient, term in terms:
+            term_values, term_gradient = term(log_p, d)
+            values += coefficient * term_values
+            gradient += coefficient * term_gradient
+        return values, gradient
+
+    return total

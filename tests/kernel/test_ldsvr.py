@@ -1,0 +1,93 @@
+"""LDSVR: common checks, the convex objective against scipy, kernel ridge as its limit, a true tube, the path."""
+
+import numpy as np
+import pytest
+from scipy import optimize, special
+from sklearn.metrics.pairwise import rbf_kernel
+
+from skldl.baseline import MeanDistribution
+from skldl.kernel import LDSVR
+from skldl.kernel._ldsvr import fit_msvr, objective
+from skldl.metrics import kullback_leibler
+from skldl.testing import check_estimator, make_distributions
+
+
+def test_common_checks():
+    check_estimator(LDSVR())
+
+
+def _problem(n=12, c=3):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    return rbf_kernel(X), rng.normal(size=(n, c)), rng.dirichlet(np.full(n, 5.0))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+def test_scipy_finds_the_same_minimum(epsilon):
+    K, Z, weight = _problem()
+    found = fit_msvr(K, Z, weight, alpha=0.05, epsilon=epsilon, max_iter=500, tol=1e-15)
+    assert np.all(np.diff(found.curve) < 0)
+
+    def value(flat):
+        B, b = flat[:-3].reshape(Z.shape), flat[-3:]
+        return objective(K, Z, weight, B, b, 0.05, epsilon)[0]
+
+    theirs = optimize.minimize(value, np.zeros(Z.size + 3), method="BFGS", options={"gtol": 1e-7, "maxiter": 2000}).fun
+    assert found.curve[-1] == pytest.approx(theirs, abs=1e-6)
+    assert found.curve[-1] <= theirs + 1e-9
+
+
+def test_without_tube_it_is_kernel_ridge():
+    """With epsilon = 0 all rows have weight 2ω, and one solve is the answer."""
+    K, Z, weight = _problem()
+    found = fit_msvr(K, Z, weight, alpha=0.05, epsilon=0.0, max_iter=500, tol=1e-15)
+    n = len(K)
+    system = np.block([[K + np.diag(0.05 / (2 * weight)), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    solution = np.linalg.solve(system, np.vstack([Z, np.zeros(Z.shape[1])]))
+    np.testing.assert_allclose(found.B, solution[:-1], atol=1e-8)
+    np.testing.assert_allclose(found.b, solution[-1], atol=1e-8)
+
+
+def test_optimality_conditions():
+    """alpha B_i = 2 ω_i (u_i − ε) r_i / u_i outside the tube, B_i = 0 inside, and B sums to zero."""
+    K, Z, weight = _problem(30)
+    found = fit_msvr(K, Z, weight, alpha=0.02, epsilon=0.8, max_iter=2000, tol=1e-16)
+    residual = Z - K @ found.B - found.b
+    u = np.sqrt((residual**2).sum(axis=1))
+    pull = (2 * weight * np.maximum(u - 0.8, 0) / u)[:, None] * residual
+    np.testing.assert_allclose(0.02 * found.B, pull, atol=1e-6)
+    assert (u < 0.8).any()
+    np.testing.assert_allclose(found.B.sum(axis=0), 0, atol=1e-9)
+
+
+def test_a_wide_tube_leaves_the_mean_of_the_logits():
+    X, D = make_distributions(30, 3, 3)
+    model = LDSVR(epsilon=100.0).fit(X, D)
+    assert len(model.support_vectors_) == 0
+    expected = special.expit(special.logit(D).mean(axis=0))
+    np.testing.assert_allclose(model.predict(X[:2]), np.tile(expected / expected.sum(), (2, 1)), atol=1e-12)
+
+
+def test_follows_a_curve_better_than_the_mean():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(150, 2))
+    S = np.c_[np.sin(3 * X[:, 0]), np.cos(3 * X[:, 1]), np.zeros(150)]
+    D = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
+    P = LDSVR().fit(X[:100], D[:100]).predict(X[100:])
+    mean = MeanDistribution().fit(X[:100], D[:100]).predict(X[100:])
+    assert kullback_leibler(D[100:], P) < 0.05 * kullback_leibler(D[100:], mean)
+
+
+def test_path_agrees_with_single_fits():
+    X, D = make_distributions(40, 3, 3)
+    for param, values in {"alpha": [1e-3, 1.0], "width": [0.5, 2.0], "epsilon": [0.0, 0.2]}.items():
+        path = LDSVR().predict_path(X, D, X[:5], param=param, values=values)
+        for value, P in zip(values, path, strict=True):
+            np.testing.assert_allclose(P, LDSVR().set_params(**{param: value}).fit(X, D).predict(X[:5]), atol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [{"alpha": 0}, {"epsilon": -1}, {"width": 0}, {"floor": 0.6}, {"max_iter": 0}])
+def test_bad_hyperparameters(bad):
+    X, D = make_distributions()
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        LDSVR(**bad).fit(X, D)

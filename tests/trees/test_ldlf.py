@@ -1,0 +1,106 @@
+"""LDLF: common checks, leaf weights by walking, gradient by differences, leaves that never raise the loss."""
+
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+from skldl.baseline import MeanDistribution
+from skldl.metrics import kullback_leibler
+from skldl.testing import check_estimator, make_distributions
+from skldl.trees import LDLF
+from skldl.trees._ldlf import leaf_weights, tree_loss, update_leaves
+
+SMALL = {"n_estimators": 2, "max_depth": 2, "n_rounds": 3}
+
+
+def test_common_checks():
+    # few steps: rounding errors grow with their number, and scikit-learn compares at 1e-7
+    check_estimator(LDLF(**SMALL, n_split_steps=5, random_state=0))
+
+
+def test_leaf_weights_by_walking_down():
+    s = np.random.default_rng(0).uniform(size=(4, 7))
+    mu = leaf_weights(s)
+    np.testing.assert_allclose(mu.sum(axis=1), 1)
+    for leaf in range(8):
+        expected, node = np.ones(4), 0
+        for level in (4, 2, 1):
+            right = bool(leaf & level)
+            expected *= 1 - s[:, node] if right else s[:, node]
+            node = 2 * node + 1 + right
+        np.testing.assert_allclose(mu[:, leaf], expected)
+
+
+def _tree(seed=0, n=20, c=3, depth=3):
+    rng = np.random.default_rng(seed)
+    scores, Q = rng.normal(size=(n, 2**depth - 1)), rng.dirichlet(np.ones(c), size=2**depth)
+    return scores, Q, rng.dirichlet(np.ones(c), size=n), rng.dirichlet(np.ones(n))
+
+
+def test_gradient_by_differences():
+    scores, Q, D, weight = _tree(n=5)
+    _, gradient = tree_loss(scores, Q, D, weight)
+    for place in np.ndindex(scores.shape):
+        step = np.zeros_like(scores)
+        step[place] = 1e-6
+        slope = (tree_loss(scores + step, Q, D, weight)[0] - tree_loss(scores - step, Q, D, weight)[0]) / 2e-6
+        assert gradient[place] == pytest.approx(slope, rel=1e-5, abs=1e-9)
+
+
+def test_leaf_updates_are_the_papers_and_reach_the_minimum():
+    scores, Q, D, weight = _tree(depth=1)
+    mu = leaf_weights(special.expit(scores))
+    g = mu @ Q
+    by_hand = np.zeros_like(Q)
+    for leaf in range(2):
+        for label in range(3):
+            by_hand[leaf, label] = sum(
+                weight[i] * D[i, label] * Q[leaf, label] * mu[i, leaf] / g[i, label] for i in range(len(D))
+            )
+    by_hand /= by_hand.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(update_leaves(mu, Q, D, weight), by_hand, rtol=1e-12)
+    losses = [tree_loss(scores, Q, D, weight)[0]]
+    for _ in range(3000):
+        Q = update_leaves(mu, Q, D, weight)
+        losses.append(tree_loss(scores, Q, D, weight)[0])
+    assert np.all(np.diff(losses) <= 1e-14)
+
+    def loss(flat):  # convex in the leaves
+        P = mu @ special.softmax(flat.reshape(2, 3), axis=1)
+        return -weight @ (D * np.log(P)).sum(axis=1)
+
+    assert losses[-1] == pytest.approx(optimize.minimize(loss, np.zeros(6), options={"gtol": 1e-9}).fun, abs=1e-6)
+
+
+def test_without_splits_that_matter_it_is_the_mean():
+    X, D = make_distributions(40, 3, 3)
+    forest = LDLF(**SMALL, alpha=1e6, random_state=0).fit(X, D)
+    np.testing.assert_allclose(forest.predict(X), MeanDistribution().fit(X, D).predict(X), atol=1e-3)
+
+
+def test_loss_falls_and_a_step_is_learnt():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 2))
+    D = np.where(X[:, :1] * X[:, 1:] > 0, [0.8, 0.1, 0.1], [0.1, 0.2, 0.7])
+    forest = LDLF(3, max_depth=3, n_rounds=15, random_state=0).fit(X[:200], D[:200])
+    for curve in forest.loss_curves_:
+        assert np.all(np.diff(curve) < 1e-9)
+    mean = MeanDistribution().fit(X[:200], D[:200])
+    error, error_of_mean = (kullback_leibler(D[200:], m.predict(X[200:])) for m in (forest, mean))
+    assert error < 0.5 * error_of_mean
+
+
+def test_path_of_sizes():
+    X, D = make_distributions(30, 3, 3)
+    model = LDLF(**{**SMALL, "n_estimators": 9}, random_state=0)
+    for value, P in zip([1, 3], model.predict_path(X, D, X[:4], param="n_estimators", values=[1, 3]), strict=True):
+        expected = LDLF(**{**SMALL, "n_estimators": value}, random_state=0).fit(X, D).predict(X[:4])
+        np.testing.assert_allclose(P, expected, atol=1e-12)
+    assert len(list(model.predict_path(X, D, X[:4], param="max_depth", values=[1, 2]))) == 2
+
+
+@pytest.mark.parametrize("bad", [{"n_estimators": 0}, {"max_depth": 1.5}, {"alpha": -1}])
+def test_bad_hyperparameters(bad):
+    X, D = make_distributions()
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        LDLF(**bad).fit(X, D)
