@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from skldl.base import BaseLDL
 from skldl.transformation._examples import Examples
 from skldl.transformation._pair_model import PairFit, PairModel, fit_pair_model
+from skldl.transformation._resampling import multinomial_counts
 
 FloatArray = npt.NDArray[np.floating]
 
@@ -178,11 +179,10 @@ class PTSVM(BaseLDL):
         ends = np.cumsum(np.bincount(fold_of))
         self.support_ = chosen[order]
         rows = X[self.support_].astype(np.float64)
-        counts = weight[order, None] * D[self.support_]
+        counts: FloatArray = weight[order, None] * D[self.support_]
         counts *= counts.size / counts.sum()
         if self.resample == "multinomial":
-            drawn = generator.multinomial(counts.size, (counts / counts.sum()).ravel())
-            counts = drawn.reshape(counts.shape).astype(np.float64)
+            counts = multinomial_counts(counts, counts.size, random_state=generator)
         self.gamma_ = None if self.kernel == "linear" else _kernel_width(rows, self.gamma)
         folds = [slice(int(start), int(end)) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         return Examples(rows, counts, folds, self.gamma_, self.memory_limit * 2.0**30)
