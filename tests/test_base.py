@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skldl import BaseLDL, MeanDistribution
+from skldl import AAKNN, PTSVM, SABFGS, SABFGSCV, SAIIS, BaseLDL, MeanDistribution, PTBayes
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
 from skldl.testing import CHECKS, check_estimator, make_distributions
@@ -165,3 +165,80 @@ def test_a_prediction_that_is_no_distribution_is_an_error(row):
     model = Broken().fit([[0.0], [1.0]], [[0.5, 0.5], [1.0, 0.0]])
     with pytest.raises(ValueError, match=r"Broken predicted .* for row 1 \(1 such rows\)"):
         model.predict([[0.0], [1.0]])
+
+
+OWN_ALGORITHMS = [
+    AAKNN(3),
+    MeanDistribution(),
+    PTBayes(),
+    PTBayes("full"),
+    PTSVM(C=0.1),
+    SABFGS(alpha=0.1),
+    SAIIS(max_iter=5, tol=1.0),
+]
+
+
+@pytest.mark.parametrize("estimator", OWN_ALGORITHMS, ids=str)
+@pytest.mark.parametrize("factor", [7.0, 1e-300, 1e-308, 1e300, 5e307])
+def test_all_weights_times_a_constant_change_nothing(estimator, factor):
+    X, D = make_distributions()
+    weight = np.linspace(1, 3, len(D))
+    expected = clone(estimator).fit(X, D, weight).predict(X)
+    found = clone(estimator).fit(X, D, factor * weight).predict(X)
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("estimator", OWN_ALGORITHMS, ids=str)
+def test_one_huge_weight_is_that_row_alone(estimator):
+    X, D = make_distributions()
+    weight = np.ones(len(D))
+    weight[:5] = 1e308
+    found = clone(estimator).fit(X, D, weight).predict(X[:1])
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    if not isinstance(estimator, AAKNN | PTSVM):  # these look at the other rows where they are near, or in other folds
+        np.testing.assert_allclose(found, clone(estimator).fit(X[:5], D[:5]).predict(X[:1]), atol=1e-6)
+
+
+def test_ordinary_weights_stay_as_they_are():
+    """A penalty of a wrapped learner is measured against the sum of the weights."""
+    X, D = make_distributions()
+    seen = []
+
+    class Listener(MeanDistribution):
+        def _fit(self, X, D, sample_weight):
+            seen.append(sample_weight)
+            super()._fit(X, D, sample_weight)
+
+    weight = np.linspace(0, 40, len(D))
+    Listener().fit(X, D, weight)
+    np.testing.assert_array_equal(seen[0], weight[1:])
+
+
+@pytest.mark.parametrize("estimator", [SABFGS(), SABFGSCV(cv=2), PTSVM(), AAKNN(2)], ids=str)
+def test_a_refit_that_fails_leaves_the_model_as_it_was(estimator):
+    X, D = make_distributions()
+    model = clone(estimator).fit(X, D)
+    expected, state = model.predict(X), set(vars(model))
+    bad = {"SABFGS": {"alpha": -1.0}, "SABFGSCV": {"alphas": [-1]}, "PTSVM": {"C": -1.0}, "AAKNN": {"n_neighbors": 500}}
+    model.set_params(**bad[type(model).__name__])
+    with pytest.raises(ValueError, match=r"-1|500"):
+        model.fit(X[:, :2], D[:, :2] / D[:, :2].sum(axis=1, keepdims=True))
+    model.set_params(**estimator.get_params())
+    np.testing.assert_array_equal(model.predict(X), expected)
+    assert set(vars(model)) == state
+    with pytest.raises(DataError):
+        model.fit(X[:, :2], D + 1)
+    np.testing.assert_array_equal(model.predict(X), expected)
+    fresh = clone(estimator)
+    with pytest.raises(DataError):
+        fresh.fit(X, D + 1)
+    assert not [name for name in vars(fresh) if name.endswith("_")]
+
+
+def test_score_never_exceeds_zero():
+    X, D = make_distributions()
+    model = MeanDistribution().fit(X, D)
+    constant = np.tile(model.predict(X[:1]), (len(D), 1))
+    assert model.score(X, constant) <= 0
+    assert model.score(X, 0.9991 * constant) <= 0
+    assert model.score(X, 0.9991 * constant) == pytest.approx(0, abs=1e-12)

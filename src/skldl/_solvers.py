@@ -1,8 +1,9 @@
-"""`minimise`: quasi-Newton minimisation of a smooth convex function, stopped by a bound in the function's own unit.
+"""`minimise`: quasi-Newton minimisation of a smooth convex function, stopped by an estimate in the function's own unit.
 
 Two methods share one loop: L-BFGS, which remembers the last steps, and the dense BFGS of Nocedal and Wright [1]_, which
 keeps the whole inverse Hessian. Both take steps that satisfy the strong Wolfe conditions. scipy's own solvers stop by
-gradient size or by relative change; here a run ends when the function is known to lie within ``tol`` of its minimum.
+gradient size or by relative change; here a run ends when
+the function is estimated to lie within ``tol`` of its minimum.
 
 References
 ----------
@@ -58,7 +59,7 @@ class Minimum:
     loss : float
         The function there.
     excess : float
-        Bound on how far the function lies above its minimum: see `minimise`.
+        Estimate of how far the function lies above its minimum, not a bound: see `minimise`.
     converged : bool
         Whether ``excess`` fell below the tolerance.
     curvature : float
@@ -91,7 +92,7 @@ def minimise(
     curvature: float = 1.0,
     callback: Callable[[int, FloatArray], None] | None = None,
 ) -> Minimum:
-    """Minimise a smooth convex function from a start, until it is within ``tol`` of its minimum.
+    """Minimise a smooth convex function from a start, until it is estimated to be within ``tol`` of its minimum.
 
     Parameters
     ----------
@@ -102,10 +103,10 @@ def minimise(
     method : {"lbfgs", "bfgs"}, default="lbfgs"
         With the last 20 steps in memory, or with the whole inverse Hessian (n × n).
     tol : float
-        Largest excess over the minimum. It is bounded by gᵀM⁻¹g / μ, where μ is the smallest curvature sᵀy / sᵀMs among
-        the last 20 steps s and their changes y of the gradient. For a quadratic function with smallest curvature μ half
-        of this is a bound; the other half is a margin for directions that the run has not met. The distance to
-        ``lower_bound`` is a second bound, and the smaller of the two counts.
+        Largest estimated excess over the minimum. The estimate is gᵀM⁻¹g / μ, where μ is the smallest curvature sᵀy /
+        sᵀMs among the last 20 steps s and their changes y of the gradient. For a quadratic function whose smallest
+        curvature is μ half of this is a bound; the other half is a margin for directions that the run has not met. In
+        general it is no bound. The distance to ``lower_bound`` is one, and the smaller of the two counts.
     max_iter : int
         Largest number of steps.
     lower_bound : float, default=-inf
@@ -121,7 +122,7 @@ def minimise(
     -------
     Minimum
         The end of the run. A line search that finds no lower value ends it early: then rounding hides what is left, and
-        ``converged`` says whether the bound was reached before.
+        ``converged`` says whether the estimate had reached ``tol``.
     """
     metric = metric or Euclidean()
     memory = LimitedMemory() if method == "lbfgs" else DenseInverse(start.size)

@@ -1,6 +1,7 @@
 """`BaseLDL`: what every label distribution learner shares, so that an algorithm's file holds only its mathematics."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,9 @@ from skldl.metrics import kullback_leibler
 
 FloatArray = npt.NDArray[np.floating]
 
+LARGEST_WEIGHT_EXPONENT = 100
+"""Weights are rescaled if the largest is not between 2⁻¹⁰⁰ and 2¹⁰⁰."""
+
 
 class BaseLDL(RegressorMixin, BaseEstimator):
     """Base class of label distribution learners.
@@ -28,7 +32,8 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     A subclass stores its hyper-parameters in ``__init__`` and writes two methods:
 
     - ``_fit(X, D, sample_weight)``: X is a float array (or a CSR matrix if ``_accept_sparse`` is true), D holds
-      rows that sum to one in float64, ``sample_weight`` is None or non-negative float64;
+      rows that sum to one in float64, ``sample_weight`` is None or positive float64. It assigns what it learns and does
+      not change what an earlier fit has assigned;
     - ``_predict(X)``: the distributions for a checked X.
 
     The base class checks everything that comes in, keeps names, and makes sure that what goes out sums to one.
@@ -58,15 +63,29 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         y : array-like or DataFrame of shape (n_samples, n_labels)
             Label distributions: non-negative rows that sum to one.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row; None means that all count the same.
+            Weight of each row; None means that all count the same. Only ratios of weights count in the algorithms of
+            this package: all weights times a constant give the same model. Estimators that wrap a learner of another
+            package hand the weights on, so that its penalties keep their meaning.
 
         Returns
         -------
         self
-            The fitted estimator.
+            The fitted estimator. If fitting fails, an estimator that was fitted before stays as it was.
         """
-        self._fit(*self._check_training_set(X, y, sample_weight))
+        with self._unchanged_on_failure():
+            self._fit(*self._check_training_set(X, y, sample_weight))
         return self
+
+    @contextmanager
+    def _unchanged_on_failure(self) -> Iterator[None]:
+        """Leave the estimator as it was, fitted or not, if what is inside fails."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
         """Let X, y and weights through the door, and keep the names of features and labels."""
@@ -79,8 +98,10 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         D = check_distributions(y)
         check_same_length(X, D)
         weight = check_weights(sample_weight, X.shape[0])
-        if weight is not None and weight.min() == 0:  # a row without weight is a row that is not there
-            X, D, weight = X[weight > 0], D[weight > 0], weight[weight > 0]
+        if weight is not None:
+            weight = in_safe_range(weight)
+            if weight.min() == 0:  # a row without weight is a row that is not there
+                X, D, weight = X[weight > 0], D[weight > 0], weight[weight > 0]
         self.label_names_ = label_names(y, D.shape[1])
         self.n_labels_ = D.shape[1]
         return X, D, weight
@@ -246,6 +267,15 @@ def check_groups(groups: Any, sample_weight: Any) -> npt.NDArray[np.intp] | None
             "All rows belong to one group, so none can be held out. Pass groups=None, or two groups or more."
         )
     return codes.astype(np.intp)
+
+
+def in_safe_range(weight: FloatArray) -> FloatArray:
+    """Weights times a power of two, so that sums and products of huge or denormal ones neither overflow nor vanish.
+
+    Weights of ordinary size come back as they are: an estimator may compare their sum with a penalty.
+    """
+    _, exponent = np.frexp(weight.max())
+    return weight if abs(exponent) <= LARGEST_WEIGHT_EXPONENT else np.ldexp(weight, -exponent)
 
 
 def _sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skldl.data import find_columns, from_table, label_values, read_labels
 from skldl.exceptions import (
     NegativeDegreeError,
     NonFiniteError,
@@ -14,7 +15,6 @@ from skldl.exceptions import (
     TableError,
     ZeroRowError,
 )
-from skldl.data import find_columns, from_table, label_values, read_labels
 
 TABLE = pd.DataFrame(
     {

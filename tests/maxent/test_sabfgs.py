@@ -372,3 +372,18 @@ def test_evaluations_on_the_papers_data(name, evaluations, paper_data):
     assert model.excess_ <= 1e-8
     if name != "Movie":
         assert _excess(model, X, D, tol=1e-12) <= 1e-8
+
+
+@pytest.mark.parametrize("n_features", [3, 300])
+def test_sparse_columns_far_from_zero_are_refused_where_digits_are_lost(n_features):
+    X, D = make_distributions(n_samples=100, n_features=n_features)
+    for shift in (0.0, 1e3):
+        X[:, 1] += shift
+        dense, csr = (SABFGS(0.1, fit_intercept=True).fit(form(X), D) for form in (np.asarray, sparse.csr_matrix))
+        np.testing.assert_allclose(csr.predict(sparse.csr_matrix(X)), dense.predict(X), atol=1e-3)
+    X[:, 1] += 1e7
+    with pytest.raises(ValueError, match=r"Column 1 of the sparse X .* dense X"):
+        SABFGS(0.0, fit_intercept=True).fit(sparse.csr_matrix(X), D)
+    X[:, 1] = 1e7  # a constant column carries no information
+    model = SABFGS(0.1, fit_intercept=True).fit(sparse.csr_matrix(X), D)
+    np.testing.assert_allclose(model.predict(X), SABFGS(0.1, fit_intercept=True).fit(X, D).predict(X), atol=1e-3)

@@ -181,3 +181,51 @@ def test_never_worse_than_the_mean_on_movie(paper_data):
     model = SABFGSCV().fit(X[~test], D[~test])
     mean = MeanDistribution().fit(X[~test], D[~test])
     assert kullback_leibler(D[test], model.predict(X[test])) < kullback_leibler(D[test], mean.predict(X[test]))
+
+
+def test_rows_given_twice_count_twice():
+    X, D = make_distributions()
+    rows = np.arange(len(D))
+    test, train = rows[:10], rows[10:]
+    repeated = np.concatenate([train, train[:15]])
+    found = SABFGSCV([0.1], cv=[(repeated, np.concatenate([test, test[:3]]))]).fit(X, D)
+    weight = np.ones(len(D))
+    weight[10:25] = 2
+    weight[:3] = 2
+    expected = SABFGSCV([0.1], cv=[(train, test)]).fit(X, D, weight)
+    np.testing.assert_allclose(found.cv_scores_, expected.cv_scores_, rtol=1e-4)
+    once = SABFGSCV([0.1], cv=[(train, test)]).fit(X, D)
+    assert abs(found.cv_scores_[0, 0] - once.cv_scores_[0, 0]) > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([([0, 1, -1], [2])], "train of cv pair 0 holds row -1, but rows are numbered from 0 to"),
+        ([([0, 1], [2]), ([0, 1], [400])], "test of cv pair 1 holds row 400"),
+        ([([0, 1], [])], "test of cv pair 0 is empty"),
+        ([([], [1])], "train of cv pair 0 is empty"),
+        ([([0.5, 1.0], [2])], "row numbers"),
+        ([(np.ones(7, dtype=bool), [2])], "a mask of"),
+        ([([0], [1], [2])], "Item 0 of cv holds 3 parts"),
+        ([], "gives no"),
+        (1000, "cv=1000 folds need at least 1000 rows"),
+    ],
+)
+def test_bad_pairs(cv, message):
+    with pytest.raises(ValueError, match=message):
+        SABFGSCV(cv=cv).fit(*make_distributions())
+
+
+def test_pairs_among_rows_without_weight():
+    X, D = make_distributions()
+    weight = np.ones(len(D))
+    weight[::4] = 0
+    rows = np.arange(len(D))
+    found = SABFGSCV([0.1], cv=[(rows[10:], rows[:10])]).fit(X, D, weight)
+    kept = weight > 0
+    places = np.flatnonzero(kept)
+    pair = np.flatnonzero(places >= 10), np.flatnonzero(places < 10)
+    np.testing.assert_allclose(found.cv_scores_, SABFGSCV([0.1], cv=[pair]).fit(X[kept], D[kept]).cv_scores_, rtol=1e-9)
+    with pytest.raises(ValueError, match="test of cv pair 0 is empty"):
+        SABFGSCV([0.1], cv=[(rows[10:], rows[:1])]).fit(X, D, weight)

@@ -25,7 +25,7 @@ from skldl.exceptions import (
     SampleWeightError,
     UnknownNameError,
 )
-from skldl.metrics import CHA_MEASURES, MEASURES, PAPER_MEASURES, SCORERS, Measure, evaluate
+from skldl.metrics import CHA_MEASURES, MEASURES, PAPER_MEASURES, SCORERS, Measure, evaluate, kullback_leibler
 
 ALL = pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES.keys())
 
@@ -410,3 +410,27 @@ def test_someone_elses_measure_works_everywhere(pair):
 
 def _own(pair):
     return np.asarray(pair.p.sum(axis=0))
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=str)
+def test_a_wrong_sum_changes_nothing(measure):
+    """Rows that sum to one within the tolerance are divided by their sum, so no measure rewards a larger one."""
+    generator = np.random.default_rng(0)
+    D, P = generator.dirichlet(np.ones(5), 30), generator.dirichlet(np.ones(5), 30)
+    expected = measure.rowwise(D, P)
+    for factor in (1.00099, 0.99901):
+        np.testing.assert_allclose(measure.rowwise(D, factor * P), expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(measure.rowwise(factor * D, P), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_kullback_leibler_is_never_negative():
+    generator = np.random.default_rng(0)
+    D = generator.dirichlet(np.full(50, 0.05), 2000)
+    assert kullback_leibler.rowwise(D, D * 1.0009).min() >= 0
+    assert kullback_leibler.rowwise(D, np.nextafter(D, 1)).min() >= 0
+
+
+def test_huge_weights_keep_the_mean():
+    values, weight = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], np.array([1.0, 2.0, 1.0])
+    expected = kullback_leibler(values, [[0.5, 0.5]] * 3, weight)
+    assert kullback_leibler(values, [[0.5, 0.5]] * 3, 8e307 * weight) == pytest.approx(expected)

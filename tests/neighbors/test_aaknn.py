@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from skldl import AAKNN
 from skldl.metrics import PAPER_MEASURES, evaluate
-from skldl.neighbors import _search
+from skldl.neighbors import _aaknn, _search
 from skldl.neighbors._search import StableSearch
 from skldl.testing import CHECKS, check_estimator, make_distributions
 
@@ -338,3 +338,51 @@ def test_the_papers_numbers(paper_data, dataset):
         mean = np.mean([fold[measure] for fold in folds])
         last_digit = 10.0 ** -len(printed.partition(".")[2])
         assert abs(mean - float(printed)) <= max(0.02 * float(printed), last_digit), (measure, printed, mean)
+
+
+def test_cosine_ties_follow_the_lower_row_number():
+    """Parallel rows have the same cosine distance, which rounding would tell apart."""
+    rows = np.array([[15.0, 10.0, 15.0], [9.0, 6.0, 9.0], [3.0, 2.0, 3.0], [30.0, 20.0, 30.0]])
+    for dtype in (np.float64, np.float32):
+        for order in ([0, 1, 2, 3], [1, 0, 3, 2], [3, 2, 1, 0]):
+            model = AAKNN(1, metric="cosine").fit(rows[order].astype(dtype), np.eye(4))
+            np.testing.assert_array_equal(model.predict([[3, 1, 1], [1, 1, 1], [7, 3, 2]]), np.eye(4)[[0, 0, 0]])
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(5, 4))
+    many = np.vstack([base[i % 5] * factor for i, factor in enumerate(rng.uniform(0.1, 9, size=60))])
+    model = AAKNN(3, metric="cosine").fit(many, np.eye(60))
+    nearest = model.predict(rng.normal(size=(40, 4))) > 0
+    np.testing.assert_array_equal(nearest[:, :15].sum(axis=1), 3)  # the first three of twelve parallel rows
+
+
+def test_the_model_keeps_copies():
+    X, D = make_distributions()
+    model, new = AAKNN(3).fit(X, D), X[:5] + 0.1
+    expected, own = model.predict(new), model.leave_one_out(2)
+    X[:] = 0.0
+    D[:] = 1 / 3
+    np.testing.assert_array_equal(model.predict(new), expected)
+    np.testing.assert_array_equal(model.leave_one_out(2), own)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_small_searches_equal_large_ones(monkeypatch, metric, dtype):
+    X, D = make_distributions(n_samples=60)
+    X[30:40] = X[:10]
+    X = X.astype(dtype)
+    small = AAKNN(4, metric=metric, weights="distance").fit(X, D)
+    predictions = [small.predict(X), *small.predict_all(X, 60)]
+    monkeypatch.setattr(_search, "DIRECT_CELLS", 0)
+    monkeypatch.setattr(_aaknn, "GATHER_CELLS", 0)
+    large = AAKNN(4, metric=metric, weights="distance").fit(X, D)
+    np.testing.assert_allclose(predictions[0], large.predict(X), atol=1e-12)
+    np.testing.assert_allclose(predictions[1:], large.predict_all(X, 60), atol=1e-12)
+
+
+def test_extreme_weights():
+    X, D = make_distributions()
+    weight = np.linspace(1, 3, len(D))
+    expected = AAKNN(5).fit(X, D, weight).predict(X)
+    for factor in (1e-300, 1e300, 1e-310):
+        np.testing.assert_allclose(AAKNN(5).fit(X, D, weight * factor).predict(X), expected, atol=1e-8)

@@ -83,7 +83,7 @@ def test_the_formula_of_the_docstring_by_scipy_densities():
             for p, m, c in zip(priors, means, own, strict=True)
         ]
     )
-    model = PTBayes(pooling=0.3, reg=0.2).fit(X, D, weight)
+    model = PTBayes("full", pooling=0.3, reg=0.2).fit(X, D, weight)
     np.testing.assert_allclose(model.predict(X), joint / joint.sum(axis=1, keepdims=True), atol=1e-12)
     np.testing.assert_allclose(model.priors_, priors)
     np.testing.assert_allclose(model.means_, means)
@@ -125,7 +125,7 @@ def test_sparse_features_that_lose_all_digits_are_refused():
     X, D = make_distributions(60, 4, 3)
     X[:, 1] = X[:, 0]
     with pytest.raises(ValueError, match="Raise reg"):
-        PTBayes(reg=0).fit(sparse.csr_matrix(X + 1e7), D)
+        PTBayes("full", reg=0).fit(sparse.csr_matrix(X + 1e7), D)
 
 
 def test_draws_tend_to_the_weights():

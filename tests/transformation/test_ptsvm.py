@@ -15,12 +15,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from skldl import PTSVM, MeanDistribution
+from skldl.metrics import PAPER_MEASURES, evaluate
 from skldl.testing import check_estimator, make_distributions
-from skldl.transformation import _pair_model, _pairwise_svm
+from skldl.transformation import _examples, _newton_svm, _pair_model, _pairwise_svm
 from skldl.transformation._coupling import couple
 from skldl.transformation._platt import fit_sigmoids
 
 ROW_TWICE = "copies of a row may end up in different folds of the out-of-fold step"
+
+
+@pytest.fixture(params=["newton", "libsvm"])
+def solver(request, monkeypatch):
+    """Which solver takes the pairs without a closed form, whatever the number of rows."""
+    monkeypatch.setattr(_pair_model, "FEW_ROWS", 0 if request.param == "newton" else 10**9)
+    return request.param
 
 
 def smooth_set(n_samples=120, seed=0):
@@ -90,7 +98,7 @@ def test_learns_single_labels():
     assert (model.predict(X).argmax(axis=1) == labels).mean() > 0.95
 
 
-def test_without_equal_mass_every_pair_is_solved():
+def test_without_equal_mass_every_pair_is_solved(solver):
     X, D = make_distributions()
     model = PTSVM(C=1e-2, equal_mass=False).fit(X, D)
     np.testing.assert_array_equal(model.solved_pairs_, [[0, 1], [0, 2], [1, 2]])
@@ -143,41 +151,55 @@ def test_resampling():
     assert 1e-6 < difference < 0.2
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_libsvm_finds_the_same(monkeypatch, kernel):
+    X, D = make_distributions()
+    monkeypatch.setattr(_pair_model, "FEW_ROWS", 0)
+    expected = PTSVM(kernel=kernel, C=3.0).fit(X, D)
+    assert len(expected.solved_pairs_)
+    monkeypatch.setattr(_newton_svm, "MOST_FREE_ROWS", -1)
+    found = PTSVM(kernel=kernel, C=3.0).fit(X, D)
+    np.testing.assert_allclose(found.predict(X), expected.predict(X), atol=1e-4)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_many_rows_reach_libsvm_as_they_are(monkeypatch, kernel, form):
+def test_many_rows_reach_libsvm_as_they_are(monkeypatch, kernel, form, solver):
     X, D = make_distributions()
     expected = PTSVM(kernel=kernel, C=3.0).fit(X, D)
     assert len(expected.solved_pairs_)
     monkeypatch.setattr(_pair_model, "MOST_KERNEL_ROWS", 10)
+    monkeypatch.setattr(_newton_svm, "MOST_FREE_ROWS", -1)
     found = PTSVM(kernel=kernel, C=3.0).fit(form(X), D)
     np.testing.assert_allclose(found.predict(form(X)), expected.predict(X), atol=1e-4)
 
 
 @pytest.mark.parametrize("C", [1e-3, 3.0])
-def test_small_blocks_change_nothing(monkeypatch, C):
+def test_small_blocks_change_nothing(monkeypatch, C, solver):
     X, D = make_distributions(n_labels=5)
     expected = PTSVM(C=C).fit(X, D).predict(X)
-    monkeypatch.setattr(_pair_model, "BLOCK", 130)
+    monkeypatch.setattr(_examples, "BLOCK", 130)
+    monkeypatch.setattr(_pair_model, "SOLVER_BLOCK", 130)
     np.testing.assert_allclose(PTSVM(C=C).fit(X, D).predict(X), expected, atol=1e-7)
 
 
-def test_jobs_change_nothing():
+def test_jobs_change_nothing(solver):
     X, D = make_distributions(n_labels=4)
-    np.testing.assert_allclose(
-        PTSVM(C=3.0, n_jobs=2).fit(X, D).predict(X), PTSVM(C=3.0).fit(X, D).predict(X), atol=1e-7
-    )
+    with parallel_config(backend="threading"):
+        found = PTSVM(C=3.0, n_jobs=2).fit(X, D).predict(X)
+    np.testing.assert_allclose(found, PTSVM(C=3.0).fit(X, D).predict(X), atol=1e-7)
 
 
-def test_path_over_c_equals_single_fits():
+def test_path_over_c_equals_single_fits(solver):
     X, D = smooth_set()
     X_new = smooth_set(n_samples=20, seed=1)[0]
-    values = [1e-3, 0.3, 10.0]
+    values = [10.0, 1e-3, 0.3, 10.0]
     model = PTSVM(max_samples=60, random_state=0)
     path = list(model.predict_path(X, D, X_new, param="C", values=values))
     for value, P in zip(values, path, strict=True):
         expected = clone(model).set_params(C=value).fit(X, D).predict(X_new)
-        np.testing.assert_allclose(P, expected, atol=1e-9)
+        np.testing.assert_allclose(P, expected, atol=1e-7)
+    assert not list(model.predict_path(X, D, X_new, param="C", values=[]))
     path = list(model.predict_path(X, D, X_new, param="gamma", values=[0.1, 1.0]))
     np.testing.assert_allclose(path[1], clone(model).set_params(gamma=1.0).fit(X, D).predict(X_new), atol=1e-12)
     with pytest.raises(ValueError, match="C=-1"):
@@ -225,11 +247,51 @@ def test_many_labels_in_closed_form():
     assert P.min() > 0
 
 
-def test_warns_before_many_machines_go_to_libsvm(monkeypatch):
-    monkeypatch.setattr(_pair_model, "MANY_MACHINES", 17)
+def test_refuses_more_machines_than_max_machines():
     X, D = make_distributions()
-    with pytest.warns(UserWarning, match=r"about 18 machines .* smaller C"):
-        PTSVM(C=3.0).fit(X, D)
+    with pytest.raises(ValueError, match=r"about 18 support vector machines .* max_machines=17.*C=1e-3"):
+        PTSVM(C=3.0, max_machines=17).fit(X, D)
+    assert len(PTSVM(C=3.0, max_machines=None).fit(X, D).solved_pairs_) == 3
+    assert len(PTSVM(C=1e-3, max_machines=1).fit(X, D).solved_pairs_) == 0
+
+
+def test_a_thousand_labels_are_refused_where_a_solver_would_be_needed():
+    X, D = make_distributions(n_samples=12, n_labels=1000)
+    with pytest.raises(ValueError, match="max_machines=20,000"):
+        PTSVM(C=100.0).fit(X, D)
+
+
+def test_says_that_a_fit_will_be_long(monkeypatch):
+    monkeypatch.setattr(_pair_model, "LONG_FIT", 100)
+    with pytest.warns(UserWarning, match="3 pairs of labels on .* rows: expect about"):
+        PTSVM(C=1e-3).fit(*make_distributions())
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_beyond_the_memory_limit_a_factor_takes_the_place_of_the_kernel(monkeypatch, kernel, form, solver):
+    X, D = smooth_set(n_samples=80)
+    X = np.hstack([X, np.zeros((80, 100))]) if kernel == "linear" else X  # more columns than rows
+    expected = PTSVM(kernel=kernel, C=3.0).fit(form(X), D)
+    assert len(expected.solved_pairs_)
+    assert expected.kernel_error_ == 0
+    limit = 8 * 80 * 75 / 2**30
+    with pytest.warns(UserWarning, match="kernel matrix of 80 rows .* factor of rank"):
+        found = PTSVM(kernel=kernel, C=3.0, memory_limit=limit).fit(form(X), D)
+    assert 0 <= found.kernel_error_ <= 1e-7
+    np.testing.assert_allclose(found.predict(form(X)), expected.predict(form(X)), atol=1e-4)
+    monkeypatch.setattr(_newton_svm, "MOST_FREE_ROWS", -1)
+    with pytest.warns(UserWarning, match="factor of rank"):
+        by_libsvm = PTSVM(kernel=kernel, C=3.0, memory_limit=limit).fit(form(X), D)
+    np.testing.assert_allclose(by_libsvm.predict(form(X)), expected.predict(form(X)), atol=1e-3)
+
+
+def test_a_coarse_factor_says_how_coarse():
+    X, D = smooth_set(n_samples=80)
+    with pytest.warns(UserWarning, match="factor of rank 5 .*kernel_error_"):
+        model = PTSVM(C=3.0, memory_limit=8 * 80 * 5 / 2**30).fit(X, D)
+    assert 1e-6 < model.kernel_error_ < 1
+    np.testing.assert_allclose(model.predict(X).sum(axis=1), 1, atol=1e-12)
 
 
 def test_approximate_kernel():
@@ -262,6 +324,8 @@ def test_pickle_is_small():
         ({"max_samples": 1}, "max_samples=1"),
         ({"max_samples": 10.5}, "max_samples=10.5"),
         ({"n_folds": 1}, "n_folds=1"),
+        ({"memory_limit": 0}, "memory_limit=0"),
+        ({"max_machines": 0}, "max_machines=0"),
     ],
 )
 def test_bad_parameters(parameters, message):
@@ -283,7 +347,7 @@ def test_common_checks(estimator):
 
 @pytest.mark.parametrize(
     ("name", "parameters", "n_solved"),
-    [("Yeast_alpha", {}, 0), ("Movie", {}, 0), ("SJAFFE", {"C": 1000.0, "gamma": "scale"}, 15)],
+    [("Yeast_alpha", {}, 2), ("Movie", {"max_samples": 1000}, 0), ("SJAFFE", {"C": 1000.0, "gamma": "scale"}, 15)],
 )
 def test_beats_or_meets_the_mean_on_the_papers_data(paper_data, name, parameters, n_solved):
     X, D = paper_data(name)
@@ -293,6 +357,40 @@ def test_beats_or_meets_the_mean_on_the_papers_data(paper_data, name, parameters
     assert len(model.solved_pairs_) == n_solved
     mean = MeanDistribution().fit(X[train], D[train])
     assert model.score(X[test], D[test]) > 1.005 * mean.score(X[test], D[test])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    ["alpha", "cdc", "cold", "diau", "dtt", "elu", "heat", "spo", "spo5", "spoem", "SBU_3DFE"],
+)
+def test_small_c_beats_the_mean_by_all_six_measures(paper_data, name):
+    X, D = paper_data(name if name == "SBU_3DFE" else f"Yeast_{name}")
+    ours, means = [], []
+    for test in np.array_split(np.random.default_rng(0).permutation(len(D)), 10):
+        train = np.setdiff1d(np.arange(len(D)), test)
+        model = PTSVM(gamma="scale", C=1e-3).fit(X[train], D[train])
+        assert not len(model.solved_pairs_)
+        ours.append(evaluate(D[test], model.predict(X[test])))
+        means.append(evaluate(D[test], MeanDistribution().fit(X[train], D[train]).predict(X[test])))
+    for measure in PAPER_MEASURES.values():
+        gain = np.mean([own[measure.name] - mean[measure.name] for own, mean in zip(ours, means, strict=True)])
+        assert (gain > 0) == measure.higher_is_better, measure.name
+
+
+@pytest.mark.slow
+def test_all_rows_of_natural_scene_equal_libsvm(paper_data, monkeypatch):
+    """Decision values and predictions; ``benchmarks/speed.py --sections ptsvm_solver`` compares the times."""
+    X, D = paper_data("Natural_Scene")
+    fast = PTSVM(C=1.0).fit(X, D)
+    monkeypatch.setattr(_newton_svm, "MOST_FREE_ROWS", -1)
+    slow = PTSVM(C=1.0).fit(X, D)
+    assert len(fast.solved_pairs_) == 36
+    values = [
+        m._examples.expansion(slice(None), m._model.coefficients)(X) + m._model.machines.offset for m in (fast, slow)
+    ]
+    np.testing.assert_allclose(values[0], values[1], atol=1e-4)
+    np.testing.assert_allclose(fast.predict(X), slow.predict(X), atol=1e-4)
 
 
 @pytest.mark.slow
@@ -306,6 +404,7 @@ def test_a_thousand_labels():
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_unscaled_features_end_with_a_warning(monkeypatch, n_jobs):
     monkeypatch.setattr(_pairwise_svm, "LIBSVM_MOST_STEPS", 50)
+    monkeypatch.setattr(_newton_svm, "MOST_STEPS", 3)
     X, D = make_distributions()
     model = PTSVM(kernel="linear", n_jobs=n_jobs)
     with (

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse, stats
 
 from skldl.testing import make_distributions
-from skldl.transformation._resampling import multinomial_examples, weighted_examples, weighted_pairs
+from skldl.transformation._resampling import multinomial_counts, multinomial_examples, weighted_examples, weighted_pairs
 
 
 def test_every_positive_pair_comes_once_with_its_mass():
@@ -64,3 +64,12 @@ def test_a_point_at_the_very_end_is_the_last_possible_pair():
 def test_no_draw_is_refused():
     with pytest.raises(ValueError, match="n_draws=0"):
         multinomial_examples(np.array([[0.5, 0.5]]), 0)
+
+
+def test_counts_are_the_draws_counted():
+    _, D = make_distributions()
+    rows, labels = multinomial_examples(D, 70, random_state=2)
+    counts = multinomial_counts(D, 70, random_state=2)
+    expected = np.zeros_like(D)
+    np.add.at(expected, (rows, labels), 1)
+    np.testing.assert_array_equal(counts, expected)

@@ -264,7 +264,7 @@ def _decimals(rows: list[list[str]], columns: list[str], separator: str, name: s
         maybe = {mark: [cell for cell in marked if way.fullmatch(cell)] for mark, way in _THOUSANDS.items()}
         with_comma = [cell for cell in marked if _WITH_COMMA.fullmatch(cell) and cell not in maybe[","]]
         with_point = [cell for cell in marked if _WITH_POINT.fullmatch(cell) and cell not in maybe["."]]
-        if (with_comma and with_point) or not (with_comma or with_point) and all(maybe.values()):
+        if (with_comma and with_point) or (not (with_comma or with_point) and all(maybe.values())):
             pair = (with_comma or maybe[","])[0], (with_point or maybe["."])[0]
             raise TableError(
                 f"{name}: column {column!r} holds {pair[0]!r} and {pair[1]!r}: which mark is the decimal one? Write "

@@ -55,8 +55,8 @@ class Weights:
             stopped = f"found no lower loss after {self.run.n_iter} steps"
             cure = "Rounding hides what is left: raise tol, or set a larger alpha."
         warnings.warn(
-            f"{name} with alpha={alpha:g} {stopped}, with a mean Kullback-Leibler divergence up to "
-            f"{self.run.excess:.1g} above the optimum (tol={settings.tol:g}). {cure}",
+            f"{name} with alpha={alpha:g} {stopped}, with a mean Kullback-Leibler divergence "
+            f"estimated to be {self.run.excess:.1g} above the optimum (tol={settings.tol:g}). {cure}",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from skldl.base import BaseLDL
 from skldl.maxent._fitting import Settings, Weights, fit_path, fit_weights
 from skldl.maxent._objective import probabilities
+from skldl.maxent._start import Init, starting_weights
 
 FloatArray = npt.NDArray[np.floating]
 
@@ -27,12 +28,13 @@ class SABFGS(BaseLDL):
     """Maximum entropy model with soft targets, fitted by L-BFGS or BFGS (SA-BFGS of Geng, 2016).
 
     The loss is the weighted mean of the cross-entropy plus ``alpha / 2`` times the sum of squared weights; it is
-    convex. The search begins at zero, and every step satisfies the strong Wolfe conditions. It has converged when a
-    bound on the excess of the mean Kullback-Leibler divergence over its minimum falls below ``tol``. The bound is
+    convex. The search begins at zero, and every step satisfies the strong Wolfe conditions. It has converged when an
+    estimate of the excess of the mean Kullback-Leibler divergence over its minimum falls below ``tol``. The estimate is
     gᵀM⁻¹g / μ, where g is the gradient, M the Hessian as it would be if every row had the mean prediction (p̄_j Xᵀ
     diag(ω) X + alpha I for label j), and μ the smallest curvature, relative to M, among the last 20 steps; or the
     divergence itself where that is smaller. In a bowl of curvature μ the excess is half of it: the other half is a
-    margin for directions that the search has not met.
+    margin for directions that the search has not met. It is an estimate, not a bound: in 7 of 692 fits of nearly
+    one-hot distributions the true excess was above ``tol`` although the estimate was below.
 
     By default the search runs in coordinates where M is the identity, and its first step goes from zero to the mean
     distribution, as near as the features allow. This changes the way, not the goal: about ten evaluations are enough on
@@ -54,9 +56,13 @@ class SABFGS(BaseLDL):
     max_iter : int, default=1000
         Largest number of steps.
     tol : float, default=1e-8
-        Largest excess of the mean Kullback-Leibler divergence (with its penalty) over the optimum.
+        Largest estimated excess of the mean Kullback-Leibler divergence (with its penalty) over the optimum.
     warm_start : bool, default=False
         Whether ``fit`` begins at the weights of the fit before.
+    init : {"zeros", "eye"} or array-like of shape (n_features, n_labels), default="zeros"
+        The weights at which the search begins, without those of a fit before. Only with ``whiten=False``: the whitened
+        search goes to the mean distribution first. "eye" is ``numpy.eye(n_features, n_labels)``, the start of the code
+        published with the paper.
 
     Attributes
     ----------
@@ -72,7 +78,7 @@ class SABFGS(BaseLDL):
     loss_curve_ : list of float
         The loss at the start and after each step.
     excess_ : float
-        The bound at the end.
+        The estimate of the excess at the end. The true excess can be larger; see above.
 
     See Also
     --------
@@ -113,6 +119,7 @@ class SABFGS(BaseLDL):
         max_iter: int = 1000,
         tol: float = 1e-8,
         warm_start: bool = False,
+        init: Init = "zeros",
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -121,10 +128,11 @@ class SABFGS(BaseLDL):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.init = init
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         settings = self._settings()
-        start = None
+        start = self._start(X.shape[1], D.shape[1])
         if self.warm_start and hasattr(self, "coef_"):
             if self.coef_.shape != (D.shape[1], X.shape[1]):
                 raise ValueError(
@@ -135,6 +143,18 @@ class SABFGS(BaseLDL):
         weights = fit_weights(X, D, sample_weight, self.alpha, settings, start=start)
         weights.warn_unless_converged(type(self).__name__, self.alpha, settings)
         self._store(weights)
+
+    def _start(self, n_features: int, n_labels: int) -> tuple[FloatArray, FloatArray] | None:
+        """Weights and intercepts of ``init``; None stands for zeros."""
+        theta = starting_weights(self.init, n_features, n_labels)
+        if theta is None:
+            return None
+        if self.whiten:
+            raise ValueError(
+                "init is taken with whiten=False only: the whitened search begins at the mean distribution. "
+                "Set whiten=False, or init='zeros'."
+            )
+        return theta, np.zeros(n_labels)
 
     def _store(self, weights: Weights) -> None:
         self.coef_ = np.ascontiguousarray(weights.W.T)
@@ -152,6 +172,7 @@ class SABFGS(BaseLDL):
     ) -> Iterator[FloatArray]:
         """All alphas from one factorisation, all ``max_iter`` from one run."""
         if param == "alpha" and self.whiten:
+            self._start(X.shape[1], D.shape[1])  # refuses an init that has no effect
             for value in values:
                 check_alpha(value)
             settings = self._settings()
@@ -164,7 +185,10 @@ class SABFGS(BaseLDL):
             for value in values:
                 check_stopping(value, self.tol)
             self.set_params(max_iter=max(values))
-            weights = fit_weights(X, D, sample_weight, self.alpha, self._settings(), keep=frozenset(values))
+            start = self._start(X.shape[1], D.shape[1])
+            weights = fit_weights(
+                X, D, sample_weight, self.alpha, self._settings(), start=start, keep=frozenset(values)
+            )
             for value in values:
                 yield probabilities(X_new, *weights.kept.get(value, (weights.W, weights.b)))
         else:

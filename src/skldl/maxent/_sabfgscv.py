@@ -9,7 +9,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.model_selection import KFold, check_cv
 
-from skldl.base import BaseLDL
+from skldl.base import BaseLDL, in_safe_range
 from skldl.maxent._fitting import Settings, fit_path, fit_weights
 from skldl.maxent._objective import probabilities, row_weights
 from skldl.maxent._sabfgs import check_alpha, check_stopping
@@ -38,13 +38,15 @@ class SABFGSCV(BaseLDL):
         Penalties to choose from. None takes 17 from 1e-5 to 1e3, two per decade.
     cv : int, splitter or iterable of (train, test) pairs, default=5
         How to split. A number of folds splits the rows at random, the same way in every fit; any splitter of
-        scikit-learn does too, those for groups with ``groups`` given to ``fit``.
+        scikit-learn does too, those for groups with ``groups`` given to ``fit``. In pairs, rows are numbers or masks; a
+        row that is given more than once counts that often.
     one_standard_error : bool, default=False
         Whether to take the largest alpha whose divergence is within one standard error (over folds) of the least.
     max_iter : int, default=1000
         Largest number of steps for each alpha.
     tol : float, default=1e-8
-        Largest excess of the mean Kullback-Leibler divergence over the optimum in the final fit; see `skldl.SABFGS`.
+        Largest estimated excess of the mean Kullback-Leibler divergence over the optimum in the final fit; see
+        `skldl.SABFGS`.
     n_jobs : int, default=None
         Number of folds to work on at once, through joblib.
 
@@ -126,13 +128,18 @@ class SABFGSCV(BaseLDL):
         self
             The fitted estimator.
         """
-        X, D, weight = self._check_training_set(X, y, sample_weight)
-        kept = np.arange(len(D)) if weight is None else np.flatnonzero(np.broadcast_to(sample_weight, np.shape(y)[:1]))
-        self._select(X, D, weight, self._splits(D, groups, kept))
+        with self._unchanged_on_failure():
+            X, D, weight = self._check_training_set(X, y, sample_weight)
+            kept, n_samples = np.arange(len(D)), len(D)
+            if weight is not None:  # rows whose weight is zero, or nothing beside the largest, have been left out
+                given = np.atleast_1d(np.asarray(sample_weight, dtype=np.float64))
+                n_samples = max(n_samples, len(given))
+                kept = np.flatnonzero(in_safe_range(np.broadcast_to(given, (n_samples,))))
+            self._select(X, D, weight, self._splits(D, groups, kept, n_samples))
         return self
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._select(X, D, sample_weight, self._splits(D, None, np.arange(len(D))))
+        self._select(X, D, sample_weight, self._splits(D, None, np.arange(len(D)), len(D)))
 
     def _select(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, splits: list[Split]) -> None:
         check_stopping(self.max_iter, self.tol)
@@ -152,34 +159,65 @@ class SABFGSCV(BaseLDL):
         self.n_iter_ = weights.run.n_iter
         self.loss_curve_ = weights.run.loss_curve
 
-    def _splits(self, D: FloatArray, groups: Any, kept: npt.NDArray[np.intp]) -> list[Split]:
+    def _splits(self, D: FloatArray, groups: Any, kept: npt.NDArray[np.intp], n_samples: int) -> list[Split]:
         """Training and test rows of each fold among the rows kept, which are those with weight."""
         cv = self.cv
         if isinstance(cv, Integral):
             if isinstance(cv, bool) or cv < 2:
                 raise ValueError(f"cv={cv!r} must be at least 2 folds, a splitter or (train, test) pairs.")
+            if int(cv) > len(D):
+                raise ValueError(
+                    f"cv={cv} folds need at least {cv} rows with weight, but there are n_samples={len(D)}. Set a "
+                    "smaller cv, or use SABFGS with an alpha of your choice."
+                )
             cv = KFold(int(cv), shuffle=True, random_state=0)
         if groups is not None:
             groups = np.asarray(groups)[kept]
         if isinstance(cv, str) or not hasattr(cv, "split"):
-            return [(_places(train, kept), _places(test, kept)) for train, test in _as_pairs(cv)]
-        return [(train, test) for train, test in check_cv(cv).split(np.empty((len(D), 1)), groups=groups)]
+            splits = [
+                (_places(train, kept, n_samples, f"train of cv pair {fold}"), _places(test, kept, n_samples, where))
+                for fold, (train, test) in enumerate(_as_pairs(cv))
+                for where in [f"test of cv pair {fold}"]
+            ]
+        else:
+            splits = list(check_cv(cv).split(np.empty((len(D), 1)), groups=groups))
+        if not splits:
+            raise ValueError(f"cv={cv!r} gives no (train, test) pair. Give at least one, or a number of folds.")
+        return splits
 
     def _predict(self, X: Any) -> FloatArray:
         return probabilities(X, self.coef_.T, self.intercept_)
 
 
-def _as_pairs(cv: Any) -> Iterable[Any]:
+def _as_pairs(cv: Any) -> list[tuple[Any, Any]]:
     if not isinstance(cv, Iterable) or isinstance(cv, str):
         raise ValueError(f"cv={cv!r} must be a number of folds, a splitter or an iterable of (train, test) pairs.")
-    return cv
+    pairs = [tuple(pair) for pair in cv]
+    for fold, pair in enumerate(pairs):
+        if len(pair) != 2:
+            raise ValueError(f"Item {fold} of cv holds {len(pair)} parts, not two: give (train, test) pairs.")
+    return [(train, test) for train, test in pairs]
 
 
-def _places(rows: Any, kept: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Where the rows stand among those kept."""
+def _places(rows: Any, kept: npt.NDArray[np.intp], n_samples: int, where: str) -> npt.NDArray[np.intp]:
+    """Where the rows stand among those kept, as often as they are given; rows without weight are left out."""
     rows = np.asarray(rows)
-    wanted = np.flatnonzero(rows) if rows.dtype == bool else rows
-    return np.flatnonzero(np.isin(kept, wanted))
+    if rows.dtype == bool and rows.shape == (n_samples,):
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise ValueError(
+            f"{where} has shape {rows.shape} and type {rows.dtype}: give row numbers, or a mask of {n_samples} rows."
+        )
+    if rows.size and not (rows.min() >= 0 and rows.max() < n_samples):
+        wrong = rows[(rows < 0) | (rows >= n_samples)][0]
+        raise ValueError(f"{where} holds row {wrong}, but rows are numbered from 0 to {n_samples - 1}.")
+    place = np.full(n_samples, -1, dtype=np.intp)
+    place[kept] = np.arange(len(kept))
+    places = place[rows.astype(np.intp)]
+    places = places[places >= 0]
+    if not places.size:
+        raise ValueError(f"{where} is empty (rows without weight do not count). Each part needs at least one row.")
+    return places
 
 
 def _check_alphas(alphas: Sequence[float] | None) -> FloatArray:

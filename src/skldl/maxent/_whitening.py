@@ -32,6 +32,7 @@ LARGEST_MATRIX = 5000
 RIDGES = (1e-10, 1e-6, 1e-2)  # the next one only where rounding in G defeats the Cholesky factor
 RANK_CUT = 1e-12
 RESOLUTION = 1e-13  # below this share of the trace of G, its eigenvectors do not resolve alpha
+SPARSE_DIGITS = 1e-10  # share of the squared mean below which the variance of a sparse column has too few digits
 BLOCK_CELLS = 1 << 18
 
 
@@ -268,13 +269,33 @@ def _variances(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def _is_constant(variances: FloatArray, X: Any, mean: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which columns have a variance that is nothing but rounding error."""
-    rounding = 1e-13 if sparse.issparse(X) else 1e-26
-    return np.asarray(variances <= rounding * mean**2)
+    """Which columns have a variance that is nothing but rounding error.
+
+    The variance of a sparse column is a difference of two sums, whose rounding error is about 1e-15 of the squared
+    mean. Below 1e-10 of that, too few digits are left: the column's own entries decide, and one that does vary is
+    refused, because its products with other columns have lost their digits too.
+    """
+    if not sparse.issparse(X):
+        return np.asarray(variances <= 1e-26 * mean**2)
+    doubtful = np.flatnonzero(variances <= SPARSE_DIGITS * mean**2)
+    constant = np.zeros(len(variances), dtype=bool)
+    constant[doubtful] = True
+    full = doubtful[X.getnnz(axis=0)[doubtful] == X.shape[0]] if len(doubtful) else doubtful
+    for column in full:  # with an entry that is not stored, a column of such a small relative variance has mean 0
+        values = X[:, [column]].toarray().ravel().astype(np.float64)
+        spread = float(np.ptp(values))
+        if spread > 1e-13 * float(np.abs(values).max()):
+            raise ValueError(
+                f"Column {column} of the sparse X has mean {mean[column]:.4g} and varies by {spread:.4g} only: its "
+                "variance is lost in rounding, and the column would be dropped. Centre or scale it, or pass a dense X."
+            )
+    return constant
 
 
 def _row_space(X: Any, weight: FloatArray, mean: FloatArray, scale_free: bool) -> RowSpace:
     scale = np.ones(X.shape[1])
+    if sparse.issparse(X) and mean.any():  # a constant column would leave its rounding error in the products
+        scale[_variances(X, weight, mean) == 0] = 0.0
     if scale_free:
         length = np.sqrt(_variances(X, weight, mean))
         scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)

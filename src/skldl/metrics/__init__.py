@@ -9,7 +9,6 @@ be run again with `skldl.metrics.selection`.
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 from sklearn.metrics import make_scorer
 
 from skldl.metrics import _evaluate
@@ -24,7 +23,6 @@ from skldl.metrics._decisions import (
     top_k,
     zero_one_loss,
 )
-from skldl.metrics._evaluate import Skill
 from skldl.metrics._fidelity_chi2 import (
     additive_symmetric_chi2,
     bhattacharyya,
@@ -82,6 +80,7 @@ from skldl.metrics._shannon_combinations import (
     taneja,
     topsoe,
 )
+from skldl.metrics._skill import Skill, skill_of_losses
 from skldl.metrics._vicissitude import (
     max_symmetric_chi2,
     min_symmetric_chi2,
@@ -181,6 +180,7 @@ __all__ = [
     "reversed_kullback_leibler",
     "ruzicka",
     "skill",
+    "skill_of_losses",
     "soergel",
     "sorensen",
     "spearman",
@@ -240,49 +240,55 @@ def skill(
     D_reference: Any,
     sample_weight: Any = None,
     *,
+    groups: Any = None,
     confidence: float = 0.95,
-    n_resamples: int = 1000,
-    random_state: int | np.random.RandomState | None = 0,
 ) -> Skill:
     """How much of the reference's Kullback-Leibler divergence the prediction takes away.
 
     ``1 - KL(true, predicted) / KL(true, reference)``: 1 is perfect, 0 is no better than the reference, and below 0 the
-    reference (usually the mean of the training distributions) would have been the better prediction.
+    reference (usually the mean of the training distributions) would have been the better prediction. A reference
+    without any loss leaves nothing to gain: then the skill is 0 if the prediction has no loss either, else −∞.
 
     Parameters
     ----------
     D_true, D_pred : array-like or DataFrame of shape (n_samples, n_labels)
-        True and predicted distributions.
+        True and predicted distributions, at least two rows.
     D_reference : array-like or DataFrame of shape (n_samples, n_labels) or (1, n_labels)
         Predictions of the reference; one row stands for all.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each row.
+    groups : array-like of shape (n_samples,), default=None
+        Group of each row, where rows of one group depend on each other; at least two groups.
     confidence : float, default=0.95
-        Share of the bootstrap distribution that the interval covers.
-    n_resamples : int, default=1000
-        Number of bootstrap resamples of the rows.
-    random_state : int, RandomState or None, default=0
-        Seed of the resampling; a fixed default gives the same interval for the same data.
+        Confidence of the interval.
 
     Returns
     -------
     Skill
         A float with the attributes ``low``, ``high`` and ``confidence``.
 
+    See Also
+    --------
+    skill_of_losses : The same from losses of rows by any measure; its notes say when the interval holds.
+
+    Notes
+    -----
+    The interval comes from the logarithm of the ratio of the two divergences. It is conditional on the fitted model and
+    the reference: it says how far the skill of these predictions may be from their skill on many more rows.
+
     Examples
     --------
     >>> from skldl.metrics import skill
     >>> D = [[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]]
-    >>> skill(D, [[0.5, 0.5], [0.8, 0.2], [0.3, 0.7]], [[0.53, 0.47]])
-    Skill(0.8874, 95% interval 0.8860 to 1.0000)
+    >>> skill(D, [[0.45, 0.55], [0.8, 0.2], [0.3, 0.7]], [[0.53, 0.47]])
+    Skill(0.8783, 95% interval 0.8072 to 0.9232)
     """
     return _evaluate.skill(
         D_true,
         D_pred,
         D_reference,
         sample_weight,
+        groups=groups,
         divergence=kullback_leibler,
         confidence=confidence,
-        n_resamples=n_resamples,
-        random_state=random_state,
     )

@@ -147,7 +147,7 @@ class Measure:
         Parameters
         ----------
         D_true, D_pred : array-like or DataFrame of shape (n_samples, n_labels)
-            True and predicted distributions.
+            True and predicted distributions. Rows that sum to one within 1e-3 are accepted and divided by their sum.
         eps : float, default=None
             Floor that keeps logarithms and denominators away from zero; None means machine epsilon, 0 lets
             infinities through. Only measures whose ``uses_eps`` is true take it.
@@ -158,7 +158,7 @@ class Measure:
             The measure of each row.
         """
         floor = self._floor(eps)
-        return compute_rows(*check_pair(D_true, D_pred), [self], floor)[self.name]
+        return compute_rows(*checked_pair(D_true, D_pred), [self], floor)[self.name]
 
     def __call__(self, D_true: Any, D_pred: Any, sample_weight: Any = None, *, eps: float | None = None) -> float:
         """Compute the (weighted) mean over rows.
@@ -205,6 +205,19 @@ def _by_name(key: str, options: dict[str, Any]) -> Measure:
     return MEASURES[key].with_options(**options) if options else MEASURES[key]
 
 
+def checked_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
+    """Check true and predicted distributions, and divide each row by its sum: no measure shall reward a wrong sum."""
+    true, pred = check_pair(D_true, D_pred)
+    return summing_to_one(true), summing_to_one(pred)
+
+
+def summing_to_one(D: FloatArray) -> FloatArray:
+    """Divide the rows whose sum is not one by it."""
+    sums = D.sum(axis=1)
+    wrong = np.abs(sums - 1.0) > 4 * D.shape[1] * MACHINE_EPSILON  # what rounding leaves is no reason to round again
+    return D / np.where(wrong, sums, 1.0)[:, None] if wrong.any() else D
+
+
 def compute_rows(
     true: FloatArray, pred: FloatArray, measures: Sequence[Measure], eps: float = MACHINE_EPSILON
 ) -> dict[str, FloatArray]:
@@ -223,4 +236,4 @@ def mean(values: FloatArray, weight: FloatArray | None) -> float:
     if weight is None:
         return float(values.mean())
     counted = weight > 0
-    return float(np.average(values[counted], weights=weight[counted]))
+    return float(np.average(values[counted], weights=weight[counted] / weight.max()))

@@ -183,12 +183,12 @@ class Pair:
     @cached_property
     def relative_entropy(self) -> FloatArray:
         """Σ p ln(p / q), the prediction floored at eps."""
-        return log_ratio_sum(self.p, self.floored_q)
+        return np.maximum(log_ratio_sum(self.p, self.floored_q), 0.0)  # below zero only by rounding and the floor
 
     @cached_property
     def reversed_relative_entropy(self) -> FloatArray:
         """Σ q ln(q / p), the truth floored at eps."""
-        return log_ratio_sum(self.q, self.floored_p)
+        return np.maximum(log_ratio_sum(self.q, self.floored_p), 0.0)
 
     @cached_property
     def k_divergence(self) -> FloatArray:

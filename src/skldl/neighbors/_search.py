@@ -5,7 +5,11 @@ keeps any, and its fast Euclidean distances, by ‖x‖² − 2xᵀy + ‖y‖²
 identical rows and changes with the size of the batch. Here a few neighbours more than needed are asked for. Where the
 gaps between neighbouring distances exceed the noise, the order is proven and nothing more is done; only for the other
 rows are the distances of the candidates computed from differences and sorted by distance, then by index, and more
-candidates asked for if the last place is still tied.
+candidates asked for if the last place is still tied. Cosine distances cannot be computed from differences: those that
+differ by no more than their rounding error count as equal.
+
+Small Euclidean searches are done here, by one matrix product and a partial sort: scikit-learn takes longer to prepare
+such a search than to run it.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,6 +28,8 @@ IndexArray = npt.NDArray[np.intp]
 
 BLOCK_CELLS = 2**22
 """Temporary arrays hold at most about this many numbers (32 MiB)."""
+DIRECT_CELLS = 2**14
+"""Up to so many distances between dense rows are computed by one matrix product."""
 SPARE = 2
 """Candidates asked for beyond the wanted ones: one shows whether the last place is tied, the next settles a pair."""
 
@@ -65,10 +71,12 @@ class StableSearch:
         self._euclidean = metric in ("euclidean", "l2", "sqeuclidean") or (metric == "minkowski" and power == 2)
         self._cosine = metric == "cosine"
         self._noisy = self._euclidean or self._cosine
+        self._direct = self._euclidean and not sparse.issparse(X) and self._index._fit_method == "brute"
         if self._euclidean:
-            self._largest_norm = float(row_norms(X, squared=True).max())
+            self._norms = row_norms(X, squared=True).astype(np.float64)
+            self._largest_norm = float(self._norms.max())
         if self._cosine:
-            self._unit = unit_rows(X)
+            self._unit = unit_rows(X.astype(np.float64))
 
     def query(
         self, X: Any, n_neighbors: int, *, ordered: bool = True, exact: bool = False
@@ -113,25 +121,60 @@ class StableSearch:
 
     def _candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IndexArray]:
         """What scikit-learn finds; X has been checked, so it need not look again."""
+        if self._direct and X.shape[0] * self.n_samples <= DIRECT_CELLS:
+            return self._direct_candidates(X, n_neighbors)
         with config_context(assume_finite=True, skip_parameter_validation=True):
             distances, neighbors = self._index.kneighbors(X, n_neighbors)
         return distances, neighbors
+
+    def _direct_candidates(self, X: FloatArray, n_neighbors: int) -> tuple[FloatArray, IndexArray]:
+        """The same by ‖x‖² − 2xᵀy + ‖y‖² for all pairs at once."""
+        X = np.asarray(X, dtype=np.float64)
+        squares: FloatArray = -2.0 * (X @ self._X.T.astype(np.float64, copy=False))
+        squares += self._norms
+        found = np.broadcast_to(np.arange(self.n_samples), squares.shape)
+        if n_neighbors < self.n_samples:
+            found = np.argpartition(squares, n_neighbors - 1, axis=1)[:, :n_neighbors]
+        nearest: FloatArray = np.take_along_axis(squares, found, axis=1)
+        order = np.argsort(nearest, axis=1)
+        nearest = np.take_along_axis(nearest, order, axis=1)
+        nearest += row_norms(X, squared=True)[:, None]
+        nearest = np.maximum(nearest, 0.0)
+        return (nearest if self._squared else np.sqrt(nearest)), np.take_along_axis(found, order, axis=1)
 
     def _settle(
         self, X: Any, rough: FloatArray, found: IndexArray, n_neighbors: int, exact: bool
     ) -> tuple[npt.NDArray[np.bool_], FloatArray, IndexArray]:
         """Sort candidates by distance and index; say for which rows no other row can be among the nearest."""
-        distances = rough.astype(np.float64)
+        distances: FloatArray = rough.astype(np.float64)
         if self._noisy:
             tied = self._tied(X, rough)
             cells = np.ones(rough.shape, dtype=bool) if exact else np.pad(tied, ((0, 0), (1, 0)))
             cells[:, :-1] |= tied
             distances[cells] = self._measure(X, np.nonzero(cells)[0], found[cells])
+        if self._cosine:
+            distances = self._equal_within_rounding(distances)
         order = np.lexsort((found, distances), axis=1)[:, :n_neighbors]
         distances = np.take_along_axis(distances, order, axis=1)
         reach = self._key(rough[:, -1]) - self._noise(X, rough)  # every other row is at least this far
+        reach -= 2 * self._rounding if self._cosine else 0.0
         settled = (self._key(distances[:, -1]) < reach) | (found.shape[1] == self.n_samples)
         return settled, distances, np.take_along_axis(found, order, axis=1)
+
+    @property
+    def _rounding(self) -> float:
+        """Bound on the rounding error of a cosine distance that is computed from two unit rows in double precision."""
+        return float(4 * (self._X.shape[1] + 8) * np.finfo(np.float64).eps)
+
+    def _equal_within_rounding(self, distances: FloatArray) -> FloatArray:
+        """Give distances that follow each other within their rounding error one value: the least among them."""
+        order = np.argsort(distances, axis=1)
+        ascending = np.take_along_axis(distances, order, axis=1)
+        begins = np.diff(ascending, axis=1, prepend=-np.inf) > self._rounding
+        first = np.maximum.accumulate(np.where(begins, np.arange(distances.shape[1]), 0), axis=1)
+        equal = np.empty_like(distances)
+        np.put_along_axis(equal, order, np.take_along_axis(ascending, first, axis=1), axis=1)
+        return equal
 
     def _tied(self, X: Any, rough: FloatArray) -> npt.NDArray[np.bool_]:
         """Whether each candidate and the next are too close together to know which is nearer."""
@@ -159,7 +202,7 @@ class StableSearch:
     def _measure(self, X: Any, rows: IndexArray, neighbors: IndexArray) -> FloatArray:
         """Distances between pairs of a row of X and a training row, each computed from the pair alone."""
         if self._cosine:
-            left, right = unit_rows(X)[rows].astype(np.float64), self._unit[neighbors].astype(np.float64)
+            left, right = unit_rows(X.astype(np.float64))[rows], self._unit[neighbors]
             return np.asarray(np.clip(1 - _sums_of_products(left, right), 0, 2))
         difference = X[rows].astype(np.float64) - self._X[neighbors]
         squares = _sums_of_products(difference, difference)

@@ -16,7 +16,9 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
-from skldl.transformation._pair_model import Examples, PairModel, fit_pair_model
+from skldl.transformation._examples import Examples
+from skldl.transformation._pair_model import PairFit, PairModel, fit_pair_model
+from skldl.transformation._resampling import multinomial_counts
 
 FloatArray = npt.NDArray[np.floating]
 
@@ -37,10 +39,13 @@ class PTSVM(BaseLDL):
 
     Label distributions that change gently with x leave every row between the margins. Then each machine is known in
     closed form, and all pairs together cost one product of the kernel with the distributions. That condition is tested
-    pair by pair; the pairs that fail it (`solved_pairs_`) are solved by LIBSVM, one after the other, once for each fold
-    and once for all rows. So fitting is quick with small ``C`` and ``gamma``, and takes much longer with large ones.
-    With very many labels choose C so small (1e-3, say) that nothing is left for LIBSVM: as long as that is so, the
-    value of C changes nothing, because Platt's posterior sets the scale.
+    pair by pair; the pairs that fail it (`solved_pairs_`) need a solver, once for each fold and once for all rows. They
+    share one kernel matrix, and a semismooth Newton method solves all of them together from that closed form; pairs
+    with very many rows exactly on a margin (large ``C`` and ``gamma``) and those of fewer than 300 rows go to LIBSVM,
+    one after the other. The
+    first stops within 1e-8 of the optimality conditions, the second within 1e-6; the margins are at ±1. With very many
+    labels choose C so small (1e-3, say) that no pair needs a solver: as long as that is so, the value of C changes
+    nothing, because Platt's posterior sets the scale.
 
     Features are taken as they are: scale them first if they have different units.
 
@@ -48,7 +53,7 @@ class PTSVM(BaseLDL):
     ----------
     kernel : {"rbf", "linear"}, default="rbf"
         ``exp(-gamma * ||x - z||²)`` or ``x @ z``. With ``"linear"`` no kernel matrix is built as long as every pair
-        is known in closed form, so that ``max_samples=None`` serves any number of rows; put
+        is known in closed form, so that it serves any number of rows; put
         `sklearn.kernel_approximation.Nystroem` or `RBFSampler` before it for a Gaussian kernel on many rows.
     C : float, default=1.0
         Price of an example on the wrong side of its margin.
@@ -61,15 +66,21 @@ class PTSVM(BaseLDL):
         any pair is known in closed form, and the decision values tell less.
     resample : {None, "multinomial"}, default=None
         None uses the expected numbers of copies; ``"multinomial"`` draws them, as in the paper.
-    max_samples : int or None, default=1000
-        Largest number of rows to learn from. From more rows, this many are drawn without replacement with
-        probabilities in proportion to their weights, and then count the same. None takes all rows. Where LIBSVM is
-        needed, time grows with the square of this number or worse, and the kernel of both copies takes
-        ``32 * max_samples**2`` bytes, up to 128 MiB.
+    max_samples : int or None, default=None
+        Largest number of rows to learn from; None takes all rows. From more rows, this many are drawn without
+        replacement with probabilities in proportion to their weights, and then count the same. The time of the closed
+        form grows with the square of this number, and so does the memory of the solver.
     n_folds : int, default=5
         Parts of the out-of-fold step; row i is in part ``i % n_folds``.
+    memory_limit : float, default=2.0
+        Largest kernel matrix, in GiB. The closed form stores none; if the solver would need a larger one, it works
+        on a low-rank factor (Cholesky with complete pivoting, at most 1000 columns), with a warning that says how
+        far the kernel is off at most. 2 GiB are enough for 16,384 rows.
+    max_machines : int or None, default=20000
+        Largest number of machines to solve: pairs without a closed form, times ``n_folds + 1``. More are refused with
+        an error instead of a fit that takes hours; None sets no limit.
     n_jobs : int, default=None
-        Pairs that LIBSVM solves at the same time.
+        Batches of pairs that are solved at the same time.
     random_state : int, RandomState instance or None, default=None
         Decides which rows are drawn if there are more than ``max_samples``, and the copies with
         ``resample="multinomial"``. In all other cases nothing is random.
@@ -82,6 +93,9 @@ class PTSVM(BaseLDL):
         Width of the Gaussian kernel; None for the linear kernel.
     solved_pairs_ : ndarray of shape (n_solved, 2)
         Pairs of labels whose final machine is not known in closed form.
+    kernel_error_ : float
+        Largest error of an entry of the kernel matrix that the solver worked with; 0 unless a low-rank factor took
+        its place.
     n_features_in_ : int
         Number of features seen by ``fit``.
     n_labels_ : int
@@ -121,7 +135,7 @@ class PTSVM(BaseLDL):
     >>> from sklearn.kernel_approximation import Nystroem
     >>> from sklearn.pipeline import make_pipeline
     >>> features = Nystroem(gamma=2.0, n_components=20, random_state=0)
-    >>> model = make_pipeline(features, PTSVM(kernel="linear", max_samples=None)).fit(X, D)
+    >>> model = make_pipeline(features, PTSVM(kernel="linear")).fit(X, D)
     >>> model.predict(X).shape
     (50, 3)
     """
@@ -133,8 +147,10 @@ class PTSVM(BaseLDL):
         gamma: Literal["auto", "scale"] | float = "auto",
         equal_mass: bool = True,
         resample: Literal["multinomial"] | None = None,
-        max_samples: int | None = 1000,
+        max_samples: int | None = None,
         n_folds: int = 5,
+        memory_limit: float = 2.0,
+        max_machines: int | None = 20_000,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -145,6 +161,8 @@ class PTSVM(BaseLDL):
         self.resample = resample
         self.max_samples = max_samples
         self.n_folds = n_folds
+        self.memory_limit = memory_limit
+        self.max_machines = max_machines
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -161,19 +179,29 @@ class PTSVM(BaseLDL):
         ends = np.cumsum(np.bincount(fold_of))
         self.support_ = chosen[order]
         rows = X[self.support_].astype(np.float64)
-        counts = weight[order, None] * D[self.support_]
+        counts: FloatArray = weight[order, None] * D[self.support_]
         counts *= counts.size / counts.sum()
         if self.resample == "multinomial":
-            drawn = generator.multinomial(counts.size, (counts / counts.sum()).ravel())
-            counts = drawn.reshape(counts.shape).astype(np.float64)
+            counts = multinomial_counts(counts, counts.size, random_state=generator)
         self.gamma_ = None if self.kernel == "linear" else _kernel_width(rows, self.gamma)
         folds = [slice(int(start), int(end)) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-        return Examples(rows, counts, folds, self.gamma_)
+        return Examples(rows, counts, folds, self.gamma_, self.memory_limit * 2.0**30)
 
-    def _fit_pairs(self, examples: Examples) -> None:
-        self._model: PairModel = fit_pair_model(examples, self.C, equal_mass=self.equal_mass, n_jobs=self.n_jobs)
+    def _fit_pairs(self, examples: Examples, previous: list[PairFit] | None = None) -> list[PairFit]:
+        """Fit the pairs for the present C; return the fits, from which those for another C can begin."""
+        self._model: PairModel
+        self._model, fits = fit_pair_model(
+            examples,
+            self.C,
+            equal_mass=self.equal_mass,
+            max_machines=np.inf if self.max_machines is None else self.max_machines,
+            n_jobs=self.n_jobs,
+            previous=previous,
+        )
         self._examples = replace(examples)  # without what was cached for fitting
         self.solved_pairs_ = np.column_stack(examples.pairs)[self._model.solved]
+        self.kernel_error_ = examples.solver_kernel.error if len(self.solved_pairs_) else 0.0
+        return fits
 
     def _predict(self, X: Any) -> FloatArray:
         return np.concatenate(list(self._model.predict(self._examples, X)))
@@ -181,19 +209,24 @@ class PTSVM(BaseLDL):
     def _predict_path(
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
-        """All values of C share the rows and their kernel."""
+        """All values of C share the rows and their kernel; each begins where the next smaller one ended."""
         if param != "C":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        examples = sums = None
         for value in values:
             self.set_params(C=value)
             self._check_parameters()
-            if examples is None or sums is None:
-                examples = self._make_examples(X, D, sample_weight)
-                sums = examples.expansion(slice(None), examples.weights)(X_new)
-            self._fit_pairs(examples)
-            yield np.concatenate(list(self._model.predict(examples, X_new, sums)))
+        if not values:
+            return
+        examples = self._make_examples(X, D, sample_weight)
+        sums = examples.expansion(slice(None), examples.weights)(X_new)
+        predictions: dict[float, FloatArray] = {}
+        fits = None
+        for value in sorted(set(values)):
+            self.set_params(C=value)
+            fits = self._fit_pairs(examples, fits)
+            predictions[value] = np.concatenate(list(self._model.predict(examples, X_new, sums)))
+        yield from (predictions[value] for value in values)
 
     def _check_parameters(self) -> None:
         if self.kernel not in ("rbf", "linear"):
@@ -209,6 +242,10 @@ class PTSVM(BaseLDL):
             raise ValueError(f"resample={self.resample!r} is not known: choose None or 'multinomial'.")
         if self.max_samples is not None and not (isinstance(self.max_samples, Integral) and self.max_samples >= 2):
             raise ValueError(f"max_samples={self.max_samples!r} must be a whole number of at least 2, or None for all.")
+        if not _is_positive(self.memory_limit):
+            raise ValueError(f"memory_limit={self.memory_limit!r} is in GiB and must be a positive, finite number.")
+        if self.max_machines is not None and not (isinstance(self.max_machines, Integral) and self.max_machines >= 1):
+            raise ValueError(f"max_machines={self.max_machines!r} must be a whole number of at least 1, or None.")
         if not (isinstance(self.n_folds, Integral) and self.n_folds >= 2):
             raise ValueError(f"n_folds={self.n_folds!r} must be a whole number of at least 2.")
 
@@ -220,7 +257,7 @@ def _is_positive(value: Any) -> bool:
 def _choose_rows(
     n_samples: int, sample_weight: FloatArray | None, max_samples: int | None, generator: np.random.RandomState
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Rows to learn from, and their weights: a row drawn by its weight has had its say already."""
+    """Rows to learn from, and their weights; rows drawn with probabilities by weight count the same afterwards."""
     weight = np.ones(n_samples) if sample_weight is None else sample_weight
     if max_samples is None or n_samples <= max_samples:
         return np.arange(n_samples), weight

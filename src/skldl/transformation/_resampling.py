@@ -114,5 +114,37 @@ def multinomial_examples(
     return rows, labels
 
 
+def multinomial_counts(
+    D: FloatArray, n_draws: int, sample_weight: FloatArray | None = None, random_state: RandomState = None
+) -> FloatArray:
+    """Draw as `multinomial_examples` does, and count how often each pair of row and label came.
+
+    Parameters
+    ----------
+    D : ndarray of shape (n_samples, n_labels)
+        Distributions.
+    n_draws : int
+        Number of examples.
+    sample_weight : ndarray of shape (n_samples,), default=None
+        Weights of the rows; None stands for ones.
+    random_state : int, RandomState or None, default=None
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        Counts, which sum to ``n_draws``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> multinomial_counts(np.array([[0.2, 0.8], [0.0, 1.0]]), 5, random_state=0)
+    array([[0., 1.],
+           [0., 4.]])
+    """
+    rows, labels = multinomial_examples(D, n_draws, sample_weight, random_state)
+    return np.bincount(rows * D.shape[1] + labels, minlength=D.size).reshape(D.shape).astype(np.float64)
+
+
 def _mass(D: FloatArray, sample_weight: FloatArray | None) -> FloatArray:
     return D if sample_weight is None else sample_weight[:, None] * D

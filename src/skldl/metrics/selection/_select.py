@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl._validation import check_pair
 from skldl.metrics import CHA_MEASURES, MEASURES, PAPER_MEASURES, VICISSITUDE_MEASURES, Measure
 from skldl.metrics._evaluate import resolve
+from skldl.metrics._measure import checked_pair
 from skldl.metrics.selection import _experiments, _principles
 
 FloatArray = npt.NDArray[np.floating]
@@ -196,7 +196,7 @@ def select_measures(
         experiments = list(_experiments.random_pairs(n_labels, concentration, n_experiments, n_pairs, generator))
         source = f"Dirichlet({concentration:g}) over {n_labels} labels"
     else:
-        true, pred = check_pair(D_true, D_pred)
+        true, pred = checked_pair(D_true, D_pred)
         if len(true) < LEAST_ROWS:
             raise ValueError(f"{len(true)} rows are too few to correlate measures; at least {LEAST_ROWS} are needed.")
         experiments = list(_experiments.own_pairs(true, pred, n_experiments, generator))

@@ -1,0 +1,117 @@
+"""The weighted single-label examples of PT-SVM, and all that their kernel is asked for."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
+
+from skldl.transformation._kernel import Kernel, KernelFactor, KernelMatrix, pivoted_cholesky
+
+FloatArray = npt.NDArray[np.floating]
+IndexArray = npt.NDArray[np.intp]
+
+BLOCK = 2**19
+"""Numbers in the largest temporary array of the closed form, 4 MiB."""
+LARGEST_RANK = 1000
+"""Of the factor that takes the place of a kernel matrix which does not fit into memory."""
+FACTOR_TOLERANCE = 1e-8
+"""The factor ends earlier if it is exact to this share of the largest entry of the kernel."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Weighted single-label examples.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR matrix of shape (n_samples, n_features)
+        Distinct instances, ordered by fold.
+    weights : ndarray of shape (n_samples, n_labels)
+        Weight (or count) of each instance with each label.
+    folds : list of slice
+        The folds of the out-of-fold step; one fold stands for no such step.
+    gamma : float or None
+        Width of the Gaussian kernel exp(−gamma·‖x − z‖²); None is the linear kernel.
+    memory_limit : float, default=inf
+        Most bytes that a kernel matrix may take.
+    """
+
+    rows: Any
+    weights: FloatArray
+    folds: list[slice]
+    gamma: float | None
+    memory_limit: float = np.inf
+
+    @cached_property
+    def pairs(self) -> tuple[IndexArray, IndexArray]:
+        """First and second label of each pair."""
+        first, second = np.triu_indices(self.weights.shape[1], 1)
+        return first, second
+
+    @cached_property
+    def fold_sums(self) -> FloatArray:
+        """K[:, fold] @ weights[fold] for each fold: shape (n_folds, n_samples, n_labels)."""
+        return np.stack([self.expansion(fold, self.weights[fold])(self.rows) for fold in self.folds])
+
+    @cached_property
+    def solver_kernel(self) -> Kernel:
+        """Kernel matrix of the rows, or a factor of it; computed only if some pair needs a solver."""
+        n_samples = self.rows.shape[0]
+        if self.gamma is None and self.rows.shape[1] < n_samples and not sparse.issparse(self.rows):
+            return KernelFactor(self.rows, error=0.0)
+        needed = 8.0 * n_samples**2
+        if needed <= self.memory_limit:
+            return KernelMatrix(self.kernel(self.rows, self.rows))
+        rank = int(min(LARGEST_RANK, max(1, self.memory_limit // (8 * n_samples))))
+        if self.gamma is None:
+            diagonal = np.asarray(
+                (self.rows.multiply(self.rows) if sparse.issparse(self.rows) else self.rows**2).sum(1)
+            )
+        else:
+            diagonal = np.ones(n_samples)
+        factor = pivoted_cholesky(
+            lambda row: self.kernel(self.rows, self.rows[row : row + 1])[:, 0],
+            diagonal.ravel(),
+            max_rank=rank,
+            tol=FACTOR_TOLERANCE,
+        )
+        warnings.warn(
+            f"PTSVM: the kernel matrix of {n_samples:,} rows needs {needed / 2**30:.3g} GiB, more than "
+            f"memory_limit={self.memory_limit / 2**30:.3g}. For the pairs of labels without a closed form a factor of "
+            f"rank {factor.factor.shape[1]} takes its place; no entry of the kernel is off by more than "
+            f"{factor.error:.2g} (kernel_error_). Raise memory_limit, or set max_samples.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return factor
+
+    def kernel(self, new: Any, rows: Any) -> FloatArray:
+        """Kernel between two sets of rows."""
+        return np.asarray(
+            linear_kernel(new, rows, dense_output=True) if self.gamma is None else rbf_kernel(new, rows, self.gamma)
+        )
+
+    def expansion(self, where: Any, coefficients: FloatArray) -> Callable[[Any], FloatArray]:
+        """Return Σ_i coefficients[i]·k(x_i, ·) over the training rows ``where`` as a function of new rows."""
+        rows = self.rows[where]
+        if coefficients.shape[1] == 0:
+            return lambda new: np.empty((new.shape[0], 0))
+        if self.gamma is None:
+            normals = rows.T @ coefficients
+            return lambda new: np.asarray(new @ normals)
+        return lambda new: np.concatenate(
+            [self.kernel(new[block], rows) @ coefficients for block in blocks(new.shape[0], rows.shape[0])]
+        )
+
+
+def blocks(n_items: int, item_size: int) -> Iterator[slice]:
+    """Cut a range so that each piece holds at most `BLOCK` numbers, and at least one item."""
+    length = max(1, BLOCK // max(1, item_size))
+    for start in range(0, n_items, length):
+        yield slice(start, start + length)

@@ -1,0 +1,153 @@
+"""The kernel matrix of the training rows as the solver of PT-SVM needs it: whole, or as a low-rank factor.
+
+The factor comes from the Cholesky decomposition with complete pivoting, which needs one column of the kernel for each
+step and stops by itself: after r steps K − LLᵀ is positive semidefinite, so that no entry of it is larger than the
+largest one on its diagonal, and the diagonal is known. LLᵀ is also the Nyström approximation on the pivot rows, so an
+expansion over all rows is one over the pivot rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+FloatArray = npt.NDArray[np.floating]
+IndexArray = npt.NDArray[np.intp]
+
+
+class Kernel(Protocol):
+    """A kernel matrix K of n rows, or what stands for it."""
+
+    error: float
+
+    @property
+    def scale(self) -> float:
+        """Largest entry of K on the diagonal, and so anywhere."""
+
+    def times(self, coefficients: FloatArray) -> FloatArray:
+        """Return coefficients @ K for coefficients of shape (n_functions, n); rows without coefficients cost little."""
+
+    def block(self, rows: IndexArray) -> FloatArray:
+        """Return a new array K[rows][:, rows]."""
+
+    def expansion(self, coefficients: FloatArray) -> FloatArray:
+        """Return coefficients of the same functions for the kernel itself, also for rows that are not in K."""
+
+    def features(self) -> FloatArray | None:
+        """Return rows whose inner products are K, or None."""
+
+
+class KernelMatrix:
+    """The matrix itself."""
+
+    def __init__(self, matrix: FloatArray) -> None:
+        self.matrix = matrix
+        self.error = 0.0
+
+    @property
+    def scale(self) -> float:
+        return float(self.matrix.diagonal().max())
+
+    def times(self, coefficients: FloatArray) -> FloatArray:
+        rows = np.flatnonzero(coefficients.any(axis=0))
+        if 2 * len(rows) > len(self.matrix):
+            return np.asarray(coefficients @ self.matrix)
+        return np.asarray(coefficients[:, rows] @ self.matrix[rows])
+
+    def block(self, rows: IndexArray) -> FloatArray:
+        return np.asarray(self.matrix[np.ix_(rows, rows)])
+
+    def expansion(self, coefficients: FloatArray) -> FloatArray:
+        return coefficients
+
+    def features(self) -> FloatArray | None:
+        return None
+
+
+@dataclass
+class KernelFactor:
+    """K ≈ LLᵀ with |K − LLᵀ| ≤ error everywhere; ``pivots`` None means that L are the features of a linear kernel."""
+
+    factor: FloatArray
+    error: float
+    pivots: IndexArray | None = None
+
+    @property
+    def scale(self) -> float:
+        return float(np.einsum("ij,ij->i", self.factor, self.factor).max())
+
+    def times(self, coefficients: FloatArray) -> FloatArray:
+        return np.asarray((coefficients @ self.factor) @ self.factor.T)
+
+    def block(self, rows: IndexArray) -> FloatArray:
+        part = self.factor[rows]
+        return np.asarray(part @ part.T)
+
+    def expansion(self, coefficients: FloatArray) -> FloatArray:
+        if self.pivots is None:
+            return coefficients
+        normals = coefficients @ self.factor  # f(x) = φ(x)ᵀ normal, and φ(x) = L_P⁻¹ k(P, x)
+        at_pivots = linalg.solve_triangular(self.factor[self.pivots], normals.T, lower=True, trans="T")
+        moved = np.zeros_like(coefficients)
+        moved[:, self.pivots] = at_pivots.T
+        return moved
+
+    def features(self) -> FloatArray | None:
+        return self.factor
+
+
+def pivoted_cholesky(
+    column: Callable[[int], FloatArray], diagonal: FloatArray, *, max_rank: int, tol: float
+) -> KernelFactor:
+    """Factor a kernel by its columns.
+
+    Parameters
+    ----------
+    column : callable
+        From a row number to that column of K.
+    diagonal : ndarray of shape (n_samples,)
+        Diagonal of K.
+    max_rank : int
+        Largest number of columns of L.
+    tol : float
+        Stop when no entry of K − LLᵀ exceeds this share of the largest entry of K.
+
+    Returns
+    -------
+    KernelFactor
+        L, the pivots and the error that is left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.transformation._kernel import pivoted_cholesky
+    >>> X = np.array([[1.0, 0.0], [1.0, 1.0], [2.0, 1.0], [0.0, 3.0]])
+    >>> K = X @ X.T
+    >>> factor = pivoted_cholesky(lambda row: K[row], np.diag(K), max_rank=4, tol=1e-12)
+    >>> factor.factor.shape, np.allclose(factor.factor @ factor.factor.T, K)
+    ((4, 2), True)
+    """
+    rest = diagonal.astype(np.float64)
+    limit = tol * float(rest.max())
+    max_rank = min(max_rank, len(rest))
+    factor = np.zeros((len(rest), max_rank))
+    pivots: list[int] = []
+    while len(pivots) < max_rank:
+        pivot = int(np.argmax(rest))
+        if rest[pivot] <= limit:
+            break
+        rank = len(pivots)
+        new = column(pivot) - factor[:, :rank] @ factor[pivot, :rank]
+        new /= np.sqrt(rest[pivot])
+        new[pivots] = 0.0  # exactly triangular in the order of the pivots
+        new[pivot] = np.sqrt(rest[pivot])
+        factor[:, rank] = new
+        rest -= new**2
+        pivots.append(pivot)
+        rest[pivots] = 0.0
+    return KernelFactor(
+        np.ascontiguousarray(factor[:, : len(pivots)]), float(max(rest.max(), 0.0)), np.array(pivots, dtype=np.intp)
+    )

@@ -1,0 +1,288 @@
+"""Many support vector machines that share one kernel matrix, solved together by a semismooth Newton method.
+
+The machine of one pair (see `_pairwise_svm`) minimises over one dual variable per row
+
+    ½ γᵀKγ + Σ_i h_i(γ_i)   with   Σ_i γ_i = 0,      h_i(γ_i) = |γ_i − m_i| on −v_i ≤ γ_i ≤ u_i,   m = u − v.
+
+With f = Kγ + b the optimum obeys −f_i ∈ ∂h_i(γ_i): between the margins γ_i = m_i, outside of them γ_i is at a bound,
+and only the few rows exactly on a margin are free. A proximal term δ/2 ‖γ − γ°‖² makes the inclusion a function,
+
+    γ_i(f_i) = m_i + clip(soft(γ°_i − m_i − f_i/δ, 1/δ), −u_i, v_i),      soft(y, t) = y − clip(y, −t, t),
+
+and the problem in f the minimisation of a convex, once differentiable, piecewise quadratic function. Newton's method
+with an exact line search solves it: one linear system in the free rows, and one product with the rows of K whose γ has
+changed, taken for all pairs at once. Then γ° moves to the solution and δ shrinks, until δ·max|γ − γ°|, which bounds the
+violation of the inclusion above, is below the tolerance. This is the proximal point algorithm [1]_ with the inner
+solver of [2]_; it ends at the optimum itself, not at that of a smoothed problem.
+
+References
+----------
+.. [1] R. T. Rockafellar, "Monotone operators and the proximal point algorithm", SIAM Journal on Control and
+   Optimization 14(5), 1976.
+.. [2] X. Li, D. Sun and K.-C. Toh, "A highly efficient semismooth Newton augmented Lagrangian method for solving Lasso
+   problems", SIAM Journal on Optimization 28(1), 2018.
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from skldl.transformation._kernel import Kernel
+
+FloatArray = npt.NDArray[np.floating]
+IndexArray = npt.NDArray[np.intp]
+
+TOLERANCE = 1e-8
+"""Largest violation of the optimality condition, in units of f, where the margins are at ±1."""
+SUM_TOLERANCE = 1e-9
+"""Largest |Σγ|, as a share of the mass of the costs."""
+MOST_STEPS = 100
+"""Newton steps; pairs that need more are left to LIBSVM."""
+MOST_FREE_ROWS = 512
+"""Pairs with more rows on the margins are left to LIBSVM, which then is faster."""
+FIRST_SMOOTHING = 0.3
+SHRINKAGE = 0.3
+LEAST_SMOOTHING = 1e-7
+"""Least δ, as a share of the largest entry of K: a smaller one leaves γ to rounding errors where K is singular."""
+OFFSET_SMOOTHING = 1e-6
+SLOPE_REDUCTION = 0.5
+MOST_TRIALS = 40
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """Solved machines: γ of shape (n_pairs, n_samples), offsets b, f on all rows, and which pairs are solved."""
+
+    gamma: FloatArray
+    offset: FloatArray
+    values: FloatArray
+    solved: npt.NDArray[np.bool_]
+
+
+@dataclass
+class _Problems:
+    """The pairs that are still being solved; first axis: pairs."""
+
+    place: IndexArray
+    u: FloatArray
+    v: FloatArray
+    gamma: FloatArray
+    offset: FloatArray
+    products: FloatArray  # Kγ
+    center: FloatArray
+    offset_center: FloatArray
+    smoothing: FloatArray  # δ
+    offset_smoothing: FloatArray
+    mass: FloatArray
+
+    def take(self, keep: npt.NDArray[np.bool_] | IndexArray) -> Self:
+        """Return some of the pairs."""
+        return replace(self, **{field.name: getattr(self, field.name)[keep] for field in fields(self)})
+
+    @property
+    def values(self) -> FloatArray:
+        """f on all rows."""
+        return np.asarray(self.products + self.offset[:, None])
+
+    def respond(self, values: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """Return γ(f), and which rows are free: on a margin and not at a bound."""
+        middle = self.u - self.v
+        width = 1.0 / self.smoothing[:, None]
+        soft = self.center - middle - values * width
+        soft -= np.clip(soft, -width, width)
+        response = np.clip(soft, -self.u, self.v)
+        free = (response == soft) & (soft != 0)
+        response += middle
+        return response, free
+
+
+def solve_machines(
+    kernel: Kernel, first: FloatArray, second: FloatArray, start: FloatArray, offset: FloatArray
+) -> Solutions:
+    """Solve the machines of many pairs.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel of the rows.
+    first, second : ndarray of shape (n_pairs, n_samples)
+        Costs u and v of missing the first and the second label. Rows without cost take no part.
+    start : ndarray of shape (n_pairs, n_samples)
+        Where γ begins; it is moved into its bounds.
+    offset : ndarray of shape (n_pairs,)
+        Where b begins.
+
+    Returns
+    -------
+    Solutions
+        A pair is not ``solved`` if it has more than `MOST_FREE_ROWS` free rows on the way or needs more than
+        `MOST_STEPS` Newton steps.
+    """
+    gamma = np.clip(start, -second, first)
+    mass = np.maximum((first + second).sum(axis=1), np.finfo(np.float64).tiny)
+    largest = np.maximum((first + second).max(axis=1), np.finfo(np.float64).tiny)
+    problems = _Problems(
+        place=np.arange(len(first)),
+        u=first,
+        v=second,
+        gamma=gamma,
+        offset=offset.astype(np.float64),
+        products=kernel.times(gamma),
+        center=gamma.copy(),
+        offset_center=offset.astype(np.float64),
+        smoothing=FIRST_SMOOTHING / largest,
+        offset_smoothing=OFFSET_SMOOTHING * mass,
+        mass=mass,
+    )
+    found = Solutions(gamma.copy(), offset.copy(), np.zeros_like(gamma), np.zeros(len(first), dtype=bool))
+    response, free = problems.respond(problems.values)
+    for _ in range(MOST_STEPS):
+        small = free.sum(axis=1) <= MOST_FREE_ROWS
+        if not small.all():
+            problems, response, free = problems.take(small), response[small], free[small]
+        if not len(problems.place):
+            break
+        response, free, inner_done = _newton_step(kernel, problems, response, free)
+        finished = _move_centers(problems, response, inner_done, LEAST_SMOOTHING * kernel.scale)
+        if finished.any():
+            finished[finished] = _record(problems.take(finished), free[finished], kernel, found)
+            problems, response, free = problems.take(~finished), response[~finished], free[~finished]
+        if inner_done.any() and len(problems.place):  # with other centers, f asks for another γ
+            response, free = problems.respond(problems.values)
+    return found
+
+
+def _newton_step(
+    kernel: Kernel, problems: _Problems, response: FloatArray, free: npt.NDArray[np.bool_]
+) -> tuple[FloatArray, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Take one step; return γ(f) and the free rows where it ends, and whether the inner problem is solved there."""
+    change = np.where(free, 0.0, response - problems.gamma)  # of the rows that are not free
+    product_change = kernel.times(change)
+    offset_change = np.empty_like(problems.offset)
+    free_change = np.zeros_like(change)
+    margin = np.where(response > problems.u - problems.v, -1.0, 1.0)  # the margin that a free row lies on
+    for pair, is_free in enumerate(free):
+        rows = np.flatnonzero(is_free)
+        gamma, smoothing = problems.gamma[pair], problems.smoothing[pair]
+        values = problems.products[pair, rows] + product_change[pair, rows] + problems.offset[pair]
+        lack = margin[pair, rows] - values - smoothing * (gamma[rows] - problems.center[pair, rows])
+        total = float(gamma.sum() + change[pair].sum())
+        pull = problems.offset_smoothing[pair]
+        total -= pull * (problems.offset[pair] - problems.offset_center[pair])
+        if not len(rows):  # only b can move; the line search says how far
+            reach = np.abs(problems.values[pair]).max() + 2.0
+            offset_change[pair] = np.clip(total / pull, -reach, reach)
+            continue
+        both = _solve_regularised(kernel.block(rows), smoothing, np.column_stack([lack, np.ones(len(rows))]))
+        offset_change[pair] = (both[:, 0].sum() + total) / (both[:, 1].sum() + pull)
+        free_change[pair, rows] = both[:, 0] - offset_change[pair] * both[:, 1]
+    product_change += kernel.times(free_change)
+    change += free_change
+    return _line_search(problems, change, product_change, offset_change, response, free)
+
+
+def _solve_regularised(matrix: FloatArray, ridge: float, columns: FloatArray) -> FloatArray:
+    """(matrix + ridge I)⁻¹ columns; a larger ridge where rounding needs one, which still gives a way downwards."""
+    diagonal = matrix.diagonal().copy()
+    while True:
+        np.fill_diagonal(matrix, diagonal + ridge)
+        _, solution, failed = linalg.lapack.dposv(matrix, columns, lower=1)
+        if not failed:
+            return np.asarray(solution)
+        ridge = 100.0 * max(ridge, np.finfo(np.float64).eps * float(diagonal.max()))
+
+
+def _line_search(
+    problems: _Problems,
+    change: FloatArray,
+    product_change: FloatArray,
+    offset_change: FloatArray,
+    response: FloatArray,
+    free: npt.NDArray[np.bool_],
+) -> tuple[FloatArray, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Go along the change until the slope of the convex function has fallen enough; usually all the way."""
+    values, value_change = problems.values, product_change + offset_change[:, None]
+    linear, quadratic = _dot(change, problems.products), _dot(change, product_change)
+    linear += problems.offset_smoothing * (problems.offset - problems.offset_center) * offset_change
+    quadratic += problems.offset_smoothing * offset_change**2
+    first_slope = linear - _dot(response, value_change)
+    new_response, new_free = problems.respond(values + value_change)
+    slope = linear + quadratic - _dot(new_response, value_change)
+    length = np.ones(len(values))
+    search = np.flatnonzero(slope > SLOPE_REDUCTION * np.abs(first_slope))
+    low, high = np.zeros(len(search)), np.ones(len(search))
+    slope_low, slope_high = first_slope[search], slope[search]
+    for _ in range(MOST_TRIALS):
+        if not len(search):
+            break
+        fall = np.minimum(slope_low - slope_high, -np.finfo(np.float64).tiny)  # the slope rises: no line goes down
+        share = np.clip(slope_low / fall, 0.1, 0.9)
+        middle = low + (high - low) * share
+        some = problems.take(search)
+        tried, tried_free = some.respond(values[search] + middle[:, None] * value_change[search])
+        here = linear[search] + middle * quadratic[search] - _dot(tried, value_change[search])
+        length[search], new_response[search], new_free[search] = middle, tried, tried_free
+        beyond = here > 0
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        slope_low, slope_high = np.where(beyond, slope_low, here), np.where(beyond, here, slope_high)
+        more = np.abs(here) > SLOPE_REDUCTION * np.abs(first_slope[search])
+        search, low, high = search[more], low[more], high[more]
+        slope_low, slope_high = slope_low[more], slope_high[more]
+    problems.gamma += length[:, None] * change
+    problems.products += length[:, None] * product_change
+    problems.offset += length * offset_change
+    error = problems.smoothing * np.abs(new_response - problems.gamma).max(axis=1)
+    same = (length == 1.0) & (new_free == free).all(axis=1)
+    return new_response, new_free, same | (error <= 0.1 * TOLERANCE)
+
+
+def _move_centers(
+    problems: _Problems, response: FloatArray, inner_done: npt.NDArray[np.bool_], least: float
+) -> npt.NDArray[np.bool_]:
+    """Begin the next inner problem of each pair whose inner problem is solved; return the pairs that seem optimal."""
+    moved = np.abs(response - problems.center).max(axis=1)
+    apart = np.abs(response - problems.gamma).max(axis=1)
+    violation = problems.smoothing * (moved + apart)
+    unbalanced = np.abs(problems.gamma.sum(axis=1))
+    finished = inner_done & (violation <= TOLERANCE) & (unbalanced <= SUM_TOLERANCE * problems.mass)
+    problems.center[inner_done] = response[inner_done]
+    problems.offset_center[inner_done] = problems.offset[inner_done]
+    problems.smoothing[inner_done] *= SHRINKAGE
+    np.maximum(problems.smoothing, least, out=problems.smoothing)
+    return np.asarray(finished)
+
+
+def _record(
+    problems: _Problems, free: npt.NDArray[np.bool_], kernel: Kernel, found: Solutions
+) -> npt.NDArray[np.bool_]:
+    """Keep what is optimal, with γ inside its bounds and products computed anew; return which pairs are."""
+    gamma = np.clip(problems.gamma, -problems.v, problems.u)
+    products = kernel.times(gamma)
+    balanced = np.abs(gamma.sum(axis=1)) <= SUM_TOLERANCE * problems.mass
+    unmoved = np.abs(products - problems.products).max(axis=1) <= TOLERANCE * max(1.0, np.abs(products).max())
+    optimal = np.asarray(balanced & unmoved)
+    problems, free, gamma, products = problems.take(optimal), free[optimal], gamma[optimal], products[optimal]
+    offset = problems.offset.copy()
+    for pair in np.flatnonzero(~free.any(axis=1)):
+        offset[pair] = _middle_offset(products[pair], gamma[pair], problems.u[pair], problems.v[pair], offset[pair])
+    found.gamma[problems.place], found.offset[problems.place] = gamma, offset
+    found.values[problems.place] = products + offset[:, None]
+    found.solved[problems.place] = True
+    return optimal
+
+
+def _middle_offset(products: FloatArray, gamma: FloatArray, u: FloatArray, v: FloatArray, offset: float) -> float:
+    """Without a row on a margin every b of an interval is optimal: take its middle, as LIBSVM does."""
+    above = -v < gamma  # these rows demand f ≤ 1, and f ≤ −1 if γ > m
+    below = gamma < u  # these demand f ≥ −1, and f ≥ 1 if γ < m
+    middle = u - v
+    highest = np.min(np.where(gamma > middle, -1.0, 1.0) - products, where=above, initial=np.inf)
+    lowest = np.max(np.where(gamma < middle, 1.0, -1.0) - products, where=below, initial=-np.inf)
+    return float(0.5 * (highest + lowest)) if np.isfinite(highest - lowest) else float(offset)
+
+
+def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->i", left, right))

@@ -1,0 +1,119 @@
+"""The machines of many pairs at once against LIBSVM, the optimality conditions and the duality gap."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from skldl.testing import make_distributions
+from skldl.transformation import _newton_svm
+from skldl.transformation._kernel import KernelFactor, KernelMatrix
+from skldl.transformation._newton_svm import solve_machines
+from skldl.transformation._pairwise_svm import label_costs, solve_pairs
+
+PAIRS = np.triu_indices(4, 1)
+
+
+def make_problem(C, *, gamma=0.5, n_samples=120, equal_mass=True, one_hot=False):
+    X, D = make_distributions(n_samples=n_samples, n_labels=4)
+    if one_hot:
+        D = np.eye(4)[(np.random.default_rng(1).uniform(size=(n_samples, 1)) > D.cumsum(axis=1)[:, :3]).sum(axis=1)]
+    weights = 4 * D
+    costs = weights * label_costs(weights.sum(axis=0), n_samples, C, equal_mass=equal_mass)
+    return rbf_kernel(X, gamma=gamma), costs
+
+
+def solve(K, costs, start=None, offset=None):
+    u, v = costs.T[PAIRS[0]], costs.T[PAIRS[1]]
+    kernel = K if isinstance(K, KernelFactor) else KernelMatrix(K)
+    return solve_machines(kernel, u, v, u - v if start is None else start, np.zeros(6) if offset is None else offset)
+
+
+@pytest.mark.parametrize("one_hot", [False, True])
+@pytest.mark.parametrize("equal_mass", [False, True])
+@pytest.mark.parametrize(("C", "gamma"), [(0.3, 0.5), (1.0, 0.05), (5.0, 0.5), (50.0, 3.0)])
+def test_equals_libsvm(C, gamma, equal_mass, one_hot):
+    K, costs = make_problem(C, gamma=gamma, equal_mass=equal_mass, one_hot=one_hot)
+    found = solve(K, costs)
+    assert found.solved.all() if equal_mass and C < 10 else found.solved.any()
+    coefficients, offset, _ = solve_pairs(np.tile(K, (2, 2)), costs, PAIRS, kernel="precomputed")
+    np.testing.assert_allclose(found.values[found.solved], (K @ coefficients + offset).T[found.solved], atol=1e-4)
+
+
+@pytest.mark.parametrize("C", [0.3, 5.0, 50.0])
+def test_duality_gap(C):
+    """Primal and dual objective meet, γ is feasible, and no row violates its optimality condition."""
+    K, costs = make_problem(C)
+    found = solve(K, costs)
+    assert found.solved.all()
+    for k, (a, b) in enumerate(zip(*PAIRS, strict=True)):
+        u, v, gamma, values = costs[:, a], costs[:, b], found.gamma[k], found.values[k]
+        np.testing.assert_allclose(values, K @ gamma + found.offset[k], atol=1e-9)
+        quadratic = gamma @ K @ gamma
+        primal = quadratic / 2 + (u * np.maximum(0, 1 - values) + v * np.maximum(0, 1 + values)).sum()
+        dual = (u + v).sum() - np.abs(gamma - (u - v)).sum() - quadratic / 2
+        assert primal == pytest.approx(dual, rel=1e-8)
+        assert gamma.sum() == pytest.approx(0, abs=1e-7)
+        assert (gamma <= u).all()
+        assert (gamma >= -v).all()
+        inside = np.abs(values) < 1 - 1e-6
+        np.testing.assert_allclose(gamma[inside], (u - v)[inside], atol=1e-9 * C)
+        np.testing.assert_allclose(gamma[values > 1 + 1e-6], -v[values > 1 + 1e-6], atol=1e-9 * C)
+        np.testing.assert_allclose(gamma[values < -1 - 1e-6], u[values < -1 - 1e-6], atol=1e-9 * C)
+
+
+def test_start_changes_nothing():
+    K, costs = make_problem(3.0)
+    found = solve(K, costs)
+    rng = np.random.default_rng(0)
+    other = solve(K, costs, rng.normal(scale=10, size=found.gamma.shape), rng.normal(scale=5, size=6))
+    assert other.solved.all()
+    np.testing.assert_allclose(other.values, found.values, atol=1e-7)
+
+
+def test_rows_without_cost_take_no_part():
+    K, costs = make_problem(3.0)
+    costs[:30] = 0
+    costs *= 120.0 / costs.sum(axis=0)
+    found = solve(K, costs)
+    part = solve(np.ascontiguousarray(K[30:, 30:]), costs[30:])
+    np.testing.assert_array_equal(found.gamma[:, :30], 0)
+    np.testing.assert_allclose(found.values[:, 30:], part.values, atol=1e-7)
+
+
+def test_exchanging_the_labels_turns_the_sign():
+    K, costs = make_problem(5.0)
+    u, v = costs.T[PAIRS[0]], costs.T[PAIRS[1]]
+    forth = solve_machines(KernelMatrix(K), u, v, u - v, np.zeros(6))
+    back = solve_machines(KernelMatrix(K), v, u, v - u, np.zeros(6))
+    np.testing.assert_allclose(forth.values, -back.values, atol=1e-9)
+
+
+def test_without_a_row_on_a_margin_the_offset_is_in_the_middle():
+    """Two rows of opposite labels far apart, with little cost: any b that keeps |f| ≤ 1 is optimal."""
+    K = np.eye(2)
+    u, v = np.array([[0.5, 0.0]]), np.array([[0.0, 0.5]])
+    found = solve_machines(KernelMatrix(K), u, v, np.zeros((1, 2)), np.array([0.3]))
+    assert found.solved.all()
+    np.testing.assert_allclose(found.gamma, [[0.5, -0.5]], atol=1e-9)
+    assert found.offset[0] == pytest.approx(0, abs=1e-9)
+
+
+def test_factor_in_place_of_the_matrix():
+    X, D = make_distributions(n_samples=80, n_features=6, n_labels=4)
+    costs = 4 * D * label_costs(4 * D.sum(axis=0), 80, 2.0, equal_mass=True)
+    whole, factor = solve(X @ X.T, costs), solve(KernelFactor(X, 0.0), costs)
+    assert factor.solved.all()
+    np.testing.assert_allclose(factor.values, whole.values, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "value"), [("MOST_FREE_ROWS", -1), ("MOST_STEPS", 2)])
+def test_what_is_not_solved_is_said(monkeypatch, name, value):
+    monkeypatch.setattr(_newton_svm, name, value)
+    K, costs = make_problem(5.0)
+    assert not solve(K, costs).solved.any()
+
+
+def test_singular_systems_get_a_larger_ridge():
+    matrix = np.ones((3, 3)) - 1e-9 * np.eye(3)  # not positive definite
+    solution = _newton_svm._solve_regularised(matrix, 1e-12, np.ones((3, 1)))
+    assert np.isfinite(solution).all()
