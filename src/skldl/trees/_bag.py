@@ -1,6 +1,6 @@
 """Trees grown on bootstrap samples of rows or groups, and their votes for the rows that they did not see."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,19 +85,18 @@ def leaf_means(leaf: IntArray, n_nodes: int, D: FloatArray, weight: FloatArray) 
     return np.divide(sums, mass[:, None], out=np.zeros_like(sums), where=mass[:, None] > 0)
 
 
-def running_sums(bags: Iterator[Bag]) -> Iterator[Bag]:
-    """The bags in order, each with the votes and importances of all up to it."""
+def add_up(bags: Iterable[Bag]) -> Bag:
+    """One bag of several, whose sums are added in their order."""
+    trees: list[FlatTrees] = []
     total: Bag | None = None
     for bag in bags:
+        trees += [] if bag.trees is None else [bag.trees]
         if total is not None:
-            bag = bag._replace(
-                importances=total.importances + bag.importances,
-                votes=total.votes + bag.votes,
-                squares=total.squares + bag.squares,
-                n_votes=total.n_votes + bag.n_votes,
-            )
+            pairs: Any = zip(total[1:], bag[1:], strict=True)
+            bag = Bag(None, *(before + new for before, new in pairs))
         total = bag
-        yield bag
+    assert total is not None
+    return total._replace(trees=FlatTrees.join(trees) if trees else None)
 
 
 def out_of_bag(bag: Bag, D: FloatArray, weight: FloatArray | None, groups: IntArray | None) -> FloatArray:

@@ -233,10 +233,10 @@ class GradientBoostingLDL(BaseLDL):
             for train, test in zip(trains, tests, strict=True)
         )
         curve = [float(start / weight.sum())]
-        with Parallel(n_jobs=self.n_jobs, prefer="threads") as parallel:
+        # a fold keeps its state between rounds, so that only threads can work on it
+        with Parallel(n_jobs=self.n_jobs, require="sharedmem") as parallel:
             while folds and len(curve) <= self.max_iter and len(curve) - 1 - np.argmin(curve) < self.patience:
                 n_rounds = min(ROUNDS_AT_ONCE, self.max_iter - len(curve) + 1)
-                # a fold keeps its state, so that threads have to work on the objects themselves
                 sums = parallel(delayed(fold.advance)(n_rounds) for fold in folds)
                 curve += [float(total / weight.sum()) for total in np.sum(sums, axis=0)]
         return np.array(curve)

@@ -10,7 +10,7 @@ compared in single precision, as scikit-learn's trees do.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -81,7 +81,11 @@ class FlatTrees:
             setattr(self, name, np.ascontiguousarray(state[name], dtype=kind))
         self._check()
         self.starts = np.cumsum(self.sizes) - self.sizes
-        self._trees = [self._compile(start, start + size) for start, size in zip(self.starts, self.sizes, strict=True)]
+
+    @cached_property
+    def _trees(self) -> list[Any]:
+        """The trees as scikit-learn's compiled class, made when the first rows come."""
+        return [self._compile(start, start + size) for start, size in zip(self.starts, self.sizes, strict=True)]
 
     def _check(self) -> None:
         """Refuse arrays that do not describe trees, so that compiled code may rely on them."""

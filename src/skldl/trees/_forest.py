@@ -8,7 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
-from skldl.trees._bag import Bag, Settings, grow_trees, out_of_bag, running_sums
+from skldl.trees._bag import Bag, Settings, add_up, grow_trees, out_of_bag
 from skldl.trees._calibration import (
     MEAN_SHARES,
     SHARPNESSES,
@@ -18,7 +18,7 @@ from skldl.trees._calibration import (
     positive_mean,
 )
 from skldl.trees._checks import check_choice, check_count, check_groups, check_number, count_given, put_in_order
-from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
+from skldl.trees._flat_trees import ROWS_AT_ONCE, single_precision
 
 FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.integer]
@@ -290,17 +290,13 @@ class RandomForestLDL(BaseLDL):
         targets = np.round(np.sqrt(D) if self.criterion == "hellinger" else D, TARGET_DIGITS)
         X_columns = X.tocsc() if hasattr(X, "tocsc") else X  # scikit-learn grows on CSC and predicts on CSR
         n_drawn = self._n_drawn(len(D))
-        tasks = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+        tasks = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")(
             delayed(grow_trees)(
                 X, X_columns, D, targets, weight, groups, settings, n_drawn, seeds[i : i + TREES_AT_ONCE], keep
             )
             for i in range(0, len(seeds), TREES_AT_ONCE)
         )
-        bags = list(running_sums(tasks))
-        last = bags[-1]
-        return last._replace(
-            trees=FlatTrees.join([bag.trees for bag in bags if bag.trees is not None]) if keep else None
-        )
+        return add_up(tasks)
 
     def _n_drawn(self, n_samples: int) -> int:
         if isinstance(self.max_samples, str):

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import lightgbm
 import numpy as np
 import numpy.typing as npt
 
@@ -32,6 +31,8 @@ class LightGBMFold:
         settings: BoostingSettings,
         seed: int,
     ) -> None:
+        import lightgbm  # an optional dependency
+
         self.D, self.D_test = D[train], D[test]
         self.weight, self.test_weight = weight[train], weight[test]
         self.n_features = X.shape[1]
@@ -57,22 +58,19 @@ class LightGBMFold:
             "verbose": -1,
         }
         base = log_mean(self.D, self.weight)
-        training = self._dataset(X[train], base, parameters, None)
-        self.booster = lightgbm.Booster(parameters, training)
-        self.booster.add_valid(self._dataset(X[test], base, parameters, training), "held-out")
-
-    @staticmethod
-    def _dataset(X: Any, base: FloatArray, parameters: dict[str, Any], reference: Any) -> Any:
-        start = np.tile(base, (X.shape[0], 1))
-        names = [f"x{j}" for j in range(X.shape[1])]
-        return lightgbm.Dataset(
-            X,
-            label=np.zeros(X.shape[0]),
-            init_score=start,
-            reference=reference,
-            feature_name=names,
-            params=parameters,
+        training, held_out = (
+            lightgbm.Dataset(
+                X[rows],
+                label=np.zeros(len(rows)),
+                init_score=np.tile(base, (len(rows), 1)),
+                feature_name=[f"x{j}" for j in range(self.n_features)],
+                params=parameters,
+            )
+            for rows in (train, test)
         )
+        held_out.set_reference(training)
+        self.booster = lightgbm.Booster(parameters, training)
+        self.booster.add_valid(held_out, "held-out")
 
     def _loss(self, scores: FloatArray, _: Any) -> tuple[FloatArray, FloatArray]:
         return derivatives(self.D, scores, self.weight)
