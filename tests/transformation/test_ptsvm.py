@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from skldl import PTSVM, MeanDistribution
 from skldl.metrics import PAPER_MEASURES, evaluate
 from skldl.testing import check_estimator, make_distributions
-from skldl.transformation import _examples, _newton_svm, _pair_model, _pairwise_svm
+from skldl.transformation import _newton_svm, _pair_fit, _pair_model, _pairwise_svm
 from skldl.transformation._coupling import couple
 from skldl.transformation._platt import fit_sigmoids
 
@@ -27,7 +27,7 @@ ROW_TWICE = "copies of a row may end up in different folds of the out-of-fold st
 @pytest.fixture(params=["newton", "libsvm"])
 def solver(request, monkeypatch):
     """Which solver takes the pairs without a closed form, whatever the number of rows."""
-    monkeypatch.setattr(_pair_model, "FEW_ROWS", 0 if request.param == "newton" else 10**9)
+    monkeypatch.setattr(_pair_fit, "FEW_ROWS", 0 if request.param == "newton" else 10**9)
     return request.param
 
 
@@ -154,7 +154,7 @@ def test_resampling():
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_libsvm_finds_the_same(monkeypatch, kernel):
     X, D = make_distributions()
-    monkeypatch.setattr(_pair_model, "FEW_ROWS", 0)
+    monkeypatch.setattr(_pair_fit, "FEW_ROWS", 0)
     expected = PTSVM(kernel=kernel, C=3.0).fit(X, D)
     assert len(expected.solved_pairs_)
     monkeypatch.setattr(_newton_svm, "MOST_FREE_ROWS", -1)
@@ -168,7 +168,7 @@ def test_many_rows_reach_libsvm_as_they_are(monkeypatch, kernel, form, solver):
     X, D = make_distributions()
     expected = PTSVM(kernel=kernel, C=3.0).fit(X, D)
     assert len(expected.solved_pairs_)
-    monkeypatch.setattr(_pair_model, "MOST_KERNEL_ROWS", 10)
+    monkeypatch.setattr(_pair_fit, "MOST_KERNEL_ROWS", 10)
     monkeypatch.setattr(_newton_svm, "MOST_FREE_ROWS", -1)
     found = PTSVM(kernel=kernel, C=3.0).fit(form(X), D)
     np.testing.assert_allclose(found.predict(form(X)), expected.predict(X), atol=1e-4)
@@ -178,8 +178,8 @@ def test_many_rows_reach_libsvm_as_they_are(monkeypatch, kernel, form, solver):
 def test_small_blocks_change_nothing(monkeypatch, C, solver):
     X, D = make_distributions(n_labels=5)
     expected = PTSVM(C=C).fit(X, D).predict(X)
-    monkeypatch.setattr(_examples, "BLOCK", 130)
-    monkeypatch.setattr(_pair_model, "SOLVER_BLOCK", 130)
+    monkeypatch.setattr(_pair_model, "BLOCK", 130)
+    monkeypatch.setattr(_pair_fit, "SOLVER_BLOCK", 130)
     np.testing.assert_allclose(PTSVM(C=C).fit(X, D).predict(X), expected, atol=1e-7)
 
 
@@ -262,7 +262,7 @@ def test_a_thousand_labels_are_refused_where_a_solver_would_be_needed():
 
 
 def test_says_that_a_fit_will_be_long(monkeypatch):
-    monkeypatch.setattr(_pair_model, "LONG_FIT", 100)
+    monkeypatch.setattr(_pair_fit, "LONG_FIT", 100)
     with pytest.warns(UserWarning, match="3 pairs of labels on .* rows: expect about"):
         PTSVM(C=1e-3).fit(*make_distributions())
 

@@ -1,51 +1,116 @@
-"""From weighted single-label examples to the fitted pairs of PT-SVM: machines, held-out decision values, posteriors.
-
-The kernel enters almost only through its products with the weights. They are taken once, fold by fold: the machine of
-any union of folds, the full training set among them, is a difference of two columns of a sum of these products. So the
-out-of-fold fits that Platt's posterior needs cost next to nothing, and so does another value of C. The pairs that this
-does not solve share one kernel matrix, or a low-rank factor of it, in all folds: rows that are left out have no cost.
-"""
+"""What PT-SVM keeps of its training set and of its fit: weighted single-label examples, machines and posteriors."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 from skldl.transformation._coupling import couple
-from skldl.transformation._examples import Examples, blocks
-from skldl.transformation._kernel import Kernel, KernelMatrix
-from skldl.transformation._newton_svm import Solutions, solve_machines
-from skldl.transformation._pairwise_svm import (
-    LIBSVM_MOST_STEPS,
-    Machines,
-    label_costs,
-    machines_between_margins,
-    solve_pairs,
-)
-from skldl.transformation._platt import fit_sigmoids
+from skldl.transformation._kernel import Kernel, KernelFactor, KernelMatrix, pivoted_cholesky
+from skldl.transformation._pairwise_svm import Machines
 
 FloatArray = npt.NDArray[np.floating]
 IndexArray = npt.NDArray[np.intp]
 
-SOLVER_BLOCK = 2**20
-"""Numbers in each of the arrays of machines that are solved together, 8 MiB."""
-FEW_ROWS = 300
-"""With fewer rows than this LIBSVM is faster than batches of Newton steps."""
-MOST_KERNEL_ROWS = 2048
-"""Up to here LIBSVM is given the kernel of the copies, at most 128 MiB; beyond, it computes what it needs."""
-LONG_FIT = 3e8
-"""Decision values, all pairs on all rows, from which on a user should know before the fit begins."""
-SECONDS_PER_DECISION = 7e-7
-"""What one of them costs in Platt's posterior, measured on one core."""
-ROUNDING = 1e-10
-"""Decision values that vary by less than this share of their terms vary by rounding only."""
+BLOCK = 2**19
+"""Numbers in the largest temporary array of the closed form, 4 MiB."""
+LARGEST_RANK = 1000
+"""Of the factor that takes the place of a kernel matrix which does not fit into memory."""
+FACTOR_TOLERANCE = 1e-8
+"""The factor ends earlier if it is exact to this share of the largest entry of the kernel."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Weighted single-label examples.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR matrix of shape (n_samples, n_features)
+        Distinct instances, ordered by fold.
+    weights : ndarray of shape (n_samples, n_labels)
+        Weight (or count) of each instance with each label.
+    folds : list of slice
+        The folds of the out-of-fold step; one fold stands for no such step.
+    gamma : float or None
+        Width of the Gaussian kernel exp(−gamma·‖x − z‖²); None is the linear kernel.
+    memory_limit : float, default=inf
+        Most bytes that a kernel matrix may take.
+    """
+
+    rows: Any
+    weights: FloatArray
+    folds: list[slice]
+    gamma: float | None
+    memory_limit: float = np.inf
+
+    @cached_property
+    def pairs(self) -> tuple[IndexArray, IndexArray]:
+        """First and second label of each pair."""
+        first, second = np.triu_indices(self.weights.shape[1], 1)
+        return first, second
+
+    @cached_property
+    def fold_sums(self) -> FloatArray:
+        """K[:, fold] @ weights[fold] for each fold: shape (n_folds, n_samples, n_labels)."""
+        return np.stack([self.expansion(fold, self.weights[fold])(self.rows) for fold in self.folds])
+
+    @cached_property
+    def solver_kernel(self) -> Kernel:
+        """Kernel matrix of the rows, or a factor of it; computed only if some pair needs a solver."""
+        n_samples = self.rows.shape[0]
+        if self.gamma is None and self.rows.shape[1] < n_samples and not sparse.issparse(self.rows):
+            return KernelFactor(self.rows, error=0.0)
+        needed = 8.0 * n_samples**2
+        if needed <= self.memory_limit:
+            return KernelMatrix(self.kernel(self.rows, self.rows))
+        rank = int(min(LARGEST_RANK, max(1, self.memory_limit // (8 * n_samples))))
+        if self.gamma is None:
+            diagonal = np.asarray(
+                (self.rows.multiply(self.rows) if sparse.issparse(self.rows) else self.rows**2).sum(1)
+            )
+        else:
+            diagonal = np.ones(n_samples)
+        factor = pivoted_cholesky(
+            lambda row: self.kernel(self.rows, self.rows[row : row + 1])[:, 0],
+            diagonal.ravel(),
+            max_rank=rank,
+            tol=FACTOR_TOLERANCE,
+        )
+        warnings.warn(
+            f"PTSVM: the kernel matrix of {n_samples:,} rows needs {needed / 2**30:.3g} GiB, more than "
+            f"memory_limit={self.memory_limit / 2**30:.3g}. For the pairs of labels without a closed form a factor of "
+            f"rank {factor.factor.shape[1]} takes its place; no entry of the kernel is off by more than "
+            f"{factor.error:.2g} (kernel_error_). Raise memory_limit, or set max_samples.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return factor
+
+    def kernel(self, new: Any, rows: Any) -> FloatArray:
+        """Kernel between two sets of rows."""
+        return np.asarray(
+            linear_kernel(new, rows, dense_output=True) if self.gamma is None else rbf_kernel(new, rows, self.gamma)
+        )
+
+    def expansion(self, where: Any, coefficients: FloatArray) -> Callable[[Any], FloatArray]:
+        """Return Σ_i coefficients[i]·k(x_i, ·) over the training rows ``where`` as a function of new rows."""
+        rows = self.rows[where]
+        if coefficients.shape[1] == 0:
+            return lambda new: np.empty((new.shape[0], 0))
+        if self.gamma is None:
+            normals = rows.T @ coefficients
+            return lambda new: np.asarray(new @ normals)
+        return lambda new: np.concatenate(
+            [self.kernel(new[block], rows) @ coefficients for block in blocks(new.shape[0], rows.shape[0])]
+        )
 
 
 @dataclass(frozen=True)
@@ -74,6 +139,13 @@ class PairModel:
             yield couple(expit(decisions, out=decisions), n_labels)
 
 
+def blocks(n_items: int, item_size: int) -> Iterator[slice]:
+    """Cut a range so that each piece holds at most `BLOCK` numbers, and at least one item."""
+    length = max(1, BLOCK // max(1, item_size))
+    for start in range(0, n_items, length):
+        yield slice(start, start + length)
+
+
 def decide(machines: Machines, sums: FloatArray, pairs: tuple[IndexArray, IndexArray]) -> FloatArray:
     """Decision values of machines with γ = m for rows with the given kernel products K @ costs."""
     decisions = sums[:, pairs[0]]
@@ -81,210 +153,3 @@ def decide(machines: Machines, sums: FloatArray, pairs: tuple[IndexArray, IndexA
     decisions *= machines.factor
     decisions += machines.offset
     return decisions
-
-
-@dataclass(frozen=True)
-class PairFit:
-    """Machines of all pairs on the rows that are not held out."""
-
-    C: float
-    sums: FloatArray  # K @ costs, for all rows
-    costs: FloatArray  # of one unit of weight of each label
-    machines: Machines
-    solved: IndexArray
-    gamma: FloatArray  # of the solved pairs: (n_solved, n_samples)
-    values: FloatArray  # decision values of the solved pairs on all rows
-
-
-def fit_pair_model(
-    examples: Examples,
-    C: float,
-    *,
-    equal_mass: bool,
-    max_machines: float = np.inf,
-    n_jobs: int | None = None,
-    previous: list[PairFit] | None = None,
-) -> tuple[PairModel, list[PairFit]]:
-    """Fit machines on all rows, and posteriors on the decision values of machines that have not seen the row.
-
-    Parameters
-    ----------
-    examples : Examples
-        What to learn from.
-    C : float
-        Cost of one unit of weight.
-    equal_mass : bool
-        Whether every label gets the same total cost.
-    max_machines : float, default=inf
-        More machines than this are not left to the solver: a ValueError says so before it begins.
-    n_jobs : int, default=None
-        Batches of machines to solve at the same time.
-    previous : list of PairFit, default=None
-        The fits for another C, from which the solver begins.
-
-    Returns
-    -------
-    model : PairModel
-        What predicts.
-    fits : list of PairFit
-        The fit on all rows, then one without each fold.
-    """
-    _warn_if_long(len(examples.pairs[0]), len(examples.weights))
-    folds: list[slice | None] = [None]
-    if len(examples.folds) > 1:  # else there are too few rows to hold any out
-        folds += examples.folds
-    fits: list[PairFit] = []
-    for place, fold in enumerate(folds):
-        start = previous[place] if previous is not None else fits[0] if fits else None
-        fits.append(_fit_machines(examples, fold, C, equal_mass, max_machines, n_jobs, start))
-    final = fits[0]
-    held_out = list(zip(fits[1:], examples.folds, strict=True)) if len(fits) > 1 else [(final, slice(None))]
-    slope, intercept = np.empty_like(final.machines.offset), np.empty_like(final.machines.offset)
-    size = ROUNDING * np.abs(final.sums).max(axis=0)
-    for block in blocks(len(slope), len(examples.weights)):
-        a, b = (labels[block] for labels in examples.pairs)
-        decisions = np.concatenate([_decisions(fit, rows, block, (a, b)) for fit, rows in held_out])
-        weights = examples.weights
-        slope[block], intercept[block] = fit_sigmoids(
-            decisions, weights[:, a], weights[:, b], noise=np.maximum(size[a], size[b])
-        )
-    coefficients = np.empty((len(examples.weights), 0))
-    if final.solved.size:
-        coefficients = np.ascontiguousarray(examples.solver_kernel.expansion(final.gamma).T)
-    return PairModel(final.costs, final.machines, final.solved, coefficients, slope, intercept), fits
-
-
-def _decisions(fit: PairFit, rows: slice, block: slice, pairs: tuple[IndexArray, IndexArray]) -> FloatArray:
-    """Decision values of a block of pairs for some of the rows."""
-    decisions = decide(fit.machines.take(block), fit.sums[rows], pairs)
-    inside = (fit.solved >= block.start) & (fit.solved < block.stop)
-    decisions[:, fit.solved[inside] - block.start] = fit.values[inside, rows].T
-    return decisions
-
-
-def _fit_machines(
-    examples: Examples,
-    fold: slice | None,
-    C: float,
-    equal_mass: bool,
-    max_machines: float,
-    n_jobs: int | None,
-    start: PairFit | None,
-) -> PairFit:
-    """Fit all pairs on the rows that are not in the fold."""
-    a, b = examples.pairs
-    weights, products = examples.weights, examples.fold_sums.sum(axis=0)
-    if fold is not None:
-        weights = weights.copy()
-        weights[fold] = 0.0
-        products = products - examples.fold_sums[examples.folds.index(fold)]
-    unit = label_costs(weights.sum(axis=0), examples.weights.sum() / weights.shape[1], C, equal_mass=equal_mass)
-    costs, sums = weights * unit, products * unit
-    machines = Machines.join(
-        [machines_between_margins(sums, costs, (a[block], b[block])) for block in blocks(len(a), len(costs))]
-    )
-    solved = np.flatnonzero(~machines.optimal)
-    if not solved.size:
-        nothing = np.empty((0, len(costs)))
-        return PairFit(C, sums, unit, machines, solved, nothing, nothing)
-    if fold is None:
-        _refuse_too_many(len(solved) * (1 + len(examples.folds)), max_machines)
-    gamma, offset = _starting_point(machines, solved, start, C)
-    costs = np.ascontiguousarray(costs.T)
-    solutions = _solve(examples, costs, (a[solved], b[solved]), gamma, offset, n_jobs)
-    machines.offset[solved] = solutions.offset
-    return PairFit(C, sums, unit, machines, solved, solutions.gamma, solutions.values)
-
-
-def _starting_point(
-    machines: Machines, solved: IndexArray, start: PairFit | None, C: float
-) -> tuple[FloatArray | None, FloatArray]:
-    """γ and b of another fit where it has them; nan in γ stands for the closed form γ = m."""
-    offset = machines.offset[solved].copy()
-    if start is None or not start.solved.size:
-        return None, offset
-    _, here, there = np.intersect1d(solved, start.solved, assume_unique=True, return_indices=True)
-    gamma = np.full((len(solved), start.gamma.shape[1]), np.nan)
-    gamma[here] = (C / start.C) * start.gamma[there]
-    offset[here] = start.machines.offset[start.solved[there]]
-    return gamma, offset
-
-
-def _solve(
-    examples: Examples,
-    costs: FloatArray,
-    pairs: tuple[IndexArray, IndexArray],
-    gamma: FloatArray | None,
-    offset: FloatArray,
-    n_jobs: int | None,
-) -> Solutions:
-    """Solve pairs together, batch by batch; those that need many steps one after the other, by LIBSVM."""
-    a, b = pairs
-    kernel = examples.solver_kernel
-    n_batches = max(-(-len(a) * costs.shape[1] // SOLVER_BLOCK), min(len(a), effective_n_jobs(n_jobs)))
-
-    def task(batch: IndexArray) -> Any:
-        u, v = costs[a[batch]], costs[b[batch]]
-        start = u - v if gamma is None else np.where(np.isnan(gamma[batch]), u - v, gamma[batch])
-        return delayed(solve_machines)(kernel, u, v, start, offset[batch])
-
-    if costs.shape[1] < FEW_ROWS:
-        shape = (len(a), costs.shape[1])
-        solutions = Solutions(np.empty(shape), np.empty(len(a)), np.empty(shape), np.zeros(len(a), dtype=bool))
-    else:
-        parts = Parallel(n_jobs=n_jobs)(task(batch) for batch in np.array_split(np.arange(len(a)), n_batches))
-        found = zip(*((part.gamma, part.offset, part.values, part.solved) for part in parts), strict=True)
-        solutions = Solutions(*(np.concatenate(arrays) for arrays in found))
-    left = np.flatnonzero(~solutions.solved)
-    if left.size:
-        copies, options = _copies_for_libsvm(examples, kernel)
-        tasks = np.array_split(left, min(len(left), 4 * effective_n_jobs(n_jobs)))
-        machines = Parallel(n_jobs=n_jobs)(
-            delayed(solve_pairs)(copies, costs.T, (a[part], b[part]), **options) for part in tasks
-        )
-        of_libsvm, offsets, stopped = zip(*machines, strict=True)
-        _warn_if_stopped(sum(stopped), len(left))
-        solutions.gamma[left], solutions.offset[left] = np.hstack(of_libsvm).T, np.concatenate(offsets)
-        solutions.values[left] = kernel.times(solutions.gamma[left]) + solutions.offset[left, None]
-    return solutions
-
-
-def _warn_if_long(n_pairs: int, n_samples: int) -> None:
-    n_decisions = n_pairs * n_samples
-    if n_decisions >= LONG_FIT:
-        warnings.warn(
-            f"PTSVM fits {n_pairs:,} pairs of labels on {n_samples:,} rows: expect about "
-            f"{n_decisions * SECONDS_PER_DECISION / 60:.0f} minutes. Fewer labels or a smaller max_samples take less.",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-def _refuse_too_many(n_machines: int, max_machines: float) -> None:
-    if n_machines > max_machines:
-        raise ValueError(
-            f"PTSVM would have to solve about {n_machines:,} support vector machines one by one, more than "
-            f"max_machines={max_machines:,}: that many pairs of labels, in every fold, have no closed form. Choose a "
-            "smaller C (C=1e-3 leaves next to none), a smaller gamma or fewer n_folds, or raise max_machines."
-        )
-
-
-def _warn_if_stopped(n_stopped: int, n_solved: int) -> None:
-    if n_stopped:
-        warnings.warn(
-            f"PTSVM stopped {n_stopped} of {n_solved} machines after {LIBSVM_MOST_STEPS:,} steps of LIBSVM, short of "
-            "their optimum. Scale the features (sklearn.preprocessing.StandardScaler), or choose a smaller C.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-
-
-def _copies_for_libsvm(examples: Examples, kernel: Kernel) -> tuple[Any, dict[str, Any]]:
-    """Each row twice, as LIBSVM needs it: the kernel of few rows, the rows or their factor if there are many."""
-    if isinstance(kernel, KernelMatrix) and len(kernel.matrix) <= MOST_KERNEL_ROWS:
-        return np.tile(kernel.matrix, (2, 2)), {"kernel": "precomputed"}
-    features = kernel.features()
-    rows = examples.rows if features is None else features
-    twice = (sparse.vstack if sparse.issparse(rows) else np.vstack)([rows, rows])
-    linear = examples.gamma is None or features is not None
-    return twice, {"kernel": "linear"} if linear else {"kernel": "rbf", "gamma": examples.gamma}

@@ -16,8 +16,8 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
-from skldl.transformation._examples import Examples
-from skldl.transformation._pair_model import PairFit, PairModel, fit_pair_model
+from skldl.transformation._pair_fit import PairFit, fit_pair_model
+from skldl.transformation._pair_model import Examples, PairModel
 from skldl.transformation._resampling import multinomial_counts
 
 FloatArray = npt.NDArray[np.floating]
