@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from skldl.exceptions import TableError
 from skldl.data import TableFile, TableWriter
+from skldl.exceptions import TableError
 
 PIECES = [pd.DataFrame({"a": [1.5, 2.0], "b": ["x", "y,z"]}), pd.DataFrame({"a": [3.25], "b": [None]})]
 
