@@ -11,9 +11,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from skldl.data import TableFile
 from skldl.data._dialect import Dialect
 from skldl.exceptions import DataError, TableError
-from skldl.data import TableFile
 
 FRAME = pd.DataFrame({"name": ["Ärger, groß", "tea"], "price": [1.5, -0.25], "n": [3, 40]})
 

@@ -2,8 +2,12 @@
 
 import json
 import os
+import signal
+import sys
+import time
 import tomllib
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,7 +44,7 @@ def test_the_numbers_do_not_depend_on_the_number_of_jobs(protocol, small_study):
 
 def test_the_seed_changes_the_numbers_and_nothing_else_does(small_study, results):
     assert numbers(run_study(small_study())) == numbers(results)
-    assert numbers(run_study(small_study(seed=1))) != numbers(results)
+    assert numbers(run_study(small_study(random_state=1))) != numbers(results)
 
 
 def test_geng2016_chooses_the_setting_that_is_best_over_all_rotations(small_study, problem):
@@ -48,7 +52,7 @@ def test_geng2016_chooses_the_setting_that_is_best_over_all_rotations(small_stud
     data = problem("one")
     found = run_study(study)
     scores = np.zeros(3)
-    for round_ in rounds_of(data, study, 0):
+    for round_ in rounds_of(data, study.layout, 0):
         ((fit, validation),) = round_.tuning
         for i, k in enumerate((1, 3, 8)):
             model = KNeighborsRegressor(k).fit(data.X[fit], data.D[fit])
@@ -59,14 +63,14 @@ def test_geng2016_chooses_the_setting_that_is_best_over_all_rotations(small_stud
         [r["values"] for r in found.selections if (r["dataset"], r["candidate"]) == ("one", "kNN")], axis=0
     )
     np.testing.assert_allclose(recorded, scores)
-    for round_, value in zip(rounds_of(data, study, 0), found.values("clark", "one", "kNN"), strict=True):
+    for round_, value in zip(rounds_of(data, study.layout, 0), found.values("clark", "one", "kNN"), strict=True):
         model = KNeighborsRegressor(best).fit(data.X[round_.train], data.D[round_.train])
         assert value == pytest.approx(clark(data.D[round_.test], model.predict(data.X[round_.test])))
 
 
 def test_nested_chooses_inside_each_training_part(small_study, problem, results):
     study, data = small_study(), problem("one")
-    for round_, chosen in zip(rounds_of(data, study, 0), results.chosen("one", "kNN"), strict=True):
+    for round_, chosen in zip(rounds_of(data, study.layout, 0), results.chosen("one", "kNN"), strict=True):
         scores = []
         for k in (1, 3, 8):
             trials = []
@@ -163,7 +167,7 @@ def test_weights_reach_the_fit_and_the_measures(problem):
         [data], [Candidate("p", pipeline), Candidate("Mean", "skldl:MeanDistribution")], folds=2, order="file"
     )
     found = run_study(study)
-    round_ = rounds_of(data, study, 0)[0]
+    round_ = rounds_of(data, study.layout, 0)[0]
     mean = np.average(data.D[round_.train], axis=0, weights=weight[round_.train])
     expected = clark(data.D[round_.test], np.tile(mean, (18, 1)), weight[round_.test])
     assert found.values("clark", "d", "Mean")[0] == pytest.approx(expected)
@@ -196,7 +200,7 @@ def test_data_frames_take_part(problem):
     pd = pytest.importorskip("pandas")
     data = problem("d")
     frame = Dataset("d", pd.DataFrame(data.X, columns=list("abc")), pd.DataFrame(data.D, columns=["x", "y", "z"]))
-    assert frame.names == ("x", "y", "z")
+    assert frame.label_names == ("x", "y", "z")
     pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), KNeighborsRegressor())
     study = Study([frame], [Candidate("p", pipeline, grid={"kneighborsregressor__n_neighbors": (2, 5)})], folds=3)
     assert not run_study(study).failures
@@ -253,31 +257,91 @@ def test_failures_are_recorded_with_their_reason(failing_results):
     assert np.isnan(failing_results.means("clark")[:, 1]).all()
 
 
-def test_a_selection_task_that_fails_as_a_whole_fails_its_evaluations(problem, monkeypatch):
-    from skldl.experiments import tasks
+class Forgetful(MeanDistribution):
+    """Has no memory left for one setting, and ends the program in another."""
 
-    def explode(*arguments):
-        raise MemoryError("too big")
+    def __init__(self, mood="good"):
+        self.mood = mood
 
-    monkeypatch.setattr(tasks, "validate_settings", explode)
-    candidate = Candidate("k", "sklearn.neighbors:KNeighborsRegressor", grid={"n_neighbors": (1, 2)})
-    found = run_study(Study([problem("d")], [candidate], folds=3, protocol="geng2016"))
-    assert [record["status"] for record in found.selections] == ["failed"] * 3
-    assert found.evaluations[0]["error"] == "the selection failed: MemoryError: too big"
+    def _fit(self, X, D, sample_weight):
+        if self.mood == "memory":
+            raise MemoryError("too big")
+        if self.mood == "exit":
+            sys.exit(3)
+        super()._fit(X, D, sample_weight)
+
+
+@pytest.mark.parametrize("protocol", ["nested", "geng2016"])
+def test_lack_of_memory_never_chooses_a_setting(protocol, problem, tmp_path):
+    study = Study(
+        [problem("d")], [Candidate("m", Forgetful(), grid={"mood": ("memory", "good")})], folds=3, protocol=protocol
+    )
+    found = run_study(study, out=tmp_path)
+    assert found.state("d", "m") == "failed 3/3"
+    assert {record["fault"] for record in found.failures} == {"machine"}
+    assert all("MemoryError: too big" in record["error"] for record in found.failures)
+    assert found.state("d", "Mean") == ""
+    size = len(found.evaluations)
+    again = run_study(study, out=tmp_path, resume=True, retry_failed=True)
+    assert len(again.evaluations) == size
+    assert (tmp_path / "records.jsonl").read_bytes().count(b"\n") > 2 + size + len(found.selections)
+
+
+@pytest.mark.parametrize("protocol", ["nested", "geng2016"])
+def test_an_estimator_that_calls_exit_does_not_end_the_study(protocol, problem):
+    data = problem("d")
+    found = run_study(Study([data], [Candidate("m", Forgetful(mood="exit"))], folds=3, protocol=protocol))
+    assert found.state("d", "m") == "failed 3/3"
+    assert found.failures[0]["error"] == "SystemExit: the estimator called exit(3)"
+    assert found.failures[0]["fault"] == "model"
+    grid = Candidate("m", Forgetful(), grid={"mood": ("exit", "good")})
+    found = run_study(Study([data], [grid], folds=3, protocol=protocol))
+    assert not found.failures
+    assert {error for _, error in found.failed_settings} == {"{'mood': 'exit'}: the estimator called exit(3)"}
 
 
 class Deadly(MeanDistribution):
-    """Takes its process along, as the system does when memory runs out."""
+    """Takes its process along, as the system does when memory runs out; the first time only, if there is a file."""
+
+    def __init__(self, mark=None):
+        self.mark = mark
 
     def _fit(self, X, D, sample_weight):
-        os._exit(1)
+        if self.mark is None or not os.path.exists(self.mark):
+            if self.mark is not None:
+                open(self.mark, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        super()._fit(X, D, sample_weight)
 
 
-def test_a_dead_worker_is_explained_and_loses_no_record(tmp_path, problem):
-    study = Study([problem("d")], [Candidate("Mean", "skldl:MeanDistribution"), Candidate("c", Deadly())], folds=2)
-    with pytest.raises(RuntimeError, match=r"A worker process died.*continue with --resume"):
-        run_study(study, out=tmp_path, n_jobs=2)
-    assert StudyResults.load(tmp_path).state("d", "c") == "not run 2/2"
+class Sleepy(KNeighborsRegressor):
+    """Does not end in time."""
+
+    def fit(self, X, y):
+        time.sleep(60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is of POSIX")
+def test_a_task_whose_process_dies_is_tried_once_more_and_the_study_goes_on(tmp_path, problem):
+    candidates = [Candidate("once", Deadly(str(tmp_path / "mark"))), Candidate("dead", Deadly())]
+    candidates.append(Candidate("Mean", "skldl:MeanDistribution"))
+    found = run_study(Study([problem("d")], candidates, protocol="holdout"), n_jobs=2)
+    assert [found.state("d", name) for name in found.candidates] == ["", "failed 1/1", ""]
+    (record,) = found.failures
+    assert record["error"] == "Its process died twice, the second time alone: signal 9 (Killed). Out of memory?"
+    assert record["fault"] == "machine"
+
+
+def test_a_task_that_does_not_end_is_recorded(tmp_path, problem):
+    study = Study([problem("d")], [Candidate("late", Sleepy())], protocol="holdout", timeout=1)
+    found = run_study(study, out=tmp_path)
+    late = next(record for record in found.failures if record["candidate"] == "late")
+    assert (late["error"], late["fault"]) == ("Timeout: not done after 1 s", "timeout")
+    assert tomllib.loads((tmp_path / "study.toml").read_text())["timeout"] == 1
+    resumed = run_study(replace(study, timeout=None), out=tmp_path, resume=True)  # a limit of time changes no number
+    assert resumed.evaluations == found.evaluations
+    with pytest.raises(StudyError, match="timeout = 0 must be a number of seconds above 0"):
+        replace(study, timeout=0)
 
 
 def run_to(folder, study, **options):
@@ -343,7 +407,7 @@ def test_records_of_another_study_are_refused_with_the_difference(tmp_path, smal
         run_study(small_study(**options), out=tmp_path, resume=True)
 
     with pytest.raises(RecordsError, match="another study: seed was 0, now 5"):
-        resume(seed=5)
+        resume(random_state=5)
     with pytest.raises(RecordsError, match="datasets were one, two, now one"):
         resume(datasets=small_study().datasets[:1])
     with pytest.raises(RecordsError, match="candidates have other parameters"):
@@ -372,10 +436,10 @@ def test_records_of_other_versions_are_recognised(tmp_path, small_study):
 def test_predictions_are_kept_as_asked(small_study, problem):
     study = small_study(datasets=[problem("one", n=50)])
     found = run_study(study, keep_predictions="sample").predictions("ONE")
-    rows = kept_rows(study.datasets[0], study, "sample")
+    rows = kept_rows(study.datasets[0].data, plan_study(study).rules("sample"))
     np.testing.assert_array_equal(found["rows"], rows)
     assert len(rows) == 20
-    np.testing.assert_allclose(found["truth"], study.datasets[0].D[rows], rtol=1e-6)
+    np.testing.assert_allclose(found["truth"], study.datasets[0].data.D[rows], rtol=1e-6)
     assert set(found["predicted"]) == {"kNN", "Tree", "Mean"}
     for table in found["predicted"].values():
         np.testing.assert_allclose(table.sum(axis=1), 1, rtol=1e-5)

@@ -8,7 +8,7 @@ import pytest
 
 from skldl.exceptions import RecordsError
 from skldl.experiments import store as store_module
-from skldl.experiments.store import FORMAT, FileStore, MemoryStore, encode, read_records
+from skldl.experiments.store import FORMAT, FileStore, MemoryStore, checksum, encode, read_records
 
 HEADER = {"kind": "header", "format": FORMAT, "skldl": "0"}
 LINE = {"kind": "evaluation", "value": 0.1 + 0.2, "text": "ä\n<|>", "none": None}
@@ -30,6 +30,7 @@ def test_what_is_appended_is_read_back_exactly(tmp_path):
 
 def test_numbers_that_json_does_not_know_become_text():
     record = json.loads(encode({"a": math.inf, "b": [-math.inf, math.nan], "c": (1, 2)}))
+    assert record.pop("checksum") == checksum(record)
     assert record == {"a": "inf", "b": ["-inf", "nan"], "c": [1, 2]}
     assert float(record["a"]) == math.inf
 

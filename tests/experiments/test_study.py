@@ -120,7 +120,7 @@ def test_fingerprint_changes_with_what_changes_numbers_only():
     study = Study(["a"], [MEAN])
     assert study.fingerprint() == Study(["a"], [MEAN], title="other words").fingerprint()
     assert study.fingerprint() == Study([DatasetSpec("a", source="moved.csv")], [MEAN]).fingerprint()
-    others = [study.with_options(**change) for change in ({"seed": 1}, {"folds": 5}, {"criterion": "clark"})]
+    others = [study.with_options(**change) for change in ({"random_state": 1}, {"folds": 5}, {"criterion": "clark"})]
     others.append(Study(["a"], [Candidate("Mean", "skldl:MeanDistribution", grid={"k": (1,)})]))
     assert len({study.fingerprint(), *(other.fingerprint() for other in others)}) == 5
 

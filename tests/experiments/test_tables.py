@@ -18,7 +18,7 @@ from skldl import MeanDistribution
 from skldl.data import Dataset
 from skldl.exceptions import UnknownNameError
 from skldl.experiments import Candidate, Study, run_study
-from skldl.experiments.output.layout import Cell, ResultTable, decimals_to_tell_apart, show_deviation, show_rank
+from skldl.experiments.output.layout import Cell, Frame, ResultTable, decimals_to_tell_apart, show_deviation, show_rank
 from skldl.experiments.output.tables import (
     average_ranks,
     dataset_table,
@@ -106,12 +106,12 @@ def test_a_table_as_in_the_paper(fake):
 
 def test_skill_against_the_mean(fake):
     results = fake(np.array([[0.1, 0.2], [0.3, 0.2], [0.3, 0.0]]))
-    np.testing.assert_allclose(skill_of(results, "clark"), [[0.5, 0.0], [-0.5, 0.0], [np.nan, np.nan]])
+    np.testing.assert_allclose(skill_of(results, "clark"), [[0.5, 0.0], [-0.5, 0.0], [-np.inf, 0.0]])
     np.testing.assert_allclose(skill_of(results, "cosine")[:2], [[0.5, 0.0], [-0.5, 0.0]])
     table = skill_table(results, "clark")
     assert table.rows[0][1] == [Cell("50.0%", True), Cell("0.0%")]
-    assert table.rows[2][1] == [Cell("–"), Cell("–")]
-    assert measure_table(results, "clark").rows[2][1][-1] == Cell("–")
+    assert table.rows[2][1] == [Cell("−∞"), Cell("0.0%", True)]  # nothing can be better than a mean without loss
+    assert measure_table(results, "clark").rows[2][1][-1] == Cell("−∞")
 
 
 def test_failed_cells_are_marked_and_kept_out_of_averages(failing_results):
@@ -163,7 +163,8 @@ def test_dataset_table(problem, candidates):
     assert [cell.text for cell in table.rows[0][1]][:4] == ["a", "1,200", "3", "3"]
     assert table.rows[2][1][1].text == "36 (train), 1,500 (test)"
     assert "These share their features: a, b." in table.notes
-    assert len(table.data[0]) == len(table.data[1])
+    head, *lines = csv.reader(io.StringIO(table.to_csv()))
+    assert {len(line) for line in lines} == {len(head)}
 
 
 def test_settings_table_counts(results):
@@ -181,7 +182,7 @@ def test_time_table(small_study):
     assert table.foot[0][0] == "All selection"
     own = sum(r["seconds"] for r in results.selections if r["candidate"] == "kNN")
     assert own > 0
-    assert float(table.data[1][3]) + float(table.data[2][3]) == pytest.approx(own, rel=0.01)
+    assert sum(line["kNN all selection"] for line in table.frame.lines.values()) == pytest.approx(own, rel=0.01)
     from skldl.experiments.output.tables import _seconds
 
     assert [_seconds(s) for s in (0.00123, 2.346, 1234.6)] == ["1.23 ms", "2.35 s", "1235 s"]
@@ -193,7 +194,7 @@ NASTY = ResultTable(
     [("row_1 | x", [Cell("0.1 ± 0.2 (1)", True), Cell("–")])],
     [("Average", [Cell("1.00"), Cell("≻ • ◦ … → × ≥ ≤ − ·")])],
     ["A note with 5 % & more_"],
-    [["dataset", "x"], ["a,b", 0.1]],
+    Frame("dataset", {"a,b": {"x": np.float64(0.1), "y": np.nan}}),
 )
 
 
@@ -207,7 +208,7 @@ def test_markdown_is_escaped():
 
 
 def test_csv_reads_back():
-    assert list(csv.reader(io.StringIO(NASTY.to_csv()))) == [["dataset", "x"], ["a,b", "0.1"]]
+    assert list(csv.reader(io.StringIO(NASTY.to_csv()))) == [["dataset", "x", "y"], ["a,b", "0.1", ""]]
 
 
 def test_plain_text_marks_the_best():

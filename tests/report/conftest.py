@@ -47,7 +47,7 @@ def healthy(tmp_path_factory):
     """Results without any failure, one dataset with a dangerous name, one with the name of a published one."""
     names = (SCRIPT, "</script><!--", "plain", '" onload="alert(2)')
     problems = [
-        problem(SCRIPT, names=names, seed=1),
+        problem(SCRIPT, label_names=names, seed=1),
         problem("Yeast_alpha", n_labels=18, seed=2),
         problem("three", 40, 3, 3),
     ]

@@ -5,85 +5,45 @@ import pandas as pd
 import pytest
 
 import skldl
+from skldl.data import from_table
 from skldl.exceptions import DataError, StudyError, TableError, UnknownNameError
-from skldl.experiments import Candidate
 from skldl.metrics import kullback_leibler
-from skldl.tabular import AUTO, TableEncoder, choose_model, find_model, fit_table, training_set
-from skldl.tabular import _choice as choice_module
-from skldl.tabular._choice import _sample, skill_interval
-from skldl.tabular._models import in_pipeline, limited_to, table_pipeline, with_settings
+from skldl.names import find_candidate
+from skldl.selection import BASELINE, Candidate, assign_folds, pairs_of
+from skldl.selection._fitting import with_encoder
+from skldl.tabular import AUTO, TableEncoder, choose_model, fit_table
+from skldl.tabular._choice import _sample
+from skldl.tabular._models import candidates_for, limited_to, with_settings
 
-QUICK = [find_model("mean"), find_model("sa-bfgs")]
+QUICK = [BASELINE, find_candidate("sa-bfgs")]
 
 
 @pytest.fixture(scope="module")
-def training(faces):
-    return training_set(faces, "emo_*", groups="person")
+def dataset(faces):
+    return from_table(faces, "emo_*", groups="person")
 
 
-@pytest.mark.parametrize(
-    ("word", "name"),
-    [
-        *((word, "SA-BFGS") for word in ("sa-bfgs", "SABFGS", "sabfgs", "SA_BFGS")),
-        ("aaknn", "AA-kNN"),
-        ("forest", "Forest"),
-        ("AARegressor", "Forest"),
-        ("pt-bayes", "PT-Bayes"),
-        ("sa-iis", "SA-IIS"),
-        ("skldl.baseline:MeanDistribution", "MeanDistribution"),
-    ],
-)
-def test_models_by_any_spelling(word, name):
-    assert find_model(word).name == name
-
-
-def test_unknown_models_and_parameters():
-    with pytest.raises(UnknownNameError, match=r"No algorithm is called 'svm9'.*SA-BFGS.*or auto"):
-        find_model("svm9")
-    with pytest.raises(UnknownNameError, match=r"SA-BFGS has no parameter 'k'\. It has alpha, "):
-        with_settings(find_model("sabfgs"), ["k=3"])
-    for wrong in ("alpha", "alpha=", "=3"):
-        with pytest.raises(TableError, match="write it as name=value"):
-            with_settings(find_model("sabfgs"), [wrong])
-
-
-def test_settings_as_typed():
-    linear = with_settings(find_model("sabfgs"), ["alpha=0.5", "solver=bfgs"])
+def test_settings_are_python_values():
+    linear = with_settings(find_candidate("sabfgs"), {"alpha": 0.5, "solver": "bfgs"})
     assert linear.make().get_params() | {"alpha": 0.5, "solver": "bfgs"} == linear.make().get_params()
     assert linear.grid == {}
     assert linear.path == ""
-    assert with_settings(find_model("sabfgs"), ["tol=1e-4"]).path == "alpha"
-    assert with_settings(find_model("mean"), []) is find_model("mean")
+    refined = candidates_for("sabfgs", {"tol": 1e-4})[0]
+    assert (refined.path, refined.refine) == ("alpha", "alpha")
+    assert candidates_for("sabfgs", {"alpha": 1.0})[0].refine == ""
+    assert with_settings(BASELINE, {}) is BASELINE
+    with pytest.raises(UnknownNameError, match=r"SA-BFGS has no parameter 'k'\. It has alpha, "):
+        with_settings(find_candidate("sabfgs"), {"k": 3})
+    with pytest.raises(StudyError, match="fit_intercept = 'no' must be true or false"):
+        with_settings(find_candidate("sabfgs"), {"fit_intercept": "no"})
+    with pytest.raises(UnknownNameError, match="No algorithm is called 'svm9'"):
+        candidates_for("svm9")
 
 
 def test_numbers_of_neighbours_fit_the_table():
-    assert limited_to(find_model("aaknn"), 25).grid["n_neighbors"] == (20, 10, 5)
-    assert limited_to(find_model("aaknn"), 3).grid["n_neighbors"] == (3,)
-    assert limited_to(find_model("sabfgs"), 3) is find_model("sabfgs")
-
-
-def test_candidates_in_a_pipeline():
-    candidate = in_pipeline(find_model("aaknn"), TableEncoder(), 10)
-    assert candidate.grid == {"model__n_neighbors": (10, 5)}
-    assert candidate.class_name == "AAKNN"
-    assert candidate.path == "model__n_neighbors"
-    assert in_pipeline(AUTO[3], TableEncoder(), 10).path == "model__regressor__min_samples_leaf"
-    assert in_pipeline(AUTO[0], TableEncoder(), 10).path == ""
-    with pytest.raises(StudyError, match="PTClassifier cannot be built"):
-        in_pipeline(Candidate("PTClassifier", "skldl:PTClassifier"), TableEncoder(), 10)
-
-
-@pytest.mark.parametrize("word", ["aaknn", "sabfgs"])
-def test_a_path_encodes_once_and_predicts_the_same(training, word):
-    candidate = in_pipeline(find_model(word), TableEncoder(), 60)
-    train, test = np.arange(60), np.arange(60, 120)
-    X, D, new = training.X.iloc[train], training.D.to_numpy()[train], training.X.iloc[test]
-    weight = np.arange(60) % 2 + 1.0
-    values = candidate.grid[candidate.path][:2]
-    path = candidate.make().predict_path(X, D, new, param=candidate.path, values=values, sample_weight=weight)
-    for value, predicted in zip(values, path, strict=True):
-        model = candidate.make({candidate.path: value}).fit(X, D, model__sample_weight=weight)
-        np.testing.assert_allclose(predicted, model.predict(new), atol=1e-4)
+    assert limited_to(find_candidate("aaknn"), 25).grid["n_neighbors"] == (20, 10, 5)
+    assert limited_to(find_candidate("aaknn"), 3).grid["n_neighbors"] == (3,)
+    assert limited_to(find_candidate("sabfgs"), 3) is find_candidate("sabfgs")
 
 
 class Flat(skldl.MeanDistribution):
@@ -98,61 +58,104 @@ class Flat(skldl.MeanDistribution):
 
 def test_dense_features_where_a_model_needs_them(faces):
     table = faces.assign(town=[f"t{row % 40}" for row in range(len(faces))])
-    training = training_set(table, "emo_*", drop=["person"])
-    assert table_pipeline(Flat(), TableEncoder()).fit(training.X, training.D).predict(training.X).shape == (120, 3)
-    choice = choose_model(training, [Candidate("Flat", Flat())], TableEncoder())
+    dataset = from_table(table, "emo_*", drop=["person"])
+    assert with_encoder(Flat(), TableEncoder()).fit(dataset.X, dataset.D).predict(dataset.X).shape == (120, 3)
+    choice = choose_model(dataset, [Candidate("Flat", Flat())], TableEncoder())
     assert choice.skill[0] < 0
 
 
-def test_the_choice_agrees_with_cross_validation_by_hand(training):
-    choice = choose_model(training, QUICK, TableEncoder(), seed=3)
+def test_the_choice_agrees_with_cross_validation_by_hand(dataset):
+    choice = choose_model(dataset, QUICK, TableEncoder(), random_state=3)
     assert choice.best.candidate.name == "SA-BFGS"
     assert choice.beats_mean
     assert [trial.candidate.name for trial in choice.candidates] == ["SA-BFGS", "Mean"]
-    folds = choice_module.assign_folds(120, 5, seed=3, groups=training.groups)
-    losses = np.empty(120)
-    for fold in range(5):
-        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        assert not set(training.groups[train]) & set(training.groups[test])
-        model = table_pipeline(skldl.SABFGS(fit_intercept=True, **choice.best.setting), TableEncoder())
-        model.fit(training.X.iloc[train], training.D.iloc[train])
-        losses[test] = kullback_leibler.rowwise(training.D.iloc[test], model.predict(training.X.iloc[test]))
-    assert choice.best.divergence == pytest.approx(losses.mean(), rel=1e-4)
-    assert choice.skill[0] == pytest.approx(1 - losses.mean() / choice.mean_divergence, rel=1e-4)
+    means = []
+    for train, test in pairs_of(assign_folds(120, 5, seed=3, groups=dataset.groups)):
+        assert not set(dataset.groups[train]) & set(dataset.groups[test])
+        model = with_encoder(skldl.SABFGS(fit_intercept=True, **choice.best.setting), TableEncoder())
+        model.fit(dataset.X.iloc[train], dataset.D[train])
+        means.append(kullback_leibler(dataset.D[test], model.predict(dataset.X.iloc[test])))
+    assert choice.best.divergence == pytest.approx(np.mean(means), rel=1e-4)
     assert choice.skill[1] < choice.skill[0] < choice.skill[2]
+
+
+def test_the_estimate_judges_each_fold_by_the_choice_of_the_others(dataset):
+    grid = (1.0, 1e-2, 1e-4)
+    candidate = Candidate("SA-BFGS", "skldl:SABFGS", {"fit_intercept": True}, {"alpha": grid}, "alpha")
+    choice = choose_model(dataset, [candidate], TableEncoder(), folds=4, random_state=1)
+    pairs = list(pairs_of(assign_folds(120, 4, seed=1, groups=dataset.groups)))
+    losses = np.empty((3, 4), dtype=object)
+    for fold, (train, test) in enumerate(pairs):
+        for place, alpha in enumerate(grid):
+            model = with_encoder(skldl.SABFGS(alpha=alpha, fit_intercept=True), TableEncoder())
+            predicted = model.fit(dataset.X.iloc[train], dataset.D[train]).predict(dataset.X.iloc[test])
+            losses[place, fold] = kullback_leibler.rowwise(dataset.D[test], predicted)
+    expected, total, reference = [], 0.0, 0.0
+    for fold, (train, test) in enumerate(pairs):
+        others = [np.mean([losses[place, other].mean() for other in range(4) if other != fold]) for place in range(3)]
+        expected.append(("SA-BFGS", {"alpha": grid[int(np.argmin(others))]}))
+        total += losses[int(np.argmin(others)), fold].sum()
+        mean = np.tile(dataset.D[train].mean(axis=0), (len(test), 1))
+        reference += kullback_leibler.rowwise(dataset.D[test], mean).sum()
+    assert list(choice.estimate.choices) == expected
+    assert choice.estimate.loss == pytest.approx(total / 120, rel=1e-4)
+    assert choice.skill[0] == pytest.approx(1 - total / reference, rel=1e-3)
+
+
+def noise_table(seed, n=40):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 5)), columns=list("vwxyz"))
+    return X.join(pd.DataFrame(rng.dirichlet([1, 1, 1], size=n), columns=["a", "b", "c"]))
+
+
+def test_the_estimate_promises_nothing_on_pure_noise():
+    candidates = [*QUICK, Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (20, 10, 5)}, path="n_neighbors")]
+    honest, naive = [], []
+    for seed in range(24):
+        choice = choose_model(from_table(noise_table(seed), list("abc")), candidates, TableEncoder(), random_state=seed)
+        honest.append(choice.skill[0])
+        naive.append(1 - choice.best.divergence / choice.estimate.reference_loss)
+    assert np.mean(naive) > 0.005  # the least of many divergences: what must not be reported
+    assert np.mean(honest) < 0
+    assert np.mean(np.array(honest) > 0) <= 0.25
+
+
+def test_the_penalty_is_searched_between_the_values_of_the_grid():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 30))
+    logits = X[:, :3] @ rng.normal(size=(3, 3)) + rng.normal(scale=0.8, size=(80, 3))
+    D = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    table = pd.DataFrame(X, columns=[f"x{i}" for i in range(30)]).join(pd.DataFrame(D, columns=list("abc")))
+    dataset = from_table(table, list("abc"))
+    coarse = Candidate("SA-BFGS", "skldl:SABFGS", {"fit_intercept": True}, {"alpha": (1.0, 1e-3, 1e-6)}, "alpha")
+    fine = Candidate("SA-BFGS", "skldl:SABFGS", coarse.params, coarse.grid, "alpha", refine="alpha")
+    one, other = (choose_model(dataset, [candidate], TableEncoder()).best for candidate in (coarse, fine))
+    assert other.divergence < 0.98 * one.divergence
+    assert other.setting["alpha"] not in coarse.grid["alpha"]
+    low = Candidate("SA-BFGS", "skldl:SABFGS", coarse.params, {"alpha": (1e-3, 1e-4)}, "alpha", refine="alpha")
+    assert choose_model(dataset, [low], TableEncoder()).best.setting["alpha"] > 1e-3  # beyond an end, too
 
 
 def test_weights_count_in_the_choice(faces):
     table = faces.drop(columns="person").assign(w=np.arange(120) % 3 + 1.0)
-    weighted = choose_model(training_set(table, "emo_*", weight="w"), QUICK, TableEncoder())
-    plain = choose_model(training_set(table, "emo_*", drop=["w"]), QUICK, TableEncoder())
-    assert weighted.mean_divergence != pytest.approx(plain.mean_divergence, rel=1e-6)
-    forest = choose_model(training_set(table, "emo_*", weight="w"), [AUTO[3]], TableEncoder(), folds=2)
+    weighted = choose_model(from_table(table, "emo_*", weight="w"), QUICK, TableEncoder())
+    plain = choose_model(from_table(table, "emo_*", drop=["w"]), QUICK, TableEncoder())
+    assert weighted.estimate.reference_loss != pytest.approx(plain.estimate.reference_loss, rel=1e-6)
+    forest = choose_model(from_table(table, "emo_*", weight="w"), [AUTO[3]], TableEncoder(), folds=2)
     assert forest.skill[0] > 0
 
 
-def test_a_large_table_is_represented_by_some_rows(training):
-    rows = _sample(training, 50, seed=0)
+def test_a_large_table_is_represented_by_some_rows_and_says_so(dataset, faces):
+    rows = _sample(dataset, 50, seed=0)
     assert 50 <= len(rows) <= 53
-    assert np.isin(training.groups, training.groups[rows]).sum() == len(rows)
-    choice = choose_model(training, QUICK, TableEncoder(), max_rows=60)
+    assert np.isin(dataset.groups, dataset.groups[rows]).sum() == len(rows)
+    choice = choose_model(dataset, QUICK, TableEncoder(), selection_rows=60)
     assert 60 <= choice.n_rows <= 63
-    no_groups = training_set(pd.DataFrame({"x": range(30), "a": 0.5, "b": 0.5}), ["a", "b"])
+    no_groups = from_table(pd.DataFrame({"x": range(30), "a": 0.5, "b": 0.5}), ["a", "b"])
     assert len(_sample(no_groups, 10, seed=0)) == 10
-
-
-def test_interval_of_the_skill():
-    generator = np.random.default_rng(0)
-    reference = generator.random(400) + 0.5
-    losses = reference * 0.6 + generator.normal(0, 0.05, 400)
-    skill, low, high = skill_interval(losses, reference, None, None, 0)
-    assert low < skill < high
-    assert skill == pytest.approx(0.4, abs=0.02)
-    grouped = skill_interval(
-        np.repeat(losses[:40], 10), np.repeat(reference[:40], 10), None, np.repeat(range(40), 10), 0
-    )
-    assert grouped[2] - grouped[1] > 2 * (high - low)
-    assert skill_interval(losses, np.zeros(400), None, None, 0)[0] == 0
+    fitted = fit_table(faces, "emo_*", drop=["person"], model="sa-bfgs", selection_rows=60)
+    assert fitted.description["score"]["rows"] == 60
+    assert any("chosen on 60 of 120 rows" in line and "selection_rows=" in line for line in fitted.warnings)
 
 
 def test_nothing_beats_the_mean_where_there_is_nothing_to_learn():
@@ -161,7 +164,7 @@ def test_nothing_beats_the_mean_where_there_is_nothing_to_learn():
     fitted = fit_table(table.assign(b=1 - table["a"]), ["a", "b"])
     assert fitted.choice.best.candidate.name == "Mean"
     assert any("Nothing beats predicting the mean" in line for line in fitted.warnings)
-    assert fitted.description["score"]["skill"] == 0
+    assert fitted.description["score"]["skill"] <= 0
 
 
 def test_a_doubtful_gain_is_told():
@@ -172,12 +175,42 @@ def test_a_doubtful_gain_is_told():
     assert any("not clearly better" in line or "Nothing beats" in line for line in fitted.warnings)
 
 
-def test_a_candidate_that_fails_is_told_and_left_out(training):
-    broken = with_settings(find_model("sabfgs"), ["max_iter=-1"])
-    choice = choose_model(training, [find_model("mean"), broken], TableEncoder())
-    assert "max_iter=-1" in choice.failures["SA-BFGS"]
-    with pytest.raises(DataError, match="SA-BFGS could not be fitted: max_iter=-1"):
-        choose_model(training, [broken], TableEncoder())
+def test_a_candidate_that_fails_is_told_and_left_out(dataset, faces):
+    broken = with_settings(find_candidate("sabfgs"), {"max_iter": -1})
+    choice = choose_model(dataset, [BASELINE, broken], TableEncoder())
+    assert {failure.candidate for failure in choice.failures} == {"SA-BFGS"}
+    assert "max_iter=-1" in choice.failures[0].reason
+    assert [trial.candidate.name for trial in choice.candidates] == ["Mean"]
+    with pytest.raises(DataError, match=r"SA-BFGS could not be fitted: .*max_iter=-1"):
+        choose_model(dataset, [broken], TableEncoder())
+
+
+class Greedy(skldl.MeanDistribution):
+    """Wants more memory than there is for one of its settings."""
+
+    def __init__(self, size=1):
+        self.size = size
+
+    def _fit(self, X, D, sample_weight):
+        if self.size > 1:
+            raise MemoryError("too big")
+        super()._fit(X, D, sample_weight)
+
+
+def test_lack_of_memory_ends_the_choice(dataset):
+    with pytest.raises(MemoryError, match="too big"):
+        choose_model(dataset, [Candidate("greedy", Greedy(), grid={"size": (2, 1)})], TableEncoder())
+
+
+def test_some_settings_that_fail_are_told(faces):
+    fitted = fit_table(faces, "emo_*", drop=["person"], model="mean")
+    assert fitted.description["failures"] == []
+    choice = choose_model(
+        from_table(faces, "emo_*", drop=["person"]),
+        [Candidate("kNN", "skldl:AAKNN", grid={"n_neighbors": (5, 5000)}, path="n_neighbors")],
+        TableEncoder(),
+    )
+    assert choice.best.setting == {"n_neighbors": 5}
 
 
 def test_auto_says_why(faces):
@@ -189,6 +222,7 @@ def test_auto_says_why(faces):
     assert fitted.why[0].startswith(best)
     assert "The others: " in fitted.why[1]
     assert "95 % interval" in fitted.why[2]
+    assert "to be expected on new rows" in fitted.why[2]
     assert steps[0] == "fold 1 of 5: Mean"
     assert steps[-1] == f"fit of {best} on all rows"
     assert fitted.description["features"] == {"age": "number", "town": "category", "smoker": "boolean"}
@@ -201,10 +235,11 @@ def test_auto_says_why(faces):
 def test_ordered_labels_have_values():
     table = pd.DataFrame({"x": range(20), "1": [0.25, 0.75] * 10, "2": [0.75, 0.25] * 10})
     assert fit_table(table, ["1", "2"], model="mean").description["values"] == [1.0, 2.0]
+    assert fit_table(table, ["1", "2"], model="mean", values=[-1, 1]).description["values"] == [-1.0, 1.0]
 
 
 def test_an_estimator_of_your_own(faces):
-    fitted = fit_table(faces, "emo_*", drop=["person"], model="skldl.maxent:SABFGS", settings=["alpha=0.1"])
+    fitted = fit_table(faces, "emo_*", drop=["person"], model="skldl.maxent:SABFGS", settings={"alpha": 0.1})
     assert fitted.choice.candidates[0].setting == {}
     assert fitted.description["estimator"] == "SABFGS(alpha=0.1)"
     with pytest.raises(StudyError, match="Ridge is no label distribution learner"):
@@ -214,9 +249,10 @@ def test_an_estimator_of_your_own(faces):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"folds": 1}, "1 folds: at least 2"),
-        ({"seed": -1}, "seed = -1 must be 0 or more"),
-        ({"settings": ["alpha=1"]}, "parameters belong to a model"),
+        ({"folds": 1}, "folds=1: at least 2"),
+        ({"random_state": -1}, "random_state=-1 must be 0 or more"),
+        ({"settings": {"alpha": 1}}, "parameters belong to a model"),
+        ({"selection_rows": 1}, "selection_rows=1: at least 2 rows"),
     ],
 )
 def test_wrong_options(faces, options, message):

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -33,8 +33,12 @@ class Reading:
 
     def open(self, source: str) -> TableFile:
         """Open a table."""
+        return TableFile(source, **self.as_reading())
+
+    def as_reading(self) -> dict[str, Any]:
+        """The arguments of `skldl.data.TableFile`."""
         missing = None if self.na is None else words(self.na)
-        return TableFile(source, encoding=self.encoding, decimal=self.decimal, na_values=missing)
+        return {"encoding": self.encoding, "decimal": self.decimal, "na_values": missing}
 
 
 @Parameter(name="*")
@@ -82,11 +86,11 @@ def words(given: list[str] | None) -> list[str]:
     return [word for piece in given or [] for word in split_list(piece)]
 
 
-_OPTIONS = {"na_values": "--na", "random_state": "--seed", "source": "--from"} | {
-    name: f"--{name}"
+_OPTIONS = {"na_values": "--na", "random_state": "--seed", "source": "--from", "settings": "--set"} | {
+    name: f"--{name.replace('_', '-')}"
     for name in (
         *("annotator", "categories", "decimal", "drop", "encoding", "folds", "groups", "item", "keep", "kind", "label"),
-        *("labels", "prefix", "repeats", "separator", "text", "values", "weight"),
+        *("labels", "prefix", "model", "repeats", "selection_rows", "separator", "text", "values", "weight"),
     )
 }
 _PARAMETER = re.compile(rf"(?<![\w.(])({'|'.join(_OPTIONS)})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|-?[\w.]+(?<!\.))?(?!\w)")

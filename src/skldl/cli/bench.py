@@ -176,7 +176,8 @@ def _study(name: str, folder: Path | None, trust: list[str]) -> Study:
 
 def _with_options(study: Study, datasets: str, columns: TableColumns | None, algorithms: str, measures: str) -> Study:
     changes: dict[str, Any] = {}
-    roles = {} if columns is None else {k: v for k, v in columns.as_arguments().items() if v and v != "distribution"}
+    given = {} if columns is None else columns.as_arguments() | columns.as_reading()
+    roles: dict[str, Any] = {name: value for name, value in given.items() if value and value != "distribution"}
     if roles and not datasets:
         raise StudyError(
             f"--{next(iter(roles))} says which column of a table is what. Name the tables with --datasets."
@@ -184,7 +185,7 @@ def _with_options(study: Study, datasets: str, columns: TableColumns | None, alg
     if datasets:
         known = {plain(spec.name): spec for spec in study.datasets}
         changes["datasets"] = [
-            known.get(plain(word)) or DatasetSpec(word, **(roles if _is_table(word) else {}))  # type: ignore[arg-type]
+            known.get(plain(word)) or DatasetSpec(word, **(roles if _is_table(word) else {}))
             for word in split_list(datasets)
         ]
     if algorithms:

@@ -24,8 +24,8 @@ def evaluate(
     /,
     *,
     columns: Columns,
-    models: Name = "",
-    measures: Name = "",
+    models: Name = None,
+    measures: Name = None,
     folds: int = 5,
     inner_folds: int = 3,
     repeats: int = 1,
@@ -72,8 +72,7 @@ def evaluate(
     n_jobs = number_of_jobs(jobs)
     source = columns.open(table)
     name = "table" if table == "-" else Path(table).stem
-    given = columns.as_arguments()
-    roles: dict[str, Any] = {key: (value or None) if isinstance(value, str) else value for key, value in given.items()}
+    roles: dict[str, Any] = columns.as_arguments()
     dataset = from_table(source.read(), name=name, source=source.name, **roles)
     for line in dataset.notes:
         note(f"Note: {line}")
@@ -81,14 +80,14 @@ def evaluate(
     _check_folds(folds, inner_folds, n_rows if dataset.groups is None else len(np.unique(dataset.groups)))
     least = n_rows * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
     least = max(1, least - 1 if dataset.groups is None else least // 2)  # groups differ in size
-    chosen = [candidate for word in split_list(models) for candidate in candidates_for(word)] or list(AUTO)
+    chosen = [candidate for word in split_list(models or "") for candidate in candidates_for(word)] or list(AUTO)
     check_learners(chosen)
     study = Study(
-        datasets=[DatasetSpec(name, source=table, encode=True, data=dataset, **roles)],
+        datasets=[DatasetSpec(name, source=table, encode=True, data=dataset, **roles, **columns.as_reading())],
         candidates=[limited_to(candidate, least) for candidate in chosen],
         name=name,
         title=f"Models compared on {source.name}",
-        measures=split_list(measures) or tuple(PAPER_MEASURES),
+        measures=split_list(measures or "") or tuple(PAPER_MEASURES),
         folds=folds,
         inner_folds=inner_folds,
         repeats=repeats,

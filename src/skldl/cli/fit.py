@@ -24,7 +24,7 @@ def fit(
     out: Path,
     model: str = "auto",
     settings: Annotated[list[str] | None, Parameter(name="--set", negative="")] = None,
-    values: Name = "",
+    values: Name = None,
     folds: int = FOLDS,
     selection_rows: int = SELECTION_ROWS,
     seed: int = 0,
@@ -79,10 +79,7 @@ def fit(
             random_state=seed,
             source=source.name,
             on_progress=tell,
-            **{
-                name: value or None if isinstance(value, str) else value
-                for name, value in columns.as_arguments().items()
-            },  # type: ignore[arg-type]
+            **columns.as_arguments(),  # type: ignore[arg-type]
         )
     save(fitted.model, out, description=fitted.description)
     for line in fitted.why:
@@ -129,7 +126,7 @@ def _value(text: str) -> Any:
         return text  # a word, such as tied
 
 
-def _numbers(text: str) -> list[float] | None:
+def _numbers(text: str | None) -> list[float] | None:
     if not text:
         return None
     try:

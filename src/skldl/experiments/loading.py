@@ -6,12 +6,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from skldl._validation import check_distributions
-from skldl.data import artificial_manifold, load_dataset
+from skldl.data import TableFile, from_table, load_dataset
 from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
 from skldl.experiments.study import DatasetSpec
 
 TABLE_ENCODER = "skldl.tabular:TableEncoder"
+READING = ("encoding", "decimal", "na_values")
 
 
 def load_datasets(specs: Sequence[DatasetSpec], *, data_home: Any = None) -> tuple[list[DatasetSpec], list[str]]:
@@ -59,14 +59,17 @@ def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
     place = spec.source or spec.name
     if data_home is not None and not Path(place).exists() and (Path(data_home) / place).is_file():
         place = str(Path(data_home) / place)
-    dataset = load_dataset(place, data_home, **spec.columns)
+    if spec.encode:
+        if spec.labels is None:
+            raise StudyError(f"{spec.name}: encode = true needs labels, the label columns of the table.")
+        reading = {key: value for key, value in spec.columns.items() if key in READING}
+        roles = {key: value for key, value in spec.columns.items() if key not in READING}
+        dataset = from_table(TableFile(place, **reading).read(), name=Path(place).stem, source=place, **roles)
+    else:
+        dataset = load_dataset(place, data_home, **spec.columns)
     source = place if Path(place).is_file() else ""
     name = spec.name if spec.source else dataset.name
-    changes: dict[str, Any] = {"name": name, "apart": spec.apart, "source": source}
-    if dataset.name.casefold() == "artificial" and not dataset.has_test_set:
-        X_test, D_test = artificial_manifold()
-        changes |= {"X_test": X_test, "D_test": check_distributions(D_test, name="D_test of the artificial set")}
-    return replace(spec, name=name, source=source, data=dataset.changed(**changes))
+    return replace(spec, name=name, source=source, data=dataset.changed(name=name, apart=spec.apart, source=source))
 
 
 def encoder_of(spec: DatasetSpec) -> Any:

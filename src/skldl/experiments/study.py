@@ -55,8 +55,10 @@ class DatasetSpec:
     drop, text, categories : sequence of str
         Columns to leave out, to take as prose, and to take as categories though they hold numbers.
     encode : bool
-        Put the table encoder before every candidate though all columns are numbers. A table with other columns always
-        gets it.
+        Read it as a table and put the table encoder before every candidate, which scales numbers, though all columns
+        are numbers. A table with other columns always gets it.
+    encoding, decimal, na_values
+        How a CSV file is written, where this is not found out.
     data : Dataset or None
         The data, if they are at hand.
     """
@@ -72,10 +74,13 @@ class DatasetSpec:
     text: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     encode: bool = False
+    encoding: str | None = None
+    decimal: str | None = None
+    na_values: tuple[str, ...] | None = None
     data: Dataset | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for key in ("labels", "drop", "text", "categories"):
+        for key in ("labels", "drop", "text", "categories", "na_values"):
             value = getattr(self, key)
             if value is not None:
                 object.__setattr__(self, key, (value,) if isinstance(value, str) else tuple(value))
@@ -92,7 +97,7 @@ class DatasetSpec:
         return told | ({"encode": True} if self.encode else {})
 
 
-_COLUMNS = ("labels", "kind", "weight", "groups", "drop", "text", "categories")
+_COLUMNS = ("labels", "kind", "weight", "groups", "drop", "text", "categories", "encoding", "decimal", "na_values")
 _DEFAULTS = {entry.name: entry.default for entry in fields(DatasetSpec)}
 
 
@@ -293,7 +298,7 @@ def fingerprint_of(told: Mapping[str, Any]) -> str:
     """
     hashed = {key: value for key, value in told.items() if key not in ("candidates", "timeout")} | {"title": ""}
     # a file may move and columns have their effect through the data, which have a fingerprint of their own
-    hashed["datasets"] = _without(told["datasets"], {"source", "labels", "kind", "weight", "groups", "drop"})
+    hashed["datasets"] = _without(told["datasets"], {"source", *_COLUMNS} - {"text", "categories"})
     hashed["contenders"] = _without(told["candidates"], {"natural"})
     return hashlib.sha256(json.dumps(json_ready(hashed), sort_keys=True).encode()).hexdigest()[:16]
 

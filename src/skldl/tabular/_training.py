@@ -8,10 +8,8 @@ from typing import Any
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from skldl.data import from_table
-from skldl.data._labels import label_values
-from skldl.data._roles import find_columns
-from skldl.exceptions import DataError, LengthMismatchError
+from skldl.data import find_columns, from_table, label_values
+from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, weight_argument, with_encoder
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
 from skldl.tabular._encoder import TableEncoder
@@ -112,15 +110,15 @@ def fit_table(
     True
     """
     if folds < 2:
-        raise DataError(f"{folds} folds: at least 2 are needed to test a model on rows that it has not seen.")
+        raise DataError(f"folds={folds}: at least 2 are needed to test a model on rows that it has not seen.")
     if selection_rows < 2:
-        raise DataError(f"selection_rows = {selection_rows}: at least 2 rows are needed to choose a model.")
+        raise DataError(f"selection_rows={selection_rows}: at least 2 rows are needed to choose a model.")
     if random_state < 0:
-        raise DataError(f"random_state = {random_state} must be 0 or more.")
+        raise DataError(f"random_state={random_state} must be 0 or more.")
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     dataset = from_table(table, labels, kind=kind, source=source, **roles)
     names = list(dataset.label_names)
-    numbers = _values(names, values)
+    numbers = label_values(names, values)
     encoder = TableEncoder(text=tuple(text), categories=tuple(categories))
     choice = choose_model(
         dataset,
@@ -168,14 +166,6 @@ def fit_table(
     return FittedTable(pipeline, description, choice, why, [*dataset.notes, *_doubts(choice, dataset.n_samples)])
 
 
-def _values(names: list[str], values: Sequence[float] | None) -> list[float] | None:
-    if values is None:
-        return label_values(names)
-    if len(values) != len(names):
-        raise LengthMismatchError(f"{len(values)} values for {len(names)} labels: {', '.join(names)}.")
-    return [float(value) for value in values]
-
-
 def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, int | float | str) else repr(value) for name, value in setting.items()}
 
@@ -210,9 +200,9 @@ def _why(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]
     skill, low, high = choice.skill
     chosen = "" if len(set(map(str, estimate.choices))) == 1 else ", with the choice made anew from the other folds"
     lines.append(
-        f"Expected on new rows: divergence {estimate.loss:.4g} against {estimate.reference_loss:.4g} of always "
-        f"predicting the mean, which is a skill of {skill:.1%} (95 % interval {low:.1%} to {high:.1%}); each fold was "
-        f"judged by models that have not seen it{chosen}."
+        f"Skill {skill:.1%} (95 % interval {low:.1%} to {high:.1%}) to be expected on new rows: divergence "
+        f"{estimate.loss:.4g} against {estimate.reference_loss:.4g} of always predicting the mean. Each fold is judged "
+        f"by models that have not seen it{chosen}."
     )
     return lines
 

@@ -1,7 +1,7 @@
 """The tables of a study: one per measure as in the paper, skill, chosen settings, datasets, and time."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -277,8 +277,9 @@ def grid_end_notes(results: StudyResults) -> list[str]:
     Returns
     -------
     list of str
-        One sentence for each candidate, hyper-parameter and end, with the datasets; values that the study declares
-        natural limits are left out, and so are grids of words or of fewer than three numbers.
+        One sentence for each candidate, hyper-parameter and end, with the datasets. Left out are natural limits: those
+        that the study declares, 0 where no value is negative, and 1 where all are whole numbers above 0; and grids of
+        words or of fewer than three numbers.
     """
     found: dict[tuple[str, str, Any, str], list[str]] = {}
     for entry in results.study["candidates"]:
@@ -288,7 +289,7 @@ def grid_end_notes(results: StudyResults) -> list[str]:
                 continue
             for dataset in results.datasets:
                 for chosen in {setting.get(name) for setting in results.chosen(dataset, entry["name"])}:
-                    natural = entry.get("natural", {}).get(name, ())
+                    natural = (*entry.get("natural", {}).get(name, ()), *_usual_limit(values))
                     if not _is_number(chosen) or chosen in natural or entry.get("refine") == name:
                         continue
                     for end, which in ((max(numbers), "largest"), (min(numbers), "smallest")):
@@ -299,6 +300,12 @@ def grid_end_notes(results: StudyResults) -> list[str]:
         "there; a better one may lie beyond."
         for (candidate, name, value, which), datasets in found.items()
     ]
+
+
+def _usual_limit(values: Sequence[Any]) -> tuple[int, ...]:
+    if all(isinstance(value, int) and value > 0 for value in values):
+        return (1,)
+    return (0,) if min(float(value) for value in values) >= 0 else ()
 
 
 def _is_number(value: Any) -> bool:
