@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 
-def import_with_extra(module: str, extra: str) -> Any:
+def import_with_extra(module: str, extra: str, *, user: str = "") -> Any:
     """Import a module that needs the dependencies of an extra.
 
     Parameters
@@ -13,6 +13,8 @@ def import_with_extra(module: str, extra: str) -> Any:
         Name of the module.
     extra : str
         Name of the extra.
+    user : str, default=""
+        What needs it, as the error says; the module itself if empty.
 
     Returns
     -------
@@ -30,6 +32,7 @@ def import_with_extra(module: str, extra: str) -> Any:
         if not error.name or error.name.partition(".")[0] == "skldl":
             raise
         raise ModuleNotFoundError(
-            f"{module} needs {error.name}, which comes with the extra {extra!r}: pip install 'scikit-ldl[{extra}]'",
+            f"{user or module} needs {error.name.partition('.')[0]}, which comes with the extra {extra!r}: "
+            f"pip install 'scikit-ldl[{extra}]'",
             name=error.name,
         ) from error

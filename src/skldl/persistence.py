@@ -85,7 +85,7 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
     ...     skldl.load(file).predict([[5.0]])
     array([[0.4, 0.6]])
     """
-    io = import_with_extra("skops.io", "save")
+    io = import_with_extra("skops.io", "save", user="A model file")
     check_is_fitted(model)
     content = io.dumps(model, compression=zipfile.ZIP_DEFLATED)
     about = {
@@ -155,7 +155,7 @@ def read(
 
 
 def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[str], most_bytes: int) -> Any:
-    io = import_with_extra("skops.io", "save")
+    io = import_with_extra("skops.io", "save", user="A model file")
     from skldl._model_archive import UntrustedType, checked_archive
     from skldl._model_checks import VETTED_MODULES, check_loaded
 
