@@ -208,6 +208,8 @@ def test_partial_fit_takes_gold_and_refuses_second_answers():
     with pytest.raises(UnknownLabelError, match="cannot change"):
         model.partial_fit({"item": [1], "who": [5], "says": ["a"]}, labels=["b", "a"], **LONG)
     np.testing.assert_array_equal(model.posterior_, before)
+    with pytest.raises(DataError, match="fitted as 'one-coin'"):
+        model.set_params(model="confusion").partial_fit({"item": [1], "who": [5], "says": ["a"]}, **LONG)
 
 
 def test_order_of_votes_and_names_of_labels_do_not_matter(votes):

@@ -1,5 +1,8 @@
 """The table of raters: informedness and reliability against known raters, intervals, flags, weights."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,6 +59,13 @@ def test_informedness_by_hand():
     assert ordered.informedness[0] == pytest.approx((-2 / 6 - q @ S @ t) / (0 - t @ S @ t))
     assert ordered.severity[0] == pytest.approx(2 / 6)
     assert ordered.severity_low[0] < 2 / 6 < ordered.severity_high[0]
+
+
+def test_interval_of_a_rater_who_is_always_right_is_narrow():
+    truth = np.arange(120) % 3
+    table = rater_table(DawidSkene("one-coin").fit(np.stack([truth] * 4, axis=1)))
+    assert table.reliability_low.min() > 0.95
+    assert table.informedness_low.min() > 0.95
 
 
 def test_own_votes_take_no_part(simulate, one_coin_raters):
@@ -165,3 +175,12 @@ def test_bad_options_and_unfitted():
             rater_table(model, **options)
     assert np.isnan(rater_table(model).severity).all()
     assert np.isfinite(rater_table(model, ordered=True).severity).all()
+
+
+def test_code_of_the_documentation_runs_and_prints_what_it_says(capsys):
+    page = Path(__file__).parents[2] / "docs" / "annotators.md"
+    if not page.exists():
+        pytest.skip("docs/ is not part of this copy of the source")
+    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    exec(code, {})
+    assert capsys.readouterr().out.strip() == re.search(r"# (RaterTable.*)", code).group(1)

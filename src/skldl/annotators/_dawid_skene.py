@@ -156,10 +156,12 @@ class DawidSkene(BaseEstimator):
 
         Parameters
         ----------
-        votes, item, annotator, label, gold : as in `fit`
+        votes, item, annotator, label : as in `fit`
             The further votes. A rater answers once to an item, in all calls together.
         labels : sequence, default=None
             In the first call: all labels that will ever occur. In later calls they stay as they are.
+        gold : dict or Series, default=None
+            Further true labels, by item.
 
         Returns
         -------
@@ -169,6 +171,10 @@ class DawidSkene(BaseEstimator):
         if not hasattr(self, "posterior_"):
             return self.fit(votes, item=item, annotator=annotator, label=label, labels=labels, gold=gold)
         self._check_parameters()
+        if self.model != self._fitted_kind:
+            raise DataError(
+                f"The model was fitted as {self._fitted_kind!r} and is {self.model!r} now. Call fit with all votes."
+            )
         known = self._triples
         if labels is not None and list(labels) != known.labels:
             raise UnknownLabelError(f"labels are {known.labels} since the first call and cannot change.")
@@ -274,7 +280,7 @@ class DawidSkene(BaseEstimator):
         return solution
 
     def _publish(self, votes: Triples, gold_of: dict[Any, int], posterior: FloatArray, solution: Solution) -> None:
-        self._triples, self._gold_of = votes, gold_of
+        self._triples, self._gold_of, self._fitted_kind = votes, gold_of, self.model
         self._counts, self._truth_totals = solution.counts, solution.truth_totals
         self._parameters = solution.parameters
         self.posterior_, self.class_prior_, self.confusion_ = posterior, solution.prior, solution.confusion
@@ -338,7 +344,8 @@ class DawidSkene(BaseEstimator):
 
 def label_values(labels: list[Any]) -> FloatArray | None:
     """Values of labels that are numbers, or None."""
-    if all(isinstance(entry, int | float) and not isinstance(entry, bool) for entry in labels):
+    numeric = all(isinstance(entry, int | float) and not isinstance(entry, bool) for entry in labels)
+    if numeric and np.isfinite(np.array(labels, dtype=np.float64)).all():
         return np.array(labels, dtype=np.float64)
     return None
 

@@ -260,16 +260,14 @@ def _information(model: DawidSkene) -> FloatArray:
     """Share of the information of each rater's votes that is left although the truths are not certain.
 
     If the truth were known, the number of right answers would tell the reliability m with the information n / m(1−m).
-    The observed information is the sum of the squared scores (w − m) / m(1−m), where w is the probability that a vote
-    is right.
+    Where a vote is right with probability w only, w(1−w) / m(1−m) of what it tells is missing.
     """
     votes = model._triples
     right = model.posterior_[votes.item, votes.label]
-    n = np.maximum(np.bincount(votes.rater, minlength=len(votes.raters)), 1)
-    mean = np.bincount(votes.rater, right, minlength=len(n)) / n
-    variance = np.maximum(np.bincount(votes.rater, right**2, minlength=len(n)) / n - mean**2, 0.0)
-    possible = mean * (1 - mean)
-    return np.divide(variance, possible, out=np.ones(len(n)), where=possible > 1e-12)
+    n = np.bincount(votes.rater, minlength=len(votes.raters))
+    mean = (np.bincount(votes.rater, right, minlength=len(n)) + 1.0) / (n + 2.0)  # never 0 or 1
+    doubt = np.bincount(votes.rater, right * (1 - right), minlength=len(n)) / np.maximum(n, 1)
+    return np.clip(1.0 - doubt / (mean * (1 - mean)), 0.0, 1.0)
 
 
 def _habit(share: FloatArray, expected: FloatArray, n: IntArray, z: float, excess: float) -> BoolArray:

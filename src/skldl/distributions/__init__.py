@@ -14,7 +14,7 @@ what you have             what to call
 single labels             `from_labels`; `from_neighbours` (ordered), `from_similarity` (related)
 sets of labels            `from_label_sets`, `from_similarity`; `PropagationEnhancer` (with features)
 counts, intensities       `from_counts`, `from_scores`
-answers of annotators     `from_votes`
+answers of annotators     `from_votes`; `skldl.annotators` finds out who is careful
 rankings                  `from_rankings`
 distributions, the other  `to_labels`, `to_label_sets`, `rank_labels`, `expected_value`,
 way round                 `to_weighted_examples`

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from skldl._real_numbers import as_real_array
 from skldl.distributions._tables import cells, check_choice, check_names, check_not_empty, frame_like, is_missing
 from skldl.exceptions import DataError, LengthMismatchError, MissingLabelError, NotNumericError, UnknownLabelError
 
@@ -162,7 +163,7 @@ def _as_numbers(entries: list[Any], *, name: str) -> FloatArray:
 
 
 def _check_scale(scale: Any, n_samples: int) -> FloatArray:
-    width = np.asarray(scale, dtype=np.float64)
+    width = as_real_array(scale, name="scale")
     if width.ndim > 1 or (width.ndim == 1 and len(width) != n_samples):
         raise LengthMismatchError(
             f"scale has shape {width.shape}: pass one number, or one for each of {n_samples} rows."
