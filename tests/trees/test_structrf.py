@@ -1,0 +1,98 @@
+"""StructRF: common checks, 2-means against scikit-learn, splits against scikit-learn's trees and brute force."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.tree import DecisionTreeClassifier
+
+from skldl.baseline import MeanDistribution
+from skldl.metrics import kullback_leibler
+from skldl.testing import check_estimator, make_distributions
+from skldl.trees import StructRF
+from skldl.trees._structrf import best_split, two_clusters
+
+DRAWN = "which rows a tree sees depends on their number"
+
+
+def test_common_checks_on_all_rows():
+    check_estimator(StructRF(3, max_depth=3, sampling_share=1.0, max_features=1.0, random_state=0))
+
+
+def test_common_checks_on_drawn_rows():
+    names = ("check_weight_two_is_row_twice", "check_sample_weight_equivalence_on_dense_data")
+    model = StructRF(3, max_depth=3, max_features=1.0, random_state=0)
+    check_estimator(model, expected_failed_checks=dict.fromkeys(names, DRAWN))
+
+
+def test_two_clusters_are_those_of_k_means():
+    rng = np.random.default_rng(0)
+    D = np.vstack([rng.dirichlet([20, 3, 3], 40), rng.dirichlet([3, 3, 20], 30)])
+    weight = rng.uniform(0.5, 2, 70)
+    ours, theirs = two_clusters(D, weight), KMeans(2, n_init=10, random_state=0).fit(D, sample_weight=weight).labels_
+    assert np.array_equal(ours, theirs == 1) or np.array_equal(ours, theirs == 0)
+    assert not two_clusters(np.tile([0.5, 0.5], (5, 1)), np.ones(5)).any()
+
+
+def test_split_by_brute_force():
+    rng = np.random.default_rng(0)
+    X, weight = rng.integers(0, 6, size=(25, 3)).astype(float), rng.uniform(0.5, 2, 25)
+    second = rng.uniform(size=25) < 0.4
+
+    def entropy(rows):
+        share = weight[rows & second].sum() / weight[rows].sum()
+        return -sum(x * np.log(x) for x in (share, 1 - share) if x > 0)
+
+    best = (0.0, 0, 0.0)
+    for column in range(3):
+        for threshold in np.arange(0.5, 5.5):
+            left = X[:, column] <= threshold
+            if 0 < left.sum() < 25:
+                share = weight[left].sum() / weight.sum()
+                gain = entropy(np.ones(25, dtype=bool)) - share * entropy(left) - (1 - share) * entropy(~left)
+                if gain > best[0] + 1e-12:
+                    best = (gain, column, threshold)
+    assert best_split(X, second, weight, np.arange(3), 0.0) == pytest.approx(best)
+    assert best_split(X, second, weight, np.arange(3), 0.6 * weight.sum())[0] == 0.0
+
+
+def test_one_split_is_that_of_a_classification_tree():
+    X, D = make_distributions(60, 4, 3)
+    forest = StructRF(1, max_depth=1, sampling_share=1.0, max_features=1.0, random_state=0).fit(X, D)
+    tree = DecisionTreeClassifier(criterion="entropy", max_depth=1).fit(X, two_clusters(D, np.full(60, 1 / 60)))
+    assert forest.trees_[0].feature[0] == tree.tree_.feature[0]
+    assert forest.trees_[0].threshold[0] == pytest.approx(tree.tree_.threshold[0], abs=1e-6)
+    left = X[:, tree.tree_.feature[0]] <= tree.tree_.threshold[0]
+    np.testing.assert_allclose(forest.predict(X)[left], np.tile(D[left].mean(axis=0), (left.sum(), 1)), atol=1e-12)
+
+
+def test_leaves_that_may_not_be_split_give_the_mean():
+    X, D = make_distributions(40, 3, 3)
+    forest = StructRF(3, min_leaf_share=0.6, sampling_share=1.0, random_state=0).fit(X, D)
+    np.testing.assert_allclose(forest.predict(X), MeanDistribution().fit(X, D).predict(X), atol=1e-12)
+
+
+def test_learns_a_step():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 3))
+    D = np.where(X[:, :1] + 0.1 * X[:, 1:2] > 0, [0.8, 0.1, 0.1], [0.1, 0.2, 0.7])
+    forest = StructRF(10, random_state=0).fit(X[:200], D[:200])
+    mean = MeanDistribution().fit(X[:200], D[:200])
+    error, error_of_mean = (kullback_leibler(D[200:], m.predict(X[200:])) for m in (forest, mean))
+    assert error < 0.3 * error_of_mean
+
+
+def test_path_of_sizes():
+    X, D = make_distributions(30, 3, 3)
+    model = StructRF(9, random_state=0)
+    for value, P in zip([1, 4], model.predict_path(X, D, X[:4], param="n_estimators", values=[1, 4]), strict=True):
+        np.testing.assert_allclose(P, StructRF(value, random_state=0).fit(X, D).predict(X[:4]), atol=1e-12)
+    assert len(list(model.predict_path(X, D, X[:4], param="max_depth", values=[1, 2]))) == 2
+
+
+@pytest.mark.parametrize(
+    "bad", [{"n_estimators": 0}, {"max_features": 0}, {"sampling_share": 2}, {"min_leaf_share": 1}]
+)
+def test_bad_hyperparameters(bad):
+    X, D = make_distributions()
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        StructRF(**bad).fit(X, D)
