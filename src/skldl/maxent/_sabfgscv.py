@@ -7,8 +7,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from sklearn.model_selection import KFold, check_cv
+from scipy import sparse
+from sklearn.model_selection import GroupKFold, KFold, check_cv
 
+from skldl._held_out import two_valued_columns
 from skldl.base import BaseLDL, in_safe_range
 from skldl.maxent._fitting import Settings, fit_path, fit_weights
 from skldl.maxent._objective import probabilities, row_weights
@@ -20,14 +22,16 @@ FloatArray = npt.NDArray[np.floating]
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
+MOST_KEPT_NUMBERS = 20_000_000
+SCALINGS = ("auto", "standard", "mixed", "raw")
 FOLD_TOL = 1e-6  # the choice of alpha does not see smaller differences
 
 
 class SABFGSCV(BaseLDL):
     """Maximum entropy model whose penalty is chosen by cross-validation: the model to begin with.
 
-    The model is that of `skldl.SABFGS` with an intercept and with features scaled to unit standard deviation inside, so
-    that the penalty treats them alike. For each fold, the whole path of ``alphas`` comes from one factorisation of the
+    The model is that of `skldl.SABFGS` with an intercept and with features scaled inside, so that the penalty treats
+    them alike. For each fold, the whole path of ``alphas`` comes from one factorisation of the
     training rows, each fit beginning where the one before ended. The alpha with the least held-out Kullback-Leibler
     divergence is taken, and the model is fitted again on all rows. The largest default alphas predict the mean
     distribution, so the choice is never much worse than that.
@@ -39,7 +43,13 @@ class SABFGSCV(BaseLDL):
     cv : int, splitter or iterable of (train, test) pairs, default=5
         How to split. A number of folds splits the rows at random, the same way in every fit; any splitter of
         scikit-learn does too, those for groups with ``groups`` given to ``fit``. In pairs, rows are numbers or masks; a
-        row that is given more than once counts that often.
+        row that is given more than once counts that often. With ``groups`` given to ``fit``, a number of folds keeps
+        the rows of each group together.
+    scaling : {"auto", "standard", "mixed", "raw"}, default="auto"
+        How features are scaled inside. "standard" divides each by its standard deviation, "raw" leaves them as they
+        are, and "mixed" leaves features with two values, or with more than nine zeros in ten, and divides the others:
+        rare features would grow large otherwise. "auto" tries "standard", and "mixed" where it differs, and takes the
+        one with the lesser held-out divergence.
     one_standard_error : bool, default=False
         Whether to take the largest alpha whose divergence is within one standard error (over folds) of the least.
     max_iter : int, default=1000
@@ -56,8 +66,13 @@ class SABFGSCV(BaseLDL):
         The alpha chosen.
     alphas_ : ndarray of shape (n_alphas,)
         The alphas tried.
+    scaling_ : str
+        The scaling used.
     cv_scores_ : ndarray of shape (n_alphas, n_folds)
-        Held-out mean Kullback-Leibler divergence: lower is better.
+        Held-out mean Kullback-Leibler divergence with that scaling: lower is better.
+    oof_predictions_ : ndarray of shape (n_samples, n_labels)
+        Predictions of each row of positive weight by the model of its fold, at the chosen alpha; only where the folds
+        hold out each row once, and up to 20 million numbers over all alphas.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights of the features as they came in, one row for each label; each column sums to zero.
     intercept_ : ndarray of shape (n_labels,)
@@ -97,6 +112,7 @@ class SABFGSCV(BaseLDL):
         alphas: Sequence[float] | None = None,
         *,
         cv: Any = 5,
+        scaling: str = "auto",
         one_standard_error: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-8,
@@ -104,6 +120,7 @@ class SABFGSCV(BaseLDL):
     ) -> None:
         self.alphas = alphas
         self.cv = cv
+        self.scaling = scaling
         self.one_standard_error = one_standard_error
         self.max_iter = max_iter
         self.tol = tol
@@ -121,7 +138,7 @@ class SABFGSCV(BaseLDL):
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, in training and in the held-out divergence; None means that all count the same.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row, for a splitter that keeps groups together.
+            Group of each row; rows of one group are held out together.
 
         Returns
         -------
@@ -145,19 +162,40 @@ class SABFGSCV(BaseLDL):
         check_stopping(self.max_iter, self.tol)
         alphas = _check_alphas(self.alphas)
         settings = Settings(True, True, "lbfgs", int(self.max_iter), float(self.tol))
-        scores = Parallel(n_jobs=self.n_jobs)(
-            delayed(_held_out)(X, D, sample_weight, train, test, alphas, settings) for train, test in splits
+        keep = len(alphas) * D.size <= MOST_KEPT_NUMBERS and _holds_out_once(splits, len(D))
+        candidates = self._scalings(X)
+        outcomes = Parallel(n_jobs=self.n_jobs)(
+            delayed(_held_out)(X, D, sample_weight, *split, alphas, settings, scaling, keep)
+            for scaling in candidates
+            for split in splits
         )
+        by_scaling = [outcomes[start : start + len(splits)] for start in range(0, len(outcomes), len(splits))]
+        scores = [np.column_stack([divergences for divergences, _ in folds]) for folds in by_scaling]
+        best = int(np.argmin([table.mean(axis=1).min() for table in scores]))
         self.alphas_ = alphas
-        self.cv_scores_ = np.column_stack(scores)
-        self.alpha_ = float(alphas[_choose(alphas, self.cv_scores_, self.one_standard_error)])
-        scaled, inverse = _standardised(X, sample_weight)
+        self.scaling_ = candidates[best]
+        self.cv_scores_ = scores[best]
+        place = _choose(alphas, self.cv_scores_, self.one_standard_error)
+        self.alpha_ = float(alphas[place])
+        if keep:
+            self.oof_predictions_ = np.empty_like(D)
+            for (_, test), (_, predictions) in zip(splits, by_scaling[best], strict=True):
+                self.oof_predictions_[test] = predictions[place]
+        scaled, inverse = _scaled(X, sample_weight, self.scaling_)
         weights = fit_weights(scaled, D, sample_weight, self.alpha_, settings)
         weights.warn_unless_converged(type(self).__name__, self.alpha_, settings)
         self.coef_ = np.ascontiguousarray(weights.W.T * inverse)
         self.intercept_ = weights.b
         self.n_iter_ = weights.run.n_iter
         self.loss_curve_ = weights.run.loss_curve
+
+    def _scalings(self, X: Any) -> list[str]:
+        """The scalings to try."""
+        if self.scaling not in SCALINGS:
+            raise ValueError(f"scaling={self.scaling!r} must be one of {', '.join(map(repr, SCALINGS))}.")
+        if self.scaling != "auto":
+            return [self.scaling]
+        return ["standard", "mixed"] if _rare_columns(X).any() else ["standard"]
 
     def _splits(self, D: FloatArray, groups: Any, kept: npt.NDArray[np.intp], n_samples: int) -> list[Split]:
         """Training and test rows of each fold among the rows kept, which are those with weight."""
@@ -171,6 +209,11 @@ class SABFGSCV(BaseLDL):
                     "smaller cv, or use SABFGS with an alpha of your choice."
                 )
             cv = KFold(int(cv), shuffle=True, random_state=0)
+            if groups is not None:
+                n_groups = len(np.unique(np.asarray(groups)[kept]))
+                if n_groups < 2:
+                    raise ValueError("groups holds a single group, so none can be held out. Pass at least two groups.")
+                cv = GroupKFold(min(cv.n_splits, n_groups), shuffle=True, random_state=0)
         if groups is not None:
             groups = np.asarray(groups)[kept]
         if isinstance(cv, str) or not hasattr(cv, "split"):
@@ -231,11 +274,27 @@ def _check_alphas(alphas: Sequence[float] | None) -> FloatArray:
     return np.array(values, dtype=np.float64)
 
 
-def _standardised(X: Any, sample_weight: FloatArray | None) -> tuple[Any, FloatArray]:
-    """X with columns of unit standard deviation, not centred, and what they were multiplied by; 0 for constants."""
+def _holds_out_once(splits: list[Split], n_rows: int) -> bool:
+    return bool(np.array_equal(np.sort(np.concatenate([test for _, test in splits])), np.arange(n_rows)))
+
+
+def _rare_columns(X: Any) -> npt.NDArray[np.bool_]:
+    """Columns with two values, or with more than nine zeros in ten."""
+    if sparse.issparse(X):
+        n_nonzero = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
+    else:
+        n_nonzero = np.count_nonzero(X, axis=0)
+    return np.asarray(two_valued_columns(X) | (n_nonzero < 0.1 * X.shape[0]))
+
+
+def _scaled(X: Any, sample_weight: FloatArray | None, scaling: str) -> tuple[Any, FloatArray]:
+    """X scaled but not centred, and what its columns were multiplied by; 0 for constant ones."""
     deviations = column_deviations(X, row_weights(X.shape[0], sample_weight))
-    inverse = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
-    return (X.multiply(inverse).tocsr() if hasattr(X, "tocsr") else X * inverse), inverse
+    factors = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
+    if scaling != "standard":
+        as_they_are = np.ones(len(factors), dtype=bool) if scaling == "raw" else _rare_columns(X)
+        factors = np.where(as_they_are & (factors > 0), 1.0, factors).astype(factors.dtype)
+    return (X.multiply(factors).tocsr() if hasattr(X, "tocsr") else X * factors), factors
 
 
 def _held_out(
@@ -246,19 +305,24 @@ def _held_out(
     test: npt.NDArray[np.intp],
     alphas: FloatArray,
     settings: Settings,
-) -> FloatArray:
-    """Held-out mean Kullback-Leibler divergence of one fold for each alpha."""
+    scaling: str,
+    keep: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Held-out mean Kullback-Leibler divergence of one fold for each alpha, and the predictions if they are kept."""
     weight = None if sample_weight is None else sample_weight[train]
-    scaled, inverse = _standardised(X[train], weight)
+    scaled, factors = _scaled(X[train], weight, scaling)
     X_test, D_test = X[test], D[test]
     test_weight = row_weights(len(test), None if sample_weight is None else sample_weight[test])
     minus_entropy = -float(test_weight @ entropy(D_test))
     settings = Settings(True, True, "lbfgs", settings.max_iter, max(settings.tol, FOLD_TOL))
     divergences = np.empty(len(alphas))
+    predictions = np.empty((len(alphas), *D_test.shape) if keep else 0)
     for place, weights in fit_path(scaled, D[train], weight, list(alphas), settings):
-        log_P = log_softmax(X_test @ (weights.W * inverse[:, None]) + weights.b)
+        log_P = log_softmax(X_test @ (weights.W * factors[:, None]) + weights.b)
         divergences[place] = minus_entropy - float(test_weight @ (D_test * log_P).sum(axis=1))
-    return divergences
+        if keep:
+            predictions[place] = np.exp(log_P)
+    return divergences, predictions
 
 
 def _choose(alphas: FloatArray, scores: FloatArray, one_standard_error: bool) -> int:
