@@ -23,6 +23,7 @@ _HOME_OF |= {
     "show_versions": "skldl._versions",
 }
 _SUBMODULES = (
+    "annotators",
     "data",
     "distributions",
     "exceptions",
@@ -33,6 +34,7 @@ _SUBMODULES = (
     "simplex",
     "tabular",
     "testing",
+    "uncertainty",
 )
 _EXTRA_OF = {"plots": "plot"}  # submodules that cannot be imported without an optional dependency
 

@@ -118,6 +118,22 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         params={"regressor": _FOREST},
         grid={"regressor__min_samples_leaf": (20, 5)},
     ),
+    Algorithm("skldl.ensemble._auto", "AutoLDL", "Auto"),
+    Algorithm("skldl.ensemble._stacking", "StackingLDL"),
+    Algorithm("skldl.kernel._kernelridge", "KernelRidgeLDL", "Kernel-Ridge"),
+    Algorithm(
+        "skldl.neighbors._aaknncv",
+        "AAKNNCV",
+        "AA-kNN-CV",
+        parts=("skldl.neighbors._search.StableSearch",),
+    ),
+    Algorithm("skldl.trees._forest", "RandomForestLDL", "Random-Forest", parts=("skldl.trees._flat_trees.FlatTrees",)),
+    Algorithm(
+        "skldl.trees._boosting",
+        "GradientBoostingLDL",
+        "Gradient-Boosting",
+        parts=("skldl.trees._flat_trees.FlatTrees",),
+    ),
     Algorithm("skldl.classification", "LDLClassifier"),
 )
 """Every estimator, in the order of the documentation. A class with several lines is found under its first."""

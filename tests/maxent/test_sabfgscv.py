@@ -229,3 +229,58 @@ def test_pairs_among_rows_without_weight():
     np.testing.assert_allclose(found.cv_scores_, SABFGSCV([0.1], cv=[pair]).fit(X[kept], D[kept]).cv_scores_, rtol=1e-9)
     with pytest.raises(ValueError, match="test of cv pair 0 is empty"):
         SABFGSCV([0.1], cv=[(rows[10:], rows[:1])]).fit(X, D, weight)
+
+
+def rare_and_binary(n=300):
+    rng = np.random.default_rng(3)
+    X = np.c_[rng.random((n, 6)) < 0.05, rng.normal(size=(n, 2)) * 50].astype(float)
+    scores = np.c_[X[:, 0] + X[:, 6] / 50, X[:, 1], np.zeros(n)]
+    D = np.exp(scores + 0.3 * rng.normal(size=(n, 3)))
+    return X, D / D.sum(axis=1, keepdims=True)
+
+
+def test_scaling_is_chosen_by_held_out_divergence():
+    X, D = rare_and_binary()
+    chosen = SABFGSCV().fit(X, D)
+    fixed = {scaling: SABFGSCV(scaling=scaling).fit(X, D) for scaling in ("standard", "mixed", "raw")}
+    least = {scaling: model.cv_scores_.mean(axis=1).min() for scaling, model in fixed.items()}
+    assert chosen.scaling_ == min(("standard", "mixed"), key=least.get)
+    np.testing.assert_array_equal(chosen.predict(X), fixed[chosen.scaling_].predict(X))
+    assert least["mixed"] != least["standard"] != least["raw"]
+    assert SABFGSCV().fit(X[:, 6:], D).scaling_ == "standard"  # nothing rare: both scalings are the same
+
+
+def test_binary_features_are_not_divided_in_mixed_scaling():
+    X, D = rare_and_binary()
+    alphas = [0.1]
+    mixed = SABFGSCV(alphas, scaling="mixed").fit(X, D)
+    scaled = X / np.r_[np.ones(6), X[:, 6:].std(axis=0)]
+    raw = SABFGSCV(alphas, scaling="raw").fit(scaled, D)
+    np.testing.assert_allclose(mixed.predict(X), raw.predict(scaled), atol=1e-8)
+
+
+def test_out_of_fold_predictions_are_those_of_the_folds():
+    X, D = rare_and_binary()
+    model = SABFGSCV(scaling="standard").fit(X, D)
+    for train, test in KFold(5, shuffle=True, random_state=0).split(X):
+        fold = SABFGSCV([model.alpha_], scaling="standard", cv=2).fit(X[train], D[train])
+        np.testing.assert_allclose(model.oof_predictions_[test], fold.predict(X[test]), atol=1e-3)
+    divergence = kullback_leibler(D, model.oof_predictions_)
+    assert divergence == pytest.approx(model.cv_scores_.mean(axis=1).min(), rel=1e-6)
+    overlapping = [(np.arange(200), np.arange(200, 300)), (np.arange(100, 300), np.arange(90))]
+    assert not hasattr(SABFGSCV(cv=overlapping).fit(X, D), "oof_predictions_")
+
+
+def test_a_number_of_folds_keeps_groups_together():
+    X, D = rare_and_binary(60)
+    people = np.repeat(np.arange(60), 5)
+    apart = SABFGSCV().fit(X[people], D[people])
+    together = SABFGSCV().fit(X[people], D[people], groups=people)
+    assert together.cv_scores_.mean(axis=1).min() > apart.cv_scores_.mean(axis=1).min()
+    with pytest.raises(ValueError, match="single group"):
+        SABFGSCV().fit(X, D, groups=np.zeros(60))
+
+
+def test_unknown_scaling():
+    with pytest.raises(ValueError, match="scaling='unit'"):
+        SABFGSCV(scaling="unit").fit(*rare_and_binary(30))
