@@ -241,7 +241,7 @@ def test_evaluate_gives_the_tables_of_bench(here, capsys):
     for name in ("records.jsonl", "README.md", "statistics.md", "tables/kullback_leibler.csv", "report.html"):
         assert (here / "compared" / name).is_file()
     results = skldl.experiments.StudyResults.load("compared")
-    assert results.contenders == ["SA-BFGS", "Mean"]
+    assert results.candidates == ["SA-BFGS", "Mean"]
     assert results.info["faces"]["n_groups"] == 40
     means = results.means("kl")[0]
     assert means[0] < means[1]
