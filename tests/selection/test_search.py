@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 from skldl import AAKNN, BaseLDL, MeanDistribution
 from skldl.data import Dataset
 from skldl.exceptions import StudyError
-from skldl.metrics import MEASURES, kullback_leibler
+from skldl.metrics import MEASURES, kullback_leibler, skill_ratio
 from skldl.selection import (
     BASELINE,
     Candidate,
@@ -17,9 +17,7 @@ from skldl.selection import (
     pairs_of,
     rounds_of,
     search,
-    skill_of_losses,
 )
-from skldl.selection._skill import skill_ratio
 
 GRID = Candidate("AA-kNN", "skldl:AAKNN", grid={"weights": ("uniform", "distance"), "n_neighbors": (2, 9)})
 

@@ -80,7 +80,7 @@ from skldl.metrics._shannon_combinations import (
     taneja,
     topsoe,
 )
-from skldl.metrics._skill import Skill, skill_of_losses
+from skldl.metrics._skill import Skill, skill_of_losses, skill_ratio
 from skldl.metrics._vicissitude import (
     max_symmetric_chi2,
     min_symmetric_chi2,
@@ -181,6 +181,7 @@ __all__ = [
     "ruzicka",
     "skill",
     "skill_of_losses",
+    "skill_ratio",
     "soergel",
     "sorensen",
     "spearman",

@@ -120,7 +120,7 @@ def skill_of_losses(
             "not show how much they differ; its losses can be compared with skldl.metrics.kullback_leibler."
         )
     total, reference_total = float(own.sum()), float(reference.sum())
-    value = one_minus_ratio(total, reference_total)
+    value = float(skill_ratio(total, reference_total))
     if not (np.isfinite(value) and total > 0 and reference_total > 0):
         return Skill(value, value, value, confidence)
     z = own / total - reference / reference_total
@@ -133,22 +133,30 @@ def skill_of_losses(
     return Skill(value, float(low), float(high), confidence)
 
 
-def one_minus_ratio(own: float, reference: float) -> float:
-    """1 − own/reference; a reference without loss leaves skill 0 if the model has none either, else −∞.
+def skill_ratio(losses: Any, reference: Any) -> FloatArray:
+    """1 − loss / reference loss; where the reference has no loss, 0 for a model without loss and else −∞.
 
     Parameters
     ----------
-    own, reference : float
-        Sums or means of losses; what lies below zero is rounding.
+    losses, reference : array-like
+        Mean losses, of shapes that can be broadcast; NaN stays NaN.
 
     Returns
     -------
-    float
-        The skill.
+    ndarray
+        The skills.
+
+    Examples
+    --------
+    >>> from skldl.metrics import skill_ratio
+    >>> skill_ratio([0.1, 0.0, 0.2], [0.2, 0.0, 0.0])
+    array([ 0.5,  0. , -inf])
     """
-    if reference <= 0:
-        return 0.0 if own <= 0 else -np.inf
-    return float(1.0 - own / reference)
+    own, other = np.broadcast_arrays(np.asarray(losses, dtype=np.float64), np.asarray(reference, dtype=np.float64))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = 1.0 - own / other
+    no_loss = other <= 0  # below zero only by rounding
+    return np.asarray(np.where(no_loss & ~np.isnan(own), np.where(own <= 0, 0.0, -np.inf), ratio))
 
 
 def _check_losses(losses: Any, name: str) -> FloatArray:

@@ -12,7 +12,7 @@ from skldl._typing import FloatArray
 from skldl.experiments import Candidate, StudyResults
 from skldl.experiments.output.tables import losses_of, rank_rows, skill_of
 from skldl.experiments.statistics import Comparison
-from skldl.metrics import MEASURES
+from skldl.metrics import MEASURES, skill_ratio
 from skldl.plots import (
     CriticalDifferenceDisplay,
     QualityTimeDisplay,
@@ -22,7 +22,6 @@ from skldl.plots import (
     style,
 )
 from skldl.report._svg import inline_svg
-from skldl.selection._skill import skill_ratio
 
 MOST_LINES = 36  # more lines than that have no look of their own
 

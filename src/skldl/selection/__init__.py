@@ -5,7 +5,6 @@ from skldl.selection._estimate import Estimate, estimate_choice
 from skldl.selection._folds import assign_folds, derive_seed, hold_out, pairs_of
 from skldl.selection._protocols import PROTOCOLS, Layout, Round, rounds_of, shares_choice
 from skldl.selection._search import search
-from skldl.selection._skill import skill_of_losses
 from skldl.selection._trials import Failure, SearchResult, Trials
 
 __all__ = [
@@ -26,5 +25,4 @@ __all__ = [
     "rounds_of",
     "search",
     "shares_choice",
-    "skill_of_losses",
 ]

@@ -14,8 +14,7 @@ import numpy as np
 
 from skldl._typing import FloatArray, IntArray
 from skldl.data._dataset import Dataset, rows_of
-from skldl.metrics import MEASURES, Skill
-from skldl.selection._skill import skill_of_losses
+from skldl.metrics import MEASURES, Skill, skill_of_losses
 from skldl.selection._trials import SearchResult, Setting, Trials
 
 

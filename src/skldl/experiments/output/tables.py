@@ -20,8 +20,7 @@ from skldl.experiments.output.layout import (
     show_share,
 )
 from skldl.experiments.results import StudyResults
-from skldl.metrics import MEASURES
-from skldl.selection._skill import skill_ratio
+from skldl.metrics import MEASURES, skill_ratio
 
 
 def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
