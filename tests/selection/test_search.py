@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 from skldl import AAKNN, BaseLDL, MeanDistribution
 from skldl.data import Dataset
 from skldl.exceptions import StudyError
-from skldl.metrics import MEASURES, kullback_leibler, skill_ratio
+from skldl.metrics import MEASURES, kullback_leibler, skill_of_losses, skill_ratio
 from skldl.selection import (
     BASELINE,
     Candidate,
