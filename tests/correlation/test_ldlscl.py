@@ -12,7 +12,7 @@ from skldl.testing import check_estimator, make_distributions
 
 
 def test_common_checks():
-    check_estimator(LDLSCL(n_rounds=2))
+    check_estimator(LDLSCL(n_clusters=3, n_rounds=1))
 
 
 def _setting(n=8, m=3, c=4):

@@ -14,7 +14,7 @@ from skldl.trees._newton_tree import Bins, grow_tree
 
 @pytest.mark.parametrize("method", ["aoso", "logitboost"])
 def test_common_checks(method):
-    check_estimator(LDLogitBoost(20, method=method, learning_rate=0.2, max_leaf_nodes=4))
+    check_estimator(LDLogitBoost(5, method=method, learning_rate=0.5, max_leaf_nodes=4))
 
 
 def test_tree_is_the_weighted_least_squares_tree_of_scikit_learn():

@@ -15,9 +15,10 @@ DRAWN = "which rows a tree sees depends on their number"
 
 
 def test_common_checks_on_all_rows():
-    check_estimator(StructRF(3, max_depth=3, sampling_share=1.0, max_features=1.0, random_state=0))
+    check_estimator(StructRF(2, max_depth=2, sampling_share=1.0, max_features=1.0, random_state=0))
 
 
+@pytest.mark.slow
 def test_common_checks_on_drawn_rows():
     names = ("check_weight_two_is_row_twice", "check_sample_weight_equivalence_on_dense_data")
     model = StructRF(3, max_depth=3, max_features=1.0, random_state=0)
