@@ -195,6 +195,44 @@ def test_neighbour_trees_are_built_again(opened):
     np.testing.assert_array_equal(skldl.load(file.write()).predict(X), NEIGHBORS.predict(X))
 
 
+def test_compiled_code_is_not_given_the_state_of_neighbour_trees(opened):
+    """A short tuple, or another distance, made the process end."""
+    for place, change in [(11, "EuclideanDistance32"), (12, "1")]:
+        file = opened(NEIGHBORS)
+        tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
+        part = tree["content"]["content"][place]
+        part["__class__" if place == 11 else "content"] = change
+        file.refuses("distance other than the Euclidean")
+    file = opened(NEIGHBORS)
+    tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
+    tree["content"]["content"] = tree["content"]["content"][:3]
+    file.refuses("IndexError")
+    for place, value, match in [(4, -1, "size of its leaves"), (0, [1.0], "no data")]:
+        file = opened(NEIGHBORS)
+        tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
+        tree["content"]["content"][place] = {
+            "__class__": "str",
+            "__module__": "builtins",
+            "__loader__": "JsonNode",
+            "content": json.dumps(value),
+        }
+        file.refuses(match)
+
+
+def test_losses_and_seeds(opened):
+    file = opened(BOOSTING)
+    for _, node in file.nodes(loader="LossNode"):
+        node["content"] = node["__reduce__"]["args"] = {
+            **node["content"],
+            "content": [file.attribute("n_features_in_")],
+        }
+    file.refuses("a loss holds more")
+    file = opened(BOOSTING)
+    for _, node in file.nodes(loader="RandomGeneratorNode"):
+        node["content"]["seed_seq"]["content"]["pool_size"].update(content="1000000000", __id__="large")
+    file.refuses("a seed of another size")
+
+
 @pytest.mark.parametrize(
     ("name", "match"),
     [("_fit_X", "not as many as it says|two sets|described in two ways"), ("data", "lies outside|invalid|indices")],
@@ -435,6 +473,13 @@ def test_broken_descriptions(opened, about):
             use(path)
 
 
+@pytest.mark.parametrize("description", [{"features": 3}, {"features": {"a": "odd"}, "roles": None}, {"note": "mine"}])
+def test_a_description_of_any_kind_can_be_shown(tmp_path, capsys, description):
+    inspect = pytest.importorskip("skldl.cli.inspect").inspect
+    inspect(skldl.save(MEAN, tmp_path / "m.skldl", description=description))
+    assert all(name in capsys.readouterr().out for name in list(description)[:1])
+
+
 class Careful(skldl.MeanDistribution):
     """An algorithm that says what its arrays must satisfy."""
 
@@ -457,6 +502,6 @@ def test_an_algorithm_is_asked_itself():
 def test_without_skops_the_extra_is_named(monkeypatch, tmp_path):
     import sys
 
-    monkeypatch.setitem(sys.modules, "skops", None)
-    with pytest.raises(ModuleNotFoundError, match=r"scikit-ldl\[save\]"):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    with pytest.raises(ModuleNotFoundError, match=r"^A model file needs skops, .*scikit-ldl\[save\]"):
         skldl.save(MEAN, tmp_path / "m.skldl")

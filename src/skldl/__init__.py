@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from skldl._algorithms import ALGORITHMS
+from skldl._extras import import_with_extra
 
 __version__ = "0.1.0"
 
@@ -30,9 +31,10 @@ _SUBMODULES = (
     "names",
     "selection",
     "simplex",
+    "tabular",
     "testing",
 )
-_EXTRA_OF = {"plots": "plot", "tabular": "cli"}  # submodules that an optional dependency is needed for
+_EXTRA_OF = {"plots": "plot"}  # submodules that cannot be imported without an optional dependency
 
 __all__ = ["ESTIMATORS", "__version__", *_HOME_OF, *_SUBMODULES]
 
@@ -43,24 +45,11 @@ def __getattr__(name: str) -> Any:
     elif name in _SUBMODULES:
         value = import_module(f"skldl.{name}")
     elif name in _EXTRA_OF:
-        value = _import_with_extra(name)
+        value = import_with_extra(f"skldl.{name}", _EXTRA_OF[name])
     else:
         raise AttributeError(f"module 'skldl' has no attribute {name!r}")
     globals()[name] = value
     return value
-
-
-def _import_with_extra(name: str) -> Any:
-    try:
-        return import_module(f"skldl.{name}")
-    except ModuleNotFoundError as error:
-        if not error.name or error.name.partition(".")[0] == "skldl":
-            raise
-        raise ModuleNotFoundError(
-            f"skldl.{name} needs {error.name}, which comes with the extra {_EXTRA_OF[name]!r}: "
-            f"pip install 'scikit-ldl[{_EXTRA_OF[name]}]'",
-            name=error.name,
-        ) from error
 
 
 def __dir__() -> list[str]:

@@ -3,18 +3,19 @@
 skops writes an estimator as a zip archive: ``schema.json``, a tree of nodes that name a loader and a type, and one
 ``.npy`` or ``.npz`` file for each array. skops itself looks only at the names of the types. `checked_archive` looks at
 the rest: how large everything is when unpacked, which loader builds which type, that an array is as long as its header
-says, that one object is described in one way, and the nodes of decision trees, whose constructor believes what it is
-told. A node that passes is built by compiled code without a chance to read or write outside its arrays.
+says, that one object is described in one way, and what compiled code takes to build decision trees, losses and random
+numbers, since it believes what it is told. Neighbour trees are not built from the file at all, but from their data.
 """
 
 import io
 import json
 import math
 import zipfile
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any
 
 import numpy as np
+from sklearn.neighbors import BallTree, KDTree
 
 from skldl._typing import AnyArray
 
@@ -42,6 +43,13 @@ PLAIN = frozenset(f"builtins.{kind.__name__}" for kind in (bool, float, int, str
 TREE = "sklearn.tree._tree.Tree"
 SPARSE = frozenset(f"scipy.sparse._{f}.{f}_{k}" for f in ("csr", "csc") for k in ("array", "matrix"))
 
+_TREE_KINDS = {"KDTree": KDTree, "KDTree64": KDTree, "BallTree": BallTree, "BallTree64": BallTree}
+NEIGHBOUR_TREES = frozenset(
+    f"sklearn.neighbors._{'kd' if name.startswith('KD') else 'ball'}_tree.{name}" for name in _TREE_KINDS
+)
+EUCLIDEAN = "sklearn.metrics._dist_metrics.EuclideanDistance64"
+POOL_SIZE = 4  # of every seed sequence that NumPy makes unless told otherwise
+
 TYPES_OF_LOADER: dict[str, Set[str]] = {
     "DictNode": {"builtins.dict"},
     "ListNode": {"builtins.list"},
@@ -61,7 +69,7 @@ TYPES_OF_LOADER: dict[str, Set[str]] = {
 
 
 def checked_archive(
-    content: bytes, *, objects: Set[str], trusted: Set[str], renamed: Mapping[str, str], most_bytes: int
+    content: bytes, *, may_build: Callable[[str], bool], trusted: Set[str], renamed: Mapping[str, str], most_bytes: int
 ) -> bytes:
     """Check what skops wrote, and bring the names of types up to date.
 
@@ -69,8 +77,8 @@ def checked_archive(
     ----------
     content : bytes
         The archive.
-    objects : set of str
-        Types that may be built from their attributes.
+    may_build : callable
+        Says of the full name of a type whether it may be built from its attributes.
     trusted : set of str
         Types that the caller vouches for; any loader may build them.
     renamed : mapping
@@ -96,8 +104,10 @@ def checked_archive(
         nodes: dict[Any, dict[str, Any]] = {}
         for node in _nodes(schema):
             _rename(node, renamed)
-            _check_type(node, objects, trusted)
-            known = nodes.setdefault(node.get("__id__", len(nodes)), node)
+            if type_name(node) in NEIGHBOUR_TREES:
+                _put_data_in_place(node)
+            _check_type(node, may_build, trusted)
+            known = nodes.setdefault(node.get("__id__", f"without {len(nodes)}"), node)
             if not _same(known, node, archive):  # skops builds the one that it meets first
                 raise ValueError("one object is described in two ways")
         unpacked = sum(sizes[_file(node, sizes)] for node in nodes.values() if "file" in node)
@@ -107,9 +117,9 @@ def checked_archive(
             if "file" in node:
                 _check_array_file(archive, _file(node, sizes), most_bytes)
         for node in nodes.values():
-            if node["__loader__"] == "TreeNode":
-                _check_tree(node, archive)
-        return _with_schema(archive, schema) if renamed else content
+            if node["__loader__"] in _CHECKS:
+                _CHECKS[node["__loader__"]](node, archive)
+        return _with_schema(archive, schema)
 
 
 def _too_large(size: int, most_bytes: int) -> str:
@@ -183,14 +193,14 @@ def type_name(node: Mapping[str, Any]) -> str:
     return f"{node.get('__module__')}.{node.get('__class__')}"
 
 
-def _check_type(node: dict[str, Any], objects: Set[str], trusted: Set[str]) -> None:
+def _check_type(node: dict[str, Any], may_build: Callable[[str], bool], trusted: Set[str]) -> None:
     loader, name, identity = node["__loader__"], type_name(node), node.get("__id__", 0)
     if not isinstance(loader, str) or not isinstance(identity, int | str):
         raise ValueError("a node has no loader or no identity")
     if name in trusted:
         return
     if loader == "ObjectNode":
-        allowed = name in objects
+        allowed = may_build(name)
     elif loader == "LossNode":
         allowed = name.startswith(("sklearn._loss._loss.", "_loss."))
     elif loader == "FunctionNode":  # skops lets only ufuncs pass
@@ -261,6 +271,64 @@ def _check_tree(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
     if type(state["max_depth"]) is not int or state["max_depth"] < depth:
         raise ValueError("a tree is deeper than it says")
     check_range(nodes["feature"][~leaf], n_features, "feature of a tree")
+
+
+def _check_loss(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
+    """Demand that a loss is made of numbers alone."""
+    arguments = node["__reduce__"]["args"]["content"]
+    if node["content"]["content"] or len(arguments) > 1:
+        raise ValueError("a loss holds more than its parameter")
+    for argument in arguments:
+        if not isinstance(_value(argument, archive), int | float):
+            raise ValueError("the parameter of a loss is no number")
+
+
+def _check_generator(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
+    """Demand a seed of the usual size: mixing a large one would take for ever."""
+    if _value(node["content"]["seed_seq"]["content"]["pool_size"], archive) != POOL_SIZE:
+        raise ValueError("random numbers have a seed of another size")
+
+
+_CHECKS = {"TreeNode": _check_tree, "LossNode": _check_loss, "RandomGeneratorNode": _check_generator}
+
+
+class NeighbourTree:
+    """What a neighbour tree of scikit-learn is made from; it stands in its place until the model has been checked."""
+
+    kind: str
+    data: AnyArray
+    leaf_size: int
+
+    def build(self) -> Any:
+        """Build the tree; from the same data scikit-learn builds the same tree."""
+        if not isinstance(self.leaf_size, int) or self.leaf_size < 1:
+            raise ValueError("a neighbour tree has no size of its leaves")
+        data = np.asarray(self.data, dtype=np.float64)
+        if data.ndim != 2 or not data.size or not np.isfinite(data).all():
+            raise ValueError("a neighbour tree has no data")
+        return _TREE_KINDS[self.kind](data, leaf_size=self.leaf_size, metric="euclidean")
+
+
+_STAND_IN = f"{__name__}.{NeighbourTree.__name__}"
+
+
+def _put_data_in_place(node: dict[str, Any]) -> None:
+    """Turn the description of a neighbour tree into that of its `NeighbourTree`."""
+    state = node["content"]["content"]
+    data, leaf_size, metric, weight = state[0], state[4], state[11], state[12]
+    if type_name(metric) != EUCLIDEAN or weight.get("content") != "null":
+        raise ValueError("a neighbour tree has a distance other than the Euclidean, or weights")
+    kind = _node("JsonNode", str, json.dumps(node["__class__"]))
+    parts = {"kind": kind, "data": data, "leaf_size": leaf_size}
+    names = _node("ListNode", list, [_node("TypeNode", str) for _ in parts])
+    node["__module__"], _, node["__class__"] = _STAND_IN.rpartition(".")
+    node["__loader__"] = "ObjectNode"
+    node["content"] = {**_node("DictNode", dict, parts), "key_types": names}
+
+
+def _node(loader: str, kind: type, content: Any = None) -> dict[str, Any]:
+    node = {"__class__": kind.__name__, "__module__": "builtins", "__loader__": loader}
+    return node if content is None else {**node, "content": content}
 
 
 def _value(node: Mapping[str, Any], archive: zipfile.ZipFile) -> Any:

@@ -2,7 +2,7 @@
 
 Compiled code of scikit-learn and SciPy believes the index arrays of a fitted model. `check_loaded` walks through all
 objects of a model that has just been rebuilt from a file and demands that such arrays stay inside what they point to.
-Neighbour trees are built again from their data. What an algorithm of this package must satisfy beyond that it says
+Neighbour trees are built from their data. What an algorithm of this package must satisfy beyond that it says
 itself: a class with a method ``_check_fitted_state(self)`` that raises `ValueError` is asked.
 """
 
@@ -27,7 +27,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.tree._tree import Tree
 
-from skldl._model_archive import check_branches, check_range
+from skldl._model_archive import NeighbourTree, check_branches, check_range
 from skldl.base import BaseLDL
 from skldl.neighbors._search import StableSearch
 
@@ -54,13 +54,10 @@ VETTED_MODULES = (
     "sklearn.impute._base",
     "sklearn.kernel_ridge",
     "sklearn.linear_model.",
-    "sklearn.metrics._dist_metrics.EuclideanDistance64",
     "sklearn.multiclass",
     "sklearn.multioutput",
     "sklearn.naive_bayes",
-    "sklearn.neighbors._ball_tree.",
     "sklearn.neighbors._classification.KNeighborsClassifier",
-    "sklearn.neighbors._kd_tree.",
     "sklearn.neighbors._regression.KNeighborsRegressor",
     "sklearn.neighbors._unsupervised.",
     "sklearn.neural_network._multilayer_perceptron",
@@ -84,7 +81,7 @@ LONGEST_N_GRAM = 20
 
 
 def check_loaded(model: Any, trusted: Set[str]) -> None:
-    """Check every object of a model; neighbour trees are replaced by new ones.
+    """Check every object of a model, and build its neighbour trees.
 
     Parameters
     ----------
@@ -116,7 +113,7 @@ def check_loaded(model: Any, trusted: Set[str]) -> None:
             waiting += _checked(item)
 
 
-_HARMLESS = (type(None), bool, int, float, str, slice, type, np.generic, np.dtype, np.ufunc, Tree)
+_HARMLESS = (type(None), bool, int, float, str, slice, type, np.generic, np.dtype, np.ufunc, Tree, BallTree, KDTree)
 
 
 def full_name(kind: type) -> str:
@@ -142,15 +139,16 @@ def _checked(item: Any) -> list[Any]:
         return []
     state = vars(item)
     _check_settings(item, state)
+    _require(not isinstance(item, NeighbourTree), "a neighbour tree is in the wrong place")
     for name, value in state.items():
-        if isinstance(value, BallTree | KDTree):
-            setattr(item, name, _rebuilt(value))
+        if isinstance(value, NeighbourTree):
+            setattr(item, name, value.build())
     for kind, check in CHECKS.items():
         if isinstance(item, kind):
             check(item)
     if hasattr(item, "_check_fitted_state"):
         item._check_fitted_state()
-    return [value for value in state.values() if not isinstance(value, BallTree | KDTree)]
+    return list(state.values())
 
 
 def _require(condition: Any, text: str) -> None:
@@ -171,16 +169,6 @@ def _check_settings(item: Any, state: dict[str, Any]) -> None:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _rebuilt(tree: Any) -> Any:
-    """The same neighbour tree from its data: scikit-learn builds the same one again."""
-    state = tree.__getstate__()
-    data, leaf_size, metric, weight = np.asarray(state[0]), state[4], state[11], state[12]
-    _require(type(metric).__name__ == "EuclideanDistance64", "a neighbour tree has a distance that is not Euclidean")
-    _require(weight is None and _is_whole(leaf_size) and leaf_size >= 1, "a neighbour tree has odd settings")
-    _require(data.ndim == 2 and data.size and np.isfinite(data).all(), "a neighbour tree has no data")
-    return type(tree)(data, leaf_size=leaf_size, metric="euclidean")
 
 
 def _check_learner(model: BaseLDL) -> None:

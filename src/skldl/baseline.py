@@ -7,11 +7,9 @@ label distribution learning prints it, and on several datasets it beats most col
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class MeanDistribution(BaseLDL):

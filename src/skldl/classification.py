@@ -14,7 +14,7 @@ without any label need no special care: their mass is all on the virtual label.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
+from skldl._parameters import CALLABLE, FOLDS, NOTHING, check_parameters, has_methods, number, one_of
+from skldl._typing import FloatArray
 from skldl._validation import (
     check_distributions,
     check_features,
@@ -33,8 +35,6 @@ from skldl._validation import (
     column_names,
 )
 from skldl.exceptions import DataError, SampleWeightError, SingleLabelError
-
-FloatArray = npt.NDArray[np.floating]
 
 
 def label_probabilities(D: FloatArray) -> FloatArray:
@@ -132,6 +132,13 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
     array([[1, 0, 0]])
     """
 
+    _constraints: ClassVar = {
+        "estimator": has_methods("a label distribution learner", "fit", "predict", "get_params"),
+        "enhance": NOTHING | has_methods("a transformer", "fit_transform", "get_params") | CALLABLE,
+        "threshold": one_of("learn") | number(above=0, below=1, cure="it is a probability"),
+        "cv": FOLDS,
+    }
+
     def __init__(
         self,
         estimator: Any,
@@ -161,7 +168,7 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         self
             The fitted classifier.
         """
-        self._check_parameters()
+        check_parameters(self)
         if y is None:
             raise DataError("LDLClassifier requires y to be passed, but the target y is None.")
         X = check_features(self, X, reset=True, accept_sparse=self._takes_sparse())
@@ -256,12 +263,8 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
             return np.asarray(L / L.sum(axis=1, keepdims=True))
         if hasattr(self.enhance, "fit_transform"):
             enhanced = clone(self.enhance).fit_transform(X, L)
-        elif callable(self.enhance):
-            enhanced = self.enhance(X, L)
         else:
-            raise TypeError(
-                f"enhance={self.enhance!r} is neither None, nor a transformer with fit_transform(X, L), nor callable."
-            )
+            enhanced = self.enhance(X, L)
         D = check_distributions(enhanced, name="the result of enhance")
         if D.shape != L.shape:
             raise DataError(f"enhance returned shape {D.shape} for labels of shape {L.shape}: one row per row of X.")
@@ -292,13 +295,6 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
                 "Pass threshold=0.5, or a smaller cv."
             )
         return iter(PredefinedSplit(np.arange(len(L)) % self.cv).split())
-
-    def _check_parameters(self) -> None:
-        learnt = isinstance(self.threshold, str) and self.threshold == "learn"
-        if not learnt and (isinstance(self.threshold, str) or not 0 < self.threshold < 1):
-            raise ValueError(f'threshold={self.threshold!r} must be "learn", or a probability between 0 and 1.')
-        if isinstance(self.cv, int | np.integer) and self.cv < 2:
-            raise ValueError(f"cv={self.cv!r} must be at least two folds.")
 
     def _weights(self, weight: FloatArray | None, L: FloatArray) -> FloatArray | None:
         takes_weights = has_fit_parameter(self.estimator, "sample_weight")

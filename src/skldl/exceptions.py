@@ -108,3 +108,7 @@ class RecordsError(StudyError):
 
 class UnknownDatasetError(UnknownNameError, DatasetNotFoundError):
     """A name that is neither in the catalogue of datasets nor a file. Cure: one of the names that the message lists."""
+
+
+class ParameterError(ValueError, TypeError):
+    """A hyper-parameter that is not what it must be. Cure: a value that the message describes."""

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import skldl
 from skldl._algorithms import ALGORITHMS, MODEL_PARTS
+from skldl._extras import import_with_extra
 from skldl._whole_files import whole_file
 from skldl.exceptions import ModelFileError
 
@@ -48,11 +49,7 @@ COMPILED = frozenset(
         "scipy.sparse._csc.csc_array",
         "scipy.sparse._csc.csc_matrix",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.metrics._dist_metrics.EuclideanDistance64",
-        "sklearn.neighbors._ball_tree.BallTree",
-        "sklearn.neighbors._ball_tree.BallTree64",
-        "sklearn.neighbors._kd_tree.KDTree",
-        "sklearn.neighbors._kd_tree.KDTree64",
+        "skldl._model_archive.NeighbourTree",
         "sklearn.tree._tree.Tree",
     )
 )
@@ -88,7 +85,7 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
     ...     skldl.load(file).predict([[5.0]])
     array([[0.4, 0.6]])
     """
-    io = _skops()
+    io = import_with_extra("skops.io", "save", user="A model file")
     check_is_fitted(model)
     content = io.dumps(model, compression=zipfile.ZIP_DEFLATED)
     about = {
@@ -158,14 +155,17 @@ def read(
 
 
 def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[str], most_bytes: int) -> Any:
-    io = _skops()
+    io = import_with_extra("skops.io", "save", user="A model file")
     from skldl._model_archive import UntrustedType, checked_archive
     from skldl._model_checks import VETTED_MODULES, check_loaded
 
     known = _known_types()
-    objects = _Types(known | COMPILED - {"sklearn.tree._tree.Tree"}, VETTED_MODULES)
+
+    def may_build(name: str) -> bool:
+        return name in known | COMPILED - {"sklearn.tree._tree.Tree"} or name.startswith(VETTED_MODULES)
+
     try:
-        content = checked_archive(content, objects=objects, trusted=trusted, renamed=RENAMED, most_bytes=most_bytes)
+        content = checked_archive(content, may_build=may_build, trusted=trusted, renamed=RENAMED, most_bytes=most_bytes)
         unknown = sorted(set(io.get_untrusted_types(data=content)) - known - COMPILED - trusted)
         if unknown:
             raise UntrustedType(unknown[0], f"it holds the type {unknown[0]}")
@@ -180,30 +180,6 @@ def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[st
         reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise ModelFileError(f"{path} cannot be rebuilt with the packages installed here: {reason[:300]}") from error
     return model
-
-
-class _Types(frozenset[str]):
-    """Names of types: those listed, and all of some modules of scikit-learn."""
-
-    prefixes: tuple[str, ...]
-
-    def __new__(cls, names: Iterable[str], prefixes: Iterable[str]) -> "_Types":
-        types = super().__new__(cls, names)
-        types.prefixes = tuple(prefixes)
-        return types
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or (isinstance(name, str) and name.startswith(self.prefixes))
-
-
-def _skops() -> Any:
-    try:
-        from skops import io
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "Model files need skops, which comes with the extra 'save': pip install 'scikit-ldl[save]'", name="skops"
-        ) from error
-    return io
 
 
 def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:

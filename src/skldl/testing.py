@@ -252,7 +252,11 @@ def check_model_selection(estimator: Any) -> None:
 
 
 def check_predict_path(estimator: Any) -> None:
-    """`predict_path` gives what one fit for each value gives, for two different values of every number."""
+    """`predict_path` gives what one fit for each value gives, for two different values of every number.
+
+    An iterative algorithm may start at the solution for the value before: up to one per cent of what the value changes
+    is left to its stopping rule.
+    """
     X, D = make_distributions()
     parameters = clone(estimator).get_params()
     for param, value in parameters.items():
@@ -267,9 +271,12 @@ def check_predict_path(estimator: Any) -> None:
             # the other value first, so that a path which takes the estimator's own value for all is seen
             path = list(model.predict_path(X, D, X[:7], param=param, values=values[::-1]))
         assert len(path) == len(values), f"predict_path over {param} gives {len(path)} predictions for {len(values)}"
-        for wanted, P in zip(values[::-1], path, strict=True):
-            expected = _fit(clone(model).set_params(**{param: wanted}), X, D).predict(X[:7])
-            np.testing.assert_allclose(P, expected, atol=1e-6, err_msg=f"predict_path over {param}={wanted!r}")
+        expected = [_fit(clone(model).set_params(**{param: wanted}), X, D).predict(X[:7]) for wanted in values[::-1]]
+        tolerance = max(1e-6, 0.01 * float(np.abs(expected[0] - expected[-1]).max()))
+        for wanted, P, P_alone in zip(values[::-1], path, expected, strict=True):
+            np.testing.assert_allclose(
+                P, P_alone, rtol=0, atol=tolerance, err_msg=f"predict_path over {param}={wanted!r}"
+            )
         assert getattr(model, param, value) == value, f"predict_path changed {param} of the estimator"
 
 

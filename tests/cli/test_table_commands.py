@@ -75,7 +75,7 @@ def test_from_fit_to_prediction(here, capsys, faces):
     assert call("fit faces.csv --labels 'emo_*' --drop person --model aa-knn --set n_neighbors=9 --out m.skldl") == 0
     told = capsys.readouterr()
     assert told.out.startswith("AA-kNN: a held-out Kullback-Leibler divergence of")
-    assert "Skill" in told.out
+    assert "skill" in told.out.casefold()
     assert "Written to m.skldl" in told.out
     assert not told.err
     assert call("predict m.skldl new.csv --keep person,town --out p.parquet") == 0
@@ -150,7 +150,7 @@ def test_standard_input_and_output(here, capsys, monkeypatch):
 )
 def test_the_same_table_in_every_dress(here, faces, save, capsys):
     save(faces.drop(columns=LABELS).assign(wort="größer"))
-    assert call("predict faces.skldl t.csv --out p.csv") == 0
+    assert call("predict faces.skldl t.csv --out p.csv --digits 17") == 0
     expected = skldl.load("faces.skldl").predict(faces)
     np.testing.assert_allclose(pd.read_csv("p.csv")[LABELS], expected, rtol=1e-12)
 
@@ -186,11 +186,14 @@ def test_a_header_alone_and_nothing_at_all(here, capsys, faces):
     [
         ("fit nothing.csv --labels a --out m.skldl", "There is no file nothing.csv"),
         ("fit faces.csv --labels emo_joy --out m.skldl", "only one label"),
-        ("fit faces.csv --labels 'x_*' --out m.skldl", "no column 'x_*'"),
+        ("fit faces.csv --labels 'x_*' --out m.skldl", "--labels 'x_*': the table has no such column"),
         ("fit faces.csv --labels 'emo_*' --kind stars --out m.skldl", "stars"),
         ("fit faces.csv --labels 'emo_*' --model nobody --out m.skldl", "No algorithm is called 'nobody'"),
         ("fit faces.csv --labels 'emo_*' --model mean --set k=1 --out m.skldl", "Mean has no parameter 'k'"),
-        ("fit faces.csv --labels 'emo_*' --model sabfgs --set alpha=-1 --out m.skldl", "could not be fitted: alpha=-1"),
+        (
+            "fit faces.csv --labels 'emo_*' --model sabfgs --set alpha=-1 --out m.skldl",
+            "could not be fitted: ValueError: alpha=-1",
+        ),
         ("fit faces.csv --labels 'emo_*' --out no/m.skldl", "lies in a folder that does not exist"),
         ("fit faces.csv --labels 'emo_*' --out .", "is a folder"),
         ("fit faces.csv --out m.skldl", "--labels"),
@@ -208,7 +211,22 @@ def test_a_header_alone_and_nothing_at_all(here, capsys, faces):
         ("evaluate faces.csv --labels 'emo_*' --folds 1", "At least 2 folds"),
         ("evaluate faces.csv --labels 'emo_*' --jobs 0", "--jobs 0 must be at least 1"),
         ("evaluate faces.csv --labels 'emo_*' --folds 200", "too few for 200 folds"),
-        ("convert votes.csv --from counts", "needs --labels"),
+        ("convert votes.csv --from counts", "--from counts needs --labels"),
+        ("convert votes.csv --from counts --labels id --out votes.csv", "is a file that this command reads"),
+        (
+            "convert votes.csv --from counts --labels id --out stars.csv",
+            "is there already. Name another file, or say --ov",
+        ),
+        ("predict faces.skldl new.csv --out new.csv --overwrite", "is a file that this command reads"),
+        ("predict faces.skldl new.csv --out faces.skldl", "is a file that this command reads"),
+        ("predict faces.skldl new.csv --out stars.csv", "is there already"),
+        ("predict faces.skldl new.csv --monitor stars.csv", "is there already"),
+        ("predict faces.skldl new.csv --digits 0", "Must be >= 1"),
+        ("explain faces.skldl faces.csv --out faces.csv", "is a file that this command reads"),
+        ("fit faces.csv --labels 'emo_*' --out faces.csv", "is a file that this command reads"),
+        ("fit faces.csv --labels 'emo_*' --out stars.csv", "is there already"),
+        ("fit faces.csv --labels 'emo_*' --encoding klingon --out m.skldl", "--encoding klingon is not known"),
+        ("fit faces.csv --labels 'emo_*' --kind label --out m.skldl", "use --kind votes"),
         ("datasets describe nothing", "neither a known dataset nor a file"),
     ],
 )
@@ -227,7 +245,7 @@ def test_a_bad_cell_far_down_leaves_no_output(here, capsys, faces):
     rows.loc[23_456, "age"] = "old"
     rows.to_csv("long.csv", index=False)
     (here / "p.csv").write_text("before")
-    assert call("predict faces.skldl long.csv --out p.csv") == 2
+    assert call("predict faces.skldl long.csv --out p.csv --overwrite") == 2
     assert "Row 23457 of column 'age' holds 'old'" in capsys.readouterr().err
     assert (here / "p.csv").read_text() == "before"
 
@@ -327,6 +345,9 @@ def test_convert_to_a_file_and_on(here, capsys):
     assert "Krippendorff" in told.err
     assert "6 rows with 2 labels written to data.csv" in told.err
     assert list(pd.read_csv("data.csv")) == ["id", "emo_fear", "emo_joy", "n"]
+    assert call(line.replace(" --prefix emo_", "") + " --out labels.parquet") == 0
+    assert skldl.data.load_dataset("labels.parquet").label_names == ("fear", "joy")
+    assert call("datasets describe labels.parquet") == 0
     assert call("fit data.csv --labels 'emo_*' --weight n --model mean --out m.skldl") == 0
 
 
@@ -335,3 +356,111 @@ def test_datasets(here, capsys, monkeypatch):
     assert "Yeast_alpha" in capsys.readouterr().out
     assert call("datasets describe Artificial") == 0
     assert "500 × 3, 3 labels" in capsys.readouterr().out
+
+
+def test_six_digits_unless_asked_for_more(here, capsys):
+    """Kept columns stay as they are written."""
+    new = pd.read_csv("new.csv").assign(key=["007", "0.123456789012", "=1+1", "-5", "@x"])
+    new.to_csv("keyed.csv", index=False)
+    assert call("predict faces.skldl keyed.csv --keep key") == 0
+    short = pd.read_csv(io.StringIO(capsys.readouterr().out), dtype=str)
+    assert short["key"].tolist() == new["key"].tolist()
+    assert max(len(cell.strip("0.")) for cell in short["emo_joy"]) == 6
+    assert call("predict faces.skldl keyed.csv --keep key --digits 12 --escape-formulas") == 0
+    long = pd.read_csv(io.StringIO(capsys.readouterr().out), dtype=str)
+    assert max(len(cell.strip("0.")) for cell in long["emo_joy"]) > 10
+    assert long["key"].tolist() == ["007", "0.123456789012", "'=1+1", "-5", "'@x"]
+
+
+def test_predict_counts_what_the_training_table_did_not_hold(here, capsys):
+    new = pd.read_csv("new.csv")
+    new["town"] = ["Rome", "Rome", *new["town"][2:]]
+    new.loc[3, "age"] = 9999
+    new.loc[4, ["age", "town", "smoker"]] = None
+    new.to_csv("odd.csv", index=False)
+    assert call("predict faces.skldl odd.csv --out p.csv --monitor m.json") == 0
+    told = capsys.readouterr().err
+    assert "Column 'town' holds a category that the model does not know in 2 of 5 rows." in told
+    assert "Column 'age' is far outside the range of the training table in 1 of 5 rows." in told
+    assert "All features are empty in 1 of 5 rows." in told
+    assert json.loads((here / "m.json").read_text()) == {
+        "rows": 5,
+        "unknown_categories": {"town": 2},
+        "far_outside_range": {"age": 1},
+        "empty_rows": {"rows": 1},
+    }
+    assert call("predict faces.skldl new.csv --out q.csv --monitor n.json") == 0
+    assert "Note" not in capsys.readouterr().err
+
+
+def test_a_file_that_is_there_is_written_over_only_on_request(here, capsys):
+    before = (here / "stars.csv").read_bytes()
+    assert call("predict faces.skldl new.csv --out stars.csv") == 2
+    assert (here / "stars.csv").read_bytes() == before
+    assert call("predict faces.skldl new.csv --out stars.csv --overwrite") == 0
+    assert (here / "stars.csv").read_bytes() != before
+    for _ in range(2):  # a model may take the place of a model
+        assert call("fit faces.csv --labels 'emo_*' --drop person --model mean --out m.skldl") == 0
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_explain_a_model_without_an_intercept(here, capsys):
+    assert call("fit faces.csv --labels 'emo_*' --drop person --model sa-iis --set max_iter=5 --out i.skldl") == 0
+    assert call("explain i.skldl faces.csv --row 3") == 0
+    assert "What each feature adds to the logarithm" in capsys.readouterr().out
+
+
+def test_names_do_not_steer_the_terminal(here, faces, capsys):
+    name = "\x1b[31mage"
+    faces.rename(columns={"age": name}).to_csv("red.csv", index=False)
+    assert call("fit red.csv --labels 'emo_*' --drop person --model mean --out red.skldl") == 0
+    assert call("inspect red.skldl") == 0
+    assert call("explain red.skldl red.csv --repeats 1") == 0
+    assert call("predict red.skldl new.csv") == 2
+    told = capsys.readouterr()
+    assert "\\x1b[31mage" in told.out
+    assert "\\x1b[31mage" in told.err
+    assert "\x1b" not in told.out + told.err
+
+
+def test_whole_numbers_with_gaps_are_one_label_each(here, capsys, faces):
+    """pandas writes a column of whole numbers with a gap as 4.0."""
+    stars = pd.DataFrame({"age": faces["age"], "r1": faces.index % 3 + 1, "r2": (faces.index % 2 + 1.0)})
+    stars.loc[3, "r2"] = None
+    stars.to_csv("rated.csv", index=False)
+    assert "2.0" in (here / "rated.csv").read_text()
+    assert call("fit rated.csv --labels r1,r2 --kind votes --model mean --out m.skldl") == 0
+    assert skldl.persistence.inspect("m.skldl")["description"]["labels"] == ["1", "2", "3"]
+    capsys.readouterr()
+    assert call("convert rated.csv --from votes --labels r1,r2") == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("age,label_1,label_2,label_3\n")
+    assert "alpha (ordinal)" in told.err
+
+
+def test_options_of_reading(here, faces, capsys):
+    faces.assign(town=["NA", *faces["town"][1:]]).to_csv("t.csv", index=False, encoding="utf-16-le")
+    line = "--labels 'emo_*' --drop person --model mean --out m.skldl"
+    assert call(f"fit t.csv {line} --encoding utf-16-le") == 0
+    assert "Column 'town': 'NA' (1 cells) taken as missing. If it is a name, say which" in capsys.readouterr().err
+    assert call(f"fit t.csv {line} --encoding utf-16-le --na ''") == 0
+    assert "NA" not in capsys.readouterr().err
+
+
+def test_dates_are_learned_from(here, capsys):
+    generator = np.random.default_rng(0)
+    when = pd.Timestamp("2024-01-01") + pd.to_timedelta(generator.integers(0, 24 * 365, 400), unit="h")
+    joy = 0.5 + 0.3 * np.sin(2 * np.pi * when.hour / 24) + 0.15 * (when.day_of_week >= 5)
+    table = pd.DataFrame({"when": when, "joy": joy, "fear": 1 - joy})
+    table.to_csv("dated.csv", index=False)
+    table.to_parquet("dated.parquet")
+    predictions = []
+    for ending in ("csv", "parquet"):
+        line = f"fit dated.{ending} --labels joy,fear --model sa-bfgs --set alpha=0.0001 --out m.skldl"
+        assert call(line) == 0
+        assert "Column 'when' holds dates" in capsys.readouterr().err
+        assert call("inspect m.skldl") == 0
+        assert "dates        when" in capsys.readouterr().out
+        predictions.append(skldl.load("m.skldl").predict(table))
+    np.testing.assert_allclose(predictions[0], predictions[1])
+    assert skldl.metrics.kullback_leibler(table[["joy", "fear"]], predictions[0]) < 0.005

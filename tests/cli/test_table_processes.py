@@ -15,8 +15,8 @@ import pytest
 import skldl
 from skldl.cli import _screen
 from skldl.cli._app import run
-from skldl.data._table_file import CHUNK_ROWS
 from skldl.data import TableFile
+from skldl.data._table_file import CHUNK_ROWS
 
 SKLDL = [sys.executable, "-c", "from skldl.cli import main; main()"]
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
@@ -97,8 +97,8 @@ def test_a_kill_leaves_the_old_file(here, faces, command, how):
     target.write_text("old")
     os.mkfifo("slow.csv")  # a table whose end never comes
     wanted = {
-        "predict": ["predict", "faces.skldl", "slow.csv", "--out", target.name],
-        "fit": ["fit", "slow.csv", "--labels", "emo_*", "--out", target.name],
+        "predict": ["predict", "faces.skldl", "slow.csv", "--out", target.name, "--overwrite"],
+        "fit": ["fit", "slow.csv", "--labels", "emo_*", "--out", target.name, "--overwrite"],
     }[command]
     process = subprocess.Popen(
         [*SKLDL, *wanted],
@@ -152,7 +152,7 @@ def test_memory_does_not_grow_with_the_rows(here, faces):
         many_rows(faces, "rows.csv", n_rows)
         tracemalloc.start()
         try:
-            assert run(["predict", "faces.skldl", "rows.csv", "--out", "p.csv"]) == 0
+            assert run(["predict", "faces.skldl", "rows.csv", "--out", "p.csv", "--overwrite"]) == 0
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

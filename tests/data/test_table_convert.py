@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skldl.data import convert_table
 from skldl.distributions import from_rankings
 from skldl.exceptions import DataError, MissingLabelError, TableError
-from skldl.data import convert_table
 
 VOTES = pd.DataFrame(
     {

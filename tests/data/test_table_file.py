@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from skldl.data import TableFile
 from skldl.data._dialect import Dialect
 from skldl.exceptions import DataError, TableError
-from skldl.data import TableFile
 
 FRAME = pd.DataFrame({"name": ["Ärger, groß", "tea"], "price": [1.5, -0.25], "n": [3, 40]})
 
@@ -369,3 +371,32 @@ def test_a_csv_table_without_rows(tmp_path):
     with TableFile(write(tmp_path, "a,b\n")) as table:
         assert list(table.nothing()) == ["a", "b"]
         assert not sum(len(chunk) for chunk in table.chunks())
+
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Z")), min_size=1, max_size=5).map(
+    "w{}".format
+)
+numbers = st.one_of(st.floats(-1e9, 1e9), st.integers(-(10**6), 10**6).map(float), st.just(np.nan))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cells=st.lists(st.tuples(numbers, numbers, words), min_size=1, max_size=8),
+    dialect=st.sampled_from([(",", "."), (";", "."), (";", ","), ("\t", ","), ("|", ".")]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    quoting=st.sampled_from([0, 1, 2]),
+)
+def test_what_was_written_is_read_or_refused(tmp_path, cells, dialect, encoding, quoting):
+    """A number is never read as another one: a decimal comma that could be thousands is refused."""
+    written = pd.DataFrame(cells, columns=["x", "y", "word"])
+    path = tmp_path / "t.csv"
+    separator, decimal = dialect
+    written.to_csv(path, index=False, sep=separator, decimal=decimal, encoding=encoding, quoting=quoting)
+    try:
+        frame = TableFile(path).read()
+    except TableError as error:
+        assert "decimal=" in str(error)  # noqa: PT017
+        assert decimal == ","
+        frame = TableFile(path, decimal=decimal).read()
+    np.testing.assert_array_equal(frame[["x", "y"]].astype(float), written[["x", "y"]])
+    assert frame["word"].tolist() == written["word"].tolist()

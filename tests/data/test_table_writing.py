@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from skldl.exceptions import TableError
 from skldl.data import TableFile, TableWriter
+from skldl.exceptions import TableError
 
 PIECES = [pd.DataFrame({"a": [1.5, 2.0], "b": ["x", "y,z"]}), pd.DataFrame({"a": [3.25], "b": [None]})]
 
@@ -65,3 +65,19 @@ def test_standard_output(capsys):
 def test_other_endings_are_refused(tmp_path):
     with pytest.raises(TableError, match=r"Use \.csv, \.tsv or \.parquet"):
         TableWriter(tmp_path / "t.xlsx")
+
+
+def test_digits_and_formulas(capsys):
+    piece = pd.DataFrame(
+        {"=key": ["=1+1", "-5", "+x", "@y", "a"], "exact": [1 / 3, None, 0, 1, 2], "short": [1 / 3] * 5}
+    )
+    with TableWriter("-", digits=3, exact=["exact"], escape_formulas=True) as writer:
+        writer.write(piece)
+    assert capsys.readouterr().out.splitlines() == [
+        "'=key,exact,short",
+        "'=1+1,0.3333333333333333,0.333",
+        "-5,,0.333",
+        "'+x,0.0,0.333",
+        "'@y,1.0,0.333",
+        "a,2.0,0.333",
+    ]

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 
 from skldl.exceptions import NonFiniteError, NotNumericError, TableError
@@ -162,3 +163,106 @@ def test_wrong_training_tables():
 def test_is_a_scikit_learn_transformer(encoder):
     assert clone(encoder).get_params() == encoder.get_params()
     assert not hasattr(clone(encoder), "kinds_")
+
+
+def test_set_output(encoder):
+    expected = dense(encoder.transform(TABLE))
+    for text in (["word"], []):
+        framed = TableEncoder(text=text, categories=["post"]).set_output(transform="pandas")
+        result = framed.fit(TABLE).transform(TABLE.set_axis(list("wxyz")))
+        assert list(result.index) == list("wxyz")
+        assert list(result) == list(framed.get_feature_names_out())
+    framed = clone(encoder).set_output(transform="pandas").fit(TABLE)
+    np.testing.assert_allclose(framed.transform(TABLE), expected)
+    with config_context(transform_output="polars"):
+        assert encoder.transform(TABLE).shape == expected.shape
+
+
+def test_columns_with_numbers_as_names_are_found_by_name():
+    table = pd.DataFrame({0: [1.0, 2.0, 3.0], 1: [30.0, 10.0, 20.0]})
+    encoder = TableEncoder().fit(table)
+    np.testing.assert_array_equal(encoder.transform(table[[1, 0]]), encoder.transform(table))
+
+
+DATES = pd.Series(pd.to_datetime(["2023-12-31 06:00", "2024-01-01 12:00", None, "2024-07-01 18:30"]), name="when")
+
+
+def test_parts_of_dates():
+    encoder = TableEncoder().fit(DATES.to_frame())
+    names = list(encoder.get_feature_names_out())
+    assert names[:2] == ["when: days", "when: year"]
+    assert {"when: month, sine", "when: hour, cosine", "when: Monday", "when: Sunday", "when: year is missing"} < set(
+        names
+    )
+    assert "when: Tuesday" not in names  # it is the same in every row
+    assert set(encoder.sources()[: len(names)]) >= {"when"}
+    features = pd.DataFrame(dense(encoder.transform(DATES.to_frame())), columns=names)
+    assert features["when: Monday"].iloc[1] > features["when: Monday"].iloc[0]
+    assert features["when: year"].iloc[0] < features["when: year"].iloc[1]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d %H:%M", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
+     "%d %b %Y %H:%M", "%b %d, %Y %H:%M:%S"],
+)  # fmt: skip
+def test_dates_as_text_are_the_same_as_typed_ones(written):
+    expected = TableEncoder().fit_transform(DATES.to_frame())
+    text = DATES.dt.strftime(written).astype(object).where(DATES.notna(), None)
+    encoder = TableEncoder().fit(text.to_frame())
+    assert encoder.kinds_ == {"when": "date"}
+    np.testing.assert_allclose(encoder.transform(text.to_frame()), expected)
+    if written.startswith("%Y-"):
+        np.testing.assert_allclose(encoder.transform(DATES.to_frame()), expected)
+
+
+def test_times_are_those_of_the_clock_on_the_wall():
+    local = DATES.dt.tz_localize("Asia/Tokyo")
+    np.testing.assert_allclose(
+        TableEncoder().fit_transform(local.to_frame()), TableEncoder().fit_transform(DATES.to_frame())
+    )
+
+
+def test_what_is_no_date():
+    for cells in (["03/04/2024", "05/06/2024"], ["2024-13-01", "2024-01-01"], ["2024-01-01", "soon"], ["20240101"] * 2):
+        assert TableEncoder().fit(pd.DataFrame({"c": cells})).kinds_["c"] != "date"
+    encoder = TableEncoder().fit(pd.DataFrame({"c": ["2024-01-01", "2024-01-02"]}))
+    with pytest.raises(NotNumericError, match="Row 2 of column 'c' holds 'soon', where the model expects a date"):
+        encoder.transform(pd.DataFrame({"c": ["2024-01-01", "soon"]}))
+
+
+def test_codes_are_categories_and_equal_numbers_are_one_category():
+    encoder = TableEncoder().fit(pd.DataFrame({"post": ["01234", "89073"], "stars": ["4.0", "x"]}))
+    assert encoder.kinds_ == {"post": "category", "stars": "category"}
+    assert list(encoder.get_feature_names_out()) == ["post=01234", "post=89073", "stars=4", "stars=x"]
+    new = dense(encoder.transform(pd.DataFrame({"post": [89073], "stars": [4]})))
+    np.testing.assert_array_equal(new, [[0, 1, 1, 0]])
+
+
+def test_spans_of_time_are_numbers():
+    table = pd.DataFrame({"span": pd.to_timedelta(["1h", "3h"])})
+    assert TableEncoder().fit(table).kinds_ == {"span": "number"}
+    np.testing.assert_allclose(TableEncoder().fit_transform(table).ravel(), [-1, 1])
+
+
+def test_unusual_rows_are_counted(encoder):
+    new = TABLE.assign(town=["Rome", "Ulm", None, "Oslo"], age=[500.0, 20.0, -1.0, 54.0])
+    new.loc[2] = None
+    assert encoder.unusual(new) == {
+        "unknown_categories": {"town": 2},
+        "far_outside_range": {"age": 1},
+        "empty_rows": {"rows": 1},
+    }
+    assert not any(encoder.unusual(TABLE).values())
+
+
+def test_an_encoder_of_version_0_1_works_as_it_did():
+    """It has none of the newer attributes, and took 4.0 in text for another category than 4."""
+    table = pd.DataFrame({"stars": ["4.0", "5.0"], "x": [1.0, 2.0]})
+    old = TableEncoder(categories=["stars"]).fit(table)
+    for name in ("format_", "dates_", "ranges_"):
+        delattr(old, name)
+    old.encoder_.named_transformers_["categories"].categories_ = [np.array(["4.0", "5.0"], dtype=object)]
+    np.testing.assert_array_equal(dense(old.transform(table))[:, 1:], np.eye(2))
+    assert old.sources() == ["x", "stars", "stars"]
+    assert not any(old.unusual(table).values())

@@ -19,7 +19,7 @@ def fitted(faces, model, **options):
 
 @pytest.fixture(scope="module")
 def linear(faces):
-    return fitted(faces, "sa-bfgs", settings=["alpha=0.01"])
+    return fitted(faces, "sa-bfgs", settings={"alpha": 0.01})
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_contributions_of_sparse_features():
 
 
 def test_neighbours_average_to_the_prediction(faces, table):
-    model = fitted(faces, "aa-knn", settings=["n_neighbors=7"])
+    model = fitted(faces, "aa-knn", settings={"n_neighbors": 7})
     explanation = explain_row(model, table, 3)
     assert explanation.how == "neighbours"
     assert len(explanation.table) == 7

@@ -11,7 +11,7 @@ from skldl.tabular import fit_table, predict_table
 
 @pytest.fixture(scope="module")
 def model(faces):
-    return fit_table(faces, "emo_*", drop=["person"], model="sa-bfgs", settings=["alpha=0.01"]).model
+    return fit_table(faces, "emo_*", drop=["person"], model="sa-bfgs", settings={"alpha": 0.01}).model
 
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
@@ -45,5 +45,5 @@ def test_names_that_are_taken():
 
 @pytest.mark.parametrize(("keep", "message"), [("nobody", "no such column"), ("emo_joy", "a label has this name")])
 def test_columns_that_cannot_be_kept(model, faces, keep, message):
-    with pytest.raises(TableError, match=f"--keep {keep}: .*{message}"):
+    with pytest.raises(TableError, match=f"keep='{keep}': .*{message}"):
         predict_table(model, faces, labels=LABELS, keep=[keep])

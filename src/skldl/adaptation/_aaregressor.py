@@ -5,19 +5,18 @@ distribution, min ‖p − f(x)‖² over p ≥ 0 with Σⱼ pⱼ = 1. Where the
 neighbours do, its predictions are distributions already and stay as they are.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from skldl._parameters import check_parameters, has_methods
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.simplex import project
-
-FloatArray = npt.NDArray[np.floating]
 
 ROUNDING = 1e-9
 """A prediction whose sum is one up to this is a distribution already."""
@@ -63,12 +62,18 @@ class AARegressor(BaseLDL):
            [0.1, 0.9]])
     """
 
+    _constraints: ClassVar = {"regressor": has_methods("a regressor", "fit", "predict", "get_params")}
+
     def __init__(self, regressor: BaseEstimator) -> None:
         self.regressor = regressor
 
     @property
     def _accept_sparse(self) -> bool:  # type: ignore[override]
         return bool(get_tags(self.regressor).input_tags.sparse)
+
+    def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
+        check_parameters(self)  # whether X may be sparse depends on the regressor
+        return super()._check_training_set(X, y, sample_weight)
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         name = type(self.regressor).__name__

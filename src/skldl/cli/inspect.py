@@ -37,10 +37,16 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
     description = about["description"]
     lines = [("made", f"{about['created']} by scikit-ldl {about['versions']['scikit-ldl']}")]
     lines.append(("with", ", ".join(f"{n} {v}" for n, v in about["versions"].items() if n != "scikit-ldl")))
-    if "features" not in description:  # saved from Python, with whatever description was given
+    try:
+        return lines + _table_lines(description)
+    except (AttributeError, KeyError, TypeError, ValueError):  # saved from Python, with whatever description was given
         return [*lines, *((str(name), str(value)) for name, value in description.items())]
+
+
+def _table_lines(description: dict[str, Any]) -> list[tuple[str, str]]:
+    """What ``skldl fit`` keeps with a model."""
     roles = description["roles"]
-    lines += [
+    lines = [
         ("trained on", f"{description['source'] or 'a table'}, {description['rows']:,} rows"),
         ("labels", f"{', '.join(description['labels'])} ({_origin(description)})"),
     ]

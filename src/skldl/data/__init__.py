@@ -3,9 +3,9 @@
 What reads and writes tables needs pandas and pyarrow, and is imported when it is first used.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from skldl._extras import import_with_extra
 from skldl.data._artificial import artificial_manifold, make_artificial
 from skldl.data._catalogue import CATALOGUE, CatalogueEntry, find_entry
 from skldl.data._dataset import Dataset
@@ -62,4 +62,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _OF_TABLES:
         raise AttributeError(f"module 'skldl.data' has no attribute {name!r}")
-    return getattr(import_module(f"skldl.data.{_OF_TABLES[name]}"), name)
+    return getattr(import_with_extra(f"skldl.data.{_OF_TABLES[name]}", "cli"), name)

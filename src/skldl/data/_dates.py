@@ -82,8 +82,8 @@ def as_dates(column: pd.Series, written: str) -> pd.Series:
 def date_parts(dates: pd.Series) -> pd.DataFrame:
     """Numbers that a date can tell something by.
 
-    Month and hour go round, so that each is a point on a circle; each weekday has a column of its own, since Sunday need
-    not be like Monday; year and days are the time that has passed.
+    Month and hour go round, so that each is a point on a circle; each weekday has a column of its own, since Sunday
+    need not be like Monday; year and days are the time that has passed.
 
     Parameters
     ----------

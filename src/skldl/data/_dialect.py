@@ -9,9 +9,8 @@ import codecs
 import contextlib
 import csv
 import io
-import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from skldl.exceptions import TableError
@@ -193,46 +192,6 @@ def split_lines(text: str) -> list[str]:
     return list(io.StringIO(text, newline=""))
 
 
-def requoted(texts: Iterable[str], separator: str, name: str) -> Iterator[str]:
-    """The same table with quotation marks that stand right behind a separator, without blanks.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        The table, in pieces of any length.
-    separator : str
-        What stands between two cells.
-    name : str
-        What messages call the file.
-
-    Yields
-    ------
-    str
-        The table, in pieces of whole rows.
-    """
-    reader = csv.reader(_lines(texts), delimiter=separator, skipinitialspace=True)
-    try:
-        while rows := list(itertools.islice(reader, 1000)):
-            piece = io.StringIO()
-            csv.writer(piece, delimiter=separator, lineterminator="\n").writerows(rows)
-            yield piece.getvalue()
-    except csv.Error as error:
-        raise TableError(
-            f"{name}: line {reader.line_num} below the header cannot be cut into cells ({error})."
-        ) from error
-
-
-def _lines(texts: Iterable[str]) -> Iterator[str]:
-    unfinished = ""
-    for text in texts:
-        *lines, unfinished = split_lines(unfinished + text) or [""]
-        if unfinished.endswith("\n"):
-            lines, unfinished = [*lines, unfinished], ""
-        yield from lines
-    if unfinished:
-        yield unfinished
-
-
 def _separator(lines: list[str]) -> str:
     """The separator that cuts the first lines into the same number of fields, the more the better."""
     best, most = ",", 1
@@ -264,7 +223,7 @@ def _decimals(rows: list[list[str]], columns: list[str], separator: str, name: s
         maybe = {mark: [cell for cell in marked if way.fullmatch(cell)] for mark, way in _THOUSANDS.items()}
         with_comma = [cell for cell in marked if _WITH_COMMA.fullmatch(cell) and cell not in maybe[","]]
         with_point = [cell for cell in marked if _WITH_POINT.fullmatch(cell) and cell not in maybe["."]]
-        if (with_comma and with_point) or not (with_comma or with_point) and all(maybe.values()):
+        if (with_comma and with_point) or (not (with_comma or with_point) and all(maybe.values())):
             pair = (with_comma or maybe[","])[0], (with_point or maybe["."])[0]
             raise TableError(
                 f"{name}: column {column!r} holds {pair[0]!r} and {pair[1]!r}: which mark is the decimal one? Write "
@@ -280,7 +239,8 @@ def _decimals(rows: list[list[str]], columns: list[str], separator: str, name: s
         if len(marks) == 2 or (not marks and mark == ","):
             raise TableError(
                 f"{name}: column {column!r} holds {cell!r}, which can be a number with thousands or one with a decimal "
-                f"{'comma' if mark == ',' else 'point'}, and no other cell tells. Say it with decimal='.' or decimal=','."
+                f"{'comma' if mark == ',' else 'point'}, and no other cell tells. Say which with decimal='.' or "
+                "decimal=','."
             )
         if not marks and separator == ";":
             notes.append(

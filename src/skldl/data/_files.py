@@ -1,7 +1,6 @@
 """`load_dataset`: a dataset of the paper by its name, or anybody's data by the path of the file."""
 
 import os
-import re
 import warnings
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -13,15 +12,14 @@ import pooch
 from skldl._validation import label_names as default_label_names
 from skldl.data._artificial import artificial_manifold, make_artificial
 from skldl.data._catalogue import CatalogueEntry, find_entry, in_catalogue, suggestion
-from skldl.data._content import Converter, checked_content, fitting_type
+from skldl.data._content import Converter, checked_content
 from skldl.data._dataset import Dataset
 from skldl.data._lexicon import load_lexicon
 from skldl.data._read_arrays import read_mat, read_npz
 from skldl.data._spelling import plain
-from skldl.exceptions import DataError, DatasetError, DatasetNotFoundError, UnknownDatasetError
+from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
 
 FOLDER_VARIABLE = "SKLDL_DATA"
-LABEL_PREFIXES = ("label_", "label:", "label.", "d_", "y_")
 _ARRAYS = (".mat", ".npz")
 _TABLES = (".csv", ".tsv", ".parquet")
 Columns = str | Sequence[str]
@@ -140,7 +138,9 @@ def load_dataset(
     path = Path(name_or_path).expanduser()
     _check_file(path)
     if path.suffix.lower() in _TABLES:
-        return _load_table(path, labels, features, kind, roles, convert, writing)
+        from skldl.data._load_table import load_table
+
+        return load_table(path, labels, features, kind, roles, convert, writing)
     given = _first_given(of_tables)
     if given:
         raise DatasetError(f"{path}: {given}= is about columns of tables, and this is a {path.suffix} file.")
@@ -292,113 +292,3 @@ def _load_arrays(path: Path, *, labels: Any = None, features: Any = None, conver
         feature_names=raw.feature_names,
         source=str(path),
     )
-
-
-def _load_table(
-    path: Path,
-    labels: Any,
-    features: Columns | None,
-    kind: str,
-    roles: dict[str, Any],
-    convert: Converter | None,
-    writing: dict[str, Any],
-) -> Dataset:
-    """Load a table, with messages that name the file."""
-    from skldl.data._labels import label_numbers
-    from skldl.data._roles import find_columns, from_table
-    from skldl.data._table_file import TableFile
-
-    try:
-        with TableFile(path, header=None, **writing) as table:
-            columns = table.columns
-            if len(columns) == 1:
-                raise DatasetError(
-                    f"{path} has only one column, {columns[0]!r}. Columns must be separated by commas, semicolons, "
-                    "tabs or bars."
-                )
-            label_columns, label_names = _labels_of(path, columns, labels, has_header=table.has_header)
-            drop = find_columns(roles["drop"], columns, "drop")
-            if features is not None:
-                chosen = {
-                    *find_columns(features, columns, "features"),
-                    *label_columns,
-                    roles["weight"],
-                    roles["groups"],
-                }
-                drop += [name for name in columns if name not in chosen]
-                both = set(find_columns(features, columns, "features")) & set(label_columns)
-                if both:
-                    raise DatasetError(f"{path}: column {min(both)!r} cannot be a label and also a feature.")
-            frame = table.read()
-        if convert is not None:
-            frame[label_columns] = np.asarray(convert(label_numbers(frame[label_columns]).to_numpy()))
-        dataset = from_table(
-            frame, label_columns, kind=kind, name=path.stem, source=str(path), **{**roles, "drop": drop}
-        )
-        X, notes = _features_of(dataset, as_table=bool(roles["text"] or roles["categories"]))
-    except OSError as error:
-        raise DatasetError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except DataError as error:
-        if isinstance(error, DatasetError):
-            raise
-        message = str(error)
-        raise DatasetError(message if str(path) in message else f"{path}: {message}") from error
-    return dataset.changed(
-        X=X,
-        notes=notes,
-        label_names=label_names if label_names and kind not in ("votes", "label") else dataset.label_names,
-        feature_names=dataset.feature_names if table.has_header else None,
-    )
-
-
-def _features_of(dataset: Dataset, *, as_table: bool) -> tuple[Any, tuple[str, ...]]:
-    """An array or sparse matrix if all features are numbers without gaps, else the table itself; and the notes."""
-    from skldl.data._cells import NUMBER, checked_numbers, kind_of, list_names
-
-    X = dataset.X
-    if as_table or any(kind_of(X[name]) != NUMBER for name in X):
-        return X, dataset.notes
-    numbers = {name: checked_numbers(X[name]).to_numpy() for name in X}
-    gaps = [name for name, values in numbers.items() if np.isnan(values).any()]
-    if gaps:
-        note = f"X stays a table, since cells are empty in {list_names(gaps)}: models need them filled."
-        return X, (*dataset.notes, note)
-    return fitting_type(np.column_stack(list(numbers.values()))), dataset.notes
-
-
-def _labels_of(path: Path, columns: list[str], labels: Any, *, has_header: bool) -> tuple[list[str], tuple[str, ...]]:
-    """The label columns, and the names of the labels without their common beginning."""
-    from skldl.data._cells import list_names
-    from skldl.data._roles import find_columns
-
-    if isinstance(labels, int | np.integer):
-        if isinstance(labels, bool) or not 2 <= labels < len(columns):
-            raise DatasetError(
-                f"{path}: labels={labels!r} means the last {labels} of {len(columns)} columns, but there must be at "
-                "least two labels and one feature."
-            )
-        found = columns[-int(labels) :]
-        return found, () if has_header else tuple(f"label_{place}" for place in range(len(found)))
-    if not has_header:
-        raise DatasetError(
-            f"{path} has no header: its first line holds only numbers. Add a line with the names of the columns "
-            f"(labels begin with {LABEL_PREFIXES[0]!r}), or say how many of the last columns are labels, as in labels=3."
-        )
-    if labels is None:
-        for beginning in LABEL_PREFIXES:
-            found = [name for name in columns if name.casefold().startswith(beginning)]
-            if len(found) > 1:
-                return found, _without_beginning(found, beginning)
-        raise DatasetError(
-            f"{path}: which columns are the labels? None or only one begins with "
-            f"{' or '.join(map(repr, LABEL_PREFIXES))}. The columns are {list_names(columns)}. Name the labels with "
-            "labels=['happy', 'sad'], by a pattern (labels='emotion_*'), or as the last so many columns (labels=3)."
-        )
-    found = find_columns(labels, columns, "labels")
-    return found, _without_beginning(found, labels) if isinstance(labels, str) else ()
-
-
-def _without_beginning(names: list[str], pattern: str) -> tuple[str, ...]:
-    """What all the names begin with is no part of the label's own name."""
-    short = tuple(name[len(re.split(r"[*?\[]", pattern)[0]) :] for name in names)
-    return short if all(short) and len(set(short)) == len(short) else ()

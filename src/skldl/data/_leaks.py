@@ -21,6 +21,7 @@ from skldl.data._cells import as_numbers
 NEARLY_ALL = 0.99
 _FEWEST_ROWS = 20
 _MOST_ROWS = 5000
+_MOST_COLUMNS = 2000
 
 
 def label_leaks(X: pd.DataFrame, D: pd.DataFrame) -> list[str]:
@@ -29,7 +30,7 @@ def label_leaks(X: pd.DataFrame, D: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     X : DataFrame
-        Features of any kind.
+        Features of any kind; the first 2,000 of them are looked at.
     D : DataFrame
         Distributions.
 
@@ -51,7 +52,7 @@ def label_leaks(X: pd.DataFrame, D: pd.DataFrame) -> list[str]:
     rows = np.random.default_rng(0).permutation(n_rows)[:_MOST_ROWS]  # the order in the file must not tell anything
     degrees = D.to_numpy(dtype=np.float64)[rows]
     found = []
-    for name in X:
+    for name in X.columns[:_MOST_COLUMNS]:
         told = _told_by(X[name].iloc[rows], degrees)
         if told.max() > NEARLY_ALL:
             found.append(_warning(name, D.columns[int(told.argmax())], float(told.max())))
@@ -83,6 +84,6 @@ def _told_by_categories(column: pd.Series, degrees: FloatArray) -> FloatArray:
 
 def _warning(name: Hashable, label: Hashable, told: float) -> str:
     return (
-        f"Column {str(name)!r} alone tells the label {str(label)!r} nearly completely ({told:.1%}). If it is a label or "
-        f"was made from the labels, leave it out with drop=[{str(name)!r}]: on new rows it will not be there."
+        f"Column {str(name)!r} alone tells the label {str(label)!r} nearly completely ({told:.1%}). If it is a label "
+        f"or was made from the labels, leave it out with drop=[{str(name)!r}]: on new rows it will not be there."
     )

@@ -206,8 +206,8 @@ def _oddities(column: pd.Series) -> list[str]:
         return [f"Column {column.name!r} holds dates: models learn from their year, month, weekday, hour and distance."]
     if is_ambiguous(column):
         return [
-            f"Column {column.name!r} holds dates such as {column.dropna().iloc[0]!r}, and no cell shows which part is the "
-            "month: they are taken as categories. Write them as 2024-12-31."
+            f"Column {column.name!r} holds dates such as {column.dropna().iloc[0]!r}, and no cell shows which part is "
+            "the month: they are taken as categories. Write them as 2024-12-31."
         ]
     present = column.dropna()
     if len(present) < _FEWEST:

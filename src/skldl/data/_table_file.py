@@ -5,7 +5,6 @@ and decimal marks are found out from the beginning of the file. Cells are cut an
 numbers becomes numbers, any other stays text. ``-`` means standard input.
 """
 
-import codecs
 import csv
 import io
 import os
@@ -19,8 +18,9 @@ from typing import IO, Any, Self
 
 import pandas as pd
 
-from skldl.data._dialect import Beginning, Dialect, not_text, read_beginning, requoted
+from skldl.data._dialect import Dialect, read_beginning
 from skldl.data._typed_cells import MISSING_WORDS, ColumnReader, join_pieces
+from skldl.data._utf8_stream import END_OF_TABLE, Utf8Stream
 from skldl.exceptions import TableError
 
 SAMPLE_BYTES = 2**18
@@ -29,7 +29,6 @@ LONGEST_SAMPLE = 2**26
 BLOCK_BYTES = 2**23
 CHUNK_ROWS = 20_000
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
-_END = "\x04end of table\x04"  # our own last row: if it is missing, an open quotation mark has swallowed it
 
 
 class TableFile:
@@ -121,7 +120,7 @@ class TableFile:
         begun = read_beginning(start, self.name, whole=whole, encoding=encoding, decimal=decimal, header=header)
         self.dialect, self.columns, self.has_header = begun.dialect, begun.columns, begun.has_header
         self.notes += begun.notes
-        self._text = _Utf8(begun, start, self._source, self.name)
+        self._text = Utf8Stream(begun, start, self._source, self.name)
         self._first_line = begun.n_lines + 1
 
     def close(self) -> None:
@@ -234,7 +233,7 @@ class TableFile:
         ]
         n_rows, complete = 0, False
         for batch in self._batches():
-            if complete := len(batch) > 0 and batch.column(0)[-1].as_py() == _END:
+            if complete := len(batch) > 0 and batch.column(0)[-1].as_py() == END_OF_TABLE:
                 batch = batch.slice(0, len(batch) - 1)
             for start in range(0, len(batch), rows):
                 piece = batch.slice(start, rows)
@@ -293,7 +292,7 @@ class TableFile:
     def _complaint(self, wrong: list[Any], error: Exception) -> str:
         if not wrong:
             return _first_line(error).rstrip(".")
-        if _END in wrong[0].text:
+        if END_OF_TABLE in wrong[0].text:
             return f"the quotation mark that opens a cell in row {wrong[0].number} is never closed, or the file was cut"
         return f"{self._line(wrong[0])} has {wrong[0].actual_columns} cells, the header {wrong[0].expected_columns}"
 
@@ -309,60 +308,6 @@ class TableFile:
                     if cells and len(cells) == wrong.actual_columns != wrong.expected_columns:
                         return f"line {self._first_line - 1 + reader.line_num}"
         return f"row {wrong.number}"
-
-
-class _Utf8(io.RawIOBase):
-    """What follows the header as UTF-8, then a row of our own; it remembers why reading failed."""
-
-    def __init__(self, begun: Beginning, start: bytes, source: IO[bytes], name: str) -> None:
-        self._begun, self._start, self._source, self._name = begun, start, source, name
-        self._ready = b""
-        texts = self._texts()
-        separator = begun.dialect.separator
-        if re.search(rf'{re.escape(separator)} +"', begun.rest):  # Arrow takes quotation marks only without blanks
-            texts = requoted(texts, separator, name)
-        self._blocks = (text.encode() for text in texts)
-        self.n_bytes = 0
-        self.ends_with_newline = True
-        self.failure: BaseException | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            while not self._ready:
-                self._ready = next(self._blocks)
-        except StopIteration:
-            return 0
-        except BaseException as error:
-            self.failure = error
-            raise
-        size = min(len(buffer), len(self._ready))
-        buffer[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
-
-    def _texts(self) -> Iterator[str]:
-        dialect = self._begun.dialect
-        decoder = codecs.getincrementaldecoder(dialect.encoding)()
-        decoder.decode(self._start)
-        text, block = self._begun.rest, self._start
-        n_lines = self._begun.n_lines
-        while block:
-            self.n_bytes += len(block)
-            if text:
-                self.ends_with_newline = text[-1] in "\r\n"
-                n_lines += text.count("\n")
-                yield text
-            block = self._source.read(2**20)
-            try:
-                text = decoder.decode(block, final=not block)
-            except UnicodeError as error:
-                line = 1 + n_lines + block.count(b"\n", 0, getattr(error, "start", 0))
-                raise not_text(self._name, dialect.encoding, line) from error
-        end = f"{_END}{dialect.separator * (len(self._begun.columns) - 1)}\n"
-        yield end if self.ends_with_newline else f"\n{end}"
 
 
 def _beginning_of(stream: IO[bytes]) -> tuple[bytes, bool]:

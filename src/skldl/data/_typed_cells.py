@@ -95,8 +95,8 @@ class ColumnReader:
             )
         if self._has_codes:
             found.append(
-                f"Column {self.name!r} holds codes with leading zeros or more than {MOST_DIGITS} digits, so it is taken "
-                "as categories, not as numbers."
+                f"Column {self.name!r} holds codes with leading zeros or more than {MOST_DIGITS} digits, so it is "
+                "taken as categories, not as numbers."
             )
         return found
 
@@ -110,7 +110,7 @@ class ColumnReader:
         except pa.ArrowInvalid:
             return None
         values = numbers.to_numpy(zero_copy_only=False)
-        if not cells.null_count == len(cells) and np.all((values == np.floor(values)) | np.isnan(values)):
+        if cells.null_count < len(cells) and np.all((values == np.floor(values)) | np.isnan(values)):
             if pc.any(pc.match_substring_regex(as_written, _CODE)).as_py():
                 self._has_codes = True
                 return None

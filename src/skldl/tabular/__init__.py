@@ -1,7 +1,8 @@
 """Models for tables that people have: columns of every kind, a pipeline that learns from them, and explanations."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from skldl._extras import import_with_extra
 
 if TYPE_CHECKING:
     from skldl.tabular._choice import Choice, choose_model
@@ -46,4 +47,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'skldl.tabular' has no attribute {name!r}")
-    return getattr(import_module(f"skldl.tabular.{_HOME_OF[name]}"), name)
+    return getattr(import_with_extra(f"skldl.tabular.{_HOME_OF[name]}", "cli"), name)

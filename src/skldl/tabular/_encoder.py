@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn import get_config
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -133,7 +133,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for name in self._of(NUMBER)
             if typed[name].notna().any()
         }
-        self.encoder_ = self._encoder(typed, numbers).fit(typed)
+        with config_context(transform_output="default"):  # what was said about the output is not for the parts
+            self.encoder_ = self._encoder(typed, numbers).fit(typed)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -154,7 +155,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.check_columns(table.columns)
         if not len(table):
             raise TableError("The table has no rows.")
-        features = self.encoder_.transform(self._typed(table))
+        with config_context(transform_output="default"):
+            features = self.encoder_.transform(self._typed(table))
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         return features.toarray() if sparse.issparse(features) and output != "default" else features
 

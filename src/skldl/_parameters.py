@@ -1,0 +1,228 @@
+"""Hyper-parameters, declared: what each may be, and one error that says parameter, value and cure.
+
+A class lists its hyper-parameters in ``_constraints`` and calls `check_parameters` where fitting begins::
+
+    class SABFGS(BaseLDL):
+        _constraints = {
+            "alpha": number(at_least=0, cure="0 means no penalty"),
+            "fit_intercept": TRUTH,
+            "max_iter": whole(at_least=1),
+            "gamma": one_of("auto", "scale") | number(above=0),
+        }
+
+scikit-learn's own declarations (``sklearn.utils._param_validation``) are private, take a truth value for a number, and
+its errors name no cure; `sklearn.utils.check_scalar` is public, but knows neither words nor alternatives.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from reprlib import Repr
+from typing import Any
+
+import numpy as np
+
+from skldl.exceptions import ParameterError
+
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What a hyper-parameter may be.
+
+    Parameters
+    ----------
+    text : str
+        What it must be, as the error says it: ``"a whole number of at least 1"``.
+    accepts : callable
+        Whether a value is that.
+    cure : str
+        What else the error says.
+    """
+
+    text: str
+    accepts: Callable[[Any], bool]
+    cure: str = ""
+
+    def __or__(self, other: "Constraint") -> "Constraint":
+        """Either of two."""
+        return Constraint(
+            f"{self.text} or {other.text}",
+            lambda value: self.accepts(value) or other.accepts(value),
+            self.cure or other.cure,
+        )
+
+
+def check_parameters(estimator: Any) -> None:
+    """Check the hyper-parameters of an estimator against its ``_constraints``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An object with ``_constraints``, a mapping from names of attributes to constraints.
+
+    Raises
+    ------
+    ParameterError
+        For the first value that is not what it must be.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> check_parameters(SimpleNamespace(max_iter=0, _constraints={"max_iter": whole(at_least=1)}))
+    Traceback (most recent call last):
+        ...
+    skldl.exceptions.ParameterError: max_iter=0 must be a whole number of at least 1.
+    """
+    constraints: Mapping[str, Constraint] = estimator._constraints
+    for name, constraint in constraints.items():
+        check_value(name, getattr(estimator, name), constraint)
+
+
+def check_value(name: str, value: Any, constraint: Constraint) -> None:
+    """Check one value.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : object
+        Its value.
+    constraint : Constraint
+        What it must be.
+    """
+    if not constraint.accepts(value):
+        cure = f" {constraint.cure[0].upper()}{constraint.cure[1:]}." if constraint.cure else ""
+        raise ParameterError(f"{name}={_SHORT.repr(value)} must be {constraint.text}.{cure}")
+
+
+def number(
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    below: float | None = None,
+    cure: str = "",
+) -> Constraint:
+    """A finite number in a range; True and False are none.
+
+    Parameters
+    ----------
+    at_least, above, at_most, below : float, default=None
+        Bounds of the range, with or without the bound itself.
+    cure : str, default=""
+        What else the error says.
+
+    Returns
+    -------
+    Constraint
+        The constraint.
+    """
+    return _in_range("a finite number", Real, at_least, above, at_most, below, cure)
+
+
+def whole(*, at_least: int | None = None, at_most: int | None = None, cure: str = "") -> Constraint:
+    """A whole number in a range; True and False are none.
+
+    Parameters
+    ----------
+    at_least, at_most : int, default=None
+        Bounds of the range.
+    cure : str, default=""
+        What else the error says.
+
+    Returns
+    -------
+    Constraint
+        The constraint.
+    """
+    return _in_range("a whole number", Integral, at_least, None, at_most, None, cure)
+
+
+def _in_range(
+    text: str,
+    kind: Any,
+    at_least: float | None,
+    above: float | None,
+    at_most: float | None,
+    below: float | None,
+    cure: str,
+) -> Constraint:
+    bounds: list[tuple[str, float | None, Callable[[Any, Any], bool]]] = [
+        ("of at least", at_least, lambda value, bound: value >= bound),
+        ("above", above, lambda value, bound: value > bound),
+        ("of at most", at_most, lambda value, bound: value <= bound),
+        ("below", below, lambda value, bound: value < bound),
+    ]
+    given = [(words, bound, fits) for words, bound, fits in bounds if bound is not None]
+
+    def accepts(value: Any) -> bool:
+        if not isinstance(value, kind) or isinstance(value, bool | np.bool_):
+            return False
+        return bool(np.isfinite(float(value))) and all(fits(value, bound) for _, bound, fits in given)
+
+    return Constraint(
+        f"{text} {' and '.join(f'{words} {bound:g}' for words, bound, _ in given)}".strip(), accepts, cure
+    )
+
+
+def one_of(*words: str) -> Constraint:
+    """One of several words.
+
+    Parameters
+    ----------
+    *words : str
+        The words.
+
+    Returns
+    -------
+    Constraint
+        The constraint.
+    """
+    return Constraint(" or ".join(map(repr, words)), lambda value: isinstance(value, str) and value in words)
+
+
+def has_methods(text: str, *methods: str, cure: str = "") -> Constraint:
+    """An object with certain methods; a class is none.
+
+    Parameters
+    ----------
+    text : str
+        What the error calls it: ``"a regressor"``.
+    *methods : str
+        Names of the methods.
+    cure : str, default=""
+        What else the error says.
+
+    Returns
+    -------
+    Constraint
+        The constraint.
+    """
+    return Constraint(
+        f"{text} with {' and '.join(methods)}",
+        lambda value: not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in methods),
+        cure,
+    )
+
+
+TRUTH = Constraint(
+    "True or False", lambda value: isinstance(value, bool | np.bool_), "a word or a number is not read as a truth value"
+)
+NOTHING = Constraint("None", lambda value: value is None)
+CALLABLE = Constraint("a callable", lambda value: callable(value) and not isinstance(value, type))
+ANYTHING = Constraint("anything", lambda value: True)
+RANDOM_STATE = (
+    NOTHING
+    | whole(at_least=0, at_most=2**32 - 1)
+    | Constraint("a numpy.random.RandomState", lambda value: isinstance(value, np.random.RandomState))
+)
+FOLDS = (
+    whole(at_least=2)
+    | has_methods("a splitter", "split", "get_n_splits")
+    | Constraint(
+        "pairs of (train, test)", lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    )
+)

@@ -1,0 +1,127 @@
+"""Declared hyper-parameters: what is taken, what is refused, and that the error says parameter, value and cure."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
+
+import skldl
+from skldl import _parameters as declared
+from skldl._parameters import check_parameters, check_value, has_methods, number, one_of, whole
+from skldl.exceptions import ParameterError
+from skldl.testing import make_distributions
+
+X, D = make_distributions()
+
+TAKEN = [
+    (number(at_least=0), [0, 0.0, 1e300, np.float32(3), np.int64(2)]),
+    (number(above=0, below=1), [1e-9, 0.5]),
+    (number(at_most=2), [-5, 2]),
+    (whole(at_least=1), [1, np.int32(7), 10**30]),
+    (one_of("auto", "scale") | number(above=0), ["auto", "scale", 0.1]),
+    (declared.TRUTH, [True, False, np.True_]),
+    (declared.NOTHING, [None]),
+    (declared.CALLABLE, [len, np.exp, lambda value: value]),
+    (declared.RANDOM_STATE, [None, 0, 2**32 - 1, np.random.RandomState(0)]),
+    (declared.FOLDS, [2, 10, KFold(3), [([0], [1])]]),
+    (declared.ANYTHING, [object()]),
+    (has_methods("a regressor", "fit", "predict"), [Ridge()]),
+]
+REFUSED = [
+    (number(at_least=0), [-1, -1e-300, np.nan, np.inf, "1", None, True, [1], np.array([1.0]), 1j]),
+    (number(above=0, below=1), [0, 1, 0.0, 1.0]),
+    (number(at_most=2), [2.1]),
+    (whole(at_least=1), [0, 1.0, 1.5, True, "3", np.float64(2)]),
+    (one_of("auto", "scale") | number(above=0), ["Auto", "", 0, True, b"auto"]),
+    (declared.TRUTH, [0, 1, "no", "True", None, 1.0, []]),
+    (declared.NOTHING, [0, ""]),
+    (declared.CALLABLE, ["len", int, 3]),
+    (declared.RANDOM_STATE, [-1, 2**32, "0", 1.5, True]),
+    (declared.FOLDS, [1, 0, True, "5", 2.5, None]),
+    (has_methods("a regressor", "fit", "predict"), [Ridge, "Ridge", None]),
+]
+
+
+@pytest.mark.parametrize(("constraint", "values"), TAKEN, ids=lambda item: getattr(item, "text", ""))
+def test_taken(constraint, values):
+    for value in values:
+        check_value("name", value, constraint)
+
+
+@pytest.mark.parametrize(("constraint", "values"), REFUSED, ids=lambda item: getattr(item, "text", ""))
+def test_refused(constraint, values):
+    for value in values:
+        with pytest.raises(ParameterError, match=r"^name=.* must be "):
+            check_value("name", value, constraint)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "value", "message"),
+    [
+        (
+            number(at_least=0, cure="0 means no penalty"),
+            -1,
+            "x=-1 must be a finite number of at least 0. 0 means no penalty.",
+        ),
+        (number(above=0, below=1), 2, "x=2 must be a finite number above 0 and below 1."),
+        (number(), "a", "x='a' must be a finite number."),
+        (one_of("a", "b") | whole(at_least=2), 1, "x=1 must be 'a' or 'b' or a whole number of at least 2."),
+        (declared.TRUTH, "no", "x='no' must be True or False. A word or a number is not read as a truth value."),
+    ],
+)
+def test_messages(constraint, value, message):
+    with pytest.raises(ParameterError) as caught:
+        check_value("x", value, constraint)
+    assert str(caught.value) == message
+
+
+def test_long_values_are_cut():
+    with pytest.raises(ParameterError) as caught:
+        check_value("x", "long " * 1000, one_of("short"))
+    assert len(str(caught.value)) < 120
+
+
+DECLARING = [name for name in skldl.ESTIMATORS if hasattr(getattr(skldl, name), "_constraints")]
+
+
+@pytest.mark.parametrize("name", DECLARING)
+def test_every_hyper_parameter_is_declared(name):
+    """A parameter that was forgotten would take anything, silently."""
+    kind = getattr(skldl, name)
+    assert list(kind._constraints) == [p for p in inspect.signature(kind.__init__).parameters if p != "self"]
+    for parameter, constraint in kind._constraints.items():
+        default = inspect.signature(kind.__init__).parameters[parameter].default
+        if default is not inspect.Parameter.empty:
+            check_value(parameter, default, constraint)
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "match"),
+    [
+        (skldl.AARegressor("forest"), D, "regressor='forest' must be a regressor with fit and predict"),
+        (skldl.AARegressor(Ridge), D, "regressor=<class .*> must be a regressor"),
+        (
+            skldl.LDLClassifier(skldl.MeanDistribution(), threshold=2),
+            D.argmax(axis=1),
+            "threshold=2 must be 'learn' or",
+        ),
+        (
+            skldl.LDLClassifier(skldl.MeanDistribution(), cv=1),
+            D.argmax(axis=1),
+            "cv=1 must be a whole number of at least 2",
+        ),
+        (skldl.LDLClassifier(skldl.MeanDistribution(), enhance="x"), D.argmax(axis=1), "enhance='x' must be None or"),
+    ],
+)
+def test_estimators_refuse_before_they_fit(model, y, match):
+    with pytest.raises(ParameterError, match=match):
+        model.fit(X, y)
+
+
+def test_what_is_not_declared_is_not_looked_at():
+    class Free:
+        _constraints = {}  # noqa: RUF012 - as small as possible
+
+    check_parameters(Free())
