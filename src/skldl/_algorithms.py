@@ -47,6 +47,7 @@ class Algorithm(NamedTuple):
 _LEAST_SQUARES = {"estimator": "sklearn.linear_model:Ridge"}
 _FOREST = {"estimator": "sklearn.ensemble:RandomForestRegressor", "max_features": 0.5}
 _LOGISTIC = {"estimator": "sklearn.linear_model:LogisticRegression", "max_iter": 1000}
+_PENALTIES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 _PT_SVM_PARTS = (
     "skldl.transformation._pair_model.Examples",
     "skldl.transformation._pair_model.PairModel",
@@ -134,6 +135,34 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         "Gradient-Boosting",
         parts=("skldl.trees._flat_trees.FlatTrees",),
     ),
+    Algorithm("skldl.correlation._ldlldm", "LDLLDM", "LDL-LDM", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.correlation._ldlscl", "LDLSCL", "LDL-SCL", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.correlation._ldllrr", "LDLLRR", "LDL-LRR", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.correlation._ldllc", "LDLLC", "LDLLC", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.correlation._ldlhvlc", "LDLHVLC", "LDL-HVLC", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.correlation._ldldpa", "LDLDPA", "LDL-DPA", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.correlation._bdldl", "BDLDL", "BD-LDL", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.losses._smoothlossldl", "SmoothLossLDL", "Smooth-Loss", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.losses._dirichletldl", "DirichletLDL", "Dirichlet", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.decision._ldl4c", "LDL4C", "LDL4C", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.decision._ldlhr", "LDLHR", "LDL-HR", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.decision._ldlm", "LDLM", "LDLM", grid={"alpha": _PENALTIES}),
+    Algorithm(
+        "skldl.kernel._ldsvr",
+        "LDSVR",
+        "LDSVR",
+        grid={"width": (1.0, 0.5, 2.0), "alpha": (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)},
+    ),
+    Algorithm("skldl.neural._cpnn", "CPNN", "CPNN", grid={"alpha": (1e-1, 1e-2, 1e-3, 1e-4)}),
+    Algorithm("skldl.trees._ldlf", "LDLF", "LDLF", grid={"max_depth": (3, 4, 5, 6)}),
+    Algorithm(
+        "skldl.trees._ldlogitboost",
+        "LDLogitBoost",
+        "LDLogitBoost",
+        grid={"n_estimators": (100, 200, 500)},
+        parts=("skldl.trees._newton_tree.NewtonTree",),
+    ),
+    Algorithm("skldl.trees._structrf", "StructRF", "StructRF", parts=("skldl.trees._newton_tree.NewtonTree",)),
     Algorithm("skldl.classification", "LDLClassifier"),
 )
 """Every estimator, in the order of the documentation. A class with several lines is found under its first."""

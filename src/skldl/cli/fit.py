@@ -2,7 +2,7 @@
 
 import ast
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -24,6 +24,8 @@ def fit(
     out: Path,
     model: str = "auto",
     settings: Annotated[list[str] | None, Parameter(name="--set", negative="")] = None,
+    preset: Literal["best", "fast"] | None = None,
+    budget: Name = None,
     values: Name = None,
     folds: int = FOLDS,
     selection_rows: int = SELECTION_ROWS,
@@ -32,9 +34,11 @@ def fit(
 ) -> None:
     """Train a model on a table and keep it in a file.
 
-    The model is the best of a few by cross-validation, or the one named. For instance:
+    The model is the most accurate that can be found (a pool of several, or one of them), or the one named. For
+    instance:
 
         skldl fit faces.csv --labels 'emo_*' --out faces.skldl
+        skldl fit faces.csv --labels 'emo_*' --preset fast --out quick.skldl
         skldl fit faces.csv --labels 'emo_*' --model sa-bfgs --out linear.skldl
 
     Parameters
@@ -46,10 +50,15 @@ def fit(
     out
         Where to write the model, such as model.skldl.
     model
-        auto (mean, sa-bfgs, aa-knn, forest: the best of them), or a name: pt-bayes, pt-svm, aa-knn, aa-bp, sa-iis,
-        sa-bfgs, forest, mean; or the import path of an estimator, package.module:Class.
+        auto, see --preset; or a name, such as sa-bfgs, aa-knn, kernel-ridge, random-forest, pt-svm, mean (all of them:
+        docs/algorithms.md); or the import path of an estimator, package.module:Class.
     settings
         A parameter of the named model, as in alpha=0.1; may be given several times.
+    preset
+        What auto does: best (a pool of all kinds of models, or one of them if the pool gains less than 1 %) or fast
+        (the best of four quick models). By default best up to 50,000 rows, fast beyond.
+    budget
+        Time for the preset best, such as 90s or 10min; members that would take longer are left out.
     values
         Numbers that the labels stand for, as in 1,2,3: the predictions then have an expected value. By default the
         names of the labels, if all are numbers.
@@ -73,6 +82,8 @@ def fit(
             source.read(),
             model=model,
             settings=typed_settings(settings or []),
+            preset=preset,
+            budget=budget,
             values=_numbers(values),
             folds=folds,
             selection_rows=selection_rows,

@@ -138,8 +138,12 @@ class AutoLDL(PooledLDL):
         "boosting", or pairs (name, estimator) of your own. None means all that pay for the size of the data.
     random_state : int, RandomState instance or None, default=None
         Seed of folds and members.
-    verbose : bool, default=None
-        Whether to say on the standard error stream which member is being fitted. None does so on a terminal only.
+    least_gain : float, default=0.0
+        Keep the best member alone if the pool lowers its divergence on held-out rows by less than this share: a single
+        model is easier to explain. ``skldl fit`` uses 0.01.
+    verbose : bool or callable, default=None
+        Whether to say on the standard error stream which member is being fitted; a function is called with these words
+        instead. None does so on a terminal only.
 
     Attributes
     ----------
@@ -177,16 +181,20 @@ class AutoLDL(PooledLDL):
         budget: float | str | None = None,
         members: Sequence[Any] | None = None,
         random_state: Any = None,
-        verbose: bool | None = None,
+        least_gain: float = 0.0,
+        verbose: bool | Callable[[str], None] | None = None,
     ) -> None:
         self.budget = budget
         self.members = members
         self.random_state = random_state
+        self.least_gain = least_gain
         self.verbose = verbose
 
     def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
         started = time.perf_counter()
         budget = parse_budget(self.budget)
+        if not isinstance(self.least_gain, Real) or not 0 <= self.least_gain < 1:
+            raise DataError(f"least_gain = {self.least_gain!r} must be a share from 0 up to, but not, 1.")
         recipes = self._recipes()
         seed = seed_of(self.random_state)
         rows = TrainingRows(X, D, sample_weight, groups, make_folds(N_FOLDS, len(D), groups, seed))
@@ -204,10 +212,10 @@ class AutoLDL(PooledLDL):
             fitted += recipe.fit(rows, seed)
         self._say("")
         fitted.sort(key=lambda member: member.divergence)
-        chosen, pool, held_out = _pool_of(fitted, rows)
+        chosen, pool, held_out = _pool_of(fitted, rows, self.least_gain)
         self._keep(chosen, pool, held_out, rows)
         weight_of = dict(zip(self.member_names_, pool.weights.tolist(), strict=True))
-        self.report_ = [
+        self.report_: list[dict[str, Any]] = [
             {
                 "member": member.name,
                 "divergence": member.divergence,
@@ -242,7 +250,10 @@ class AutoLDL(PooledLDL):
         return chosen
 
     def _say(self, text: str) -> None:
-        if self.verbose if self.verbose is not None else sys.stderr.isatty():
+        if callable(self.verbose):
+            if text:
+                self.verbose(text)
+        elif self.verbose if self.verbose is not None else sys.stderr.isatty():
             print(f"\r\033[KAutoLDL: {text}" if text else "\r\033[K", end="", file=sys.stderr, flush=True)
 
 
@@ -309,7 +320,7 @@ def _does_not_fit(recipe: Recipe, rows: TrainingRows, left: float, seed: int) ->
     return f"dropped: its fit was estimated at {estimate:.0f} s, and {max(0.0, left - took):.0f} s were left"
 
 
-def _pool_of(fitted: Sequence[Member], rows: TrainingRows) -> tuple[list[Member], Pool, FloatArray]:
+def _pool_of(fitted: Sequence[Member], rows: TrainingRows, least_gain: float) -> tuple[list[Member], Pool, FloatArray]:
     """The pool of all members without those of little weight, or the best member alone if that is better."""
     members = list(fitted)
     pool, held_out = cross_fit_pool(members, rows, kind="log-linear", penalty=PENALTY)
@@ -318,6 +329,6 @@ def _pool_of(fitted: Sequence[Member], rows: TrainingRows) -> tuple[list[Member]
         members = heavy
         pool, held_out = cross_fit_pool(members, rows, kind="log-linear", penalty=PENALTY)
     best = fitted[0]
-    if divergence_of(rows, held_out) < best.divergence:
+    if divergence_of(rows, held_out) < (1.0 - least_gain) * best.divergence:
         return members, pool, held_out
     return [best], Pool("linear", np.ones(1), np.zeros(rows.D.shape[1])), best.held_out

@@ -1,8 +1,10 @@
 """One setting of a candidate, fitted: weights, encoders and dense features as the estimator takes them."""
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -49,7 +51,7 @@ def fit_candidate(
     if encoder is not None:
         model = with_encoder(model, encoder)
     part = dataset if rows is None else dataset.take(rows)
-    return model.fit(part.X, part.D, **weight_argument(model, part.sample_weight))
+    return model.fit(part.X, part.D, **fit_arguments(model, part.sample_weight, part.groups))
 
 
 def with_encoder(estimator: Any, encoder: Any) -> Pipeline:
@@ -78,9 +80,26 @@ def needs_dense(estimator: Any) -> bool:
     return not get_tags(estimator).input_tags.sparse
 
 
-def weight_argument(model: Any, weight: Any) -> dict[str, Any]:
-    """The keyword by which an estimator, or the last step of a pipeline, takes weights; nothing without weights."""
-    if weight is None:
-        return {}
+def fit_arguments(model: Any, weight: Any, groups: Any = None) -> dict[str, Any]:
+    """The keywords by which an estimator, or the last step of a pipeline, takes weights and groups.
+
+    Parameters
+    ----------
+    model : estimator
+        The estimator.
+    weight : ndarray or None
+        Weight of each row; every label distribution learner takes it.
+    groups : ndarray or None, default=None
+        Group of each row, given to estimators that hold rows out inside ``fit``.
+
+    Returns
+    -------
+    dict
+        Arguments of ``fit``; nothing for what there is not.
+    """
     steps = getattr(model, "steps", None)
-    return {f"{steps[-1][0]}__sample_weight" if steps else "sample_weight": weight}
+    last, prefix = (steps[-1][1], f"{steps[-1][0]}__") if steps else (model, "")
+    arguments = {} if weight is None else {f"{prefix}sample_weight": weight}
+    if groups is not None and len(np.unique(groups)) > 1 and "groups" in signature(last.fit).parameters:
+        arguments[f"{prefix}groups"] = groups
+    return arguments

@@ -23,7 +23,7 @@ from skldl.data._dataset import Dataset, rows_of
 from skldl.metrics import MEASURES
 from skldl.metrics._measure import mean
 from skldl.selection._candidate import Candidate
-from skldl.selection._fitting import needs_dense, weight_argument
+from skldl.selection._fitting import fit_arguments, needs_dense
 from skldl.selection._trials import Failure, Pair, SearchResult, Setting, Trials
 
 MACHINE_FAULTS = (MemoryError, OSError, BrokenExecutor)
@@ -152,6 +152,7 @@ class _Engine:
     ) -> Iterator[Any]:
         """What each setting predicts for the validation rows; None where it failed."""
         D, weight = self.dataset.D[fit_rows], rows_of(self.dataset.sample_weight, fit_rows)
+        groups = rows_of(self.dataset.groups, fit_rows)
         for piece in _along_path(candidate, settings):
             done = 0
             if candidate.path:  # a path that breaks says little about its single values: these are then tried alone
@@ -168,7 +169,7 @@ class _Engine:
                 try:
                     model = candidate.make(setting, self.random_state)
                     learn, new = _as_needed(model, features) if self.encoder is not None else features
-                    predicted = model.fit(learn, D, **weight_argument(model, weight)).predict(new)
+                    predicted = model.fit(learn, D, **fit_arguments(model, weight, groups)).predict(new)
                 except MACHINE_FAULTS:
                     raise
                 except (Exception, SystemExit) as error:

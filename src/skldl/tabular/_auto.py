@@ -59,21 +59,14 @@ def fit_pool(
     X = encoder.fit_transform(dataset.X)
     D = pd.DataFrame(dataset.D, columns=list(dataset.label_names))
     groups = None if dataset.groups is None else np.asarray(dataset.groups)
-    auto = AutoLDL(budget=budget, random_state=random_state, verbose=False)
-    if on_progress is not None:
-        auto._say = lambda text: on_progress(text) if text else None  # type: ignore[method-assign]
+    auto = AutoLDL(budget=budget, random_state=random_state, least_gain=LEAST_GAIN, verbose=on_progress or False)
     auto.fit(X, D, dataset.sample_weight, groups)
-    auto.__dict__.pop("_say", None)
-    best, best_held_out = auto.best_member_, auto.best_member_predictions_
-    gain = 1.0 - auto.pool_score_ / auto.report_[0]["divergence"] if auto.report_[0]["divergence"] > 0 else 0.0
-    alone = len(auto.members_) == 1 or gain < LEAST_GAIN
-    model = best if alone else auto
-    held_out = best_held_out if alone else auto.oof_predictions_
-    pipeline = Pipeline([("encoder", encoder), (MODEL_STEP, model)])
-    return pipeline, _choice(dataset, auto, held_out, alone)
+    model = auto.members_[0] if len(auto.members_) == 1 else auto.set_params(verbose=None)
+    return Pipeline([("encoder", encoder), (MODEL_STEP, model)]), _choice(dataset, auto)
 
 
-def _choice(dataset: Dataset, auto: AutoLDL, held_out: Any, alone: bool) -> Choice:
+def _choice(dataset: Dataset, auto: AutoLDL) -> Choice:
+    held_out = auto.oof_predictions_
     known = np.isfinite(held_out[:, 0])
     means = means_without(dataset.D, dataset.sample_weight, _codes(dataset.groups))
     losses, reference = (
@@ -96,8 +89,48 @@ def _choice(dataset: Dataset, auto: AutoLDL, held_out: Any, alone: bool) -> Choi
         if entry["divergence"] is not None
     ]
     pool = Trial(Candidate("Pool", "skldl:AutoLDL"), {}, auto.pool_score_)
-    trials = members if alone else [pool, *members]
+    trials = members if len(auto.members_) == 1 else [pool, *members]
     return Choice(trials[0], trials, estimate, int(known.sum()), N_FOLDS, [])
+
+
+def why_pool(choice: Choice, model: Any, *, grouped: bool) -> list[str]:
+    """Say in words what was chosen, and how good it is.
+
+    Parameters
+    ----------
+    choice : Choice
+        What `fit_pool` returned.
+    model : estimator
+        The pool, or the member that stands alone.
+    grouped : bool
+        Whether groups of rows were held out together.
+
+    Returns
+    -------
+    list of str
+        Sentences.
+    """
+    best = choice.best
+    members = ", ".join(
+        f"{trial.candidate.name} {trial.divergence:.4g}" for trial in choice.candidates if trial is not best
+    )
+    held_out = f"held-out Kullback-Leibler divergence of {best.divergence:.4g} on {choice.n_rows} rows"
+    together = ", groups held out together" if grouped else ""
+    if isinstance(model, AutoLDL):
+        shares = zip(model.member_names_, model.member_weights_, strict=True)
+        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in sorted(shares, key=lambda share: -share[1]))
+        lines = [f"A pool with the weights {weights}: {held_out}{together}.", f"Its members alone: {members}."]
+    else:
+        lines = [f"{best.candidate.name} ({type(model).__name__}): {held_out}{together}."]
+        if members:
+            lines.append(f"The others: {members}. A pool of them all gains less than 1 %, so the single model is kept.")
+    skill = choice.estimate.skill
+    lines.append(
+        f"Skill {float(skill):.1%} (95 % interval {skill.low:.1%} to {skill.high:.1%}) to be expected on new rows: "
+        f"divergence {choice.estimate.loss:.4g} against {choice.estimate.reference_loss:.4g} of always predicting the "
+        "mean. Every row is judged by models and pool weights that have not seen it."
+    )
+    return lines
 
 
 def _codes(groups: Any) -> Any:

@@ -10,7 +10,8 @@ from sklearn.pipeline import Pipeline
 
 from skldl.data import find_columns, from_table, label_values
 from skldl.exceptions import DataError
-from skldl.selection._fitting import MODEL_STEP, weight_argument, with_encoder
+from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
+from skldl.tabular._auto import MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._models import candidates_for
@@ -48,6 +49,8 @@ def fit_table(
     kind: str = "distribution",
     model: str = "auto",
     settings: Mapping[str, Any] | None = None,
+    preset: str | None = None,
+    budget: float | str | None = None,
     weight: str | None = None,
     groups: str | None = None,
     drop: Sequence[str] = (),
@@ -71,9 +74,15 @@ def fit_table(
     kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
         What the label columns hold.
     model : str, default="auto"
-        Name of a model in any spelling, or "auto": the best of a few by cross-validation.
+        Name of a model in any spelling, or "auto", see ``preset``.
     settings : mapping, default=None
         Hyper-parameters of the named model, such as ``{"alpha": 0.1}``.
+    preset : {"best", "fast"}, default=None
+        What "auto" does. "best" fits the pool of `skldl.AutoLDL` and keeps its best member alone if the pool lowers
+        the divergence by less than 1 %. "fast" takes the best of four quick models by cross-validation. None means
+        "best" up to 50,000 rows, and "fast" beyond.
+    budget : float or str, default=None
+        Time for "best", in seconds or as a text such as "10min": members that would take longer are left out.
     weight, groups : str, default=None
         Columns with the weight and the group of each row.
     drop : sequence of str, default=()
@@ -120,22 +129,30 @@ def fit_table(
     names = list(dataset.label_names)
     numbers = label_values(names, values)
     encoder = TableEncoder(text=tuple(text), categories=tuple(categories))
-    choice = choose_model(
-        dataset,
-        candidates_for(model, settings),
-        encoder,
-        folds=folds,
-        selection_rows=selection_rows,
-        random_state=random_state,
-        on_progress=on_progress,
-    )
-    best = choice.best
-    if on_progress is not None:
-        on_progress(f"fit of {best.candidate.name} on all rows")
-    pipeline = with_encoder(best.candidate.make(best.setting, random_state), encoder)
-    D = pd.DataFrame(dataset.D, columns=names)
-    pipeline.fit(dataset.X, D, **weight_argument(pipeline, dataset.sample_weight))
-    why = _why(choice, auto=model.casefold() == "auto", n_rows=dataset.n_samples, grouped=groups is not None)
+    preset = _preset(model, preset, budget, dataset.n_samples)
+    if preset == "best":
+        pipeline, choice = fit_pool(dataset, encoder, budget=budget, random_state=random_state, on_progress=on_progress)
+        best = choice.best
+    else:
+        choice = choose_model(
+            dataset,
+            candidates_for(model, settings),
+            encoder,
+            folds=folds,
+            selection_rows=selection_rows,
+            random_state=random_state,
+            on_progress=on_progress,
+        )
+        best = choice.best
+        if on_progress is not None:
+            on_progress(f"fit of {best.candidate.name} on all rows")
+        pipeline = with_encoder(best.candidate.make(best.setting, random_state), encoder)
+        D = pd.DataFrame(dataset.D, columns=names)
+        pipeline.fit(dataset.X, D, **fit_arguments(pipeline, dataset.sample_weight, dataset.groups))
+    if preset == "best":
+        why = why_pool(choice, pipeline.named_steps[MODEL_STEP], grouped=groups is not None)
+    else:
+        why = _why(choice, auto=model.casefold() == "auto", n_rows=dataset.n_samples, grouped=groups is not None)
     description = {
         "source": source,
         "rows": dataset.n_samples,
@@ -164,6 +181,19 @@ def fit_table(
         },
     }
     return FittedTable(pipeline, description, choice, why, [*dataset.notes, *_doubts(choice, dataset.n_samples)])
+
+
+def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
+    """The preset of the automatic choice; an empty text for a model that is named."""
+    if model.casefold() != "auto":
+        if preset is not None or budget is not None:
+            raise DataError(f"preset= and budget= belong to model='auto', not to {model!r}.")
+        return ""
+    if preset not in (None, "best", "fast"):
+        raise DataError(f"preset={preset!r} is not one of best, fast.")
+    if budget is not None and preset == "fast":
+        raise DataError("budget= belongs to preset='best'.")
+    return preset or ("best" if n_rows <= MOST_ROWS or budget is not None else "fast")
 
 
 def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:

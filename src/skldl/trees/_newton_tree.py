@@ -60,7 +60,7 @@ class Bins:
 
 @dataclass
 class NewtonTree:
-    """Nodes in arrays: a leaf has feature −1 and a value; rows with x ≤ threshold go left, others right."""
+    """Nodes in lists: a leaf has feature −1 and a value; rows with x ≤ threshold go left, others right."""
 
     feature: list[int] = field(default_factory=list)
     threshold: list[float] = field(default_factory=list)
@@ -76,6 +76,18 @@ class NewtonTree:
         self.right.append(-1)
         self.value.append(value)
         return len(self.feature) - 1
+
+    def _check_fitted_state(self) -> None:
+        """Refuse nodes that point outside the tree or back to a node before them, which a row would never leave."""
+        n_nodes = len(self.feature)
+        places = np.arange(n_nodes)
+        inner = np.array(self.feature) >= 0
+        lengths = {len(part) for part in (self.threshold, self.left, self.right, self.value)}
+        if lengths != {n_nodes} or not n_nodes or len({np.shape(value) for value in self.value}) > 1:
+            raise ValueError("A tree holds parts of different lengths.")
+        for children in (np.array(self.left), np.array(self.right)):
+            if not (children[inner] > places[inner]).all() or not (children[inner] < n_nodes).all():
+                raise ValueError("A node of a tree points outside the tree or to a node before it.")
 
     def predict(self, X: FloatArray) -> FloatArray:
         """The value of the leaf of each row."""

@@ -6,7 +6,6 @@ distribution of their rows, and the forest predicts the mean over trees, each gr
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy import special
 from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
+from skldl.trees._newton_tree import NewtonTree
 
 FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.intp]
@@ -76,36 +76,6 @@ def best_split(
     return float(gain[place, column]), int(columns[column]), threshold if threshold < high else low
 
 
-@dataclass
-class StructTree:
-    """Nodes in arrays: a leaf has feature −1; rows with x ≤ threshold go left, others right."""
-
-    feature: list[int] = field(default_factory=list)
-    threshold: list[float] = field(default_factory=list)
-    children: list[tuple[int, int]] = field(default_factory=list)
-    value: list[FloatArray] = field(default_factory=list)
-
-    def add(self, value: FloatArray) -> int:
-        """Append a leaf and return its number."""
-        self.feature.append(-1)
-        self.threshold.append(0.0)
-        self.children.append((-1, -1))
-        self.value.append(value)
-        return len(self.feature) - 1
-
-    def predict(self, X: FloatArray) -> FloatArray:
-        """The mean distribution of the leaf of each row."""
-        feature, threshold, children = np.array(self.feature), np.array(self.threshold), np.array(self.children)
-        node = np.zeros(len(X), dtype=np.intp)
-        moving = np.flatnonzero(feature[node] >= 0)
-        while len(moving):
-            here = node[moving]
-            right = X[moving, feature[here]] > threshold[here]
-            node[moving] = children[here, right.astype(np.intp)]
-            moving = moving[feature[node[moving]] >= 0]
-        return np.array(self.value)[node]
-
-
 class StructRF(BaseLDL):
     r"""Structured random forest (StructRF): splits that separate two clusters of distributions.
 
@@ -131,7 +101,7 @@ class StructRF(BaseLDL):
 
     Attributes
     ----------
-    trees_ : list of StructTree
+    trees_ : list of NewtonTree
         The trees.
 
     Notes
@@ -188,8 +158,8 @@ class StructRF(BaseLDL):
 
     def _grow(
         self, X: FloatArray, D: FloatArray, weight: FloatArray, rows: IntArray, random: np.random.RandomState
-    ) -> StructTree:
-        tree = StructTree()
+    ) -> NewtonTree:
+        tree = NewtonTree()
         n_features = X.shape[1]
         n_columns = max(1, round(self.max_features * n_features))
 
@@ -211,8 +181,8 @@ class StructRF(BaseLDL):
             goes_right = X[rows, column] > threshold
             tree.feature[node], tree.threshold[node] = column, threshold
             parts = rows[~goes_right], rows[goes_right]
-            tree.children[node] = (tree.add(mean(parts[0])), tree.add(mean(parts[1])))
-            waiting += [(child, part, depth + 1) for child, part in zip(tree.children[node], parts, strict=True)]
+            tree.left[node], tree.right[node] = children = tree.add(mean(parts[0])), tree.add(mean(parts[1]))
+            waiting += [(child, part, depth + 1) for child, part in zip(children, parts, strict=True)]
         return tree
 
     def _predict(self, X: FloatArray) -> FloatArray:
