@@ -62,6 +62,7 @@ def fit_pool(
     auto = AutoLDL(budget=budget, random_state=random_state, least_gain=LEAST_GAIN, verbose=on_progress or False)
     auto.fit(X, D, dataset.sample_weight, groups)
     model = auto.members_[0] if len(auto.members_) == 1 else auto.set_params(verbose=None)
+    model.label_names_ = auto.label_names_  # members are fitted on arrays
     return Pipeline([("encoder", encoder), (MODEL_STEP, model)]), _choice(dataset, auto)
 
 
