@@ -114,3 +114,13 @@ def test_order_of_emotions_in_sjaffe(paper_data):
 def test_stars_of_movie_rise(paper_data):
     _, D = paper_data("Movie")
     assert (D @ np.arange(1, 6)).mean() > 3  # Netflix ratings average above three; in falling order they would not
+
+
+def test_the_old_name_of_the_package_still_works():
+    import importlib
+    import sys
+
+    sys.modules.pop("skldl.datasets", None)
+    with pytest.warns(DeprecationWarning, match="now called skldl.data"):
+        old = importlib.import_module("skldl.datasets")
+    assert old.load_dataset is load_dataset

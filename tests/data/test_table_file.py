@@ -4,12 +4,13 @@ import io
 import os
 import sys
 import threading
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from skldl.data import TableFile
 from skldl.data._dialect import Dialect
@@ -161,7 +162,7 @@ def test_the_encoding_is_guessed_with_a_note_or_said(tmp_path):
         ("a,b\n1,2\n3\n4,5\n", "line 3 has 1 cells, the header 2"),
         ('a,b\n1,"x\ny"\n\n3\n4,5\n', "line 5 has 1 cells, the header 2"),
         ("sep=,\na,b\n1,2\n3\n", "line 4 has 1 cells, the header 2"),
-        ('a,b\n1,2\n3,"cut he', "the quotation mark that opens a cell in row 2 is never closed"),
+        ('a,b\n1,2\n3,"cut he', "a quotation mark that opens a cell below row 0 is never closed"),
         ('a,b\n1,2\n3,"cut\nhere,5\n6,7\n', "never closed"),
         ("a,b,c\n1,2,3\n4,5", "line 3 has 2 cells, the header 3"),
     ],
@@ -344,16 +345,27 @@ def test_parquet_through_a_pipe(tmp_path):
     pd.testing.assert_frame_equal(frame, big)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_while_arrow_reads_is_not_lost(tmp_path, monkeypatch, error):
-    table = TableFile(write(tmp_path, b"a,b\n" + b"1,2\n" * 100_000))
+def test_pieces_end_with_rows_wherever_lines_break(tmp_path, monkeypatch):
+    """Line breaks inside quotation marks, and marks inside cells, at every place relative to the ends of pieces."""
+    monkeypatch.setattr("skldl.data._table_file.BLOCK_BYTES", 1)
+    monkeypatch.setattr("skldl.data._table_file.SAMPLE_LINES", 1)
+    expected = pd.DataFrame({"a": range(300), "b": ["x\n" * (i % 7) + '6" pipe' for i in range(300)]})
+    content = expected.to_csv(index=False)
+    for size in (7, 64, 1000):
+        monkeypatch.setattr("skldl.data._table_file.SAMPLE_BYTES", size)
+        table = TableFile(write(tmp_path, content))
+        monkeypatch.setattr(table._text, "_source", Dripping(table._source, size))
+        pd.testing.assert_frame_equal(table.read(), expected, check_dtype=False)
 
-    def interrupt(size):
-        raise error
 
-    monkeypatch.setattr(table._text, "_source", SimpleNamespace(read=interrupt))
-    with pytest.raises(error):
-        table.read()
+class Dripping:
+    """A source that gives little at a time."""
+
+    def __init__(self, source, size):
+        self.source, self.size = source, size
+
+    def read(self, size):
+        return self.source.read(self.size)
 
 
 def test_a_huge_cell_does_not_break_the_sniffing(tmp_path):
@@ -369,3 +381,32 @@ def test_a_csv_table_without_rows(tmp_path):
     with TableFile(write(tmp_path, "a,b\n")) as table:
         assert list(table.nothing()) == ["a", "b"]
         assert not sum(len(chunk) for chunk in table.chunks())
+
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Z")), min_size=1, max_size=5).map(
+    "w{}".format
+)
+numbers = st.one_of(st.floats(-1e9, 1e9), st.integers(-(10**6), 10**6).map(float), st.just(np.nan))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cells=st.lists(st.tuples(numbers, numbers, words), min_size=1, max_size=8),
+    dialect=st.sampled_from([(",", "."), (";", "."), (";", ","), ("\t", ","), ("|", ".")]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    quoting=st.sampled_from([0, 1, 2]),
+)
+def test_what_was_written_is_read_or_refused(tmp_path, cells, dialect, encoding, quoting):
+    """A number is never read as another one: a decimal comma that could be thousands is refused."""
+    written = pd.DataFrame(cells, columns=["x", "y", "word"])
+    path = tmp_path / "t.csv"
+    separator, decimal = dialect
+    written.to_csv(path, index=False, sep=separator, decimal=decimal, encoding=encoding, quoting=quoting)
+    try:
+        frame = TableFile(path).read()
+    except TableError as error:
+        assert "decimal=" in str(error)  # noqa: PT017
+        assert decimal == ","
+        frame = TableFile(path, decimal=decimal).read()
+    np.testing.assert_array_equal(frame[["x", "y"]].astype(float), written[["x", "y"]])
+    assert frame["word"].tolist() == written["word"].tolist()

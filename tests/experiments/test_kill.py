@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from skldl.exceptions import StudyError
 from skldl.experiments import StudyResults, run_study
 from skldl.experiments.output.files import write_outputs
 from skldl.experiments.study_file import parse_study
@@ -42,7 +43,7 @@ PROGRAM = """
 import sys
 from skldl.experiments import load_study, run_study
 if __name__ == "__main__":
-    run_study(load_study("study.toml"), out="killed", resume=True, n_jobs=int(sys.argv[1]))
+    run_study(load_study("study.toml", trust=["slow_models"]), out="killed", resume=True, n_jobs=int(sys.argv[1]))
 """
 
 
@@ -87,7 +88,7 @@ def keep_killing(n_jobs, kills, seed):
 
 
 def finish_and_compare(workplace):
-    study = parse_study(STUDY)
+    study = parse_study(STUDY, trust=["slow_models"])
     run_study(study, out="whole")
     before = Path("killed/records.jsonl").read_bytes()
     run_study(study, out="killed", resume=True)
@@ -116,7 +117,7 @@ def test_a_study_killed_many_times_resumes_where_it_was(workplace, n_jobs):
 @pytest.mark.filterwarnings("ignore")  # of a cluster whose worker was shot
 def test_a_cluster_that_loses_a_worker_gives_the_numbers_of_a_serial_run(workplace):
     distributed = pytest.importorskip("distributed")
-    study = parse_study(STUDY)
+    study = parse_study(STUDY, trust=["slow_models"])
     serial = run_study(study, out="whole")
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
         victims = [worker.pid for worker in cluster.workers.values()]
@@ -134,3 +135,79 @@ def test_a_cluster_that_loses_a_worker_gives_the_numbers_of_a_serial_run(workpla
     for one, other in zip(serial.evaluations, on_cluster.evaluations, strict=True):
         assert one["measures"] == other["measures"]
         assert one["params"] == other["params"]
+
+
+def processes_of(mark):
+    """Numbers of the running processes whose command line holds a text."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (entry / "cmdline").read_bytes() and "Z" not in (entry / "stat").read_text().split()[2]:
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_sigterm_ends_the_workers_too(workplace):
+    pytest.importorskip("cyclopts")
+    (workplace / "slow_models.py").write_text(MODELS.replace("0.03", "600"))
+    program = "import sys; from skldl.cli import main; main()"
+    command = ["bench", "study.toml", "--trust", "slow_models", "--jobs", "2", "--out", "killed"]
+    process = subprocess.Popen([sys.executable, "-c", program, *command])
+    mark = str(workplace)  # in the path that is handed to each worker
+    deadline = time.monotonic() + 120
+    while len(processes_of(f'skldl.experiments.workers import work; work()\0["{mark}')) < 2:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    workers = [number for number in processes_of(mark) if number != process.pid]
+    assert len(workers) >= 2
+    process.terminate()
+    assert process.wait(timeout=60) == 143
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{number}").exists() for number in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not processes_of(mark)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_without_workers_ends_with_what_to_do(workplace, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("skldl.experiments.cluster.SECONDS_WITHOUT_WORKERS", 1.0)
+    monkeypatch.setattr("skldl.experiments.cluster.SECONDS_BETWEEN_LOOKS", 0.2)
+    study = parse_study(STUDY, trust=["slow_models"])
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address
+        with pytest.raises(StudyError, match=r"has had no worker for 1 s.*safe.*dask worker .*continue with --resume"):
+            run_study(study, out="cluster", scheduler=address)
+    assert not run_study(study, out="cluster", resume=True).failures
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_scheduler_that_is_lost_ends_the_study_and_loses_nothing(workplace, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("skldl.experiments.cluster.SECONDS_WITHOUT_WORKERS", 3.0)
+    program = (
+        "import time; from distributed import LocalCluster\n"
+        "if __name__ == '__main__':\n"
+        "    options = dict(processes=False, dashboard_address=None, protocol='tcp')\n"
+        "    c = LocalCluster(n_workers=1, threads_per_worker=1, **options)\n"
+        "    print(c.scheduler_address, flush=True); time.sleep(600)\n"
+    )
+    (workplace / "cluster_program.py").write_text(program)
+    process = subprocess.Popen([sys.executable, "cluster_program.py"], stdout=subprocess.PIPE, text=True)
+    address = process.stdout.readline().strip()
+
+    def shoot(progress):
+        if progress.done >= 2:
+            process.kill()
+
+    study = parse_study(STUDY, trust=["slow_models"])
+    with pytest.raises(StudyError, match=r"The Dask scheduler at .*continue with --resume"):
+        run_study(study, out="cluster", scheduler=address, on_progress=shoot)
+    process.wait()
+    process.stdout.close()
+    resumed = run_study(study, out="cluster", resume=True)
+    assert not resumed.failures

@@ -6,7 +6,6 @@ numbers becomes numbers, any other stays text. ``-`` means standard input.
 """
 
 import csv
-import io
 import os
 import re
 import shutil
@@ -20,7 +19,7 @@ import pandas as pd
 
 from skldl.data._dialect import Dialect, read_beginning
 from skldl.data._typed_cells import MISSING_WORDS, ColumnReader, join_pieces
-from skldl.data._utf8_stream import END_OF_TABLE, Utf8Stream
+from skldl.data._utf8_stream import Utf8Stream
 from skldl.exceptions import TableError
 
 SAMPLE_BYTES = 2**18
@@ -28,6 +27,8 @@ SAMPLE_LINES = 20
 LONGEST_SAMPLE = 2**26
 BLOCK_BYTES = 2**23
 CHUNK_ROWS = 20_000
+END_OF_PIECE = "\x04end of piece\x04"
+"""First cell of a row of our own behind each piece: if it is missing, an open quotation mark has swallowed it."""
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
 
 
@@ -231,20 +232,13 @@ class TableFile:
             )
             for name in self.columns
         ]
-        n_rows, complete = 0, False
+        n_rows = 0
         for batch in self._batches():
-            if complete := len(batch) > 0 and batch.column(0)[-1].as_py() == END_OF_TABLE:
-                batch = batch.slice(0, len(batch) - 1)
             for start in range(0, len(batch), rows):
                 piece = batch.slice(start, rows)
                 cells = zip(self.columns, readers, piece.columns, strict=True)
                 yield {name: reader(column, n_rows) for name, reader, column in cells}
                 n_rows += len(piece)
-        if not complete:
-            raise TableError(
-                f"{self.name}: the quotation mark that opens a cell in row {n_rows} is never closed. The file was cut "
-                "off, or a mark is missing."
-            )
         self.notes += [note for reader in readers for note in reader.notes()]
         if n_rows and not self._text.ends_with_newline:
             self.notes.append(
@@ -253,7 +247,34 @@ class TableFile:
             )
 
     def _batches(self) -> Iterator[Any]:
-        """The rows as Arrow cuts them, every cell text; empty cells are missing."""
+        """The rows as Arrow cuts them, every cell text; empty cells are missing.
+
+        Arrow gets pieces in memory and never reads by itself: its threads could not be interrupted while a pipe is
+        silent. Each piece ends with a line; where that lies inside quotation marks the piece is made longer.
+        """
+        waiting, enough, n_rows = b"", BLOCK_BYTES, 0
+        for block in self._text:
+            waiting += block
+            if len(waiting) < enough:
+                continue
+            end = 1 + max(waiting.rfind(b"\n"), waiting.rfind(b"\r") if b"\n" not in waiting else -1)
+            batch = self._cut(waiting[:end], n_rows) if end else None
+            if batch is None:
+                enough = 2 * len(waiting)
+                continue
+            waiting, enough, n_rows = waiting[end:], BLOCK_BYTES, n_rows + len(batch)
+            yield batch
+        if waiting:
+            batch = self._cut(waiting if waiting[-1:] in b"\r\n" else waiting + b"\n", n_rows)
+            if batch is None:
+                raise TableError(
+                    f"{self.name}: a quotation mark that opens a cell below row {n_rows} is never closed. The file was "
+                    "cut off, or a mark is missing."
+                )
+            yield batch
+
+    def _cut(self, lines: bytes, n_rows: int) -> Any:
+        """Rows of text cells, or None if the lines end inside quotation marks."""
         import pyarrow as pa
         import pyarrow.csv
 
@@ -264,10 +285,12 @@ class TableFile:
             wrong.append(row)
             return "error"
 
+        end = f"{END_OF_PIECE}{self.dialect.separator * (len(self.columns) - 1)}\n".encode()
+        content = pa.py_buffer(lines + end)
         try:
-            yield from pyarrow.csv.open_csv(
-                io.BufferedReader(self._text, BLOCK_BYTES),
-                pyarrow.csv.ReadOptions(column_names=self.columns, block_size=BLOCK_BYTES, use_threads=False),
+            table = pyarrow.csv.read_csv(
+                content,
+                pyarrow.csv.ReadOptions(column_names=self.columns, block_size=len(lines) + len(end), use_threads=False),
                 pyarrow.csv.ParseOptions(
                     delimiter=self.dialect.separator,
                     newlines_in_values=True,
@@ -281,22 +304,21 @@ class TableFile:
                     check_utf8=False,
                 ),
             )
-        except (pa.ArrowException, OSError) as error:
-            if self._text.failure is not None:  # Arrow makes other errors of an interrupt while it reads
-                raise self._text.failure from None
+        except pa.ArrowException as error:
+            if wrong and END_OF_PIECE in wrong[0].text:
+                return None
+            complaint = self._complaint(wrong[0], n_rows) if wrong else _first_line(error)
             raise TableError(
-                f"{self.name} cannot be read as a table: {self._complaint(wrong, error)}. Text with the separator "
+                f"{self.name} cannot be read as a table: {complaint}. Text with the separator "
                 f"{self.dialect.separator!r} in it needs quotation marks; comments must be taken out."
             ) from error
+        batch = table.combine_chunks().to_batches()[0]
+        return batch.slice(0, len(batch) - 1) if batch.column(0)[-1].as_py() == END_OF_PIECE else None
 
-    def _complaint(self, wrong: list[Any], error: Exception) -> str:
-        if not wrong:
-            return _first_line(error).rstrip(".")
-        if END_OF_TABLE in wrong[0].text:
-            return f"the quotation mark that opens a cell in row {wrong[0].number} is never closed, or the file was cut"
-        return f"{self._line(wrong[0])} has {wrong[0].actual_columns} cells, the header {wrong[0].expected_columns}"
+    def _complaint(self, wrong: Any, n_rows: int) -> str:
+        return f"{self._line(wrong, n_rows)} has {wrong.actual_columns} cells, the header {wrong.expected_columns}"
 
-    def _line(self, wrong: Any) -> str:
+    def _line(self, wrong: Any, n_rows: int) -> str:
         """Where a row with a wrong number of cells stands: line breaks in cells and empty lines count too."""
         assert self.dialect is not None
         if self._path is not None and self._path.is_file():
@@ -307,7 +329,7 @@ class TableFile:
                 for cells in reader:
                     if cells and len(cells) == wrong.actual_columns != wrong.expected_columns:
                         return f"line {self._first_line - 1 + reader.line_num}"
-        return f"row {wrong.number}"
+        return f"row {n_rows + wrong.number}"
 
 
 def _beginning_of(stream: IO[bytes]) -> tuple[bytes, bool]:

@@ -1,4 +1,4 @@
-"""The text of a CSV file as Arrow takes it: UTF-8, whatever the encoding, with a mark at its end."""
+"""The text of a CSV file as Arrow takes it: UTF-8, whatever the encoding."""
 
 import codecs
 import csv
@@ -6,50 +6,38 @@ import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from typing import IO, Any
+from typing import IO
 
 from skldl.data._dialect import Beginning, not_text, split_lines
 from skldl.exceptions import TableError
 
-END_OF_TABLE = "\x04end of table\x04"
-"""First cell of a last row of our own: if it is missing, an open quotation mark has swallowed it."""
 
+class Utf8Stream:
+    """What follows the header of a CSV file, as UTF-8; reading happens in the thread that iterates.
 
-class Utf8Stream(io.RawIOBase):
-    """What follows the header as UTF-8, then a row of our own; it remembers why reading failed."""
+    Attributes
+    ----------
+    n_bytes : int
+        How many bytes of the file have been read.
+    ends_with_newline : bool
+        Whether the last piece ended with a line break.
+    """
 
     def __init__(self, begun: Beginning, start: bytes, source: IO[bytes], name: str) -> None:
         self._begun, self._start, self._source, self._name = begun, start, source, name
-        self._ready = b""
-        texts = self._texts()
-        separator = begun.dialect.separator
-        if re.search(rf'{re.escape(separator)} +"', begun.rest):  # Arrow takes quotation marks only without blanks
-            texts = _requoted(texts, separator, name)
-        self._blocks = (text.encode() for text in texts)
         self.n_bytes = 0
         self.ends_with_newline = True
-        self.failure: BaseException | None = None
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            while not self._ready:
-                self._ready = next(self._blocks)
-        except StopIteration:
-            return 0
-        except BaseException as error:
-            self.failure = error
-            raise
-        size = min(len(buffer), len(self._ready))
-        buffer[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
+    def __iter__(self) -> Iterator[bytes]:
+        separator = self._begun.dialect.separator
+        texts: Iterator[str] = self._texts()
+        if re.search(rf'{re.escape(separator)} +"', self._begun.rest):  # Arrow wants quotation marks without blanks
+            texts = _requoted(texts, separator, self._name)
+        return (text.encode() for text in texts)
 
     def _texts(self) -> Iterator[str]:
-        dialect = self._begun.dialect
-        decoder = codecs.getincrementaldecoder(dialect.encoding)()
+        encoding = self._begun.dialect.encoding
+        decoder = codecs.getincrementaldecoder(encoding)()
         decoder.decode(self._start)
         text, block = self._begun.rest, self._start
         n_lines = self._begun.n_lines
@@ -64,9 +52,9 @@ class Utf8Stream(io.RawIOBase):
                 text = decoder.decode(block, final=not block)
             except UnicodeError as error:
                 line = 1 + n_lines + block.count(b"\n", 0, getattr(error, "start", 0))
-                raise not_text(self._name, dialect.encoding, line) from error
-        end = f"{END_OF_TABLE}{dialect.separator * (len(self._begun.columns) - 1)}\n"
-        yield end if self.ends_with_newline else f"\n{end}"
+                raise not_text(self._name, encoding, line) from error
+        if text:
+            yield text
 
 
 def _requoted(texts: Iterable[str], separator: str, name: str) -> Iterator[str]:

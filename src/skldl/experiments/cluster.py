@@ -45,7 +45,7 @@ def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None)
         ) from error
     running: dict[Any, Call] = {}
     last_seen = time.monotonic()
-    with client:
+    with client, client.as_current():
         while True:
             for call in islice(calls, max(0, TASKS_IN_FLIGHT - len(running))):
                 running[client.submit(_run_one, call, timeout, pure=False)] = call

@@ -47,7 +47,6 @@ class StudyResults:
     def __init__(self, records: Sequence[Record], *, notices: Iterable[str] = (), missing: Iterable[str] = ()) -> None:
         if not records:
             raise RecordsError("The record file is empty: the study was stopped before it began. Start it again.")
-        check_records(list(records))
         self.header = records[0]
         self.study: dict[str, Any] = current_study(list(records))
         self.notices = list(notices)
@@ -81,6 +80,8 @@ class StudyResults:
             The results as far as they are recorded.
         """
         records, torn = read_records(Path(folder) / FILE_NAME)
+        if records:
+            check_records(records)
         notice = [f"The last line of {FILE_NAME} is torn and was left out; --resume runs its task again."]
         return cls(records, notices=notice if torn else ())
 

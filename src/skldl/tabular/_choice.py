@@ -149,7 +149,8 @@ def choose_model(
     fitted = [trials for trials in result.trials if np.isfinite(trials.loss())]
     if not fitted:
         failure = result.failures[0]
-        raise DataError(f"{failure.candidate} could not be fitted: {failure.reason}")
+        reason = failure.reason.partition(": ")[2]  # without the class of the error
+        raise DataError(f"{failure.candidate} could not be fitted: {reason}")
     best = [(trials, trials.best()) for trials in fitted]
     trials = [Trial(t.candidate, dict(t.settings[place]), float(t.means[place])) for t, place in best]
     trials.sort(key=lambda trial: trial.divergence)
