@@ -72,7 +72,7 @@ def attack(folder, first, count):
     victim = subprocess.run(command, capture_output=True, text=True, check=False, timeout=540)
     lines = victim.stdout.splitlines()
     assert victim.returncode == 0, (
-        f"ended by {victim.returncode} (-14 is a hang) at file {lines[-1:]}: {victim.stderr[-2000:]}"
+        f"ended by {victim.returncode} (-27 is a hang) at file {lines[-1:]}: {victim.stderr[-2000:]}"
     )
     report = json.loads(lines[-1])
     assert report["peak_bytes"] < MOST_MEMORY

@@ -1,7 +1,9 @@
 """Tasks on a Dask cluster: a lost worker costs a repetition, a lost scheduler or lack of workers a clear end."""
 
+import asyncio
 import time
 from collections.abc import Iterator
+from concurrent import futures
 from contextlib import closing
 from itertools import islice
 from typing import Any
@@ -55,7 +57,7 @@ def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None)
                 done = wait(list(running), timeout=SECONDS_BETWEEN_LOOKS, return_when="FIRST_COMPLETED").done
             except TimeoutError:
                 done = set()
-            except OSError as error:  # CommClosedError is one
+            except (OSError, asyncio.CancelledError, futures.CancelledError) as error:  # the connection is closed
                 raise _lost(scheduler, f"does not answer any more ({error})") from error
             for future in done:
                 if future.status in ("cancelled", "lost"):
