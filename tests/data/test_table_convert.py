@@ -135,3 +135,41 @@ def test_what_is_written_is_loaded_without_any_option(tmp_path):
         with TableWriter(tmp_path / f"t.{ending}") as writer:
             writer.write(done.table)
         assert load_dataset(tmp_path / f"t.{ending}").label_names == ("fear", "joy")
+
+
+def ratings(n_items=120):
+    """Five raters who see the truth with small errors, and one who answers at random, in long form."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 6, n_items)
+    rows = []
+    for item, true in enumerate(truth):
+        for rater in range(6):
+            answer = rng.integers(1, 6) if rater == 5 else np.clip(true + rng.choice([-1, 0, 0, 0, 1]), 1, 5)
+            rows.append((item, f"r{rater}", str(answer)))
+    return pd.DataFrame(rows, columns=["id", "who", "stars"])
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_quality_of_raters_and_votes_weighed_by_it(wide):
+    table = ratings()
+    options = {"item": "id", "annotator": "who", "label": "stars"}
+    if wide:
+        table = table.pivot(index="id", columns="who", values="stars").reset_index()
+        options = {"labels": "r*"}
+    plain = convert_table(table, "votes", **options)
+    measured = convert_table(table, "votes", raters=True, **options)
+    weighed = convert_table(table, "votes", weigh_raters=True, **options)
+    assert plain.raters is None
+    pd.testing.assert_frame_equal(plain.table, measured.table)
+    quality = measured.raters.set_index("rater")
+    assert quality["informedness"].idxmin() == "r5"
+    assert quality.loc["r5", "weight"] < 0.2 * quality["weight"].drop("r5").min()
+    shares = {name: converted.table[plain.labels].to_numpy() for name, converted in (("all", plain), ("good", weighed))}
+    good = ratings().query("who != 'r5'")
+    expected = convert_table(good, "votes", item="id", annotator="who", label="stars").table[plain.labels].to_numpy()
+    assert np.abs(shares["good"] - expected).mean() < 0.5 * np.abs(shares["all"] - expected).mean()
+
+
+def test_quality_of_raters_is_for_votes():
+    with pytest.raises(TableError, match="raters="):
+        convert_table(pd.DataFrame({"a": [1, 2], "b": [3, 4]}), "counts", labels=["a", "b"], raters=True)

@@ -57,7 +57,7 @@ def test_the_estimate_is_near_what_new_rows_show(fitted, rows):
 
 def test_the_report_tells_everything(fitted):
     assert [entry["member"] for entry in fitted.report_[-1:]] == ["boosting"]
-    assert "fewer than 1,000 rows" in fitted.report_[-1]["note"]
+    assert "fewer than 50 features" in fitted.report_[-1]["note"]
     members = {entry["member"] for entry in fitted.report_}
     assert members == {"linear", "neighbours", "kernel", "kernel-clr", "forest", "boosting"}
     divergences = [entry["divergence"] for entry in fitted.report_[:-1]]

@@ -5,13 +5,15 @@ import pandas as pd
 import pytest
 
 import skldl
+from skldl import AutoLDL
 from skldl.data import from_table
+from skldl.ensemble._auto import RECIPES
 from skldl.exceptions import DataError, StudyError, TableError, UnknownNameError
 from skldl.metrics import kullback_leibler
 from skldl.names import find_candidate
 from skldl.selection import BASELINE, Candidate, assign_folds, pairs_of
 from skldl.selection._fitting import with_encoder
-from skldl.tabular import AUTO, TableEncoder, choose_model, fit_table
+from skldl.tabular import AUTO, TableEncoder, _auto, _training, choose_model, fit_table
 from skldl.tabular._choice import _sample
 from skldl.tabular._models import candidates_for, limited_to, with_settings
 
@@ -213,9 +215,11 @@ def test_some_settings_that_fail_are_told(faces):
     assert choice.best.setting == {"n_neighbors": 5}
 
 
-def test_auto_says_why(faces):
+def test_fast_choice_says_why(faces):
     steps = []
-    fitted = fit_table(faces.drop(columns="person"), "emo_*", source="faces.csv", on_progress=steps.append)
+    fitted = fit_table(
+        faces.drop(columns="person"), "emo_*", preset="fast", source="faces.csv", on_progress=steps.append
+    )
     assert {trial.candidate.name for trial in fitted.choice.candidates} == {"Mean", "SA-BFGS", "AA-kNN", "Forest"}
     best = fitted.choice.best.candidate.name
     assert best != "Mean"
@@ -230,6 +234,74 @@ def test_auto_says_why(faces):
     assert fitted.description["values"] is None
     assert list(fitted.model[-1].label_names_) == fitted.description["labels"]
     np.testing.assert_allclose(fitted.model.predict(faces).sum(axis=1), 1)
+
+
+def test_best_choice_is_a_pool_or_its_best_member(faces):
+    steps = []
+    fitted = fit_table(faces.drop(columns="person"), "emo_*", on_progress=steps.append)
+    names = [trial.candidate.name for trial in fitted.choice.candidates]
+    assert {"linear", "neighbours", "kernel", "kernel-clr", "forest"} <= set(names)
+    assert steps[0] == "fitting linear (1 of 5)"
+    model = fitted.model[-1]
+    assert isinstance(model, AutoLDL) == (names[0] == "Pool")
+    assert list(model.label_names_) == fitted.description["labels"]
+    assert "95 % interval" in fitted.why[-1]
+    assert 0 < fitted.choice.skill[0] < 1
+    np.testing.assert_allclose(fitted.model.predict(faces).sum(axis=1), 1)
+
+
+def sums_and_products(n=240, seed=0):
+    """A linear part, which the linear member sees best, and a product, which the others do."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.uniform(-2, 2, size=(n, 4)), columns=list("abcd"))
+    scores = np.c_[table.a, np.sin(3 * table.b) * 2, (table.c > 0) * table.d] + rng.normal(scale=0.3, size=(n, 3))
+    D = np.exp(scores)
+    labels = pd.DataFrame(D / D.sum(axis=1, keepdims=True), columns=["l_x", "l_y", "l_z"])
+    return pd.concat([table, labels], axis=1)
+
+
+def test_a_pool_that_gains_is_kept_and_one_that_does_not_is_not(monkeypatch):
+    table = sums_and_products()
+    two = {name: RECIPES[name] for name in ("linear", "neighbours")}
+    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", two)
+    monkeypatch.setattr(_auto, "LEAST_GAIN", 0.0)
+    pooled = fit_table(table, "l_*")
+    assert isinstance(pooled.model[-1], AutoLDL)
+    assert pooled.why[0].startswith("A pool with the weights ")
+    assert pooled.choice.best.divergence == pooled.model[-1].pool_score_
+    monkeypatch.setattr(_auto, "LEAST_GAIN", 0.99)
+    alone = fit_table(table, "l_*")
+    assert not isinstance(alone.model[-1], AutoLDL)
+    assert "gains less than 1 %" in alone.why[1]
+    new = sums_and_products(seed=1)
+    losses = kullback_leibler.rowwise(new[["l_x", "l_y", "l_z"]].to_numpy(), pooled.model.predict(new))
+    assert abs(losses.mean() - pooled.choice.estimate.loss) < 5 * losses.std() / np.sqrt(len(losses))
+
+
+def test_the_pool_holds_groups_out_together():
+    table = sums_and_products(80)
+    copies = pd.concat([table] * 4, ignore_index=True).assign(person=list(range(80)) * 4)
+    apart = fit_table(copies.drop(columns="person"), "l_*")
+    together = fit_table(copies, "l_*", groups="person")
+    assert together.choice.estimate.loss > 2 * apart.choice.estimate.loss
+    assert "groups held out together" in together.why[0]
+
+
+def test_presets_and_budgets(faces, monkeypatch):
+    with pytest.raises(DataError, match="preset='quick'"):
+        fit_table(faces, "emo_*", preset="quick")
+    with pytest.raises(DataError, match="belong to model='auto'"):
+        fit_table(faces, "emo_*", model="mean", preset="best")
+    with pytest.raises(DataError, match="budget= belongs"):
+        fit_table(faces, "emo_*", preset="fast", budget="10s")
+    hurried = fit_table(faces.drop(columns="person"), "emo_*", budget=0.001)
+    assert hurried.choice.best.candidate.name == "linear"
+    monkeypatch.setattr(_training, "MOST_ROWS", 10)
+    assert fit_table(faces.drop(columns="person"), "emo_*").choice.candidates[0].candidate.name in {
+        "SA-BFGS",
+        "AA-kNN",
+        "Forest",
+    }
 
 
 def test_ordered_labels_have_values():

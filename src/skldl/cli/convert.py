@@ -22,6 +22,8 @@ def convert(
     separator: Name = None,
     prefix: str = "label_",
     weight: Name = None,
+    raters: Name = None,
+    weights: Flag = False,
     reading: Reading | None = None,
     overwrite: Flag = False,
     escape_formulas: Flag = False,
@@ -32,6 +34,7 @@ def convert(
 
         skldl convert votes.csv --from votes --item id --annotator who --label says
         skldl convert stars.csv --from counts --labels 'stars_*' --out shares.csv
+        skldl convert votes.csv --from votes --item id --annotator who --label says --raters quality.csv --weights
 
     Parameters
     ----------
@@ -59,6 +62,10 @@ def convert(
         found without --labels by skldl bench and load_dataset; '' puts nothing before them.
     weight
         Write the number of votes behind each row as a column of this name, for skldl fit --weight.
+    raters
+        Write the quality of each rater to this file (.csv, .tsv or .parquet): informedness, severity, habits, flags.
+    weights
+        Let the votes of each rater count by that quality.
     reading
         How the file is written.
     overwrite
@@ -68,6 +75,8 @@ def convert(
     """
     writer = TableWriter(out, escape_formulas=escape_formulas)
     check_target(out, table, overwrite=overwrite)
+    if raters is not None:
+        check_target(raters, table, overwrite=overwrite)
     converted = convert_table(
         (reading or Reading()).open(table).read(),
         source,
@@ -78,9 +87,15 @@ def convert(
         separator=separator,
         prefix=prefix,
         weight=weight,
+        raters=raters is not None,
+        weigh_raters=weights,
     )
     with writer:
         writer.write(converted.table)
+    if raters is not None and converted.raters is not None:
+        with TableWriter(raters, escape_formulas=escape_formulas) as quality:
+            quality.write(converted.raters)
+        note(f"Quality of {len(converted.raters)} raters written to {raters}.")
     for line in converted.notes:
         note(f"Note: {line}")
     if out != "-":

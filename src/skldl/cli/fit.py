@@ -56,7 +56,7 @@ def fit(
         A parameter of the named model, as in alpha=0.1; may be given several times.
     preset
         What auto does: best (a pool of all kinds of models, or one of them if the pool gains less than 1 %) or fast
-        (the best of four quick models). By default best up to 50,000 rows, fast beyond.
+        (the best of four quick models). By default best from 30 to 50,000 rows, else fast.
     budget
         Time for the preset best, such as 90s or 10min; members that would take longer are left out.
     values

@@ -1,11 +1,12 @@
 """Files of what people have to files of distributions: the conversions of `skldl.distributions` for tables."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
+from skldl.annotators import DawidSkene, rater_table
 from skldl.data._cells import as_frame, as_words, cell_place, list_names
 from skldl.data._labels import in_order, label_values, read_labels, read_votes
 from skldl.data._roles import find_columns
@@ -27,11 +28,14 @@ class Converted:
         The label columns.
     notes : list of str
         What the user should know.
+    raters : DataFrame or None
+        Quality of each rater, where it was asked for; see `skldl.annotators.rater_table`.
     """
 
     table: pd.DataFrame
     labels: list[str]
     notes: list[str]
+    raters: pd.DataFrame | None = None
 
 
 def convert_table(
@@ -45,6 +49,8 @@ def convert_table(
     separator: str | None = None,
     prefix: str = "",
     weight: str | None = None,
+    raters: bool = False,
+    weigh_raters: bool = False,
 ) -> Converted:
     """Turn a table of votes, counts, scores, labels, sets or rankings into one of distributions.
 
@@ -67,6 +73,10 @@ def convert_table(
         Put before the name of each label in the result. `load_dataset` finds labels that begin with ``label_``.
     weight : str, default=None
         Name of a further column for the number of votes or rankings behind each row.
+    raters : bool, default=False
+        Measure the quality of each rater; for votes.
+    weigh_raters : bool, default=False
+        Let the votes of each rater count by that quality.
 
     Returns
     -------
@@ -91,8 +101,10 @@ def convert_table(
     for role, name in (("label", label), ("item", item), ("annotator", annotator)):
         if name is not None and name not in frame.columns:
             raise TableError(f"{role}={name!r}: the table has no such column. It has {list_names(frame.columns)}.")
+    if (raters or weigh_raters) and source != "votes":
+        raise TableError("raters= and weigh_raters= belong to source='votes'.")
     if source == "votes" and item is not None:
-        return _votes_in_rows(frame, item, annotator, label, prefix, weight, notes)
+        return _votes_in_rows(frame, item, annotator, label, prefix, weight, notes, raters, weigh_raters)
     if source == "rankings":
         return _rankings(frame, item, label, separator or ">", prefix, weight, notes)
     if weight is not None and source != "votes":
@@ -103,17 +115,21 @@ def convert_table(
         raise TableError(
             f"source={source!r} needs {role}=, the columns to convert. The table has {list_names(frame.columns)}."
         )
-    counts = None
+    counts = quality = None
     if source == "sets":
         D = from_label_sets(_cut(frame[columns[0]], separator or "|"))
     elif source == "votes":
-        votes = read_votes(frame[columns])[0]
+        votes, answers = read_votes(frame[columns])
+        if raters or weigh_raters:
+            words = pd.DataFrame(answers, index=frame.index, columns=columns)
+            votes, quality = _with_quality(words, votes.label_names, {}, weigh_raters)
         D = votes.D
         counts = pd.Series(votes.n_votes, index=frame.index)
         notes.append(_agreement(votes))
     else:
         D = read_labels(frame[columns], source)
-    return _joined(frame.drop(columns=columns), D.set_index(frame.index), prefix, weight, counts, notes)
+    joined = _joined(frame.drop(columns=columns), D.set_index(frame.index), prefix, weight, counts, notes)
+    return replace(joined, raters=quality)
 
 
 def _votes_in_rows(
@@ -124,6 +140,8 @@ def _votes_in_rows(
     prefix: str,
     weight: str | None,
     notes: list[str],
+    raters: bool,
+    weigh_raters: bool,
 ) -> Converted:
     if annotator is None or label is None:
         raise TableError("Votes in rows need three columns: item=, annotator= and label=.")
@@ -133,13 +151,27 @@ def _votes_in_rows(
         notes.append(f"{len(frame) - len(answered)} rows without an answer are left out.")
     if not len(answered):
         raise MissingLabelError(f"The column {label!r} is empty: there is not a single answer.")
-    votes: Votes = from_votes(
-        answered, item=item, annotator=annotator, label=label, labels=in_order(answered[label].unique())
-    )
+    names = in_order(answered[label].unique())
+    columns = {"item": item, "annotator": annotator, "label": label}
+    votes: Votes = from_votes(answered, labels=names, **columns)
+    quality = None
+    if raters or weigh_raters:
+        votes, quality = _with_quality(answered, names, columns, weigh_raters)
     notes.append(_agreement(votes))
     items, more = _one_row_each(answered, item, [annotator, label])
     counts = pd.Series(votes.n_votes, index=votes.items)
-    return _joined(items.loc[votes.items], votes.D, prefix, weight, counts, notes + more)
+    return replace(_joined(items.loc[votes.items], votes.D, prefix, weight, counts, notes + more), raters=quality)
+
+
+def _with_quality(
+    answers: pd.DataFrame, names: Sequence[str], columns: dict[str, Any], weigh: bool
+) -> tuple[Votes, pd.DataFrame]:
+    """Votes, weighed by the quality of the raters if that is wished, and the table of that quality."""
+    numeric = label_values(list(names)) is not None
+    model = DawidSkene("ordinal" if numeric else "one-coin").fit(answers, labels=list(names), **columns)
+    quality = rater_table(model, ordered=numeric)
+    votes = from_votes(answers, labels=list(names), weights=quality if weigh else None, **columns)
+    return votes, pd.DataFrame(quality.columns())
 
 
 def _agreement(votes: Votes) -> str:

@@ -17,6 +17,7 @@ from skldl.data._dataset import Dataset
 from skldl.data._lexicon import load_lexicon
 from skldl.data._read_arrays import read_mat, read_npz
 from skldl.data._spelling import plain
+from skldl.data._tweets import load_tweets
 from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
 
 FOLDER_VARIABLE = "SKLDL_DATA"
@@ -105,8 +106,8 @@ def load_dataset(
     7.3 files must be saved again with ``-v7``. CSV files have a header, separators ``,``, ``;`` or tab, and may use
     decimal commas where the comma does not separate.
 
-    Two more names work without any file: "Lexicon" is `load_lexicon` and "Artificial" is `make_artificial` with
-    ``random_state=0``.
+    Three more names work without any file: "Lexicon" is `load_lexicon`, "Tweets" is `load_tweets` and "Artificial" is
+    `make_artificial` with ``random_state=0``.
 
     Examples
     --------
@@ -151,7 +152,7 @@ def _first_given(options: dict[str, Any]) -> str | None:
     return next((name for name, value in options.items() if not (value is None or value == ())), None)
 
 
-_BUILT_IN = ("lexicon", "artificial")
+_BUILT_IN = ("lexicon", "tweets", "artificial")
 
 
 def _is_name(name_or_path: str | os.PathLike[str]) -> bool:
@@ -170,6 +171,8 @@ def _is_name(name_or_path: str | os.PathLike[str]) -> bool:
 def _load_by_name(name: str, data_home: str | os.PathLike[str] | None, *, verify: bool) -> Dataset:
     if plain(name) == "lexicon":
         return load_lexicon()
+    if plain(name) == "tweets":
+        return load_tweets()
     if plain(name) == "artificial":
         X, D = make_artificial(random_state=0)
         X_test, D_test = artificial_manifold()

@@ -37,8 +37,8 @@ from skldl.trees import GradientBoostingLDL, RandomForestLDL
 N_FOLDS = 5
 LEAST_WEIGHT = 0.01
 TRIAL_ROWS = 400
-BOOSTING_ROWS = 1000
-BOOSTING_CELLS = 5_000_000
+BOOSTING_ROWS, BOOSTING_FEATURES, BOOSTING_CELLS = 150, 50, 3_000_000
+MANY_ROWS = 20_000
 _UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
 
@@ -65,6 +65,11 @@ def _one(name: str, model: BaseLDL) -> Callable[[TrainingRows, int], list[Member
     return lambda rows, seed: [fit_member(name, with_seed(clone(model), seed), rows)]
 
 
+def _linear(rows: TrainingRows, seed: int) -> list[Member]:
+    """The maximum entropy model, with as many folds as small data allow."""
+    return [fit_member("linear", SABFGSCV(cv=min(N_FOLDS, len(rows.D))), rows)]
+
+
 def _kernels(rows: TrainingRows, seed: int) -> list[Member]:
     """Kernel ridge on the degrees and on their log-ratios, from shared decompositions."""
     started = time.perf_counter()
@@ -79,9 +84,18 @@ def _always(size: Size) -> str:
     return ""
 
 
+def _boosting(rows: TrainingRows, seed: int) -> list[Member]:
+    """Boosted trees, with fewer rounds where there are many rows."""
+    max_iter = 200 if len(rows.D) > MANY_ROWS else 300
+    model = GradientBoostingLDL(max_iter, learning_rate=0.2, random_state=seed)
+    return [fit_member("boosting", model, rows)]
+
+
 def _boosting_is_idle(size: Size) -> str:
     if size.n_rows < BOOSTING_ROWS:
         return f"fewer than {BOOSTING_ROWS:,} rows"
+    if size.n_features < BOOSTING_FEATURES and size.n_rows <= MANY_ROWS:
+        return f"fewer than {BOOSTING_FEATURES} features: the forest was the better kind of trees there"
     if size.n_rows * size.n_labels > BOOSTING_CELLS:
         return f"{size.n_rows:,} rows × {size.n_labels} labels take too long without a budget"
     return ""
@@ -107,11 +121,11 @@ class Recipe:
 
 
 RECIPES: dict[str, Recipe] = {
-    "linear": Recipe(_one("linear", SABFGSCV()), _always, 1.0),
+    "linear": Recipe(_linear, _always, 1.0),
     "neighbours": Recipe(_one("neighbours", AAKNNCV()), _always, 2.0),
     "kernel": Recipe(_kernels, _always, 2.5),
-    "forest": Recipe(_one("forest", RandomForestLDL()), _always, 1.2),
-    "boosting": Recipe(_one("boosting", GradientBoostingLDL()), _boosting_is_idle, 1.0),
+    "forest": Recipe(_one("forest", RandomForestLDL(100, n_trial_estimators=15)), _always, 1.2),
+    "boosting": Recipe(_boosting, _boosting_is_idle, 1.0),
 }
 """The members that `AutoLDL` knows, the quick ones first."""
 
@@ -121,7 +135,7 @@ class AutoLDL(PooledLDL):
 
     A log-linear pool of learners that differ in what they can see: a linear maximum-entropy model (`SABFGSCV`),
     neighbours (`AAKNNCV`), kernel ridge regression on degrees and on log-ratios (`KernelRidgeLDL`), a forest
-    (`RandomForestLDL`) and, from 1,000 rows on, boosted trees (`GradientBoostingLDL`). Each chooses its settings by
+    (`RandomForestLDL`) and, with 50 features or more than 20,000 rows, boosted trees (`GradientBoostingLDL`). Each chooses its settings by
     itself and predicts the training rows that it did not learn from; the weights of the pool are fitted on these
     predictions, see `StackingLDL`. If the pool is no better than its best member on held-out rows, the best member is
     kept alone.
@@ -171,7 +185,7 @@ class AutoLDL(PooledLDL):
     >>> X, D = make_distributions(n_samples=60)
     >>> model = AutoLDL(random_state=0).fit(X, D)
     >>> model.report_[-1]["member"], model.report_[-1]["note"]
-    ('boosting', 'fewer than 1,000 rows')
+    ('boosting', 'fewer than 150 rows')
     >>> model.predict(X).shape == D.shape
     True
     """
@@ -209,8 +223,13 @@ class AutoLDL(PooledLDL):
                 notes[name] = reason
                 continue
             self._say(f"fitting {name} ({place + 1} of {len(recipes)})")
-            fitted += recipe.fit(rows, seed)
+            try:
+                fitted += recipe.fit(rows, seed)
+            except ValueError as error:  # what a member says about these data; faults of the machine end the fit
+                notes[name] = f"failed: {error}"
         self._say("")
+        if not fitted:
+            raise DataError(f"No member could be fitted. {'; '.join(f'{name}: {why}' for name, why in notes.items())}")
         fitted.sort(key=lambda member: member.divergence)
         chosen, pool, held_out = _pool_of(fitted, rows, self.least_gain)
         self._keep(chosen, pool, held_out, rows)

@@ -1,6 +1,7 @@
 """The pool of `AutoLDL` for a table: one member alone where the pool gains little, and an honest estimate of both."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from skldl.data._dataset import Dataset
 from skldl.ensemble import AutoLDL
 from skldl.ensemble._auto import N_FOLDS
 from skldl.metrics import skill_of_losses
-from skldl.selection import Candidate, Estimate
+from skldl.selection import BASELINE, Candidate, Estimate
 from skldl.selection._fitting import MODEL_STEP
 from skldl.tabular._choice import Choice, Trial
 
 LEAST_GAIN = 0.01
-MOST_ROWS = 50_000
-"""Larger tables are given to the quick choice unless the pool is asked for."""
+LEAST_ROWS, MOST_ROWS = 30, 50_000
+"""Smaller and larger tables are given to the quick choice unless the pool is asked for."""
 
 
 def fit_pool(
@@ -63,7 +64,10 @@ def fit_pool(
     auto.fit(X, D, dataset.sample_weight, groups)
     model = auto.members_[0] if len(auto.members_) == 1 else auto.set_params(verbose=None)
     model.label_names_ = auto.label_names_  # members are fitted on arrays
-    return Pipeline([("encoder", encoder), (MODEL_STEP, model)]), _choice(dataset, auto)
+    choice = _choice(dataset, auto)
+    if choice.best.candidate.is_baseline:
+        model = choice.best.candidate.make().fit(X, D, dataset.sample_weight)
+    return Pipeline([("encoder", encoder), (MODEL_STEP, model)]), choice
 
 
 def _choice(dataset: Dataset, auto: AutoLDL) -> Choice:
@@ -89,8 +93,12 @@ def _choice(dataset: Dataset, auto: AutoLDL) -> Choice:
         for entry in auto.report_
         if entry["divergence"] is not None
     ]
-    pool = Trial(Candidate("Pool", "skldl:AutoLDL"), {}, auto.pool_score_)
-    trials = members if len(auto.members_) == 1 else [pool, *members]
+    if len(auto.members_) > 1:
+        members.insert(0, Trial(Candidate("Pool", "skldl:AutoLDL"), {}, auto.pool_score_))
+    trials = sorted([*members, Trial(BASELINE, {}, estimate.reference_loss)], key=lambda trial: trial.divergence)
+    if trials[0].candidate.is_baseline:  # nothing can be expected of a choice that is worse than the mean
+        nothing = skill_of_losses(reference, reference, weight, groups)
+        estimate = replace(estimate, losses=reference, loss=estimate.reference_loss, skill=nothing)
     return Choice(trials[0], trials, estimate, int(known.sum()), N_FOLDS, [])
 
 
@@ -123,8 +131,8 @@ def why_pool(choice: Choice, model: Any, *, grouped: bool) -> list[str]:
         lines = [f"A pool with the weights {weights}: {held_out}{together}.", f"Its members alone: {members}."]
     else:
         lines = [f"{best.candidate.name} ({type(model).__name__}): {held_out}{together}."]
-        if members:
-            lines.append(f"The others: {members}. A pool of them all gains less than 1 %, so the single model is kept.")
+        kept = "" if best.candidate.is_baseline else " A pool of them all gains less than 1 %, so one model is kept."
+        lines.append(f"The others: {members}.{kept}")
     skill = choice.estimate.skill
     lines.append(
         f"Skill {float(skill):.1%} (95 % interval {skill.low:.1%} to {skill.high:.1%}) to be expected on new rows: "

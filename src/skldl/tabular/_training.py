@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from skldl.data import find_columns, from_table, label_values
 from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
-from skldl.tabular._auto import MOST_ROWS, fit_pool, why_pool
+from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._models import candidates_for
@@ -80,7 +80,7 @@ def fit_table(
     preset : {"best", "fast"}, default=None
         What "auto" does. "best" fits the pool of `skldl.AutoLDL` and keeps its best member alone if the pool lowers
         the divergence by less than 1 %. "fast" takes the best of four quick models by cross-validation. None means
-        "best" up to 50,000 rows, and "fast" beyond.
+        "best" from 30 to 50,000 rows, and "fast" for smaller and larger tables.
     budget : float or str, default=None
         Time for "best", in seconds or as a text such as "10min": members that would take longer are left out.
     weight, groups : str, default=None
@@ -130,13 +130,14 @@ def fit_table(
     numbers = label_values(names, values)
     encoder = TableEncoder(text=tuple(text), categories=tuple(categories))
     preset = _preset(model, preset, budget, dataset.n_samples)
+    candidates = candidates_for(model, settings)
     if preset == "best":
         pipeline, choice = fit_pool(dataset, encoder, budget=budget, random_state=random_state, on_progress=on_progress)
         best = choice.best
     else:
         choice = choose_model(
             dataset,
-            candidates_for(model, settings),
+            candidates,
             encoder,
             folds=folds,
             selection_rows=selection_rows,
@@ -193,7 +194,7 @@ def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
         raise DataError(f"preset={preset!r} is not one of best, fast.")
     if budget is not None and preset == "fast":
         raise DataError("budget= belongs to preset='best'.")
-    return preset or ("best" if n_rows <= MOST_ROWS or budget is not None else "fast")
+    return preset or ("best" if LEAST_ROWS <= n_rows <= MOST_ROWS or budget is not None else "fast")
 
 
 def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:
