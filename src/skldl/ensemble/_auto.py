@@ -135,10 +135,10 @@ class AutoLDL(PooledLDL):
 
     A log-linear pool of learners that differ in what they can see: a linear maximum-entropy model (`SABFGSCV`),
     neighbours (`AAKNNCV`), kernel ridge regression on degrees and on log-ratios (`KernelRidgeLDL`), a forest
-    (`RandomForestLDL`) and, with 50 features or more than 20,000 rows, boosted trees (`GradientBoostingLDL`). Each chooses its settings by
-    itself and predicts the training rows that it did not learn from; the weights of the pool are fitted on these
-    predictions, see `StackingLDL`. If the pool is no better than its best member on held-out rows, the best member is
-    kept alone.
+    (`RandomForestLDL`) and, with 50 features or more than 20,000 rows, boosted trees (`GradientBoostingLDL`). Each
+    chooses its settings by itself and predicts the training rows that it did not learn from; the weights of the pool
+    are fitted on these predictions, see `StackingLDL`. If the pool is no better than its best member on held-out rows,
+    the best member is kept alone.
 
     Parameters
     ----------

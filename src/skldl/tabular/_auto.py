@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import rel_entr
 from sklearn.pipeline import Pipeline
 
-from skldl._held_out import means_without
+from skldl._held_out import mean_distribution
 from skldl.data._dataset import Dataset
 from skldl.ensemble import AutoLDL
 from skldl.ensemble._auto import N_FOLDS
@@ -34,7 +34,8 @@ def fit_pool(
     """Fit `AutoLDL` behind an encoder, and keep its best member alone if the pool gains less than 1 %.
 
     The estimate comes from pool weights that were fitted without the row's fold, on predictions of members that did not
-    learn from the row. The encoder sees all rows, but no labels.
+    learn from the row. The encoder sees all rows, but no labels. The mean that the skill refers to is that of all rows,
+    so that the skill is stated rather too low.
 
     Parameters
     ----------
@@ -73,7 +74,9 @@ def fit_pool(
 def _choice(dataset: Dataset, auto: AutoLDL) -> Choice:
     held_out = auto.oof_predictions_
     known = np.isfinite(held_out[:, 0])
-    means = means_without(dataset.D, dataset.sample_weight, _codes(dataset.groups))
+    # The mean of all rows has seen the row itself, which flatters it by 1/n. Members hold rows out in different ways,
+    # and a mean that is held out in only one of them would differ from the others by chance, row after row.
+    means = np.broadcast_to(mean_distribution(dataset.D, dataset.sample_weight), dataset.D.shape)
     losses, reference = (
         np.maximum(rel_entr(dataset.D[known], table[known]).sum(axis=1), 0.0) for table in (held_out, means)
     )
@@ -140,7 +143,3 @@ def why_pool(choice: Choice, model: Any, *, grouped: bool) -> list[str]:
         "mean. Every row is judged by models and pool weights that have not seen it."
     )
     return lines
-
-
-def _codes(groups: Any) -> Any:
-    return None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
