@@ -23,6 +23,7 @@ from skldl.ensemble._members import (
     divergence_of,
     fit_member,
     judge_member,
+    row_losses,
     seed_of,
     with_seed,
 )
@@ -173,6 +174,11 @@ class AutoLDL(PooledLDL):
         estimate for new rows, since only the settings of single members have seen the row.
     oof_predictions_ : ndarray of shape (n_samples, n_labels)
         The predictions that it is computed from; NaN in rows that a member on very many rows did not predict.
+    held_out_losses_ : dict
+        Kullback-Leibler divergence of each training row by each member, and by the pool of all (or of those with
+        weight) under the name "pool"; rows as in ``oof_predictions_``.
+    fold_of_ : ndarray of int of shape (n_samples,)
+        The fold in which each row was held out from the weights of the pool.
 
     See Also
     --------
@@ -231,8 +237,15 @@ class AutoLDL(PooledLDL):
         if not fitted:
             raise DataError(f"No member could be fitted. {'; '.join(f'{name}: {why}' for name, why in notes.items())}")
         fitted.sort(key=lambda member: member.divergence)
-        chosen, pool, held_out = _pool_of(fitted, rows, self.least_gain)
+        chosen, pool, held_out, pooled = _pool_of(fitted, rows, self.least_gain)
         self._keep(chosen, pool, held_out, rows)
+        self.held_out_losses_: dict[str, FloatArray] = {
+            member.name: row_losses(rows, member.held_out) for member in fitted
+        }
+        self.held_out_losses_["pool"] = row_losses(rows, pooled)
+        self.fold_of_: IntArray = np.empty(len(D), dtype=np.intp)
+        for fold, (_, test) in enumerate(rows.folds):
+            self.fold_of_[test] = fold
         weight_of = dict(zip(self.member_names_, pool.weights.tolist(), strict=True))
         self.report_: list[dict[str, Any]] = [
             {
@@ -339,8 +352,13 @@ def _does_not_fit(recipe: Recipe, rows: TrainingRows, left: float, seed: int) ->
     return f"dropped: its fit was estimated at {estimate:.0f} s, and {max(0.0, left - took):.0f} s were left"
 
 
-def _pool_of(fitted: Sequence[Member], rows: TrainingRows, least_gain: float) -> tuple[list[Member], Pool, FloatArray]:
-    """The pool of all members without those of little weight, or the best member alone if that is better."""
+def _pool_of(
+    fitted: Sequence[Member], rows: TrainingRows, least_gain: float
+) -> tuple[list[Member], Pool, FloatArray, FloatArray]:
+    """The pool of all members without those of little weight, or the best member alone if that is better.
+
+    Returned are the members, the pool, its held-out predictions, and those of the pool of several in either case.
+    """
     members = list(fitted)
     pool, held_out = cross_fit_pool(members, rows, kind="log-linear", penalty=PENALTY)
     heavy = [member for member, weight in zip(members, pool.weights, strict=True) if weight >= LEAST_WEIGHT]
@@ -349,5 +367,5 @@ def _pool_of(fitted: Sequence[Member], rows: TrainingRows, least_gain: float) ->
         pool, held_out = cross_fit_pool(members, rows, kind="log-linear", penalty=PENALTY)
     best = fitted[0]
     if divergence_of(rows, held_out) < (1.0 - least_gain) * best.divergence:
-        return members, pool, held_out
-    return [best], Pool("linear", np.ones(1), np.zeros(rows.D.shape[1])), best.held_out
+        return members, pool, held_out, held_out
+    return [best], Pool("linear", np.ones(1), np.zeros(rows.D.shape[1])), best.held_out, held_out

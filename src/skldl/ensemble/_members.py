@@ -164,11 +164,19 @@ def cross_fit_pool(
     return fitted_on(np.flatnonzero(known)), predictions
 
 
+def row_losses(rows: TrainingRows, held_out: FloatArray) -> FloatArray:
+    """Kullback-Leibler divergence of each row from its held-out prediction; NaN without one."""
+    losses = np.full(len(rows.D), np.nan)
+    known = np.isfinite(held_out[:, 0])
+    losses[known] = np.maximum(rel_entr(rows.D[known], held_out[known]).sum(axis=1), 0.0)
+    return losses
+
+
 def divergence_of(rows: TrainingRows, held_out: FloatArray) -> float:
     """Mean Kullback-Leibler divergence of held-out predictions, over the rows that have one."""
-    known = np.isfinite(held_out[:, 0])
-    weight = None if rows.sample_weight is None else rows.sample_weight[known]
-    return float(np.average(rel_entr(rows.D[known], held_out[known]).sum(axis=1), weights=weight))
+    losses = row_losses(rows, held_out)
+    known = np.isfinite(losses)
+    return float(np.average(losses[known], weights=rows_of(rows.sample_weight, np.flatnonzero(known))))
 
 
 class PooledLDL(GroupedLDL):

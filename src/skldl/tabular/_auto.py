@@ -1,7 +1,6 @@
 """The pool of `AutoLDL` for a table: one member alone where the pool gains little, and an honest estimate of both."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,11 @@ from scipy.special import rel_entr
 from sklearn.pipeline import Pipeline
 
 from skldl._held_out import mean_distribution
-from skldl.data._dataset import Dataset
+from skldl._typing import FloatArray, IntArray
+from skldl.data._dataset import Dataset, rows_of
 from skldl.ensemble import AutoLDL
 from skldl.ensemble._auto import N_FOLDS
+from skldl.ensemble._out_of_sample import KEPT_BY_ESTIMATORS
 from skldl.metrics import skill_of_losses
 from skldl.selection import BASELINE, Candidate, Estimate
 from skldl.selection._fitting import MODEL_STEP
@@ -34,8 +35,9 @@ def fit_pool(
     """Fit `AutoLDL` behind an encoder, and keep its best member alone if the pool gains less than 1 %.
 
     The estimate comes from pool weights that were fitted without the row's fold, on predictions of members that did not
-    learn from the row. The encoder sees all rows, but no labels. The mean that the skill refers to is that of all rows,
-    so that the skill is stated rather too low.
+    learn from the row; and in each fold the pool, the members and the mean are chosen from by the other folds. Only the
+    settings of single members have seen the row. The encoder sees all rows, but no labels. The skill refers to the mean
+    of all rows, so that it is stated rather too low.
 
     Parameters
     ----------
@@ -68,27 +70,40 @@ def fit_pool(
     choice = _choice(dataset, auto)
     if choice.best.candidate.is_baseline:
         model = choice.best.candidate.make().fit(X, D, dataset.sample_weight)
+    forget_held_out(model)
     return Pipeline([("encoder", encoder), (MODEL_STEP, model)]), choice
 
 
+def forget_held_out(model: Any) -> None:
+    """Drop predictions and losses of training rows: a model file does not need them.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; the members of a pool are looked at, too.
+    """
+    for part in (model, *getattr(model, "members_", ())):
+        for name in (*KEPT_BY_ESTIMATORS, "held_out_losses_", "fold_of_"):
+            part.__dict__.pop(name, None)
+
+
 def _choice(dataset: Dataset, auto: AutoLDL) -> Choice:
-    held_out = auto.oof_predictions_
-    known = np.isfinite(held_out[:, 0])
     # The mean of all rows has seen the row itself, which flatters it by 1/n. Members hold rows out in different ways,
     # and a mean that is held out in only one of them would differ from the others by chance, row after row.
-    means = np.broadcast_to(mean_distribution(dataset.D, dataset.sample_weight), dataset.D.shape)
-    losses, reference = (
-        np.maximum(rel_entr(dataset.D[known], table[known]).sum(axis=1), 0.0) for table in (held_out, means)
-    )
-    weight = None if dataset.sample_weight is None else dataset.sample_weight[known]
-    groups = None if dataset.groups is None else np.asarray(dataset.groups)[known]
+    mean = mean_distribution(dataset.D, dataset.sample_weight)
+    reference = np.maximum(rel_entr(dataset.D, mean).sum(axis=1), 0.0)
+    table = np.stack([reference, *auto.held_out_losses_.values()])
+    known = np.flatnonzero(np.isfinite(table).all(axis=0))
+    weight = rows_of(dataset.sample_weight, known)
+    losses = _cross_fitted(table[:, known], auto.fold_of_[known], weight)
+    reference = reference[known]
     estimate = Estimate(
-        np.flatnonzero(known),
+        known,
         losses,
         reference,
         float(np.average(losses, weights=weight)),
         float(np.average(reference, weights=weight)),
-        skill_of_losses(losses, reference, weight, groups),
+        skill_of_losses(losses, reference, weight, rows_of(dataset.groups, known)),
         (("Auto", {}),),
     )
     members = [
@@ -99,10 +114,17 @@ def _choice(dataset: Dataset, auto: AutoLDL) -> Choice:
     if len(auto.members_) > 1:
         members.insert(0, Trial(Candidate("Pool", "skldl:AutoLDL"), {}, auto.pool_score_))
     trials = sorted([*members, Trial(BASELINE, {}, estimate.reference_loss)], key=lambda trial: trial.divergence)
-    if trials[0].candidate.is_baseline:  # nothing can be expected of a choice that is worse than the mean
-        nothing = skill_of_losses(reference, reference, weight, groups)
-        estimate = replace(estimate, losses=reference, loss=estimate.reference_loss, skill=nothing)
-    return Choice(trials[0], trials, estimate, int(known.sum()), N_FOLDS, [])
+    return Choice(trials[0], trials, estimate, len(known), N_FOLDS, [])
+
+
+def _cross_fitted(table: FloatArray, fold_of: IntArray, weight: FloatArray | None) -> FloatArray:
+    """Losses of the rows of each fold under the candidate (a row of the table) that is best on the other folds."""
+    losses = np.empty(table.shape[1])
+    for fold in np.unique(fold_of):
+        own = fold_of == fold
+        others = np.average(table[:, ~own], axis=1, weights=None if weight is None else weight[~own])
+        losses[own] = table[np.argmin(others), own]
+    return losses
 
 
 def why_pool(choice: Choice, model: Any, *, grouped: bool) -> list[str]:
