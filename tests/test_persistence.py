@@ -59,6 +59,7 @@ ESTIMATORS = {
     "AARegressor boosting": lambda: skldl.AARegressor(HistGradientBoostingRegressor(max_iter=3)),
     "LDLClassifier": lambda: skldl.LDLClassifier(skldl.MeanDistribution()),
     "PTClassifier": lambda: skldl.PTClassifier(LogisticRegression()),
+    "StackingLDL": lambda: skldl.StackingLDL([("linear", skldl.SABFGS()), ("near", skldl.AAKNN())], random_state=0),
 }
 
 

@@ -9,6 +9,7 @@ import tomllib
 import warnings
 from dataclasses import replace
 
+import cloudpickle
 import numpy as np
 import pytest
 from scipy import sparse
@@ -298,6 +299,10 @@ def test_an_estimator_that_calls_exit_does_not_end_the_study(protocol, problem):
     found = run_study(Study([data], [grid], folds=3, protocol=protocol))
     assert not found.failures
     assert {error for _, error in found.failed_settings} == {"{'mood': 'exit'}: the estimator called exit(3)"}
+
+
+# Another package installs its own "tests", under which worker processes would look for the classes of this file.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 class Deadly(MeanDistribution):

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from skldl.data import TableFile, from_table, load_dataset
+from skldl.data import load_dataset
 from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
 from skldl.experiments.study import DatasetSpec
 
@@ -64,6 +64,8 @@ def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
             raise StudyError(f"{spec.name}: encode = true needs labels, the label columns of the table.")
         reading = {key: value for key, value in spec.columns.items() if key in READING}
         roles = {key: value for key, value in spec.columns.items() if key not in READING}
+        from skldl.data import TableFile, from_table  # tables need pandas
+
         dataset = from_table(TableFile(place, **reading).read(), name=Path(place).stem, source=place, **roles)
     else:
         dataset = load_dataset(place, data_home, **spec.columns)

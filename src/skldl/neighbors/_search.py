@@ -51,6 +51,8 @@ class StableSearch:
         Number of threads.
     """
 
+    _direct = False  # searches in model files of 0.1 do not have it
+
     def __init__(
         self,
         X: Any,
