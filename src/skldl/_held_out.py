@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
+from skldl._typing import FloatArray, IntArray
 from skldl.exceptions import LengthMismatchError
-
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
 
 MEAN_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 """Shares of the mean distribution to choose from."""
@@ -28,7 +26,7 @@ SCALINGS = ("standard", "raw", "sqrt")
 """Names of the feature scalings."""
 
 
-def group_codes(groups: Any, n_samples: int, sample_weight: Any) -> IndexArray | None:
+def group_codes(groups: Any, n_samples: int, sample_weight: Any) -> IntArray | None:
     """Number the groups 0, 1, … for each row of positive weight; None where no groups were given.
 
     Parameters
@@ -63,7 +61,7 @@ def mean_distribution(D: FloatArray, weight: FloatArray | None) -> FloatArray:
     return _floored(np.average(D, axis=0, weights=weight)[None])[0]
 
 
-def means_without(D: FloatArray, weight: FloatArray | None, codes: IndexArray | None) -> FloatArray:
+def means_without(D: FloatArray, weight: FloatArray | None, codes: IntArray | None) -> FloatArray:
     """For each row the mean distribution of the rows that remain when it, or its whole group, is left out."""
     w = np.ones(len(D)) if weight is None else weight
     weighted = w[:, None] * D

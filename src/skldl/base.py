@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._typing import FloatArray
 from skldl._validation import (
     check_distributions,
     check_features,
@@ -19,8 +20,6 @@ from skldl._validation import (
 )
 from skldl.exceptions import DataError, LengthMismatchError, UnknownNameError
 from skldl.metrics import kullback_leibler
-
-FloatArray = npt.NDArray[np.floating]
 
 LARGEST_WEIGHT_EXPONENT = 100
 """Weights are rescaled if the largest is not between 2⁻¹⁰⁰ and 2¹⁰⁰."""

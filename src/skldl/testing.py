@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -24,9 +23,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator as check_by_scikit_learn
 
 from skldl._compat import distribution_targets_in_estimator_checks
+from skldl._typing import FloatArray
 from skldl.exceptions import DataError
-
-FloatArray = npt.NDArray[np.floating]
 
 __all__ = ["CHECKS", "EXPECTED_FAILED_CHECKS", "check_estimator", "make_distributions"]
 

@@ -16,16 +16,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.losses._linear_softmax import check_not_negative
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, factorise
 from skldl.simplex import project
-
-FloatArray = npt.NDArray[np.floating]
 
 RANK_CUT = 1e-12
 

@@ -8,9 +8,9 @@ term keeps the variance of the degrees, which maximising the average alone would
 """
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
+from skldl._typing import FloatArray
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
@@ -19,8 +19,6 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import kullback_leibler, through_softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class LDLDPA(LinearSoftmaxLDL):

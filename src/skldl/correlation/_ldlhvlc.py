@@ -11,10 +11,10 @@ with ρ_i the Pearson correlation between C_i and d_i, and R_jk between columns 
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from skldl._typing import FloatArray
 from skldl.correlation._joined import column_scale, join, part, strengths
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
@@ -27,8 +27,6 @@ from skldl.losses._linear_softmax import (
 )
 from skldl.losses._rows import kullback_leibler, through_softmax
 from skldl.simplex import softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 
 def row_correlations(A: FloatArray, B: FloatArray) -> FloatArray:

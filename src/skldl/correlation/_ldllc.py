@@ -11,8 +11,8 @@ problem with these signs, until they no longer change.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     Penalty,
@@ -24,8 +24,6 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import kullback_leibler
-
-FloatArray = npt.NDArray[np.floating]
 
 SMOOTHING = 1e-6  # ‖v‖ becomes √(‖v‖² + ε²) − ε
 

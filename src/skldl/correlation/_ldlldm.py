@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from skldl._typing import FloatArray
 from skldl.correlation._clusters import cluster_rows
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
@@ -21,8 +22,6 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import kullback_leibler, through_softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 BARYCENTRE_RIDGE = 1e-3  # of the trace, as in locally linear embedding and in the authors' code
 

@@ -9,9 +9,9 @@ with s_jk = sgn(d_ij − d_ik). The paper sums over all ordered pairs and halves
 """
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from skldl._typing import FloatArray
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
@@ -21,8 +21,6 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import kullback_leibler, through_softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 BLOCK_CELLS = 1 << 16
 

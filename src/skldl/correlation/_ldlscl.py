@@ -13,8 +13,8 @@ codes from a linear regression of the codes on the features.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.correlation._clusters import cluster_rows
 from skldl.correlation._joined import column_scale, join, part, strengths
 from skldl.losses._linear_softmax import (
@@ -28,8 +28,6 @@ from skldl.losses._linear_softmax import (
 )
 from skldl.losses._rows import RowLoss, kullback_leibler, through_softmax
 from skldl.simplex import log_softmax, softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 FIRST_CODES = (1.0, 0.1)  # of a row's own cluster, and of the others
 NEWTON_STEPS = 100

@@ -7,8 +7,8 @@ is uncertain, and the top label shall lead the second by a margin ρ:
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.decision._terms import TopLabels, absolute_error, margin_to_second
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
@@ -20,8 +20,6 @@ from skldl.losses._linear_softmax import (
 )
 from skldl.losses._rows import through_softmax
 from skldl.simplex import entropy
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class LDL4C(LinearSoftmaxLDL):

@@ -9,8 +9,8 @@ where e_i is one at the label with the largest degree in d_i.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.decision._terms import TopLabels, absolute_error, margin_to_all
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
@@ -21,8 +21,6 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import through_softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class LDLHR(LinearSoftmaxLDL):

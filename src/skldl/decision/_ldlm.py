@@ -7,8 +7,8 @@ Errors below a margin cost nothing; the margin of the other labels is that betwe
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.decision._terms import TopLabels, absolute_error, insensitive, margin_to_all
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
@@ -19,8 +19,6 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import through_softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class LDLM(LinearSoftmaxLDL):

@@ -3,21 +3,19 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from skldl._held_out import MEAN_SHARES, SCALINGS, Scaling, group_codes, is_non_negative, mean_distribution, mix
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.kernel._candidates import SPARSE_DENSITY, candidates_for, density
 from skldl.kernel._kernels import FAMILIES, KernelFunction, kernel_values, row_blocks
 from skldl.kernel._selection import fit_targets
 from skldl.kernel._solutions import ALPHAS, CG_ROWS, EIGEN_ROWS, Choice, Data, Options, Solution
 from skldl.kernel._targets import TARGETS, to_distributions
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class KernelRidgeLDL(BaseLDL):

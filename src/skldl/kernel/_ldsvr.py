@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg, special
 from sklearn.metrics.pairwise import euclidean_distances
 
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
-
-FloatArray = npt.NDArray[np.floating]
 
 BLOCK_ROWS = 2048
 MAX_HALVINGS = 30

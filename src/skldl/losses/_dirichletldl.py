@@ -13,16 +13,14 @@ the second sees both.
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._solvers import minimise
+from skldl._typing import FloatArray
 from skldl._validation import check_features
 from skldl.losses._linear_softmax import LinearSoftmaxLDL, TrainingSet, check_not_negative, warn_unless_converged
 from skldl.simplex import smooth_zeros
-
-FloatArray = npt.NDArray[np.floating]
 
 LARGEST_CONCENTRATION = 1e12
 

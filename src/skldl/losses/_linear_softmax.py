@@ -17,18 +17,17 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl._solvers import Minimum, minimise
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.losses._rows import RowLoss
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
 from skldl.simplex import log_softmax, softmax
 
-FloatArray = npt.NDArray[np.floating]
 ScoreObjective = Callable[[FloatArray], tuple[float, FloatArray]]
 Penalty = Callable[[FloatArray], tuple[float, FloatArray]]
 

@@ -21,10 +21,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-FloatArray = npt.NDArray[np.floating]
+from skldl._typing import FloatArray
 
 SMOOTHING = 1e-3
 SMALLEST_VARIANCE = 1e-6  # of a predicted distribution over its positions, in the concentrated penalty

@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from skldl.losses._linear_softmax import LinearSoftmaxLDL, ScoreObjective, TrainingSet, mean_of
 from skldl.losses._rows import RowLoss, resolve_loss
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class SmoothLossLDL(LinearSoftmaxLDL):

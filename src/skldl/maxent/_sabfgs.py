@@ -14,14 +14,12 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.maxent._fitting import Settings, Weights, fit_path, fit_weights
 from skldl.maxent._objective import probabilities
 from skldl.maxent._start import Init, starting_weights
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class SABFGS(BaseLDL):

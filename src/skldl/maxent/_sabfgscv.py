@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from skldl._held_out import two_valued_columns
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL, in_safe_range
 from skldl.maxent._fitting import Settings, fit_path, fit_weights
 from skldl.maxent._objective import probabilities, row_weights
@@ -18,7 +19,6 @@ from skldl.maxent._sabfgs import check_alpha, check_stopping
 from skldl.maxent._whitening import column_deviations
 from skldl.simplex import entropy, log_softmax
 
-FloatArray = npt.NDArray[np.floating]
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))

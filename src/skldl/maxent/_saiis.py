@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.maxent._objective import probabilities, row_weights, weighted_softmax
 from skldl.maxent._sabfgs import check_stopping
 from skldl.maxent._scaling import ScalingEquations
 from skldl.maxent._start import Init, starting_weights
-
-FloatArray = npt.NDArray[np.floating]
 
 SHORTEST_EXTRAPOLATION = 1.5
 

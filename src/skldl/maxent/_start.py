@@ -5,7 +5,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.floating]
+from skldl._typing import FloatArray
+
 Init = Literal["zeros", "eye"] | npt.ArrayLike
 
 

@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_features, check_weights
 from skldl.base import BaseLDL
-from skldl.neighbors._search import IndexArray, StableSearch
+from skldl.neighbors._search import StableSearch
 
-FloatArray = npt.NDArray[np.floating]
 Weights = str | Callable[[FloatArray], FloatArray]
 
 GATHER_CELLS = 2**15
@@ -153,7 +152,7 @@ class AAKNN(BaseLDL):
         distances, neighbors = (part[keep].reshape(-1, max_neighbors) for part in (distances, neighbors))
         return self._averages(distances, neighbors, range(1, max_neighbors + 1))
 
-    def kneighbors(self, X: Any, n_neighbors: int | None = None) -> tuple[FloatArray, IndexArray]:
+    def kneighbors(self, X: Any, n_neighbors: int | None = None) -> tuple[FloatArray, IntArray]:
         """Return the distances and indices of the training rows that a prediction rests on.
 
         Parameters
@@ -234,10 +233,10 @@ class AAKNN(BaseLDL):
     def _by_distance(self) -> bool:
         return callable(self.weights) or self.weights != "uniform"
 
-    def _nearest(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IndexArray]:
+    def _nearest(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
         return self._search.query(self._known_columns(X), n_neighbors, exact=self._by_distance())
 
-    def _average(self, weights: FloatArray, neighbors: IndexArray) -> FloatArray:
+    def _average(self, weights: FloatArray, neighbors: IntArray) -> FloatArray:
         """Weighted mean of the neighbours' distributions."""
         n_new, n_neighbors = neighbors.shape
         if neighbors.size * self.n_labels_ <= GATHER_CELLS:
@@ -248,7 +247,7 @@ class AAKNN(BaseLDL):
         chosen = sparse.csr_array((np.ravel(weights), np.ravel(neighbors), starts), shape=shape)  # gathers no copies
         return np.asarray(chosen @ self.distributions_ / weights.sum(axis=1, keepdims=True))
 
-    def _averages(self, distances: FloatArray, neighbors: IndexArray, counts: Sequence[int]) -> FloatArray:
+    def _averages(self, distances: FloatArray, neighbors: IntArray, counts: Sequence[int]) -> FloatArray:
         """Predictions from the first k neighbours for each k in ``counts``: one table for each."""
         tables = np.empty((len(counts), len(neighbors), self.n_labels_))
         if callable(self.weights):  # it may look at a whole row of distances, so each k asks again
@@ -267,7 +266,7 @@ class AAKNN(BaseLDL):
                 np.divide(total, total_weight, out=tables[place])
         return tables
 
-    def _neighbor_weights(self, distances: FloatArray, neighbors: IndexArray) -> FloatArray:
+    def _neighbor_weights(self, distances: FloatArray, neighbors: IntArray) -> FloatArray:
         """Weights of the neighbours up to a factor per row: by distance, times the weights of the training rows."""
         if callable(self.weights):
             weights = _check_callable_weights(self.weights(distances), distances.shape)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
@@ -31,10 +30,9 @@ from skldl._held_out import (
     mix,
     share_divergences,
 )
+from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
-from skldl.neighbors._search import BLOCK_CELLS, IndexArray, StableSearch, row_blocks
-
-FloatArray = npt.NDArray[np.floating]
+from skldl.neighbors._search import BLOCK_CELLS, StableSearch, row_blocks
 
 METRICS = ("euclidean", "manhattan")
 WEIGHTS = ("epanechnikov", "uniform")
@@ -174,7 +172,7 @@ class AAKNNCV(BaseLDL):
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         self._choose(X, D, sample_weight, None)
 
-    def _choose(self, X: Any, D: FloatArray, weight: FloatArray | None, codes: IndexArray | None) -> None:
+    def _choose(self, X: Any, D: FloatArray, weight: FloatArray | None, codes: IntArray | None) -> None:
         most = len(D) - int(1 if codes is None else np.bincount(codes).max())  # rows that remain for every left-out row
         counts = self._check_settings(X, most)
         shares = MEAN_SHARES if self.mean_share is None else (float(self.mean_share),)
@@ -184,7 +182,7 @@ class AAKNNCV(BaseLDL):
         scalings = {name: Scaling.fit(name, X, weight) for name, _ in pairs}
         self.candidates_: list[dict[str, Any]] = []
 
-        def compare(pair: tuple[str, str], rows: IndexArray, few: bool) -> Setting:
+        def compare(pair: tuple[str, str], rows: IntArray, few: bool) -> Setting:
             lists = _Lists(scalings[pair[0]].apply(X), pair[1], rows, codes, counts[-1])
             few_shares = SCREENING_SHARES if few and self.mean_share is None else shares
             weights = WEIGHTS if self.weights == "auto" else (self.weights,)
@@ -223,7 +221,7 @@ class AAKNNCV(BaseLDL):
         metrics = METRICS if self.metric == "auto" else (self.metric,)
         return [(scaling, metric) for metric in metrics for scaling in scalings]
 
-    def _left_out(self, scaled: Any, rows: IndexArray, codes: IndexArray | None) -> FloatArray:
+    def _left_out(self, scaled: Any, rows: IntArray, codes: IntArray | None) -> FloatArray:
         """Averages for training rows, from lists in the exact order without the row itself or its group."""
         k, n_samples = self.n_neighbors_, len(self.distributions_)
         group = np.arange(n_samples) if codes is None else codes
@@ -238,7 +236,7 @@ class AAKNNCV(BaseLDL):
             P[block] = self._average(allowed, np.take_along_axis(neighbors, front, axis=1))
         return P
 
-    def _average(self, distances: FloatArray, neighbors: IndexArray) -> FloatArray:
+    def _average(self, distances: FloatArray, neighbors: IntArray) -> FloatArray:
         k = self.n_neighbors_
         weights = neighbor_weights(distances, k, self.weights_)
         if self._row_weight is not None:
@@ -288,7 +286,7 @@ class AAKNNCV(BaseLDL):
 class _Lists:
     """Neighbours of some training rows, without each row itself or its group, in blocks of bounded memory."""
 
-    def __init__(self, scaled: Any, metric: str, rows: IndexArray, codes: IndexArray | None, k: int) -> None:
+    def __init__(self, scaled: Any, metric: str, rows: IntArray, codes: IntArray | None, k: int) -> None:
         self.rows = rows
         length = min(k + 1, scaled.shape[0])
         self.distances = np.empty((len(rows), length))

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.losses._rows import RowLoss, resolve_loss
 from skldl.neural._network import (
@@ -33,7 +34,6 @@ from skldl.neural._network import (
     unflatten,
 )
 
-FloatArray = npt.NDArray[np.floating]
 Objective = Callable[..., tuple[float, FloatArray]]
 
 

@@ -14,18 +14,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from skldl._solvers import minimise
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.neural._network import ACTIVATIONS, Activation, StandardizedFeatures, standardize
 from skldl.simplex import log_softmax, softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 BLOCK_CELLS = 1 << 20
 

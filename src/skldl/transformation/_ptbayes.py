@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.simplex import softmax
 from skldl.transformation._resampling import RandomState, multinomial_counts
-
-FloatArray = npt.NDArray[np.floating]
 
 BLOCK_CELLS = 2**22
 """Temporary arrays in ``predict`` hold at most about this many numbers (32 MiB)."""

@@ -7,16 +7,14 @@ example with the weight dᵢⱼ, and the predicted degree of a label is its pred
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.transformation._resampling import RandomState, multinomial_examples, weighted_examples
-
-FloatArray = npt.NDArray[np.floating]
 
 SUMS_OVER_ROWS = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB)
 """Classifiers whose model is made of sums over rows, so that they can learn one label after the other."""

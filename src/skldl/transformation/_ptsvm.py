@@ -15,12 +15,11 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.transformation._pair_fit import PairFit, fit_pair_model
 from skldl.transformation._pair_model import Examples, PairModel
 from skldl.transformation._resampling import multinomial_counts
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class PTSVM(BaseLDL):

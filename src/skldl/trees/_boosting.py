@@ -4,20 +4,17 @@ from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy.special import softmax
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 
+from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.trees._boosting_fold import BoostingSettings, Fold, divergences, log_mean
 from skldl.trees._checks import check_choice, check_count, check_groups, check_number, count_given, put_in_order
 from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
 from skldl.trees._vector_booster import VectorLeafFold
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.integer]
 
 ROUNDS_AT_ONCE = 10  # between two looks at the held-out divergence
 DIGITS = 10  # of the degrees, so that the rounding errors of a division cannot decide between equally good splits

@@ -5,12 +5,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray, IntArray
 from skldl.exceptions import LengthMismatchError
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.integer]
 
 
 def check_count(name: str, value: Any, *, least: int, alternative: str | None = None) -> None:

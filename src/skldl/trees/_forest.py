@@ -3,10 +3,10 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
+from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.trees._bag import Bag, Settings, add_up, grow_trees, out_of_bag
 from skldl.trees._calibration import (
@@ -19,9 +19,6 @@ from skldl.trees._calibration import (
 )
 from skldl.trees._checks import check_choice, check_count, check_groups, check_number, count_given, put_in_order
 from skldl.trees._flat_trees import ROWS_AT_ONCE, single_precision
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.integer]
 
 LEAF_SIZES = (1, 8, 3, 20)  # the first two are tried with every kind and max_features, the others with the best
 MAX_FEATURES: dict[str, tuple[float | str, ...]] = {"extra": (0.33, 1.0), "random": ("sqrt", 0.33)}

@@ -14,15 +14,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse, special
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from skldl._solvers import minimise
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
-
-FloatArray = npt.NDArray[np.floating]
 
 SMALLEST = 1e-300
 

@@ -13,14 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.simplex import softmax
 from skldl.trees._newton_tree import Bins, NewtonTree, grow_tree
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.intp]
 
 LARGEST_STEP = 4.0  # |t| is cut here, as LogitBoost cuts z
 

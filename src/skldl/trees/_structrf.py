@@ -13,11 +13,9 @@ import numpy.typing as npt
 from scipy import special
 from sklearn.utils import check_random_state
 
+from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.trees._newton_tree import NewtonTree
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.intp]
 
 LARGEST_NUMBER_OF_ROUNDS = 50
 SMALLEST_GAIN = 1e-12
