@@ -9,13 +9,14 @@ for every smaller k, so one search serves all k, and leaving a row out only stri
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._parameters import CALLABLE, COUNT, N_JOBS, NOTHING, Constraint, check_value, one_of
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_features, check_weights
 from skldl.base import BaseLDL
@@ -91,6 +92,15 @@ class AAKNN(BaseLDL):
            [0.2, 0.8],
            [0.4, 0.6]])
     """
+
+    _constraints: ClassVar = {
+        "n_neighbors": COUNT,
+        "weights": one_of("uniform", "distance") | CALLABLE,
+        "metric": Constraint("the name of a metric", lambda value: isinstance(value, str)) | CALLABLE,
+        "metric_params": NOTHING | Constraint("a dict", lambda value: isinstance(value, dict)),
+        "algorithm": one_of("auto", "ball_tree", "kd_tree", "brute"),
+        "n_jobs": N_JOBS,
+    }
 
     def __init__(
         self,
@@ -194,8 +204,6 @@ class AAKNN(BaseLDL):
         return X, D, weight
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        if not (callable(self.weights) or self.weights in ("uniform", "distance")):
-            raise ValueError(f"weights={self.weights!r} must be 'uniform', 'distance' or a callable.")
         _check_count("n_neighbors", self.n_neighbors, X.shape[0])
         X, D = X.copy(), D.copy()  # they are kept: what the caller does to his own arrays must not reach the model
         self._search = StableSearch(
@@ -288,8 +296,7 @@ class AAKNN(BaseLDL):
 
 
 def _check_count(name: str, value: Any, most: int) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
+    check_value(name, value, COUNT)
     if value > most:
         raise ValueError(
             f"{name}={value} is more than the {most} rows that can be neighbours (n_samples={most}). "
