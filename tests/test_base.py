@@ -4,8 +4,21 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skldl import AAKNN, PTSVM, SABFGS, SABFGSCV, SAIIS, BaseLDL, MeanDistribution, PTBayes
-from skldl.exceptions import DataError, UnknownNameError
+from skldl import (
+    AAKNN,
+    AAKNNCV,
+    PTSVM,
+    SABFGS,
+    SABFGSCV,
+    SAIIS,
+    BaseLDL,
+    KernelRidgeLDL,
+    MeanDistribution,
+    PTBayes,
+    RandomForestLDL,
+)
+from skldl.base import GroupedLDL
+from skldl.exceptions import DataError, LengthMismatchError, UnknownNameError
 from skldl.metrics import kullback_leibler
 from skldl.testing import CHECKS, check_estimator, make_distributions
 
@@ -242,3 +255,50 @@ def test_score_never_exceeds_zero():
     assert model.score(X, constant) <= 0
     assert model.score(X, 0.9991 * constant) <= 0
     assert model.score(X, 0.9991 * constant) == pytest.approx(0, abs=1e-12)
+
+
+class Listener(GroupedLDL):
+    """Keeps the groups that reach the algorithm."""
+
+    def _fit_grouped(self, X, D, sample_weight, groups):
+        self.seen_ = groups
+
+    def _predict(self, X):
+        return np.full((X.shape[0], self.n_labels_), 1 / self.n_labels_)
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [
+        (None, [1, 0, 1, 2, 0]),
+        (2.0, [1, 0, 1, 2, 0]),
+        ([1, 0, 1, 2, 0], [0, 0, 1]),
+        ([1, 1e-200, 1, 1e100, 1], [1, 0, 1, 2, 0]),
+        ([1e-320, 1, 1, 1e300, 1], [0, 1, 2, 0]),  # nothing beside the largest, so that it is left out like a zero
+    ],
+)
+@pytest.mark.parametrize("groups", ["babca", [7, 3, 7, 9, 3], np.array([2.5, 1, 2.5, 3, 1], dtype=object)], ids=str)
+def test_groups_are_numbered_without_rows_of_no_weight(groups, weight, expected):
+    model = Listener().fit(X[:5], D[:5], weight, list(groups))
+    np.testing.assert_array_equal(model.seen_, expected)
+    assert Listener().fit(X, D).seen_ is None
+
+
+@pytest.mark.parametrize(
+    ("groups", "weight", "kind", "message"),
+    [
+        ([1, 2], None, LengthMismatchError, r"shape \(2,\), but there are 5 rows"),
+        ([1, 2, 1, 2], [0, 1, 1, 1, 1], LengthMismatchError, "but there are 5 rows"),  # as many as rows with weight
+        ([[1, 2]] * 5, None, LengthMismatchError, "one group for each row"),
+        ([1] * 5, None, DataError, "one group"),
+        ([1, 2, 2, 2, 2], [0, 1, 1, 1, 1], DataError, "one group"),
+        ([1, 2, None, 2, 2], None, DataError, "missing"),
+        ([1, 2, np.nan, 2, 2], None, DataError, "missing"),
+    ],
+)
+@pytest.mark.parametrize("kind_of", [Listener, SABFGSCV, KernelRidgeLDL, AAKNNCV, RandomForestLDL])
+def test_groups_that_cannot_be_held_out_are_refused(kind_of, groups, weight, kind, message):
+    estimator = kind_of()
+    with pytest.raises(kind, match=message):
+        estimator.fit(X[:5], D[:5], weight, groups=groups)
+    assert not [name for name in vars(estimator) if name.endswith("_")]

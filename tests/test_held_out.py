@@ -1,4 +1,4 @@
-"""Groups, feature scalings and mean shares."""
+"""Feature scalings and mean shares."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,12 @@ from skldl._held_out import (
     Scaling,
     best_share,
     first_best,
-    group_codes,
     is_non_negative,
     mean_distribution,
     means_without,
     mix,
     two_valued_columns,
 )
-from skldl.exceptions import LengthMismatchError
 from skldl.metrics import kullback_leibler
 from skldl.testing import make_distributions
 
@@ -56,15 +54,6 @@ def test_best_share_is_the_best_of_all_mixtures():
 def test_ties_up_to_rounding_go_to_the_first():
     assert first_best([2.0, 1.0 + 1e-15, 1.0]) == 1
     assert first_best([2.0, 1.0 + 1e-6, 1.0]) == 2
-
-
-def test_group_codes_follow_the_rows_with_weight():
-    np.testing.assert_array_equal(group_codes(["b", "a", "b", "c"], 4, [1, 0, 1, 2]), [0, 0, 1])
-    assert group_codes(None, 4, None) is None
-    with pytest.raises(LengthMismatchError, match="one group per row"):
-        group_codes([1, 2], 3, None)
-    with pytest.raises(ValueError, match="single group"):
-        group_codes([1, 1, 1], 3, None)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])

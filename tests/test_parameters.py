@@ -6,12 +6,23 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB
 
 import skldl
 from skldl import _parameters as declared
-from skldl._parameters import check_parameters, check_value, has_methods, number, one_of, whole
+from skldl._parameters import (
+    check_declared_parameters,
+    check_parameters,
+    check_value,
+    has_methods,
+    number,
+    one_of,
+    sequence_of,
+    whole,
+)
 from skldl.exceptions import ParameterError
-from skldl.testing import make_distributions
+from skldl.testing import CHECKS, make_distributions
+from skldl.uncertainty import ConformalLDL
 
 X, D = make_distributions()
 
@@ -27,6 +38,8 @@ TAKEN = [
     (declared.RANDOM_STATE, [None, 0, 2**32 - 1, np.random.RandomState(0)]),
     (declared.FOLDS, [2, 10, KFold(3), [([0], [1])]]),
     (declared.ANYTHING, [object()]),
+    (declared.N_JOBS, [None, 1, -1, np.int64(4)]),
+    (sequence_of(whole(at_least=1)), [[1], (2, 3), np.array([4]), range(1, 3)]),
     (has_methods("a regressor", "fit", "predict"), [Ridge()]),
 ]
 REFUSED = [
@@ -41,6 +54,8 @@ REFUSED = [
     (declared.RANDOM_STATE, [-1, 2**32, "0", 1.5, True]),
     (declared.FOLDS, [1, 0, True, "5", 2.5, None]),
     (has_methods("a regressor", "fit", "predict"), [Ridge, "Ridge", None]),
+    (declared.N_JOBS, [0, "all", 1.0, True]),
+    (sequence_of(whole(at_least=1)), [[], (), 1, "12", {1: 1}, {1, 2}, [1, 0], np.array(3), np.array([[1]]), None]),
 ]
 
 
@@ -83,18 +98,81 @@ def test_long_values_are_cut():
     assert len(str(caught.value)) < 120
 
 
-DECLARING = [name for name in skldl.ESTIMATORS if hasattr(getattr(skldl, name), "_constraints")]
+KINDS = {name: getattr(skldl, name) for name in skldl.ESTIMATORS} | {"ConformalLDL": ConformalLDL}
+REQUIRED = {
+    "AARegressor": Ridge(),
+    "PTClassifier": GaussianNB(),
+    "StackingLDL": [("mean", skldl.MeanDistribution())],
+    "LDLClassifier": skldl.MeanDistribution(),
+    "ConformalLDL": skldl.MeanDistribution(),
+}
 
 
-@pytest.mark.parametrize("name", DECLARING)
+def parameters_of(name):
+    """Names and defaults of the hyper-parameters of an estimator."""
+    return {key: item.default for key, item in inspect.signature(KINDS[name]).parameters.items()}
+
+
+def make(name, **parameters):
+    return KINDS[name](*([REQUIRED[name]] if name in REQUIRED else []), **parameters)
+
+
+TRUTHS = [
+    (name, parameter) for name in KINDS for parameter, default in parameters_of(name).items() if type(default) is bool
+]
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_every_hyper_parameter_is_declared(name):
     """A parameter that was forgotten would take anything, silently."""
-    kind = getattr(skldl, name)
-    assert list(kind._constraints) == [p for p in inspect.signature(kind.__init__).parameters if p != "self"]
-    for parameter, constraint in kind._constraints.items():
-        default = inspect.signature(kind.__init__).parameters[parameter].default
-        if default is not inspect.Parameter.empty:
-            check_value(parameter, default, constraint)
+    assert set(KINDS[name]._constraints) == set(parameters_of(name))
+    for parameter, value in make(name).get_params(deep=False).items():
+        check_value(parameter, value, KINDS[name]._constraints[parameter])
+    check_declared_parameters(make(name))
+
+
+def test_there_are_truth_values_to_test():
+    assert len(TRUTHS) >= 15
+    assert ("SABFGS", "fit_intercept") in TRUTHS
+
+
+@pytest.mark.parametrize("value", ["no", 1])
+@pytest.mark.parametrize(("name", "parameter"), TRUTHS)
+def test_truth_values_are_true_or_false(name, parameter, value):
+    with pytest.raises(ParameterError, match=f"^{parameter}={value!r} must be True or False"):
+        make(name, **{parameter: value}).fit(X, D)
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        ({"alpha": number()}, r"declared: \['alpha'\], taken: \['alpha', 'center'\]"),
+        ({"alpha": number(), "center": declared.ANYTHING}, "center must take True and False only"),
+    ],
+)
+def test_public_check_finds_what_is_not_declared(constraints, message):
+    class Careless(skldl.MeanDistribution):
+        _constraints = constraints
+
+        def __init__(self, alpha=1.0, center=True):
+            self.alpha = alpha
+            self.center = center
+
+    with pytest.raises(AssertionError, match=message):
+        CHECKS["check_declared_parameters"](Careless())
+
+
+def test_values_of_a_path_are_checked_before_the_first_fit():
+    model = skldl.SABFGS()
+    with pytest.raises(ParameterError, match="fit_intercept='no' must be True or False"):
+        next(model.predict_path(X, D, X, param="fit_intercept", values=[True, "no"]))
+    with pytest.raises(ParameterError, match="alpha=-1"):
+        next(model.set_params(alpha=-1).predict_path(X, D, X, param="tol", values=[1e-4]))
+
+
+def test_parameters_are_checked_before_the_data():
+    with pytest.raises(ParameterError, match="alpha=-1"):
+        skldl.SABFGS(-1).fit(X, None)
 
 
 @pytest.mark.parametrize(

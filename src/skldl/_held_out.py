@@ -1,4 +1,4 @@
-"""What estimators that choose their settings by leaving rows out share: groups, feature scaling, the mean share.
+"""What estimators that choose their settings by leaving rows out share: feature scaling, the mean share.
 
 A prediction P is mixed with the mean distribution of the training rows, (1 − s)P + s·mean. The mean share s > 0 makes
 every degree positive, so that the Kullback-Leibler divergence is finite. When a row (or its group) is left out, the
@@ -13,10 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-from skldl.exceptions import LengthMismatchError
-
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
+from skldl._typing import FloatArray, IntArray
 
 MEAN_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 """Shares of the mean distribution to choose from."""
@@ -28,42 +25,12 @@ SCALINGS = ("standard", "raw", "sqrt")
 """Names of the feature scalings."""
 
 
-def group_codes(groups: Any, n_samples: int, sample_weight: Any) -> IndexArray | None:
-    """Number the groups 0, 1, … for each row of positive weight; None where no groups were given.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_samples,) or None
-        Group of each row, as given to ``fit``.
-    n_samples : int
-        Number of rows given to ``fit``.
-    sample_weight : array-like of shape (n_samples,), float or None
-        Weights as given to ``fit``; rows of weight zero are dropped, as `BaseLDL` does.
-    """
-    if groups is None:
-        return None
-    groups = np.asarray(groups)
-    if groups.shape != (n_samples,):
-        raise LengthMismatchError(
-            f"groups has shape {groups.shape}, but there are {n_samples} rows. Pass one group per row of X."
-        )
-    if sample_weight is not None:
-        groups = groups[np.broadcast_to(np.asarray(sample_weight), (n_samples,)) > 0]
-    codes = np.unique(groups, return_inverse=True)[1]
-    if codes.max() == 0:
-        raise ValueError(
-            "groups holds a single group, so nothing is left to learn from when it is left out. "
-            "Pass at least two groups, or groups=None to leave single rows out."
-        )
-    return np.asarray(codes, dtype=np.intp)
-
-
 def mean_distribution(D: FloatArray, weight: FloatArray | None) -> FloatArray:
     """Weighted mean of the rows, with every degree at least 1e-12."""
     return _floored(np.average(D, axis=0, weights=weight)[None])[0]
 
 
-def means_without(D: FloatArray, weight: FloatArray | None, codes: IndexArray | None) -> FloatArray:
+def means_without(D: FloatArray, weight: FloatArray | None, codes: IntArray | None) -> FloatArray:
     """For each row the mean distribution of the rows that remain when it, or its whole group, is left out."""
     w = np.ones(len(D)) if weight is None else weight
     weighted = w[:, None] * D

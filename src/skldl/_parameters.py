@@ -1,20 +1,24 @@
 """Hyper-parameters, declared: what each may be, and one error that says parameter, value and cure.
 
-A class lists its hyper-parameters in ``_constraints`` and calls `check_parameters` where fitting begins::
+A class lists its hyper-parameters in ``_constraints``::
 
-    class SABFGS(BaseLDL):
-        _constraints = {
+    class Example(BaseLDL):
+        _constraints: ClassVar = {
             "alpha": number(at_least=0, cure="0 means no penalty"),
             "fit_intercept": TRUTH,
-            "max_iter": whole(at_least=1),
-            "gamma": one_of("auto", "scale") | number(above=0),
+            "max_iter": COUNT,
+            "gamma": one_of("auto", "scale") | POSITIVE,
         }
+
+`BaseLDL` checks them before it looks at the data, in ``fit`` and in ``predict_path``. What depends on the data, or on
+two hyper-parameters at once, is left to the algorithm.
 
 scikit-learn's own declarations (``sklearn.utils._param_validation``) are private, take a truth value for a number, and
 its errors name no cure; `sklearn.utils.check_scalar` is public, but knows neither words nor alternatives.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from reprlib import Repr
@@ -98,6 +102,29 @@ def check_value(name: str, value: Any, constraint: Constraint) -> None:
         raise ParameterError(f"{name}={_SHORT.repr(value)} must be {constraint.text}.{cure}")
 
 
+def check_declared_parameters(estimator: Any) -> None:
+    """Each hyper-parameter is declared, or none, and one whose default is True or False takes nothing else.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An estimator. One without any declaration passes: what it takes is its own affair.
+
+    Raises
+    ------
+    AssertionError
+        If a hyper-parameter is not declared, or a truth value could be a word or a number.
+    """
+    kind = type(estimator)
+    constraints = getattr(kind, "_constraints", {})
+    parameters = inspect.signature(kind).parameters
+    if constraints:
+        assert set(constraints) == set(parameters), f"declared: {sorted(constraints)}, taken: {sorted(parameters)}"
+    for name, constraint in constraints.items():
+        if isinstance(parameters[name].default, bool):
+            assert not any(map(constraint.accepts, ("no", 0, 1))), f"{name} must take True and False only"
+
+
 def number(
     *,
     at_least: float | None = None,
@@ -168,20 +195,46 @@ def _in_range(
     )
 
 
-def one_of(*words: str) -> Constraint:
+def one_of(*words: str, cure: str = "") -> Constraint:
     """One of several words.
 
     Parameters
     ----------
     *words : str
         The words.
+    cure : str, default=""
+        What else the error says.
 
     Returns
     -------
     Constraint
         The constraint.
     """
-    return Constraint(" or ".join(map(repr, words)), lambda value: isinstance(value, str) and value in words)
+    return Constraint(" or ".join(map(repr, words)), lambda value: isinstance(value, str) and value in words, cure)
+
+
+def sequence_of(item: Constraint) -> Constraint:
+    """A list, tuple or array of one dimension that is not empty; texts and mappings are none.
+
+    Parameters
+    ----------
+    item : Constraint
+        What each item must be.
+
+    Returns
+    -------
+    Constraint
+        The constraint.
+    """
+
+    def accepts(value: Any) -> bool:
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection):
+            return False
+        if not hasattr(value, "__getitem__") or getattr(value, "ndim", 1) == 0:
+            return False
+        return len(value) > 0 and all(item.accepts(each) for each in value)
+
+    return Constraint(f"a sequence of at least one item, each of them {item.text}", accepts, item.cure)
 
 
 def has_methods(text: str, *methods: str, cure: str = "") -> Constraint:
@@ -213,7 +266,12 @@ TRUTH = Constraint(
 )
 NOTHING = Constraint("None", lambda value: value is None)
 CALLABLE = Constraint("a callable", lambda value: callable(value) and not isinstance(value, type))
+POSITIVE = number(above=0)
+NOT_NEGATIVE = number(at_least=0)
+SHARE = number(at_least=0, at_most=1)
+COUNT = whole(at_least=1)
 ANYTHING = Constraint("anything", lambda value: True)
+N_JOBS = NOTHING | Constraint("a whole number other than 0", lambda value: whole().accepts(value) and value != 0)
 RANDOM_STATE = (
     NOTHING
     | whole(at_least=0, at_most=2**32 - 1)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.floating]
+from skldl._typing import FloatArray
+
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
 SUFFICIENT_DECREASE = 1e-4

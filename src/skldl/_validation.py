@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 
 from skldl._compat import validate_data
 from skldl._real_numbers import refuse_unreal
+from skldl._typing import FloatArray
 from skldl.exceptions import (
     DataError,
     DimensionError,
@@ -32,7 +33,6 @@ from skldl.exceptions import (
 )
 
 SUM_TOLERANCE = 1e-3
-FloatArray = npt.NDArray[np.floating]
 
 
 def check_features(

@@ -1,8 +1,8 @@
 """`BaseLDL`: what every label distribution learner shares, so that an algorithm's file holds only its mathematics."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._parameters import Constraint, check_parameters, check_value
+from skldl._typing import FloatArray, IntArray
 from skldl._validation import (
     check_distributions,
     check_features,
@@ -19,8 +21,6 @@ from skldl._validation import (
 )
 from skldl.exceptions import DataError, LengthMismatchError, UnknownNameError
 from skldl.metrics import kullback_leibler
-
-FloatArray = npt.NDArray[np.floating]
 
 LARGEST_WEIGHT_EXPONENT = 100
 """Weights are rescaled if the largest is not between 2⁻¹⁰⁰ and 2¹⁰⁰."""
@@ -36,7 +36,8 @@ class BaseLDL(RegressorMixin, BaseEstimator):
       not change what an earlier fit has assigned;
     - ``_predict(X)``: the distributions for a checked X.
 
-    The base class checks everything that comes in, keeps names, and makes sure that what goes out sums to one.
+    The base class checks everything that comes in, keeps names, and makes sure that what goes out sums to one. What a
+    subclass declares in ``_constraints`` (see `skldl._parameters`) is checked before the data are.
 
     Attributes
     ----------
@@ -50,6 +51,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         Names of the labels: the columns of y if it was a DataFrame, else ``label_0``, ``label_1``, ….
     """
 
+    _constraints: ClassVar[Mapping[str, Constraint]] = {}
     _accept_sparse: bool = True
     _allow_nan: bool = False  # whether NaN in X is a missing value that the algorithm can use
 
@@ -88,7 +90,8 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             raise
 
     def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
-        """Let X, y and weights through the door, and keep the names of features and labels."""
+        """Check hyper-parameters, X, y and weights, and keep the names of features and labels."""
+        check_parameters(self)
         if y is None:
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
@@ -154,6 +157,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         model = clone(self)
         if param not in model.get_params():
             raise UnknownNameError(f"{type(self).__name__} has no hyper-parameter {param!r}.")
+        if param in self._constraints:
+            for value in values:
+                check_value(param, value, self._constraints[param])
         X, D, weight = model._check_training_set(X, y, sample_weight)
         X_new = check_features(model, X_new, reset=False, accept_sparse=self._accept_sparse)
         for distributions in model._predict_path(X, D, weight, X_new, param, list(values)):
@@ -232,35 +238,74 @@ class GroupedLDL(BaseLDL):
         self
             The fitted estimator.
         """
-        self._groups = check_groups(groups, sample_weight)
-        try:
-            return super().fit(X, y, sample_weight)
-        finally:
-            del self._groups
+        with self._unchanged_on_failure():
+            self._fit_grouped(*self._check_grouped_set(X, y, sample_weight, groups))
+        return self
+
+    def _check_grouped_set(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[Any, FloatArray, FloatArray | None, IntArray | None]:
+        """`_check_training_set`, and the groups of the rows that it kept."""
+        X, D, weight = self._check_training_set(X, y, sample_weight)
+        return X, D, weight, check_groups(groups, *kept_rows(sample_weight, len(D)))
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        groups = getattr(self, "_groups", None)
-        if groups is not None and len(groups) != len(D):
-            raise LengthMismatchError(f"There are {len(groups)} groups for {len(D)} rows. Give one group for each row.")
-        self._fit_grouped(X, D, sample_weight, groups)
+        self._fit_grouped(X, D, sample_weight, None)
 
-    def _fit_grouped(
-        self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: npt.NDArray[np.intp] | None
-    ) -> None:
+    def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
         raise NotImplementedError
 
 
-def check_groups(groups: Any, sample_weight: Any) -> npt.NDArray[np.intp] | None:
-    """Groups as whole numbers from 0, without the rows whose weight is zero; at least two groups are needed."""
+def kept_rows(sample_weight: Any, n_kept: int) -> tuple[IntArray, int]:
+    """Which rows `BaseLDL` kept and how many there were: rows without weight are left out.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float or None
+        Weights that were given to ``fit`` and have been checked.
+    n_kept : int
+        Number of rows that were kept.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_kept,)
+        Positions of the rows kept.
+    n_samples : int
+        Number of rows given.
+    """
+    if sample_weight is None or np.ndim(sample_weight) == 0:
+        return np.arange(n_kept), n_kept
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    return np.flatnonzero(in_safe_range(weight)), len(weight)
+
+
+def check_groups(groups: Any, rows: IntArray, n_samples: int) -> IntArray | None:
+    """Number the groups from 0; at least two are needed, since one group alone cannot be held out.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_samples,) or None
+        Group of each row, as given to ``fit``.
+    rows : ndarray
+        Positions of the rows whose groups are wanted.
+    n_samples : int
+        Number of rows given to ``fit``.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or None
+        Number of the group of each of these rows; None if no groups were given.
+    """
     if groups is None:
         return None
     labels = np.asarray(groups)
-    if labels.ndim != 1:
-        raise DataError(f"groups has shape {labels.shape}. Pass one group for each row.")
+    if labels.shape != (n_samples,):
+        raise LengthMismatchError(
+            f"groups has shape {labels.shape}, but there are {n_samples} rows. Pass one group for each row of X."
+        )
     if (labels.dtype.kind == "f" and not np.isfinite(labels).all()) or any(label is None for label in labels):
         raise DataError("groups holds missing values. Every row needs a group.")
-    if sample_weight is not None and np.shape(sample_weight) == labels.shape:
-        labels = labels[np.asarray(sample_weight) > 0]
+    labels = labels[rows]
     names, codes = np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)
     if len(names) < 2:
         raise DataError(

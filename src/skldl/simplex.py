@@ -9,9 +9,8 @@ import numpy.typing as npt
 from scipy import special
 
 from skldl._real_numbers import as_finite_array
+from skldl._typing import FloatArray
 from skldl.exceptions import NegativeDegreeError, ZeroRowError
-
-FloatArray = npt.NDArray[np.floating]
 
 
 def normalize(rows: npt.ArrayLike) -> FloatArray:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -24,9 +23,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator as check_by_scikit_learn
 
 from skldl._compat import distribution_targets_in_estimator_checks
+from skldl._parameters import check_declared_parameters
+from skldl._typing import FloatArray
 from skldl.exceptions import DataError
-
-FloatArray = npt.NDArray[np.floating]
 
 __all__ = ["CHECKS", "EXPECTED_FAILED_CHECKS", "check_estimator", "make_distributions"]
 
@@ -333,6 +332,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
         check_sparse,
         check_model_selection,
         check_predict_path,
+        check_declared_parameters,
     )
 }
 """Our own checks, by name; each takes an estimator and raises if it fails."""

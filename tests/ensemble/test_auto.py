@@ -5,7 +5,7 @@ import pytest
 
 from skldl import AAKNN, AutoLDL, MeanDistribution
 from skldl.ensemble import _auto
-from skldl.exceptions import DataError
+from skldl.exceptions import ParameterError
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator
 
@@ -113,13 +113,13 @@ def test_budgets(text, seconds):
 
 @pytest.mark.parametrize("budget", ["soon", "-3", -1.0, 0, True, np.inf, "10 days"])
 def test_bad_budgets(rows, budget):
-    with pytest.raises(DataError, match="budget"):
+    with pytest.raises(ParameterError, match="budget"):
         AutoLDL(budget=budget).fit(*rows)
 
 
 @pytest.mark.parametrize("members", [[], ["trees"], ["linear", "linear"], [("a", object())]])
 def test_bad_members(rows, members):
-    with pytest.raises(DataError, match="member"):
+    with pytest.raises(ParameterError, match="member"):
         AutoLDL(members=members).fit(*rows)
 
 

@@ -7,7 +7,7 @@ from sklearn.model_selection import KFold
 
 from skldl import AAKNN, SABFGS, BaseLDL, MeanDistribution
 from skldl.ensemble import StackingLDL
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, ParameterError
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 
@@ -117,20 +117,20 @@ def test_parameters_of_members_can_be_set(rows):
         ({"estimators": []}, "pairs"),
         ({"estimators": [("a", SABFGS()), ("a", SABFGS())]}, "name of its own"),
         ({"estimators": "SABFGS"}, "pairs"),
-        ({"pool": "geometric"}, "log-linear, linear"),
+        ({"pool": "geometric"}, "'log-linear' or 'linear'"),
         ({"n_folds": 1}, "at least 2"),
         ({"penalty": -1.0}, "at least 0"),
     ],
 )
 def test_bad_parameters(rows, options, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(ParameterError, match=message):
         StackingLDL(**{"estimators": MEMBERS, **options}).fit(*rows)
 
 
 def test_members_must_be_label_distribution_learners(rows):
     from sklearn.linear_model import Ridge
 
-    with pytest.raises(DataError, match="AARegressor"):
+    with pytest.raises(ParameterError, match=r"'ridge'.*AARegressor"):
         StackingLDL([("ridge", Ridge())]).fit(*rows)
 
 

@@ -327,11 +327,11 @@ def test_path_over_another_parameter_fits_each():
         ({"alpha": -1.0}, r"alpha=-1\.0 must be a finite number of at least 0"),
         ({"alpha": "big"}, r"alpha='big' must be"),
         ({"alpha": np.inf}, r"alpha=inf must be"),
-        ({"solver": "sag"}, r"solver='sag' is not known"),
+        ({"solver": "sag"}, r"solver='sag' must be 'lbfgs' or 'bfgs'"),
         ({"max_iter": 0}, r"max_iter=0 must be a whole number"),
         ({"max_iter": 2.5}, r"max_iter=2\.5 must be a whole number"),
         ({"max_iter": True}, r"max_iter=True must be a whole number"),
-        ({"tol": -1e-3}, r"tol=-0\.001 must be a number of at least 0"),
+        ({"tol": -1e-3}, r"tol=-0\.001 must be a finite number of at least 0"),
         ({"tol": np.nan}, r"tol=nan must be"),
     ],
 )

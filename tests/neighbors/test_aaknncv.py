@@ -153,13 +153,13 @@ def test_degrees_are_positive_even_of_labels_never_seen():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_neighbors": 0}, "n_neighbors=0 must be a whole number"),
+        ({"n_neighbors": 0}, "n_neighbors=0 must be None or a whole number"),
         ({"n_neighbors": 40}, "more than the 39 rows that remain"),
-        ({"weights": "distance"}, "weights='distance' must be one of 'auto', 'epanechnikov', 'uniform'"),
-        ({"metric": "cosine"}, "metric='cosine' must be one of"),
-        ({"scaling": None}, "scaling=None must be one of"),
+        ({"weights": "distance"}, "weights='distance' must be 'auto' or 'epanechnikov' or 'uniform'"),
+        ({"metric": "cosine"}, "metric='cosine' must be 'auto' or"),
+        ({"scaling": None}, "scaling=None must be 'auto' or"),
         ({"scaling": "sqrt"}, "needs non-negative features"),
-        ({"mean_share": -0.1}, r"must lie in \[0, 1\]"),
+        ({"mean_share": -0.1}, "mean_share=-0.1 must be None or a finite number of at least 0 and of at most 1"),
         ({"n_queries": 2.5}, "n_queries=2.5 must be a whole number"),
     ],
 )

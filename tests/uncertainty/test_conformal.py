@@ -8,7 +8,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
 from skldl import SABFGS, MeanDistribution
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, ParameterError
 from skldl.uncertainty import ConformalLDL, TooFewCalibrationRowsWarning
 from skldl.uncertainty._scores import bounds, conformal_quantile, score_rows
 
@@ -196,19 +196,18 @@ def test_frames_weights_and_names():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "jackknife"}, "split, cv+"),
+        ({"method": "jackknife"}, "'split' or 'cv+'"),
         ({"score": "cosine"}, "total_variation"),
         ({"method": "cv+", "score": "kullback_leibler"}, "split"),
         ({"method": "cv+", "adaptive": True}, "split"),
-        ({"adaptive": "yes"}, "True, False"),
-        ({"calibration_size": 1.5}, "between 0 and 1"),
+        ({"adaptive": "yes"}, "adaptive='yes' must be True or False or a regressor"),
+        ({"calibration_size": 1.5}, "above 0 and below 1"),
         ({"n_folds": 1}, "at least 2"),
-        ({"covers": "true"}, "counts"),
         ({"estimator": RandomForestRegressor()}, "label distribution learner"),
     ],
 )
 def test_bad_parameters(options, message):
-    with pytest.raises(DataError, match=message.replace("+", r"\+")):
+    with pytest.raises(ParameterError, match=message.replace("+", r"\+")):
         ConformalLDL(**{"estimator": LINEAR, **options}).fit(*draw(0, 40))
 
 
@@ -220,11 +219,13 @@ def test_bad_arguments():
     model.fit(X, D)
     with pytest.raises(DataError, match="no strata"):
         model.predict_region(X, strata=np.ones(60))
-    with pytest.raises(DataError, match=r"level = 1\.5"):
+    with pytest.raises(ParameterError, match=r"level=1\.5"):
         model.predict_region(X, 1.5)
     model.fit(X, D, strata=np.arange(60) % 2)
     with pytest.raises(DataError, match="too"):
         model.predict_region(X, 0.5)
+    with pytest.raises(DataError, match="needs counts"):
+        ConformalLDL(LINEAR, covers="true").fit(X, D)
     with pytest.raises(DataError, match="shape of y"):
         ConformalLDL(LINEAR, covers="true").fit(X, D, counts=D[:, :2])
 

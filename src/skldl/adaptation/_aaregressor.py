@@ -13,7 +13,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from skldl._parameters import check_parameters, has_methods
+from skldl._parameters import has_methods
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.simplex import project
@@ -70,10 +70,6 @@ class AARegressor(BaseLDL):
     @property
     def _accept_sparse(self) -> bool:  # type: ignore[override]
         return bool(get_tags(self.regressor).input_tags.sparse)
-
-    def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
-        check_parameters(self)  # whether X may be sparse depends on the regressor
-        return super()._check_training_set(X, y, sample_weight)
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         name = type(self.regressor).__name__

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 import skldl
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, ParameterError
 
 # One line for each command: where it is, and what it does. Its module is imported when it is called.
 COMMANDS = {
@@ -46,7 +46,7 @@ app = App(
 for _name, (_place, _) in COMMANDS.items():
     app.command(_place, name=_name, show=False)
 
-USER_MISTAKES = (DataError, FileNotFoundError, FileExistsError, IsADirectoryError, PermissionError)
+USER_MISTAKES = (DataError, ParameterError, FileNotFoundError, FileExistsError, IsADirectoryError, PermissionError)
 
 
 def run(arguments: Sequence[str]) -> int:

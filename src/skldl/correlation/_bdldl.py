@@ -13,19 +13,17 @@ so that one pair of decompositions serves every alpha and λ.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
+from skldl._parameters import NOT_NEGATIVE
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
-from skldl.losses._linear_softmax import check_not_negative
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, factorise
 from skldl.simplex import project
-
-FloatArray = npt.NDArray[np.floating]
 
 RANK_CUT = 1e-12
 
@@ -71,12 +69,13 @@ class BDLDL(BaseLDL):
     array([[0.33, 0.33, 0.33]])
     """
 
+    _constraints: ClassVar = {"alpha": NOT_NEGATIVE, "backward_weight": NOT_NEGATIVE}
+
     def __init__(self, alpha: float = 1e-4, *, backward_weight: float = 1e-3) -> None:
         self.alpha = alpha
         self.backward_weight = backward_weight
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        check_not_negative(self, "alpha", "backward_weight")
         self.coef_ = _Decomposed(X, D, sample_weight).solve(self.alpha, self.backward_weight).T
 
     def _predict(self, X: Any) -> FloatArray:
@@ -89,7 +88,6 @@ class BDLDL(BaseLDL):
         decomposed = _Decomposed(X, D, sample_weight)
         for value in values:
             self.set_params(**{param: value})
-            check_not_negative(self, "alpha", "backward_weight")
             self.coef_ = decomposed.solve(self.alpha, self.backward_weight).T
             yield self._predict(X_new)
 

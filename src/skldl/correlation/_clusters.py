@@ -11,10 +11,8 @@ References
 """
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.intp]
+from skldl._typing import FloatArray, IntArray
 
 LARGEST_NUMBER_OF_ROUNDS = 300
 ROUNDING = 1e-12  # a cluster whose squared deviations fall below this share of the whole is one point

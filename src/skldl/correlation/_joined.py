@@ -3,12 +3,10 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from skldl._typing import FloatArray
 from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
-
-FloatArray = npt.NDArray[np.floating]
 
 
 def column_scale(alpha: float, alpha_further: float) -> float:

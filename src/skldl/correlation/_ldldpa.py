@@ -7,20 +7,20 @@ term keeps the variance of the degrees, which maximising the average alone would
     mean KL(d_i ‖ p_i) − λ_r mean Σ_j p_ij r_ij / c + λ_v mean (var d_i − var p_i)² + alpha/2 ‖W‖².
 """
 
+from typing import ClassVar
+
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
+from skldl._parameters import NOT_NEGATIVE
+from skldl._typing import FloatArray
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
     TrainingSet,
-    check_not_negative,
     mean_of,
 )
 from skldl.losses._rows import kullback_leibler, through_softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class LDLDPA(LinearSoftmaxLDL):
@@ -79,6 +79,12 @@ class LDLDPA(LinearSoftmaxLDL):
     array([[0.3, 0.4, 0.3]])
     """
 
+    _constraints: ClassVar = {
+        **LinearSoftmaxLDL._constraints,
+        "rank_weight": NOT_NEGATIVE,
+        "variance_weight": NOT_NEGATIVE,
+    }
+
     def __init__(
         self,
         alpha: float = 1e-4,
@@ -95,10 +101,6 @@ class LDLDPA(LinearSoftmaxLDL):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(self, "rank_weight", "variance_weight")
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         n_labels = training.D.shape[1]

@@ -8,27 +8,24 @@ terms tie the prediction to it (horizontal: rows) and to the correlation R of th
 with ρ_i the Pearson correlation between C_i and d_i, and R_jk between columns j and k of D.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from skldl._parameters import COUNT, NOT_NEGATIVE
+from skldl._typing import FloatArray
 from skldl.correlation._joined import column_scale, join, part, strengths
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
     TrainingSet,
-    check_count,
-    check_not_negative,
     fit_linear,
     mean_of,
 )
 from skldl.losses._rows import kullback_leibler, through_softmax
 from skldl.simplex import softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 
 def row_correlations(A: FloatArray, B: FloatArray) -> FloatArray:
@@ -112,6 +109,14 @@ class LDLHVLC(LinearSoftmaxLDL):
     array([[0.5, 0.5]])
     """
 
+    _constraints: ClassVar = {
+        **LinearSoftmaxLDL._constraints,
+        "alpha_neighbours": NOT_NEGATIVE,
+        "n_neighbors": COUNT,
+        "horizontal_weight": NOT_NEGATIVE,
+        "vertical_weight": NOT_NEGATIVE,
+    }
+
     def __init__(
         self,
         alpha: float = 1e-4,
@@ -132,11 +137,6 @@ class LDLHVLC(LinearSoftmaxLDL):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(self, "alpha_neighbours", "horizontal_weight", "vertical_weight")
-        check_count(self, "n_neighbors")
 
     def _neighbour_means(self, training: TrainingSet) -> FloatArray:
         """Mean distribution of the neighbours of each training row; with fewer rows, of all others."""

@@ -8,24 +8,21 @@ The signs jump where a correlation changes its sign. The fit therefore alternate
 problem with these signs, until they no longer change.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._parameters import COUNT, NOT_NEGATIVE
+from skldl._typing import FloatArray
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     Penalty,
     ScoreObjective,
     TrainingSet,
-    check_count,
-    check_not_negative,
     fit_linear,
     mean_of,
 )
 from skldl.losses._rows import kullback_leibler
-
-FloatArray = npt.NDArray[np.floating]
 
 SMOOTHING = 1e-6  # ‖v‖ becomes √(‖v‖² + ε²) − ε
 
@@ -118,6 +115,12 @@ class LDLLC(LinearSoftmaxLDL):
     array([[0.3, 0.4, 0.3]])
     """
 
+    _constraints: ClassVar = {
+        **LinearSoftmaxLDL._constraints,
+        "correlation_weight": NOT_NEGATIVE,
+        "max_rounds": COUNT,
+    }
+
     def __init__(
         self,
         alpha: float = 1e-4,
@@ -134,11 +137,6 @@ class LDLLC(LinearSoftmaxLDL):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(self, "correlation_weight")
-        check_count(self, "max_rounds")
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         return mean_of(kullback_leibler, training.D, training.weight), 0.0

@@ -7,22 +7,22 @@ these relations:
     mean KL(d_i ‖ p_i) + alpha/2 ‖W‖² + λ_g mean ‖p_i (I − Z)‖² + λ_l mean ‖p_i (I − Z_g(i))‖².
 """
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from skldl._parameters import COUNT, NOT_NEGATIVE
+from skldl._typing import FloatArray
 from skldl.correlation._clusters import cluster_rows
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
     TrainingSet,
-    check_count,
-    check_not_negative,
     mean_of,
 )
 from skldl.losses._rows import kullback_leibler, through_softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 BARYCENTRE_RIDGE = 1e-3  # of the trace, as in locally linear embedding and in the authors' code
 
@@ -113,6 +113,13 @@ class LDLLDM(LinearSoftmaxLDL):
     array([[0.3, 0.4, 0.3]])
     """
 
+    _constraints: ClassVar = {
+        **LinearSoftmaxLDL._constraints,
+        "global_weight": NOT_NEGATIVE,
+        "local_weight": NOT_NEGATIVE,
+        "n_clusters": COUNT,
+    }
+
     def __init__(
         self,
         alpha: float = 1e-4,
@@ -131,11 +138,6 @@ class LDLLDM(LinearSoftmaxLDL):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(self, "global_weight", "local_weight")
-        check_count(self, "n_clusters")
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         groups = []

@@ -8,21 +8,20 @@ cross-entropy of that with the true order, weighted by the squared gap of the tr
 with s_jk = sgn(d_ij − d_ik). The paper sums over all ordered pairs and halves: each unordered pair then counts once.
 """
 
+from typing import ClassVar
+
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from skldl._parameters import NOT_NEGATIVE, POSITIVE
+from skldl._typing import FloatArray
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
     TrainingSet,
-    check_not_negative,
-    check_positive,
     mean_of,
 )
 from skldl.losses._rows import kullback_leibler, through_softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 BLOCK_CELLS = 1 << 16
 
@@ -107,6 +106,12 @@ class LDLLRR(LinearSoftmaxLDL):
     array([[0.3, 0.4, 0.3]])
     """
 
+    _constraints: ClassVar = {
+        **LinearSoftmaxLDL._constraints,
+        "ranking_weight": NOT_NEGATIVE,
+        "sharpness": POSITIVE,
+    }
+
     def __init__(
         self,
         alpha: float = 1e-4,
@@ -123,11 +128,6 @@ class LDLLRR(LinearSoftmaxLDL):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(self, "ranking_weight")
-        check_positive(self, "sharpness")
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         def loss(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -10,26 +10,22 @@ problem for each row, solved for all rows together), then the barrier µ falls b
 codes from a linear regression of the codes on the features.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._parameters import COUNT, NOT_NEGATIVE, POSITIVE
+from skldl._typing import FloatArray
 from skldl.correlation._clusters import cluster_rows
 from skldl.correlation._joined import column_scale, join, part, strengths
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     TrainingSet,
-    check_count,
-    check_not_negative,
-    check_positive,
     fit_linear,
     mean_of,
 )
 from skldl.losses._rows import RowLoss, kullback_leibler, through_softmax
 from skldl.simplex import log_softmax, softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 FIRST_CODES = (1.0, 0.1)  # of a row's own cluster, and of the others
 NEWTON_STEPS = 100
@@ -190,6 +186,17 @@ class LDLSCL(LinearSoftmaxLDL):
 
     fit_intercept = False  # the codes hold what an intercept would
 
+    _constraints: ClassVar = {
+        "alpha": NOT_NEGATIVE,
+        "alpha_codes": NOT_NEGATIVE,
+        "local_weight": POSITIVE,
+        "n_clusters": COUNT,
+        "barrier": POSITIVE,
+        "n_rounds": COUNT,
+        "max_iter": COUNT,
+        "tol": NOT_NEGATIVE,
+    }
+
     def __init__(
         self,
         alpha: float = 1e-3,
@@ -210,12 +217,6 @@ class LDLSCL(LinearSoftmaxLDL):
         self.n_rounds = n_rounds
         self.max_iter = max_iter
         self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(self, "alpha_codes")
-        check_positive(self, "local_weight", "barrier")
-        check_count(self, "n_clusters", "n_rounds")
 
     def _fit_shared(self, training: TrainingSet) -> None:
         D, weight = training.D, training.weight

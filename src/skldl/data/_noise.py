@@ -7,13 +7,11 @@ the same noise.
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from skldl._typing import FloatArray
 from skldl._validation import check_distributions
 from skldl.simplex import smooth_zeros, softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 __all__ = ["exchange_rows", "gaussian_log_ratio_noise", "hide_cells"]
 

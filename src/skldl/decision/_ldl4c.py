@@ -6,22 +6,21 @@ is uncertain, and the top label shall lead the second by a margin ρ:
     mean H(d_i) ‖d_i − p_i‖₁ + λ mean max(0, 1 − (p_i,first − p_i,second) / ρ) + alpha/2 ‖W‖².
 """
 
-import numpy as np
-import numpy.typing as npt
+from typing import ClassVar
 
+import numpy as np
+
+from skldl._parameters import NOT_NEGATIVE, POSITIVE
+from skldl._typing import FloatArray
 from skldl.decision._terms import TopLabels, absolute_error, margin_to_second
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
     TrainingSet,
-    check_not_negative,
-    check_positive,
     mean_of,
 )
 from skldl.losses._rows import through_softmax
 from skldl.simplex import entropy
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class LDL4C(LinearSoftmaxLDL):
@@ -88,6 +87,13 @@ class LDL4C(LinearSoftmaxLDL):
     array([0, 0, 2, 2])
     """
 
+    _constraints: ClassVar = {
+        **LinearSoftmaxLDL._constraints,
+        "margin_weight": NOT_NEGATIVE,
+        "rho": POSITIVE,
+        "smoothing": POSITIVE,
+    }
+
     def __init__(
         self,
         alpha: float = 1e-3,
@@ -106,11 +112,6 @@ class LDL4C(LinearSoftmaxLDL):
         self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(self, "margin_weight")
-        check_positive(self, "rho", "smoothing")
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         top = training.shared("top labels", lambda: TopLabels.of(training.D))

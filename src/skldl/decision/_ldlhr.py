@@ -8,21 +8,20 @@ The top label is learnt as a one-hot target with a margin, the other degrees as 
 where e_i is one at the label with the largest degree in d_i.
 """
 
-import numpy as np
-import numpy.typing as npt
+from typing import ClassVar
 
+import numpy as np
+
+from skldl._parameters import NOT_NEGATIVE, POSITIVE
+from skldl._typing import FloatArray
 from skldl.decision._terms import TopLabels, absolute_error, margin_to_all
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
     TrainingSet,
-    check_not_negative,
-    check_positive,
     mean_of,
 )
 from skldl.losses._rows import through_softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class LDLHR(LinearSoftmaxLDL):
@@ -93,6 +92,14 @@ class LDLHR(LinearSoftmaxLDL):
     array([0, 0, 2, 2])
     """
 
+    _constraints: ClassVar = {
+        **LinearSoftmaxLDL._constraints,
+        "margin_weight": NOT_NEGATIVE,
+        "rest_weight": NOT_NEGATIVE,
+        "rho": POSITIVE,
+        "smoothing": POSITIVE,
+    }
+
     def __init__(
         self,
         alpha: float = 1e-3,
@@ -113,11 +120,6 @@ class LDLHR(LinearSoftmaxLDL):
         self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(self, "margin_weight", "rest_weight")
-        check_positive(self, "rho", "smoothing")
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         top = training.shared("top labels", lambda: TopLabels.of(training.D))

@@ -6,21 +6,20 @@ Errors below a margin cost nothing; the margin of the other labels is that betwe
     + λ_r mean max(0, Σ_{j≠first} |d_ij − p_ij| − ρ_i) + alpha/2 ‖W‖²,        ρ_i = d_i(2) − d_i(3).
 """
 
-import numpy as np
-import numpy.typing as npt
+from typing import ClassVar
 
+import numpy as np
+
+from skldl._parameters import NOT_NEGATIVE, POSITIVE
+from skldl._typing import FloatArray
 from skldl.decision._terms import TopLabels, absolute_error, insensitive, margin_to_all
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
     TrainingSet,
-    check_not_negative,
-    check_positive,
     mean_of,
 )
 from skldl.losses._rows import through_softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class LDLM(LinearSoftmaxLDL):
@@ -90,6 +89,14 @@ class LDLM(LinearSoftmaxLDL):
     array([0, 0, 2, 2])
     """
 
+    _constraints: ClassVar = {
+        **LinearSoftmaxLDL._constraints,
+        "margin_weight": NOT_NEGATIVE,
+        "rest_weight": NOT_NEGATIVE,
+        "rho": POSITIVE,
+        "smoothing": POSITIVE,
+    }
+
     def __init__(
         self,
         alpha: float = 1e-3,
@@ -110,11 +117,6 @@ class LDLM(LinearSoftmaxLDL):
         self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(self, "margin_weight", "rest_weight")
-        check_positive(self, "rho", "smoothing")
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         top = training.shared("top labels", lambda: TopLabels.of(training.D))

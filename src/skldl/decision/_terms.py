@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.losses._rows import smooth_absolute, smooth_hinge
-
-FloatArray = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)

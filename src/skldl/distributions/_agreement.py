@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import optimize, special
 
+from skldl._typing import FloatArray, IntArray
 from skldl.distributions._answers import Answers
-from skldl.distributions._tables import Rows, check_choice
+from skldl.distributions._tables import check_choice
 from skldl.exceptions import DataError
 from skldl.metrics import Measure
-
-FloatArray = npt.NDArray[np.floating]
 
 
 def krippendorff_alpha(answers: Answers, level: str) -> float:
@@ -147,20 +145,20 @@ def _shares(mass: FloatArray) -> FloatArray:
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
 
-def _add_up(item: Rows, mass: FloatArray, n_items: int) -> FloatArray:
+def _add_up(item: IntArray, mass: FloatArray, n_items: int) -> FloatArray:
     totals = np.zeros((n_items, mass.shape[1]))
     np.add.at(totals, item, mass)
     return totals
 
 
-def effective_votes(item: Rows, weight: FloatArray, n_items: int) -> FloatArray:
+def effective_votes(item: IntArray, weight: FloatArray, n_items: int) -> FloatArray:
     """Number of equal votes that carry as much noise as the weighted ones: (Σw)² / Σw²."""
     total = np.bincount(item, weight, minlength=n_items)
     squares = np.bincount(item, weight**2, minlength=n_items)
     return np.divide(total**2, squares, out=np.zeros(n_items), where=squares > 0)
 
 
-def _random_place(item: Rows, votes: Rows, generator: np.random.Generator) -> Rows:
+def _random_place(item: IntArray, votes: IntArray, generator: np.random.Generator) -> IntArray:
     """Shuffle the answers of each item: the place of each answer among those of its item."""
     order = np.lexsort((generator.random(len(item)), item))
     first = np.concatenate([[0], np.cumsum(votes)[:-1]])

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from skldl._real_numbers import as_real_array
+from skldl._typing import FloatArray, IntArray
 from skldl.distributions._tables import (
-    Rows,
     cells,
     check_label,
     check_names,
@@ -22,8 +21,6 @@ from skldl.distributions._tables import (
     sorted_names,
 )
 from skldl.exceptions import DataError, DimensionError, DuplicateVoteError, MissingLabelError, SampleWeightError
-
-FloatArray = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -40,8 +37,8 @@ class Answers:
         Their names.
     """
 
-    item: Rows
-    annotator: Rows
+    item: IntArray
+    annotator: IntArray
     mass: FloatArray
     items: list[Any]
     annotators: list[Any]

@@ -3,15 +3,13 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from skldl import simplex
 from skldl._real_numbers import as_real_array
+from skldl._typing import FloatArray
 from skldl.distributions._labels import share_out
 from skldl.distributions._tables import check_choice, frame_like, numbers
 from skldl.exceptions import LengthMismatchError, NegativeDegreeError, ZeroRowError
-
-FloatArray = npt.NDArray[np.floating]
 
 
 def from_counts(C: Any, smoothing: Any = 0.0, return_weight: bool = False) -> Any:

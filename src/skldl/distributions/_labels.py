@@ -8,12 +8,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_numbers
 from skldl.distributions._tables import (
-    Rows,
     cells,
     check_choice,
     check_label,
@@ -29,8 +28,6 @@ from skldl.distributions._tables import (
     sorted_names,
 )
 from skldl.exceptions import DataError, DimensionError, DuplicateLabelError, SingleLabelError, ZeroRowError
-
-FloatArray = npt.NDArray[np.floating]
 
 
 def from_labels(y: Any, classes: Any = None) -> Any:
@@ -69,7 +66,7 @@ def from_labels(y: Any, classes: Any = None) -> Any:
     return frame_like(y, np.eye(len(names))[codes], names)
 
 
-def label_codes(y: Any, classes: Any, *, name: str, argument: str = "classes") -> tuple[Rows, list[Any]]:
+def label_codes(y: Any, classes: Any, *, name: str, argument: str = "classes") -> tuple[IntArray, list[Any]]:
     """Return the column of each single label, and the names of all columns."""
     if is_frame(y):
         raise DimensionError(f"{name} is a DataFrame. For single labels pass one of its columns.")
@@ -140,7 +137,7 @@ def holds_sets(y: Any) -> bool:
     return any(isinstance(entry, Iterable) and not isinstance(entry, str | bytes) for entry in cells(y))
 
 
-def share_out(mass: FloatArray, empty: str, *, name: str) -> tuple[FloatArray, Rows | None]:
+def share_out(mass: FloatArray, empty: str, *, name: str) -> tuple[FloatArray, IntArray | None]:
     """Divide each row by its sum; a row without mass raises, becomes uniform, or is dropped."""
     totals = mass.sum(axis=1)
     bare = totals == 0

@@ -3,12 +3,10 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-FloatArray = npt.NDArray[np.floating]
-Rows = npt.NDArray[np.intp]
+from skldl._typing import FloatArray, IntArray
 
 _SLACK = 1e-6  # error of distances that scikit-learn computes from products, as a share of the largest norm
 _EQUAL = 1e-9  # distances that differ by less, as a share of themselves, are equal
@@ -17,7 +15,7 @@ _CELLS = 4_000_000
 
 def nearest_rows(
     neighbors: NearestNeighbors, fitted: Any, X: Any | None, n_neighbors: int
-) -> tuple[Rows, Rows, FloatArray]:
+) -> tuple[IntArray, IntArray, FloatArray]:
     """Find the nearest fitted rows of each row, and all that are as near as the last of them.
 
     Parameters
@@ -63,7 +61,7 @@ def _largest_norm(X: Any) -> float:
     return float(np.sqrt(np.max(np.asarray(squares, dtype=np.float64))))
 
 
-def _pair_distances(X: Any, Y: Any, rows: Rows, columns: Rows) -> FloatArray:
+def _pair_distances(X: Any, Y: Any, rows: IntArray, columns: IntArray) -> FloatArray:
     """Distances of pairs of rows from their differences, which are exact for copies, sparse or not."""
     distances = np.empty(len(rows))
     step = max(1, _CELLS // X.shape[1])

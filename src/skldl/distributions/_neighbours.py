@@ -4,14 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from skldl._real_numbers import as_real_array
+from skldl._typing import FloatArray
 from skldl.distributions._tables import cells, check_choice, check_names, check_not_empty, frame_like, is_missing
 from skldl.exceptions import DataError, LengthMismatchError, MissingLabelError, NotNumericError, UnknownLabelError
-
-FloatArray = npt.NDArray[np.floating]
 
 
 def _triangular(x: FloatArray) -> FloatArray:

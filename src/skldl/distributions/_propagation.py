@@ -12,7 +12,6 @@ The eigenvalues of P lie in [−1, 1], so I − αP is positive definite with a 
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg, sparse
 from scipy.sparse.linalg import cg
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -21,13 +20,12 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._typing import FloatArray
 from skldl._validation import check_features, check_same_length
 from skldl.distributions._labels import holds_sets, label_codes, membership
 from skldl.distributions._nearest import nearest_rows
 from skldl.distributions._tables import frame_like, library
 from skldl.exceptions import DataError, ZeroRowError
-
-FloatArray = npt.NDArray[np.floating]
 
 _TINY = float(np.finfo(np.float64).tiny)
 

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.integer]
+from skldl._typing import FloatArray, IntArray
 
 _ENTRIES = 2**22  # cells of the largest temporary array
 _MAX_STEPS = 100

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import IntArray
 from skldl.distributions._answers import table_rows
 from skldl.distributions._ranking_program import pairwise_shares, plackett_luce, solve_program
 from skldl.distributions._tables import (
@@ -19,8 +19,6 @@ from skldl.distributions._tables import (
     sorted_names,
 )
 from skldl.exceptions import DimensionError, LengthMismatchError, RankingError, ZeroRowError
-
-IntArray = npt.NDArray[np.integer]
 
 
 def from_rankings(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_numbers, column_names, label_names
 from skldl.exceptions import (
     DataError,
@@ -23,9 +24,6 @@ from skldl.exceptions import (
     SingleLabelError,
     UnknownLabelError,
 )
-
-FloatArray = npt.NDArray[np.floating]
-Rows = npt.NDArray[np.intp]
 
 
 def library(table: Any) -> str:
@@ -47,7 +45,7 @@ def is_series(table: Any) -> bool:
     return bool(library(table)) and hasattr(table, "to_frame") and not hasattr(table, "columns")
 
 
-def frame_like(table: Any, values: npt.NDArray[Any], columns: Sequence[Any], rows: Rows | None = None) -> Any:
+def frame_like(table: Any, values: npt.NDArray[Any], columns: Sequence[Any], rows: IntArray | None = None) -> Any:
     """Give the values the form of the table they come from.
 
     Parameters

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl.distributions._agreement import (
     NoiseCeiling,
     effective_votes,
@@ -19,8 +20,6 @@ from skldl.distributions._counts import check_smoothing
 from skldl.distributions._labels import share_out
 from skldl.distributions._tables import check_choice, frame_like, is_frame, library
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
-
-FloatArray = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,13 +5,23 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from skldl._parameters import (
+    CALLABLE,
+    NOTHING,
+    RANDOM_STATE,
+    TRUTH,
+    Constraint,
+    check_value,
+    number,
+    one_of,
+    sequence_of,
+)
 from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.data._dataset import rows_of
@@ -29,7 +39,7 @@ from skldl.ensemble._members import (
 )
 from skldl.ensemble._out_of_sample import make_folds
 from skldl.ensemble._pool import PENALTY, Pool
-from skldl.exceptions import DataError
+from skldl.exceptions import ParameterError
 from skldl.kernel import KernelRidgeLDL, fit_each_target
 from skldl.maxent import SABFGSCV
 from skldl.neighbors import AAKNNCV
@@ -131,6 +141,24 @@ RECIPES: dict[str, Recipe] = {
 """The members that `AutoLDL` knows, the quick ones first."""
 
 
+def _seconds(text: Any) -> float:
+    """Seconds from a text such as "90s" or "10min"; 0 if it is none."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(s|sec|m|min|h)?\s*", text) if isinstance(text, str) else None
+    return float(match[1]) * _UNITS[match[2] or "s"] if match else 0.0
+
+
+def _is_learner(entry: Any) -> bool:
+    return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[1], BaseLDL)
+
+
+BUDGET = (
+    NOTHING
+    | number(above=0, cure="it is a time in seconds")
+    | Constraint("a text such as '90s' or '10min'", lambda value: 0 < _seconds(value) < np.inf)
+)
+MEMBER = one_of(*RECIPES) | Constraint("a pair (name, label distribution learner)", _is_learner)
+
+
 class AutoLDL(PooledLDL):
     r"""Fit the most accurate model that this package has, without a decision of yours.
 
@@ -196,6 +224,14 @@ class AutoLDL(PooledLDL):
     True
     """
 
+    _constraints: ClassVar = {
+        "budget": BUDGET,
+        "members": NOTHING | sequence_of(MEMBER),
+        "random_state": RANDOM_STATE,
+        "least_gain": number(at_least=0, below=1, cure="it is a share"),
+        "verbose": NOTHING | TRUTH | CALLABLE,
+    }
+
     def __init__(
         self,
         budget: float | str | None = None,
@@ -213,8 +249,6 @@ class AutoLDL(PooledLDL):
     def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
         started = time.perf_counter()
         budget = parse_budget(self.budget)
-        if not isinstance(self.least_gain, Real) or not 0 <= self.least_gain < 1:
-            raise DataError(f"least_gain = {self.least_gain!r} must be a share from 0 up to, but not, 1.")
         recipes = self._recipes()
         seed = seed_of(self.random_state)
         rows = TrainingRows(X, D, sample_weight, groups, make_folds(N_FOLDS, len(D), groups, seed))
@@ -267,18 +301,13 @@ class AutoLDL(PooledLDL):
             return dict(RECIPES)
         chosen: dict[str, Recipe] = {}
         for entry in self.members:
-            if isinstance(entry, str) and entry in RECIPES:
+            if isinstance(entry, str):
                 chosen[entry] = Recipe(RECIPES[entry].fit, _always, RECIPES[entry].growth)
-            elif isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[1], BaseLDL):
+            else:
                 name, model = str(entry[0]), entry[1]
                 chosen[name] = Recipe(_one(name, model), _always, 1.0)
-            else:
-                raise DataError(
-                    f"members holds {entry!r}, which is neither one of {', '.join(RECIPES)} nor a pair (name, "
-                    "estimator) with a label distribution learner."
-                )
-        if not chosen or len(chosen) < len(self.members):
-            raise DataError("members must name at least one member, and each of them once.")
+        if len(chosen) < len(self.members):
+            raise ParameterError("members names a member twice. Name each of them once.")
         return chosen
 
     def _say(self, text: str) -> None:
@@ -307,19 +336,10 @@ def parse_budget(budget: float | str | None) -> float | None:
     >>> parse_budget("10min"), parse_budget(90), parse_budget(None)
     (600.0, 90.0, None)
     """
+    check_value("budget", budget, BUDGET)
     if budget is None:
         return None
-    seconds: float | None = None
-    if isinstance(budget, Real) and not isinstance(budget, bool):
-        seconds = float(budget)
-    elif isinstance(budget, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(s|sec|m|min|h)?\s*", budget)
-        seconds = float(match[1]) * _UNITS[match[2] or "s"] if match else None
-    if seconds is None or not 0 < seconds < np.inf:
-        raise DataError(
-            f"budget = {budget!r} must be a positive number of seconds, or a text such as '90s' or '10min'."
-        )
-    return seconds
+    return _seconds(budget) if isinstance(budget, str) else float(budget)
 
 
 def size_of(rows: TrainingRows) -> Size:

@@ -1,21 +1,27 @@
 """`StackingLDL`: a pool of label distribution learners whose weights are fitted on held-out predictions."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.utils import Tags, get_tags
 
+from skldl._parameters import NOT_NEGATIVE, RANDOM_STATE, Constraint, one_of, whole
 from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.ensemble._members import PooledLDL, TrainingRows, cross_fit_pool, fit_member, seed_of, with_seed
 from skldl.ensemble._out_of_sample import make_folds
 from skldl.ensemble._pool import PENALTY
-from skldl.exceptions import DataError
+from skldl.exceptions import ParameterError
 
-POOLS = ("log-linear", "linear")
+
+def _are_named(estimators: Any) -> bool:
+    """Whether these are pairs of a name and an estimator, with different names."""
+    if not isinstance(estimators, Sequence) or not estimators:
+        return False
+    pairs = [pair for pair in estimators if isinstance(pair, tuple) and len(pair) == 2]
+    names = [name for name, _ in pairs if isinstance(name, str) and "__" not in name]
+    return len(set(names)) == len(estimators) and all(hasattr(model, "get_params") for _, model in pairs)
 
 
 class StackingLDL(PooledLDL):
@@ -82,6 +88,17 @@ class StackingLDL(PooledLDL):
     True
     """
 
+    _constraints: ClassVar = {
+        "estimators": Constraint(
+            "a sequence of pairs (name, estimator), each with a name of its own that holds no double underscore",
+            _are_named,
+        ),
+        "pool": one_of("log-linear", "linear"),
+        "n_folds": whole(at_least=2),
+        "penalty": NOT_NEGATIVE,
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         estimators: Sequence[tuple[str, Any]],
@@ -98,7 +115,7 @@ class StackingLDL(PooledLDL):
         self.random_state = random_state
 
     def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
-        self._check_parameters()
+        self._check_members()
         seed = seed_of(self.random_state)
         folds = make_folds(self.n_folds, len(D), groups, seed)
         rows = TrainingRows(X, D, sample_weight, groups, folds)
@@ -106,26 +123,13 @@ class StackingLDL(PooledLDL):
         pool, held_out = cross_fit_pool(members, rows, kind=self.pool, penalty=self.penalty)
         self._keep(members, pool, held_out, rows)
 
-    def _check_parameters(self) -> None:
-        names = [name for name, _ in self._named()]
-        sound = names and len(set(names)) == len(names) == len(self.estimators)
-        if not sound or not all(isinstance(name, str) and "__" not in name for name in names):
-            raise DataError(
-                f"estimators = {self.estimators!r} must be a list of pairs (name, estimator), each with a name of its "
-                "own that holds no double underscore."
-            )
+    def _check_members(self) -> None:
         for name, model in self.estimators:
             if not isinstance(model, BaseLDL):
-                raise DataError(
-                    f"The member {name!r} is {type(model).__name__}, not a label distribution learner. Wrap a "
-                    "regressor in AARegressor, or a classifier in PTClassifier."
+                raise ParameterError(
+                    f"The member {name!r} of estimators is {type(model).__name__}, not a label distribution learner. "
+                    "Wrap a regressor in AARegressor, or a classifier in PTClassifier."
                 )
-        if self.pool not in POOLS:
-            raise DataError(f"pool = {self.pool!r} is not one of {', '.join(POOLS)}.")
-        if not isinstance(self.n_folds, Integral) or isinstance(self.n_folds, bool) or self.n_folds < 2:
-            raise DataError(f"n_folds = {self.n_folds!r} must be a whole number, at least 2.")
-        if not isinstance(self.penalty, Real) or not 0 <= self.penalty < np.inf:
-            raise DataError(f"penalty = {self.penalty!r} must be a number, at least 0.")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the estimator and, if asked for, of its members under their names.

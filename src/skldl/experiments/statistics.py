@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
+from skldl._typing import FloatArray
 from skldl.data._spelling import find
 from skldl.experiments.output.tables import losses_of, rank_rows
 from skldl.experiments.results import StudyResults
 
-FloatArray = npt.NDArray[np.floating]
 ALPHA = 0.05
 ROPE = 0.01
 POSTERIOR_DRAWS = 5_000

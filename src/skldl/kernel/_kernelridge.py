@@ -1,26 +1,24 @@
 """`KernelRidgeLDL`: kernel ridge regression on distributions, with every setting chosen by exact leave-one-out."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples
 
-from skldl._held_out import MEAN_SHARES, SCALINGS, Scaling, group_codes, is_non_negative, mean_distribution, mix
-from skldl.base import BaseLDL
+from skldl._held_out import MEAN_SHARES, SCALINGS, Scaling, is_non_negative, mean_distribution, mix
+from skldl._parameters import CALLABLE, NOTHING, POSITIVE, RANDOM_STATE, SHARE, one_of, whole
+from skldl._typing import FloatArray, IntArray
+from skldl.base import GroupedLDL
 from skldl.kernel._candidates import SPARSE_DENSITY, candidates_for, density
 from skldl.kernel._kernels import FAMILIES, KernelFunction, kernel_values, row_blocks
 from skldl.kernel._selection import fit_targets
 from skldl.kernel._solutions import ALPHAS, CG_ROWS, EIGEN_ROWS, Choice, Data, Options, Solution
 from skldl.kernel._targets import TARGETS, to_distributions
 
-FloatArray = npt.NDArray[np.floating]
 
-
-class KernelRidgeLDL(BaseLDL):
+class KernelRidgeLDL(GroupedLDL):
     """Kernel ridge regression on label distributions, with kernel, scaling and penalties chosen by leave-one-out.
 
     The regression minimises, over functions f of the kernel's space and an intercept b,
@@ -111,6 +109,9 @@ class KernelRidgeLDL(BaseLDL):
     distance is that of a sample). When settings are chosen, a row is left out with its whole weight, while a copy of
     it would stay.
 
+    With ``groups`` given to ``fit``, the settings are chosen by leaving out whole groups, and ``loo_predictions_``
+    predicts each row without its group.
+
     When rows are left out, alpha·Σw, the scaling of the features and the length scale stay as they are.
 
     Predictions are computed in blocks, so that memory does not grow with the number of new rows.
@@ -139,6 +140,22 @@ class KernelRidgeLDL(BaseLDL):
     >>> model.loo_divergence_ < 0.01
     True
     """
+
+    _constraints: ClassVar = {
+        "target": one_of("auto", *TARGETS),
+        "kernel": one_of("auto", *FAMILIES) | CALLABLE,
+        "width": NOTHING | POSITIVE,
+        "scaling": one_of("auto", *SCALINGS),
+        "alpha": NOTHING | POSITIVE,
+        "mean_share": NOTHING | SHARE,
+        "solver": one_of("auto", "exact", "cg", "nystroem"),
+        "max_bytes": whole(at_least=2),
+        "n_screen": whole(at_least=2),
+        "n_landmarks": whole(at_least=2),
+        "tol": POSITIVE,
+        "max_iter": whole(at_least=2),
+        "random_state": RANDOM_STATE,
+    }
 
     def __init__(
         self,
@@ -171,39 +188,10 @@ class KernelRidgeLDL(BaseLDL):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Choose the settings and fit.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or DataFrame of shape (n_samples, n_labels)
-            Label distributions: non-negative rows that sum to one.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row, in training and in the divergence of left-out rows.
-        groups : array-like of shape (n_samples,), default=None
-            Group of each row. With groups, the settings are chosen by leaving out whole groups, and
-            ``loo_predictions_`` predicts each row without its group.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        data = self._data(X, y, sample_weight, groups)
-        solutions, tried = fit_targets(data, self._options(data))
-        best = min(solutions.values(), key=lambda solution: solution.choice.divergence)
-        return self._keep(data, best, tried)
-
-    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        data = Data(_compact(X), D, sample_weight, None)
+    def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
+        data = Data(_compact(X), D, sample_weight, groups)
         solutions, tried = fit_targets(data, self._options(data))
         self._keep(data, min(solutions.values(), key=lambda solution: solution.choice.divergence), tried)
-
-    def _data(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Data:
-        checked, D, weight = self._check_training_set(X, y, sample_weight)
-        return Data(_compact(checked), D, weight, group_codes(groups, _num_samples(y), sample_weight))
 
     def _keep(self, data: Data, solution: Solution, tried: list[Choice]) -> Self:
         """Turn what was found into fitted attributes."""
@@ -248,25 +236,6 @@ class KernelRidgeLDL(BaseLDL):
     def _options(self, data: Data) -> Options:
         """Check the hyper-parameters against the data."""
         X = data.X
-        _check_choice("target", self.target, ("auto", *TARGETS))
-        _check_choice("scaling", self.scaling, ("auto", *SCALINGS))
-        _check_choice("solver", self.solver, ("auto", "exact", "cg", "nystroem"))
-        if not callable(self.kernel):
-            _check_choice("kernel", self.kernel, ("auto", *FAMILIES), more=" or a callable")
-        for name in ("width", "alpha", "tol"):
-            value = getattr(self, name)
-            if not (value is None and name != "tol") and not (
-                isinstance(value, int | float | np.number) and 0 < value < np.inf
-            ):
-                raise ValueError(f"{name}={value!r} must be a positive number{' or None' * (name != 'tol')}.")
-        if self.mean_share is not None and not (
-            isinstance(self.mean_share, int | float | np.number) and 0 <= self.mean_share <= 1
-        ):
-            raise ValueError(f"mean_share={self.mean_share!r} is a share and must lie in [0, 1], or be None.")
-        for name in ("max_bytes", "n_screen", "n_landmarks", "max_iter"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 2:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 2.")
         if len(data.D) < 2:
             raise ValueError("KernelRidgeLDL leaves rows out, so it needs at least two rows, but n_samples=1.")
         for name, value in (("kernel", "chi2"), ("scaling", "sqrt")):
@@ -330,7 +299,8 @@ def fit_each_target(
     """
     models = {target: clone(estimator).set_params(target=target) for target in TARGETS}
     both = clone(estimator).set_params(target="auto")
-    data = both._data(X, y, sample_weight, groups)
+    checked, *rest = both._check_grouped_set(X, y, sample_weight, groups)
+    data = Data(_compact(checked), *rest)
     solutions, tried = fit_targets(data, both._options(data))
     for target, model in models.items():
         model._check_training_set(X, y, sample_weight)  # keeps the names of features and labels
@@ -355,8 +325,3 @@ def _record(choice: Choice) -> dict[str, Any]:
         "mean_share": choice.share,
         "divergence": choice.divergence,
     }
-
-
-def _check_choice(name: str, value: Any, known: tuple[str, ...], more: str = "") -> None:
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, known))}{more}.")

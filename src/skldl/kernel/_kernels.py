@@ -22,8 +22,8 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 from sklearn.utils.extmath import row_norms
 
 from skldl._held_out import two_valued_columns
+from skldl._typing import FloatArray
 
-FloatArray = npt.NDArray[np.floating]
 KernelFunction = Callable[[Any, Any], Any]
 
 BLOCK_CELLS = 2**22

@@ -17,14 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
+from skldl._typing import FloatArray, IntArray
 from skldl.kernel._kernels import KernelFunction, kernel_times, kernel_values, row_blocks
-from skldl.kernel._leave_out import IndexArray, Spectrum, Weighting, group_rows
-
-FloatArray = npt.NDArray[np.floating]
+from skldl.kernel._leave_out import Spectrum, Weighting, group_rows
 
 N_PROBES = 64
 """Number of columns of random signs."""
@@ -40,7 +38,7 @@ class Nystroem:
     """
 
     spectrum: Spectrum
-    landmarks: IndexArray
+    landmarks: IntArray
     to_features: FloatArray
     to_basis: FloatArray
     feature_means: FloatArray
@@ -60,7 +58,7 @@ def nystroem(
     X: Any,
     length_scale: float,
     weight: FloatArray | None,
-    landmarks: IndexArray,
+    landmarks: IntArray,
 ) -> Nystroem:
     """Make the Nyström features of some landmark rows.
 
@@ -230,7 +228,7 @@ def conjugate_gradients(
     return solution, max_iter
 
 
-def left_out(Y: FloatArray, fit: LargeFit, sketch: Nystroem, penalty: float, codes: IndexArray | None) -> FloatArray:
+def left_out(Y: FloatArray, fit: LargeFit, sketch: Nystroem, penalty: float, codes: IntArray | None) -> FloatArray:
     """Predict left-out rows from the residuals of the fit and an estimate of M = I − H.
 
     A first approximation F adds to the Nyström features what they miss of the kernel's diagonal, δ: A ≈ BBᵀ + diag(wδ),

@@ -13,16 +13,15 @@ is halved until the objective falls. The prediction is the sigmoid of f, normali
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg, special
 from sklearn.metrics.pairwise import euclidean_distances
 
+from skldl._parameters import COUNT, NOT_NEGATIVE, POSITIVE, number
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
-
-FloatArray = npt.NDArray[np.floating]
 
 BLOCK_ROWS = 2048
 MAX_HALVINGS = 30
@@ -163,6 +162,15 @@ class LDSVR(BaseLDL):
            [0.5, 0.5]])
     """
 
+    _constraints: ClassVar = {
+        "alpha": POSITIVE,
+        "epsilon": NOT_NEGATIVE,
+        "width": POSITIVE,
+        "floor": number(above=0, below=0.5),
+        "max_iter": COUNT,
+        "tol": POSITIVE,
+    }
+
     def __init__(
         self,
         alpha: float = 1e-3,
@@ -181,7 +189,6 @@ class LDSVR(BaseLDL):
         self.tol = tol
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._check_parameters()
         weight = _shares(X.shape[0], sample_weight)
         squared = euclidean_distances(X, squared=True).astype(np.float64)
         self._fit_distances(X, D, weight, squared, _mean_distance(squared, weight))
@@ -218,20 +225,8 @@ class LDSVR(BaseLDL):
         mean_distance = _mean_distance(squared, weight)
         for value in values:
             self.set_params(**{param: value})
-            self._check_parameters()
             self._fit_distances(X, D, weight, squared, mean_distance)
             yield self._predict(X_new)
-
-    def _check_parameters(self) -> None:
-        for name in ("alpha", "width", "tol"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be above 0 and finite.")
-        if not 0 <= self.epsilon < np.inf:
-            raise ValueError(f"epsilon={self.epsilon!r} must be at least 0 and finite.")
-        if not 0 < self.floor < 0.5:
-            raise ValueError(f"floor={self.floor!r} must lie between 0 and 0.5, such as 1e-4.")
-        if not isinstance(self.max_iter, int | np.integer) or isinstance(self.max_iter, bool) or self.max_iter < 1:
-            raise ValueError(f"max_iter={self.max_iter!r} must be a whole number of at least 1.")
 
 
 def _shares(n_samples: int, sample_weight: FloatArray | None) -> FloatArray:

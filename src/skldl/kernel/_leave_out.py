@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
+from skldl._typing import FloatArray, IntArray
 
 LARGEST_BLOCK = 2**24
 """Group blocks of the matrix M are formed for at most about this many numbers at a time."""
@@ -76,13 +74,13 @@ class Spectrum:
             diagonal += (1 - self.weighting.unit**2 - squares.sum(axis=1))[:, None]
         return np.ascontiguousarray(diagonal.T)
 
-    def block(self, rows: IndexArray, penalties: FloatArray) -> FloatArray:
+    def block(self, rows: IntArray, penalties: FloatArray) -> FloatArray:
         """Block of M for some rows and all penalties, of shape (n_penalties, n_rows, n_rows)."""
         V, u = self.vectors[rows], self.weighting.unit[rows]
         rest = 0.0 if self.complete else np.eye(len(rows)) - np.outer(u, u) - V @ V.T
         return np.stack([(V * (penalty / (self.values + penalty))) @ V.T + rest for penalty in penalties])
 
-    def left_out(self, Y: FloatArray, penalties: FloatArray, codes: IndexArray | None) -> FloatArray:
+    def left_out(self, Y: FloatArray, penalties: FloatArray, codes: IntArray | None) -> FloatArray:
         """Predict each row from a fit without it (or without its group) for all penalties.
 
         Parameters
@@ -121,7 +119,7 @@ def left_out_rows(Y: FloatArray, residuals: FloatArray, diagonal: FloatArray, we
     return np.asarray(Y - residuals / (diagonal * weighting.root)[:, :, None])
 
 
-def group_rows(codes: IndexArray) -> list[IndexArray]:
+def group_rows(codes: IntArray) -> list[IntArray]:
     """Rows of each group."""
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
@@ -195,7 +193,7 @@ class ExactInverse:
         columns = [linalg.blas.dsymv(self.penalty, self._lower, y, lower=1) for y in targets.T]
         return np.column_stack(columns)
 
-    def left_out(self, Y: FloatArray, residuals: FloatArray, codes: IndexArray | None) -> FloatArray:
+    def left_out(self, Y: FloatArray, residuals: FloatArray, codes: IntArray | None) -> FloatArray:
         """Predict each row from a fit without it or without its group."""
         u, shrink = self.weighting.unit, 1 / (self._c + self.penalty)
         if codes is None:

@@ -8,16 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from skldl._held_out import MEAN_SHARES, SCALINGS, Scaling, means_without
+from skldl._typing import FloatArray, IntArray
 from skldl.kernel._candidates import Candidate, has_width
 from skldl.kernel._kernels import distances, from_distances, typical_distance
 from skldl.kernel._leave_out import decompose
 from skldl.kernel._solutions import SOLVERS, Choice, Data, Options, Solution, choose_penalty
-
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
 
 SCREENING_SHARES = (0.001, 0.01, 0.05, 0.2)
 FIRST_ROUND_ROWS = 300
@@ -67,7 +64,7 @@ def _few(shares: Sequence[float]) -> Sequence[float]:
     return SCREENING_SHARES if tuple(shares) == MEAN_SHARES else shares
 
 
-def _some_rows(data: Data, options: Options) -> IndexArray:
+def _some_rows(data: Data, options: Options) -> IntArray:
     """Rows to screen on and to take the median distance from; with groups, rows of at least two."""
     n_rows = len(data.D)
     if n_rows <= options.n_screen:
@@ -81,7 +78,7 @@ def _some_rows(data: Data, options: Options) -> IndexArray:
 class _Distances:
     """Scalings and distances of the screening rows, each computed once."""
 
-    def __init__(self, data: Data, rows: IndexArray) -> None:
+    def __init__(self, data: Data, rows: IntArray) -> None:
         self.scalings = {name: Scaling.fit(name, data.X, data.weight) for name in SCALINGS}
         self._rows = data.take(rows)
         self._known: dict[tuple[str, str], tuple[FloatArray, float]] = {}
@@ -114,7 +111,7 @@ class _Distances:
 
 
 def _screen(
-    data: Data, rows: IndexArray, candidates: list[Candidate], options: Options, units: _Distances, *, first_round: bool
+    data: Data, rows: IntArray, candidates: list[Candidate], options: Options, units: _Distances, *, first_round: bool
 ) -> list[Choice]:
     part = data.take(rows)
     means = means_without(part.D, part.weight, part.codes)
@@ -125,7 +122,7 @@ def _screen(
     return found
 
 
-def _refine(data: Data, rows: IndexArray, found: list[Choice], options: Options, units: _Distances) -> list[Choice]:
+def _refine(data: Data, rows: IntArray, found: list[Choice], options: Options, units: _Distances) -> list[Choice]:
     """Try widths around the best candidates of each target: for two of them in steps of 2, for the best of √2."""
     refined: list[Choice] = []
     for factor, n_best in WIDTH_STEPS:

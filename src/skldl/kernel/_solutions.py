@@ -5,17 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from skldl._held_out import means_without, mix
+from skldl._typing import FloatArray, IntArray
 from skldl.kernel import _large
 from skldl.kernel._candidates import Candidate
 from skldl.kernel._kernels import kernel_values, row_blocks
 from skldl.kernel._leave_out import ExactInverse, Spectrum, Weighting, decompose, intercept, kernel_means
 from skldl.kernel._targets import choose, to_distributions, to_target
-
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
 
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-11, 0, 23))
 EIGEN_ROWS = 3500
@@ -48,9 +45,9 @@ class Data:
     X: Any
     D: FloatArray
     weight: FloatArray | None
-    codes: IndexArray | None
+    codes: IntArray | None
 
-    def take(self, rows: IndexArray) -> "Data":
+    def take(self, rows: IntArray) -> "Data":
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
         codes = None if self.codes is None else np.unique(self.codes[rows], return_inverse=True)[1]
@@ -82,7 +79,7 @@ class Solution:
     length_scale: float
     dual: FloatArray
     intercept: FloatArray
-    support: IndexArray | None
+    support: IntArray | None
     left_out: FloatArray
     n_iter: int
 

@@ -7,12 +7,10 @@ ln d_j − mean_k ln d_k, with degrees below a floor raised to it, and applies t
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from skldl._held_out import first_best, share_divergences
+from skldl._typing import FloatArray
 from skldl.simplex import project, softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 TARGETS = ("degrees", "clr")
 

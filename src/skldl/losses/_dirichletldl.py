@@ -10,19 +10,18 @@ divergence. The first loss is linear in d apart from a constant, so it sees the 
 the second sees both.
 """
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._parameters import NOT_NEGATIVE, number, one_of
 from skldl._solvers import minimise
+from skldl._typing import FloatArray
 from skldl._validation import check_features
-from skldl.losses._linear_softmax import LinearSoftmaxLDL, TrainingSet, check_not_negative, warn_unless_converged
+from skldl.losses._linear_softmax import LinearSoftmaxLDL, TrainingSet, warn_unless_converged
 from skldl.simplex import smooth_zeros
-
-FloatArray = npt.NDArray[np.floating]
 
 LARGEST_CONCENTRATION = 1e12
 
@@ -116,6 +115,13 @@ class DirichletLDL(LinearSoftmaxLDL):
     (1,)
     """
 
+    _constraints: ClassVar = {
+        **LinearSoftmaxLDL._constraints,
+        "loss": one_of("expected_divergence", "likelihood"),
+        "prior_weight": NOT_NEGATIVE,
+        "floor": number(above=0, below=1),
+    }
+
     def __init__(
         self,
         alpha: float = 1e-4,
@@ -134,14 +140,6 @@ class DirichletLDL(LinearSoftmaxLDL):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(self, "prior_weight")
-        if self.loss not in ("expected_divergence", "likelihood"):
-            raise ValueError(f"loss={self.loss!r} is not known. Use 'expected_divergence' or 'likelihood'.")
-        if not 0 < self.floor < 1:
-            raise ValueError(f"floor={self.floor!r} must lie between 0 and 1, such as 1e-4.")
 
     def _fit_shared(self, training: TrainingSet) -> None:
         factorisation = training.factorisation(scale_free=self.alpha == 0)

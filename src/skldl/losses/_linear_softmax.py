@@ -13,22 +13,21 @@ it does not depend on random numbers.
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH
 from skldl._solvers import Minimum, minimise
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.losses._rows import RowLoss
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
 from skldl.simplex import log_softmax, softmax
 
-FloatArray = npt.NDArray[np.floating]
 ScoreObjective = Callable[[FloatArray], tuple[float, FloatArray]]
 Penalty = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -195,6 +194,13 @@ class LinearSoftmaxLDL(BaseLDL):
     the function of the scores and a value that it cannot fall below.
     """
 
+    _constraints: ClassVar = {
+        "alpha": NOT_NEGATIVE,
+        "fit_intercept": TRUTH,
+        "max_iter": COUNT,
+        "tol": NOT_NEGATIVE,
+    }
+
     alpha: float
     fit_intercept: bool
     max_iter: int
@@ -203,12 +209,7 @@ class LinearSoftmaxLDL(BaseLDL):
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         raise NotImplementedError
 
-    def _check_parameters(self) -> None:
-        check_not_negative(self, "alpha", "tol")
-        check_count(self, "max_iter")
-
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._check_parameters()
         self._fit_shared(self._training_set(X, D, sample_weight))
 
     def _training_set(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> TrainingSet:
@@ -249,7 +250,6 @@ class LinearSoftmaxLDL(BaseLDL):
         training = self._training_set(X, D, sample_weight)
         for value in values:
             self.set_params(**{param: value})
-            self._check_parameters()
             self._fit_shared(training)
             yield self._predict(X_new)
 
@@ -275,27 +275,3 @@ def warn_unless_converged(model: Any, run: Minimum) -> None:
         ConvergenceWarning,
         stacklevel=2,
     )
-
-
-def check_not_negative(model: Any, *names: str) -> None:
-    """Refuse hyper-parameters that are not finite numbers of at least zero."""
-    for name in names:
-        value = getattr(model, name)
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
-            raise ValueError(f"{name}={value!r} must be a finite number of at least 0.")
-
-
-def check_positive(model: Any, *names: str) -> None:
-    """Refuse hyper-parameters that are not finite numbers above zero."""
-    check_not_negative(model, *names)
-    for name in names:
-        if getattr(model, name) == 0:
-            raise ValueError(f"{name}={getattr(model, name)!r} must be above 0.")
-
-
-def check_count(model: Any, *names: str) -> None:
-    """Refuse hyper-parameters that are not whole numbers of at least one."""
-    for name in names:
-        value = getattr(model, name)
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")

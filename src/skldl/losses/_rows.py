@@ -21,10 +21,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-FloatArray = npt.NDArray[np.floating]
+from skldl._parameters import CALLABLE, NOT_NEGATIVE, Constraint, check_value, one_of
+from skldl._typing import FloatArray
 
 SMOOTHING = 1e-3
 SMALLEST_VARIANCE = 1e-6  # of a predicted distribution over its positions, in the concentrated penalty
@@ -155,6 +155,20 @@ COMBINATIONS: dict[str, Mapping[str, float]] = {
 """Sums of them that papers propose, by name."""
 
 
+def _is_sum(loss: Any) -> bool:
+    if not isinstance(loss, Mapping) or not loss or not set(loss) <= set(LOSSES):
+        return False
+    return all(NOT_NEGATIVE.accepts(coefficient) for coefficient in loss.values())
+
+
+LOSS = (
+    one_of(*LOSSES, *COMBINATIONS)
+    | CALLABLE
+    | Constraint("a mapping from these names to finite coefficients of at least 0", _is_sum)
+)
+"""What a hyper-parameter ``loss`` may be."""
+
+
 def resolve_loss(loss: Any) -> RowLoss:
     """Return the loss that a name, a mapping from names to coefficients, or a function stands for.
 
@@ -168,27 +182,13 @@ def resolve_loss(loss: Any) -> RowLoss:
     callable
         From log p and d to one value per row and the gradient in the scores.
     """
+    check_value("loss", loss, LOSS)
     if callable(loss):
         return loss
-    known = ", ".join([*LOSSES, *COMBINATIONS])
     if isinstance(loss, str):
         if loss in LOSSES:
             return LOSSES[loss]
-        if loss not in COMBINATIONS:
-            raise ValueError(
-                f"loss={loss!r} is not known. Use one of {known}, or a mapping from names to coefficients."
-            )
         loss = COMBINATIONS[loss]
-    if not isinstance(loss, Mapping) or not loss or not set(loss) <= set(LOSSES):
-        raise ValueError(
-            f"loss={loss!r} must be a name, a function, or a mapping such as {{'kullback_leibler': 1, 'cad': 0.5}} "
-            f"from names to coefficients. Names: {', '.join(LOSSES)}."
-        )
-    for name, coefficient in loss.items():
-        if not 0 <= coefficient < np.inf:
-            raise ValueError(
-                f"The coefficient {coefficient!r} of {name!r} in loss must be a finite number of at least 0."
-            )
     return _sum_of([(float(coefficient), LOSSES[name]) for name, coefficient in loss.items()])
 
 

@@ -1,14 +1,12 @@
 """`SmoothLossLDL`: the maximum entropy model fitted to a loss of choice, losses for ordered labels among them."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from skldl.losses._linear_softmax import LinearSoftmaxLDL, ScoreObjective, TrainingSet, mean_of
-from skldl.losses._rows import RowLoss, resolve_loss
-
-FloatArray = npt.NDArray[np.floating]
+from skldl.losses._rows import LOSS, RowLoss, resolve_loss
 
 
 class SmoothLossLDL(LinearSoftmaxLDL):
@@ -82,6 +80,8 @@ class SmoothLossLDL(LinearSoftmaxLDL):
     >>> SmoothLossLDL("cad", alpha=1e-6).fit(X, D).predict([[1.0, 1.0]]).round(1)
     array([[0.3, 0.4, 0.3]])
     """
+
+    _constraints: ClassVar = {"loss": LOSS, **LinearSoftmaxLDL._constraints}
 
     def __init__(
         self,

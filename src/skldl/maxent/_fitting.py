@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl._solvers import Metric, Minimum, minimise
+from skldl._typing import FloatArray
 from skldl.maxent._objective import CrossEntropy, row_weights, weighted_softmax
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
-
-FloatArray = npt.NDArray[np.floating]
 
 LARGEST_DENSE_INVERSE = 20_000
 SMALLEST_SHARE = 1e-11  # of a label in a mean prediction: below this it is gone

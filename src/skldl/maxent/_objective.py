@@ -16,12 +16,10 @@ memory; dense rows are taken in blocks that stay in the cache, and single precis
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from skldl._typing import FloatArray
 from skldl.simplex import entropy, softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 BLOCK_CELLS = 1 << 16
 SAFE_SCORE = 500.0

@@ -10,18 +10,18 @@ entropy-based label assignment (equation 3).
 """
 
 from collections.abc import Iterator
-from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH, number, one_of
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.maxent._fitting import Settings, Weights, fit_path, fit_weights
 from skldl.maxent._objective import probabilities
-from skldl.maxent._start import Init, starting_weights
+from skldl.maxent._start import INIT, Init, starting_weights
 
-FloatArray = npt.NDArray[np.floating]
+ALPHA = number(at_least=0, cure="0 means no penalty")
 
 
 class SABFGS(BaseLDL):
@@ -109,6 +109,17 @@ class SABFGS(BaseLDL):
     True
     """
 
+    _constraints: ClassVar = {
+        "alpha": ALPHA,
+        "fit_intercept": TRUTH,
+        "whiten": TRUTH,
+        "solver": one_of("lbfgs", "bfgs"),
+        "max_iter": COUNT,
+        "tol": NOT_NEGATIVE,
+        "warm_start": TRUTH,
+        "init": INIT,
+    }
+
     def __init__(
         self,
         alpha: float = 0.0,
@@ -173,8 +184,6 @@ class SABFGS(BaseLDL):
         """All alphas from one factorisation, all ``max_iter`` from one run."""
         if param == "alpha" and self.whiten:
             self._start(X.shape[1], D.shape[1])  # refuses an init that has no effect
-            for value in values:
-                check_alpha(value)
             settings = self._settings()
             predictions: dict[int, FloatArray] = {}
             for place, weights in fit_path(X, D, sample_weight, values, settings):
@@ -182,8 +191,6 @@ class SABFGS(BaseLDL):
                 predictions[place] = probabilities(X_new, weights.W, weights.b)
             yield from (predictions[place] for place in range(len(values)))
         elif param == "max_iter":
-            for value in values:
-                check_stopping(value, self.tol)
             self.set_params(max_iter=max(values))
             start = self._start(X.shape[1], D.shape[1])
             weights = fit_weights(
@@ -195,23 +202,4 @@ class SABFGS(BaseLDL):
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
 
     def _settings(self) -> Settings:
-        """The hyper-parameters, refused if they make no sense."""
-        check_alpha(self.alpha)
-        check_stopping(self.max_iter, self.tol)
-        if self.solver not in ("lbfgs", "bfgs"):
-            raise ValueError(f"solver={self.solver!r} is not known. Use 'lbfgs' or 'bfgs'.")
         return Settings(bool(self.fit_intercept), bool(self.whiten), self.solver, int(self.max_iter), float(self.tol))
-
-
-def check_alpha(alpha: Any) -> None:
-    """Refuse an ``alpha`` that makes no sense."""
-    if not isinstance(alpha, Real) or not 0 <= float(alpha) < np.inf:
-        raise ValueError(f"alpha={alpha!r} must be a finite number of at least 0; 0 means no penalty.")
-
-
-def check_stopping(max_iter: Any, tol: Any) -> None:
-    """Refuse a ``max_iter`` or ``tol`` that makes no sense."""
-    if not isinstance(max_iter, Integral) or isinstance(max_iter, bool) or max_iter < 1:
-        raise ValueError(f"max_iter={max_iter!r} must be a whole number of at least 1.")
-    if not isinstance(tol, Real) or not float(tol) >= 0:
-        raise ValueError(f"tol={tol!r} must be a number of at least 0, such as 1e-8.")

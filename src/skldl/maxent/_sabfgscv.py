@@ -1,8 +1,8 @@
 """SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation, ready for data as they come."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,19 +11,19 @@ from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from skldl._held_out import two_valued_columns
-from skldl.base import BaseLDL, in_safe_range
+from skldl._parameters import COUNT, FOLDS, N_JOBS, NOT_NEGATIVE, NOTHING, TRUTH, one_of, sequence_of
+from skldl._typing import FloatArray, IntArray
+from skldl.base import BaseLDL, check_groups, kept_rows
 from skldl.maxent._fitting import Settings, fit_path, fit_weights
 from skldl.maxent._objective import probabilities, row_weights
-from skldl.maxent._sabfgs import check_alpha, check_stopping
+from skldl.maxent._sabfgs import ALPHA
 from skldl.maxent._whitening import column_deviations
 from skldl.simplex import entropy, log_softmax
 
-FloatArray = npt.NDArray[np.floating]
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
 MOST_KEPT_NUMBERS = 20_000_000
-SCALINGS = ("auto", "standard", "mixed", "raw")
 FOLD_TOL = 1e-6  # the choice of alpha does not see smaller differences
 
 
@@ -107,6 +107,16 @@ class SABFGSCV(BaseLDL):
     True
     """
 
+    _constraints: ClassVar = {
+        "alphas": NOTHING | sequence_of(ALPHA) | ALPHA,
+        "cv": FOLDS,
+        "scaling": one_of("auto", "standard", "mixed", "raw"),
+        "one_standard_error": TRUTH,
+        "max_iter": COUNT,
+        "tol": NOT_NEGATIVE,
+        "n_jobs": N_JOBS,
+    }
+
     def __init__(
         self,
         alphas: Sequence[float] | None = None,
@@ -147,11 +157,7 @@ class SABFGSCV(BaseLDL):
         """
         with self._unchanged_on_failure():
             X, D, weight = self._check_training_set(X, y, sample_weight)
-            kept, n_samples = np.arange(len(D)), len(D)
-            if weight is not None:  # rows whose weight is zero, or nothing beside the largest, have been left out
-                given = np.atleast_1d(np.asarray(sample_weight, dtype=np.float64))
-                n_samples = max(n_samples, len(given))
-                kept = np.flatnonzero(in_safe_range(np.broadcast_to(given, (n_samples,))))
+            kept, n_samples = kept_rows(sample_weight, len(D))
             self._select(X, D, weight, self._splits(D, groups, kept, n_samples))
         return self
 
@@ -159,8 +165,7 @@ class SABFGSCV(BaseLDL):
         self._select(X, D, sample_weight, self._splits(D, None, np.arange(len(D)), len(D)))
 
     def _select(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, splits: list[Split]) -> None:
-        check_stopping(self.max_iter, self.tol)
-        alphas = _check_alphas(self.alphas)
+        alphas = np.atleast_1d(np.asarray(DEFAULT_ALPHAS if self.alphas is None else self.alphas, dtype=np.float64))
         settings = Settings(True, True, "lbfgs", int(self.max_iter), float(self.tol))
         keep = len(alphas) * D.size <= MOST_KEPT_NUMBERS and _holds_out_once(splits, len(D))
         candidates = self._scalings(X)
@@ -191,32 +196,25 @@ class SABFGSCV(BaseLDL):
 
     def _scalings(self, X: Any) -> list[str]:
         """The scalings to try."""
-        if self.scaling not in SCALINGS:
-            raise ValueError(f"scaling={self.scaling!r} must be one of {', '.join(map(repr, SCALINGS))}.")
         if self.scaling != "auto":
             return [self.scaling]
         return ["standard", "mixed"] if _rare_columns(X).any() else ["standard"]
 
-    def _splits(self, D: FloatArray, groups: Any, kept: npt.NDArray[np.intp], n_samples: int) -> list[Split]:
+    def _splits(self, D: FloatArray, groups: Any, kept: IntArray, n_samples: int) -> list[Split]:
         """Training and test rows of each fold among the rows kept, which are those with weight."""
-        cv = self.cv
+        cv, codes = self.cv, check_groups(groups, kept, n_samples)
+        if groups is not None:  # splitters see the groups as they were given, not numbered
+            groups = np.asarray(groups)[kept]
         if isinstance(cv, Integral):
-            if isinstance(cv, bool) or cv < 2:
-                raise ValueError(f"cv={cv!r} must be at least 2 folds, a splitter or (train, test) pairs.")
             if int(cv) > len(D):
                 raise ValueError(
                     f"cv={cv} folds need at least {cv} rows with weight, but there are n_samples={len(D)}. Set a "
                     "smaller cv, or use SABFGS with an alpha of your choice."
                 )
             cv = KFold(int(cv), shuffle=True, random_state=0)
-            if groups is not None:
-                n_groups = len(np.unique(np.asarray(groups)[kept]))
-                if n_groups < 2:
-                    raise ValueError("groups holds a single group, so none can be held out. Pass at least two groups.")
-                cv = GroupKFold(min(cv.n_splits, n_groups), shuffle=True, random_state=0)
-        if groups is not None:
-            groups = np.asarray(groups)[kept]
-        if isinstance(cv, str) or not hasattr(cv, "split"):
+            if codes is not None:
+                cv, groups = GroupKFold(min(cv.n_splits, int(codes.max()) + 1), shuffle=True, random_state=0), codes
+        if not hasattr(cv, "split"):
             splits = [
                 (_places(train, kept, n_samples, f"train of cv pair {fold}"), _places(test, kept, n_samples, where))
                 for fold, (train, test) in enumerate(_as_pairs(cv))
@@ -233,8 +231,6 @@ class SABFGSCV(BaseLDL):
 
 
 def _as_pairs(cv: Any) -> list[tuple[Any, Any]]:
-    if not isinstance(cv, Iterable) or isinstance(cv, str):
-        raise ValueError(f"cv={cv!r} must be a number of folds, a splitter or an iterable of (train, test) pairs.")
     pairs = [tuple(pair) for pair in cv]
     for fold, pair in enumerate(pairs):
         if len(pair) != 2:
@@ -242,7 +238,7 @@ def _as_pairs(cv: Any) -> list[tuple[Any, Any]]:
     return [(train, test) for train, test in pairs]
 
 
-def _places(rows: Any, kept: npt.NDArray[np.intp], n_samples: int, where: str) -> npt.NDArray[np.intp]:
+def _places(rows: Any, kept: IntArray, n_samples: int, where: str) -> npt.NDArray[np.intp]:
     """Where the rows stand among those kept, as often as they are given; rows without weight are left out."""
     rows = np.asarray(rows)
     if rows.dtype == bool and rows.shape == (n_samples,):
@@ -261,17 +257,6 @@ def _places(rows: Any, kept: npt.NDArray[np.intp], n_samples: int, where: str) -
     if not places.size:
         raise ValueError(f"{where} is empty (rows without weight do not count). Each part needs at least one row.")
     return places
-
-
-def _check_alphas(alphas: Sequence[float] | None) -> FloatArray:
-    if alphas is None:
-        return np.array(DEFAULT_ALPHAS)
-    values = list(np.atleast_1d(np.asarray(alphas, dtype=object)))
-    if not values:
-        raise ValueError("alphas is empty. Give at least one penalty, or None for the default ones.")
-    for alpha in values:
-        check_alpha(alpha)
-    return np.array(values, dtype=np.float64)
 
 
 def _holds_out_once(splits: list[Split], n_rows: int) -> bool:

@@ -7,19 +7,17 @@ which every weight stands alone. So T never falls, and its maximum is the one of
 import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
+from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.maxent._objective import probabilities, row_weights, weighted_softmax
-from skldl.maxent._sabfgs import check_stopping
 from skldl.maxent._scaling import ScalingEquations
-from skldl.maxent._start import Init, starting_weights
-
-FloatArray = npt.NDArray[np.floating]
+from skldl.maxent._start import INIT, Init, starting_weights
 
 SHORTEST_EXTRAPOLATION = 1.5
 
@@ -164,6 +162,8 @@ class SAIIS(BaseLDL):
     array([[0.65, 0.35]])
     """
 
+    _constraints: ClassVar = {"max_iter": COUNT, "tol": NOT_NEGATIVE, "accelerate": TRUTH, "init": INIT}
+
     def __init__(
         self, max_iter: int = 500, *, tol: float = 1e-7, accelerate: bool = False, init: Init = "zeros"
     ) -> None:
@@ -173,7 +173,6 @@ class SAIIS(BaseLDL):
         self.init = init
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        check_stopping(self.max_iter, self.tol)
         start = self._start(X.shape[1], D.shape[1])
         run = _run(_Scaling(X, D, sample_weight), start, self.max_iter, self.tol, self.accelerate)
         if not run.converged:
@@ -203,8 +202,6 @@ class SAIIS(BaseLDL):
         if param != "max_iter":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        for value in values:
-            check_stopping(value, self.tol)
         scaling = _Scaling(X, D, sample_weight)
         start = self._start(X.shape[1], D.shape[1])
         run = _run(scaling, start, max(values), self.tol, self.accelerate, frozenset(values))

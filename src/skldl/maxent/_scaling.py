@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-FloatArray = npt.NDArray[np.floating]
+from skldl._typing import FloatArray
 
 CONSTANT = 1e-13  # relative range below which g is one value up to rounding
 FEW_VALUES = 8

@@ -5,8 +5,21 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.floating]
+from skldl._parameters import Constraint, one_of
+from skldl._typing import FloatArray
+
 Init = Literal["zeros", "eye"] | npt.ArrayLike
+
+
+def _are_numbers(value: Any) -> bool:
+    try:
+        return not isinstance(value, str) and np.asarray(value, dtype=np.float64).ndim == 2
+    except (TypeError, ValueError):
+        return False
+
+
+INIT = one_of("zeros", "eye") | Constraint("an array of numbers of shape (n_features, n_labels)", _are_numbers)
+"""What the hyper-parameter ``init`` may be."""
 
 
 def starting_weights(init: Any, n_features: int, n_labels: int) -> FloatArray | None:
@@ -28,15 +41,8 @@ def starting_weights(init: Any, n_features: int, n_labels: int) -> FloatArray | 
            [0., 0.]])
     """
     if isinstance(init, str):
-        if init == "zeros":
-            return None
-        if init == "eye":
-            return np.eye(n_features, n_labels)
-        raise ValueError(f"init={init!r} is not known: choose 'zeros', 'eye' or an array (n_features, n_labels).")
-    try:
-        theta = np.array(init, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"init must be 'zeros', 'eye' or an array of numbers, not {init!r}.") from error
+        return None if init == "zeros" else np.eye(n_features, n_labels)
+    theta = np.array(init, dtype=np.float64)
     if theta.shape != (n_features, n_labels):
         raise ValueError(
             f"init has shape {theta.shape}, but the weights have shape {(n_features, n_labels)}: one row for each "

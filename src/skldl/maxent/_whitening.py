@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 
-FloatArray = npt.NDArray[np.floating]
+from skldl._typing import FloatArray
 
 LARGEST_MATRIX = 5000
 RIDGES = (1e-10, 1e-6, 1e-2)  # the next one only where rounding in G defeats the Cholesky factor

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
+from skldl._typing import FloatArray
 from skldl.metrics._bounds import HALF, ONE
-from skldl.metrics._measure import FloatArray, Measure
+from skldl.metrics._measure import Measure
 from skldl.metrics._ordered import ORDERED
 from skldl.metrics._pair import Pair, column_dot, divide
 

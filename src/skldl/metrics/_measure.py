@@ -6,13 +6,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray
 from skldl._validation import check_pair, check_weights
 from skldl.metrics._bounds import INFINITY, Bound
 from skldl.metrics._pair import blocks
-
-FloatArray = npt.NDArray[np.floating]
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
 

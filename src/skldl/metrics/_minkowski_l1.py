@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from skldl._typing import FloatArray
 from skldl.metrics._bounds import LABELS, ONE, ROOT_TWO, TWO, TWO_PER_LABEL, Bound
-from skldl.metrics._measure import FloatArray, Measure
+from skldl.metrics._measure import Measure
 from skldl.metrics._pair import Pair
 
 MINKOWSKI = "Lp Minkowski"

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from skldl._typing import FloatArray
 from skldl.metrics._bounds import Bound
-from skldl.metrics._measure import FloatArray, Measure
+from skldl.metrics._measure import Measure
 from skldl.metrics._pair import Pair, k_divergence
 
 ORDERED = "ordered labels"

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.floating]
+from skldl._typing import FloatArray
 
 BLOCK_CELLS = 2**15  # a few such blocks fit into the cache of one core
 

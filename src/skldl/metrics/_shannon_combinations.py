@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from skldl._typing import FloatArray
 from skldl.metrics._bounds import LN_TWO, THREE_HALVES, TWICE_LN_TWO
-from skldl.metrics._measure import FloatArray, Measure
+from skldl.metrics._measure import Measure
 from skldl.metrics._pair import Pair, divide
 
 SHANNON = "Shannon's entropy"

@@ -16,13 +16,11 @@ first, and the groups take the place of the rows.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
+from skldl._typing import FloatArray
 from skldl._validation import check_weights
 from skldl.exceptions import DataError, LengthMismatchError
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class Skill(float):

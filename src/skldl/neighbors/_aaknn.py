@@ -9,19 +9,19 @@ for every smaller k, so one search serves all k, and leaving a row out only stri
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._parameters import CALLABLE, COUNT, N_JOBS, NOTHING, Constraint, check_value, one_of
+from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_features, check_weights
 from skldl.base import BaseLDL
-from skldl.neighbors._search import IndexArray, StableSearch
+from skldl.neighbors._search import StableSearch
 
-FloatArray = npt.NDArray[np.floating]
 Weights = str | Callable[[FloatArray], FloatArray]
 
 GATHER_CELLS = 2**15
@@ -93,6 +93,15 @@ class AAKNN(BaseLDL):
            [0.4, 0.6]])
     """
 
+    _constraints: ClassVar = {
+        "n_neighbors": COUNT,
+        "weights": one_of("uniform", "distance") | CALLABLE,
+        "metric": Constraint("the name of a metric", lambda value: isinstance(value, str)) | CALLABLE,
+        "metric_params": NOTHING | Constraint("a dict", lambda value: isinstance(value, dict)),
+        "algorithm": one_of("auto", "ball_tree", "kd_tree", "brute"),
+        "n_jobs": N_JOBS,
+    }
+
     def __init__(
         self,
         n_neighbors: int = 5,
@@ -153,7 +162,7 @@ class AAKNN(BaseLDL):
         distances, neighbors = (part[keep].reshape(-1, max_neighbors) for part in (distances, neighbors))
         return self._averages(distances, neighbors, range(1, max_neighbors + 1))
 
-    def kneighbors(self, X: Any, n_neighbors: int | None = None) -> tuple[FloatArray, IndexArray]:
+    def kneighbors(self, X: Any, n_neighbors: int | None = None) -> tuple[FloatArray, IntArray]:
         """Return the distances and indices of the training rows that a prediction rests on.
 
         Parameters
@@ -195,8 +204,6 @@ class AAKNN(BaseLDL):
         return X, D, weight
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        if not (callable(self.weights) or self.weights in ("uniform", "distance")):
-            raise ValueError(f"weights={self.weights!r} must be 'uniform', 'distance' or a callable.")
         _check_count("n_neighbors", self.n_neighbors, X.shape[0])
         X, D = X.copy(), D.copy()  # they are kept: what the caller does to his own arrays must not reach the model
         self._search = StableSearch(
@@ -234,10 +241,10 @@ class AAKNN(BaseLDL):
     def _by_distance(self) -> bool:
         return callable(self.weights) or self.weights != "uniform"
 
-    def _nearest(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IndexArray]:
+    def _nearest(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
         return self._search.query(self._known_columns(X), n_neighbors, exact=self._by_distance())
 
-    def _average(self, weights: FloatArray, neighbors: IndexArray) -> FloatArray:
+    def _average(self, weights: FloatArray, neighbors: IntArray) -> FloatArray:
         """Weighted mean of the neighbours' distributions."""
         n_new, n_neighbors = neighbors.shape
         if neighbors.size * self.n_labels_ <= GATHER_CELLS:
@@ -248,7 +255,7 @@ class AAKNN(BaseLDL):
         chosen = sparse.csr_array((np.ravel(weights), np.ravel(neighbors), starts), shape=shape)  # gathers no copies
         return np.asarray(chosen @ self.distributions_ / weights.sum(axis=1, keepdims=True))
 
-    def _averages(self, distances: FloatArray, neighbors: IndexArray, counts: Sequence[int]) -> FloatArray:
+    def _averages(self, distances: FloatArray, neighbors: IntArray, counts: Sequence[int]) -> FloatArray:
         """Predictions from the first k neighbours for each k in ``counts``: one table for each."""
         tables = np.empty((len(counts), len(neighbors), self.n_labels_))
         if callable(self.weights):  # it may look at a whole row of distances, so each k asks again
@@ -267,7 +274,7 @@ class AAKNN(BaseLDL):
                 np.divide(total, total_weight, out=tables[place])
         return tables
 
-    def _neighbor_weights(self, distances: FloatArray, neighbors: IndexArray) -> FloatArray:
+    def _neighbor_weights(self, distances: FloatArray, neighbors: IntArray) -> FloatArray:
         """Weights of the neighbours up to a factor per row: by distance, times the weights of the training rows."""
         if callable(self.weights):
             weights = _check_callable_weights(self.weights(distances), distances.shape)
@@ -289,8 +296,7 @@ class AAKNN(BaseLDL):
 
 
 def _check_count(name: str, value: Any, most: int) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
+    check_value(name, value, COUNT)
     if value > most:
         raise ValueError(
             f"{name}={value} is more than the {most} rows that can be neighbours (n_samples={most}). "

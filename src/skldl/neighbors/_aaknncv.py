@@ -10,13 +10,11 @@ its own list of neighbours, so one list serves every k, both weights and every s
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples
 
 from skldl._held_out import (
     MEAN_SHARES,
@@ -24,17 +22,16 @@ from skldl._held_out import (
     Scaling,
     best_share,
     first_best,
-    group_codes,
     is_non_negative,
     mean_distribution,
     means_without,
     mix,
     share_divergences,
 )
-from skldl.base import BaseLDL
-from skldl.neighbors._search import BLOCK_CELLS, IndexArray, StableSearch, row_blocks
-
-FloatArray = npt.NDArray[np.floating]
+from skldl._parameters import COUNT, NOTHING, RANDOM_STATE, SHARE, one_of
+from skldl._typing import FloatArray, IntArray
+from skldl.base import GroupedLDL
+from skldl.neighbors._search import BLOCK_CELLS, StableSearch, row_blocks
 
 METRICS = ("euclidean", "manhattan")
 WEIGHTS = ("epanechnikov", "uniform")
@@ -54,7 +51,7 @@ class Setting:
     divergence: float
 
 
-class AAKNNCV(BaseLDL):
+class AAKNNCV(GroupedLDL):
     """Average the distributions of the nearest neighbours, with every setting chosen by leave-one-out.
 
     The prediction is the weighted mean of the distributions of the k nearest training rows, with a small share of the
@@ -106,7 +103,8 @@ class AAKNNCV(BaseLDL):
     -----
     Equal distances are ordered by the index of the training row, as in `skldl.AAKNN`. ``sample_weight`` multiplies the
     weights of the neighbours and counts in the divergence. A row of weight two is not the same as the row twice: a copy
-    would take a second of the k places.
+    would take a second of the k places. With ``groups`` given to ``fit``, a row is predicted from the rows of other
+    groups when the settings are chosen.
 
     Distances are computed in blocks of rows: memory grows with n_samples × k, not with n_samples².
 
@@ -126,6 +124,17 @@ class AAKNNCV(BaseLDL):
     >>> model.n_neighbors_ < 10, model.loo_predictions_.shape
     (True, (80, 3))
     """
+
+    _constraints: ClassVar = {
+        "n_neighbors": NOTHING | COUNT,
+        "weights": one_of("auto", *WEIGHTS),
+        "metric": one_of("auto", *METRICS),
+        "scaling": one_of("auto", *SCALINGS),
+        "mean_share": NOTHING | SHARE,
+        "n_queries": COUNT,
+        "max_loo_rows": COUNT,
+        "random_state": RANDOM_STATE,
+    }
 
     def __init__(
         self,
@@ -148,35 +157,10 @@ class AAKNNCV(BaseLDL):
         self.max_loo_rows = max_loo_rows
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Choose the settings and keep the training rows.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or DataFrame of shape (n_samples, n_labels)
-            Label distributions: non-negative rows that sum to one.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row, among the neighbours and in the divergence of left-out rows.
-        groups : array-like of shape (n_samples,), default=None
-            Group of each row. With groups, a row is predicted from the rows of other groups.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        checked, D, weight = self._check_training_set(X, y, sample_weight)
-        self._choose(checked, D, weight, group_codes(groups, _num_samples(y), sample_weight))
-        return self
-
-    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._choose(X, D, sample_weight, None)
-
-    def _choose(self, X: Any, D: FloatArray, weight: FloatArray | None, codes: IndexArray | None) -> None:
+    def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
+        weight, codes = sample_weight, groups
         most = len(D) - int(1 if codes is None else np.bincount(codes).max())  # rows that remain for every left-out row
-        counts = self._check_settings(X, most)
+        counts = self._counts(X, most)
         shares = MEAN_SHARES if self.mean_share is None else (float(self.mean_share),)
         order = check_random_state(self.random_state).permutation(len(D))
         means = means_without(D, weight, codes)
@@ -184,7 +168,7 @@ class AAKNNCV(BaseLDL):
         scalings = {name: Scaling.fit(name, X, weight) for name, _ in pairs}
         self.candidates_: list[dict[str, Any]] = []
 
-        def compare(pair: tuple[str, str], rows: IndexArray, few: bool) -> Setting:
+        def compare(pair: tuple[str, str], rows: IntArray, few: bool) -> Setting:
             lists = _Lists(scalings[pair[0]].apply(X), pair[1], rows, codes, counts[-1])
             few_shares = SCREENING_SHARES if few and self.mean_share is None else shares
             weights = WEIGHTS if self.weights == "auto" else (self.weights,)
@@ -223,7 +207,7 @@ class AAKNNCV(BaseLDL):
         metrics = METRICS if self.metric == "auto" else (self.metric,)
         return [(scaling, metric) for metric in metrics for scaling in scalings]
 
-    def _left_out(self, scaled: Any, rows: IndexArray, codes: IndexArray | None) -> FloatArray:
+    def _left_out(self, scaled: Any, rows: IntArray, codes: IntArray | None) -> FloatArray:
         """Averages for training rows, from lists in the exact order without the row itself or its group."""
         k, n_samples = self.n_neighbors_, len(self.distributions_)
         group = np.arange(n_samples) if codes is None else codes
@@ -238,7 +222,7 @@ class AAKNNCV(BaseLDL):
             P[block] = self._average(allowed, np.take_along_axis(neighbors, front, axis=1))
         return P
 
-    def _average(self, distances: FloatArray, neighbors: IndexArray) -> FloatArray:
+    def _average(self, distances: FloatArray, neighbors: IntArray) -> FloatArray:
         k = self.n_neighbors_
         weights = neighbor_weights(distances, k, self.weights_)
         if self._row_weight is not None:
@@ -253,26 +237,13 @@ class AAKNNCV(BaseLDL):
             P[block] = self._average(*self._search.query(scaling.apply(X[block]), longest, exact=True))
         return mix(P, self.distribution_, self.mean_share_)
 
-    def _check_settings(self, X: Any, most: int) -> Sequence[int]:
-        """Check the hyper-parameters; return the numbers of neighbours to compare."""
-        for name, known in (("weights", WEIGHTS), ("metric", METRICS), ("scaling", SCALINGS)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in ("auto", *known):
-                raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, ('auto', *known)))}.")
+    def _counts(self, X: Any, most: int) -> Sequence[int]:
+        """The numbers of neighbours to compare, where at most so many can be found."""
         if self.scaling == "sqrt" and not is_non_negative(X):
             raise ValueError(
                 f"scaling='sqrt' needs non-negative features, but X holds {X.min():g}. "
                 "Choose another scaling, or 'auto'."
             )
-        share = self.mean_share
-        if share is not None and not (isinstance(share, int | float | np.number) and 0 <= share <= 1):
-            raise ValueError(f"mean_share={share!r} is a share and must lie in [0, 1], or be None.")
-        for name in ("n_neighbors", "n_queries", "max_loo_rows"):
-            value = getattr(self, name)
-            if name == "n_neighbors" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
         if most < 1:
             raise ValueError("AAKNNCV leaves rows out, so it needs at least two rows, but n_samples=1.")
         if self.n_neighbors is None:
@@ -288,7 +259,7 @@ class AAKNNCV(BaseLDL):
 class _Lists:
     """Neighbours of some training rows, without each row itself or its group, in blocks of bounded memory."""
 
-    def __init__(self, scaled: Any, metric: str, rows: IndexArray, codes: IndexArray | None, k: int) -> None:
+    def __init__(self, scaled: Any, metric: str, rows: IntArray, codes: IntArray | None, k: int) -> None:
         self.rows = rows
         length = min(k + 1, scaled.shape[0])
         self.distances = np.empty((len(rows), length))

@@ -23,8 +23,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import row_norms
 
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
+from skldl._typing import FloatArray, IntArray
 
 BLOCK_CELLS = 2**22
 """Temporary arrays hold at most about this many numbers (32 MiB)."""
@@ -82,7 +81,7 @@ class StableSearch:
 
     def query(
         self, X: Any, n_neighbors: int, *, ordered: bool = True, exact: bool = False
-    ) -> tuple[FloatArray, IndexArray]:
+    ) -> tuple[FloatArray, IntArray]:
         """Return distances and indices of the nearest training rows, nearest first.
 
         Parameters
@@ -121,7 +120,7 @@ class StableSearch:
             n_candidates, more = min(n_candidates + more, self.n_samples), 8 * more
         return distances, neighbors
 
-    def _candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IndexArray]:
+    def _candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
         """What scikit-learn finds; X has been checked, so it need not look again."""
         if self._direct and X.shape[0] * self.n_samples <= DIRECT_CELLS:
             return self._direct_candidates(X, n_neighbors)
@@ -129,7 +128,7 @@ class StableSearch:
             distances, neighbors = self._index.kneighbors(X, n_neighbors)
         return distances, neighbors
 
-    def _direct_candidates(self, X: FloatArray, n_neighbors: int) -> tuple[FloatArray, IndexArray]:
+    def _direct_candidates(self, X: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray]:
         """The same by ‖x‖² − 2xᵀy + ‖y‖² for all pairs at once."""
         X = np.asarray(X, dtype=np.float64)
         squares: FloatArray = -2.0 * (X @ self._X.T.astype(np.float64, copy=False))
@@ -145,8 +144,8 @@ class StableSearch:
         return (nearest if self._squared else np.sqrt(nearest)), np.take_along_axis(found, order, axis=1)
 
     def _settle(
-        self, X: Any, rough: FloatArray, found: IndexArray, n_neighbors: int, exact: bool
-    ) -> tuple[npt.NDArray[np.bool_], FloatArray, IndexArray]:
+        self, X: Any, rough: FloatArray, found: IntArray, n_neighbors: int, exact: bool
+    ) -> tuple[npt.NDArray[np.bool_], FloatArray, IntArray]:
         """Sort candidates by distance and index; say for which rows no other row can be among the nearest."""
         distances: FloatArray = rough.astype(np.float64)
         if self._noisy:
@@ -201,7 +200,7 @@ class StableSearch:
             return np.asarray(rounded + 4 * (X.shape[1] + 8) * eps)
         return np.zeros(X.shape[0])
 
-    def _measure(self, X: Any, rows: IndexArray, neighbors: IndexArray) -> FloatArray:
+    def _measure(self, X: Any, rows: IntArray, neighbors: IntArray) -> FloatArray:
         """Distances between pairs of a row of X and a training row, each computed from the pair alone."""
         if self._cosine:
             left, right = unit_rows(X.astype(np.float64))[rows], self._unit[neighbors]

@@ -10,7 +10,7 @@ one ``alpha`` and one ``tol`` suit any number of labels.
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
+from skldl._parameters import COUNT, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, sequence_of
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
-from skldl.losses._rows import RowLoss, resolve_loss
+from skldl.losses._rows import LOSS, RowLoss, resolve_loss
 from skldl.neural._network import (
     ACTIVATIONS,
     BLOCK_ROWS,
@@ -33,7 +35,6 @@ from skldl.neural._network import (
     unflatten,
 )
 
-FloatArray = npt.NDArray[np.floating]
 Objective = Callable[..., tuple[float, FloatArray]]
 
 
@@ -202,6 +203,22 @@ class AABP(BaseLDL):
 
     loss: str | Mapping[str, float] | RowLoss = "squared_error"  # models saved by version 0.1 hold none
 
+    _constraints: ClassVar = {
+        "hidden_layer_sizes": COUNT | sequence_of(COUNT),
+        "activation": one_of(*ACTIVATIONS),
+        "solver": one_of("lbfgs", "adam"),
+        "alpha": NOT_NEGATIVE,
+        "max_iter": COUNT,
+        "tol": NOT_NEGATIVE,
+        "early_stopping": TRUTH,
+        "validation_fraction": number(above=0, below=1),
+        "n_iter_no_change": COUNT,
+        "batch_size": COUNT,
+        "learning_rate": POSITIVE,
+        "loss": LOSS,
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         hidden_layer_sizes: int | Sequence[int] = (32,),
@@ -240,7 +257,6 @@ class AABP(BaseLDL):
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, wanted: Collection[int]
     ) -> dict[int, Layers]:
         """Fit, and return the layers after each wanted number of iterations that was reached."""
-        hidden = self._check_parameters()
         row_loss = resolve_loss(self.loss)
         random = check_random_state(self.random_state)
         if sample_weight is not None:
@@ -249,7 +265,7 @@ class AABP(BaseLDL):
         scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=sample_weight)
         features = standardize(X, scaler.mean_, scaler.scale_)
         mean = np.average(D, axis=0, weights=weight)
-        sizes = [X.shape[1], *hidden, D.shape[1]]
+        sizes = [X.shape[1], *np.atleast_1d(self.hidden_layer_sizes).tolist(), D.shape[1]]
         theta = initial_weights(sizes, mean, random)
         activation = ACTIVATIONS[self.activation]
 
@@ -320,34 +336,10 @@ class AABP(BaseLDL):
         if param != "max_iter":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        for value in values:
-            self.set_params(max_iter=value)._check_parameters()
         self.set_params(max_iter=max(values))
         on_the_way = self._train(X, D, sample_weight, values)
         for value in values:
             yield self._outputs(X_new, on_the_way[value]) if value in on_the_way else self._predict(X_new)
-
-    def _check_parameters(self) -> list[int]:
-        """Refuse what makes no sense; return the sizes of the hidden layers."""
-        sizes: list[Any] = list(np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object)))
-        if not sizes or not all(isinstance(size, int | np.integer) and size >= 1 for size in sizes):
-            raise ValueError(
-                f"hidden_layer_sizes={self.hidden_layer_sizes!r} must hold whole numbers of at least 1, one per layer."
-            )
-        for name, known in (("activation", tuple(ACTIVATIONS)), ("solver", ("lbfgs", "adam"))):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be one of {', '.join(map(repr, known))}.")
-        for name in ("max_iter", "n_iter_no_change", "batch_size"):
-            if not isinstance(getattr(self, name), int | np.integer) or getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be a whole number of at least 1.")
-        for name in ("alpha", "tol"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be at least 0 and finite.")
-        if not 0 < self.learning_rate < np.inf:
-            raise ValueError(f"learning_rate={self.learning_rate!r} must be above 0 and finite.")
-        if not 0 < self.validation_fraction < 1:
-            raise ValueError(f"validation_fraction={self.validation_fraction!r} must lie between 0 and 1.")
-        return [int(size) for size in sizes]
 
 
 def _cross_entropy(

@@ -11,21 +11,20 @@ labels are an ordered input; or one-hot (BCPNN [2]_), for labels without order.
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
+from skldl._parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE, one_of
 from skldl._solvers import minimise
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.neural._network import ACTIVATIONS, Activation, StandardizedFeatures, standardize
 from skldl.simplex import log_softmax, softmax
-
-FloatArray = npt.NDArray[np.floating]
 
 BLOCK_CELLS = 1 << 20
 
@@ -146,6 +145,16 @@ class CPNN(BaseLDL):
     array([[0.5, 0.5]])
     """
 
+    _constraints: ClassVar = {
+        "n_hidden": COUNT,
+        "label_code": one_of("number", "one_hot"),
+        "activation": one_of(*ACTIVATIONS),
+        "alpha": NOT_NEGATIVE,
+        "max_iter": COUNT,
+        "tol": NOT_NEGATIVE,
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         n_hidden: int = 32,
@@ -172,7 +181,6 @@ class CPNN(BaseLDL):
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, wanted: set[int]
     ) -> dict[int, FloatArray]:
         """Fit, and return the weights after each wanted number of steps that was reached."""
-        self._check_parameters()
         weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight / sample_weight.max()
         weight = weight / weight.sum()
         scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=weight)
@@ -234,22 +242,8 @@ class CPNN(BaseLDL):
         if param != "max_iter":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        for value in values:
-            self.set_params(max_iter=value)._check_parameters()
         kept = self.set_params(max_iter=max(values))._train(X, D, sample_weight, set(values))
         yield from (self._outputs(X_new, kept.get(value, self.theta_)) for value in values)
-
-    def _check_parameters(self) -> None:
-        for name in ("n_hidden", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
-        for name in ("alpha", "tol"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be at least 0 and finite.")
-        for name, known in (("activation", tuple(ACTIVATIONS)), ("label_code", ("number", "one_hot"))):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be one of {', '.join(map(repr, known))}.")
 
 
 def _blocks(n_rows: int, width: int) -> Iterator[slice]:

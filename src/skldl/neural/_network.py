@@ -12,13 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse, special
 
+from skldl._typing import FloatArray
 from skldl.losses._rows import RowLoss, squared_error
 from skldl.simplex import log_softmax
 
-FloatArray = npt.NDArray[np.floating]
 Layers = list[tuple[FloatArray, FloatArray]]
 
 BLOCK_ROWS = 1024

@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from skldl._typing import FloatArray
 from skldl.metrics import Measure
 from skldl.plots._style import looks, plain
-
-FloatArray = npt.NDArray[np.floating]
 
 
 def draw_bands(ax: Axes, x: npt.ArrayLike, curves: Mapping[str, FloatArray]) -> None:

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
 from skldl.plots._style import MUTED, legend_beside, looks, panels, plain, style
-
-FloatArray = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)

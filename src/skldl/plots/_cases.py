@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from skldl._typing import FloatArray
 from skldl._validation import check_distributions
 from skldl.plots._inputs import names_of_labels
 from skldl.plots._style import looks, name_axis, panels, style
 
-FloatArray = npt.NDArray[np.floating]
 TITLES = ("one label", "a set of labels", "a label distribution")
 MOST_NUMBERS = 10  # with more labels, numbers above the bars would touch each other
 

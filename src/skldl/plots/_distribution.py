@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
 from skldl.plots._style import FAINT, MUTED, figure_of, legend_beside, looks, name_axis, new_axes, plain, style
 
-FloatArray = npt.NDArray[np.floating]
 LONGEST_NAME = 18
 
 

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from skldl._typing import FloatArray
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import PAPER_MEASURES, evaluate
 from skldl.plots._inputs import PredictionDisplay
 from skldl.plots._style import TRUTH, looks, panels, plain, style
 
-FloatArray = npt.NDArray[np.floating]
 SHORT = {
     "chebyshev": "Cheb",
     "clark": "Clark",

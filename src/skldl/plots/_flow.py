@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions
 from skldl.plots._style import FAINT, MUTED, TRUTH, figure_of, looks, new_axes, style
 
-FloatArray = npt.NDArray[np.floating]
 _BLUE = looks(["SA-BFGS"])["SA-BFGS"].colour
 _ORANGE = looks(["SA-IIS"])["SA-IIS"].colour
 

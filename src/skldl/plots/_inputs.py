@@ -3,15 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from skldl._typing import FloatArray
 from skldl._validation import check_distributions, check_pair, label_names
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import MEASURES, Measure
 from skldl.plots._style import plain
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class PredictionDisplay:

@@ -4,13 +4,12 @@ from typing import Any, Self
 
 import matplotlib.pyplot as plt
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from skldl._typing import FloatArray
 from skldl.tabular import ColumnEffects, RowExplanation
 from skldl.tabular._explain_row import NEIGHBOURS
 
-FloatArray = npt.NDArray[np.floating]
 MOST_ROWS = 30
 MOST_WRITTEN = 400
 

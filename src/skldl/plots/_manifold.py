@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from skldl._typing import FloatArray
 from skldl.exceptions import DimensionError
 from skldl.metrics import kullback_leibler
 from skldl.plots._inputs import PredictionDisplay, named_predictions
 from skldl.plots._style import panels, plain, style
-
-FloatArray = npt.NDArray[np.floating]
 
 
 def decorrelation_stretch(

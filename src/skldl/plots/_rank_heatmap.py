@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from skldl._typing import FloatArray
 from skldl.experiments.output.tables import rank_rows
 from skldl.plots._style import SEQUENTIAL, figure_of, name_axis, new_axes, plain, style
 from skldl.plots._tables import names_of_columns
-
-FloatArray = npt.NDArray[np.floating]
 
 
 @dataclass(eq=False)

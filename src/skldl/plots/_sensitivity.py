@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from sklearn.model_selection import validation_curve
 
+from skldl._typing import FloatArray
 from skldl.metrics import SCORERS, Measure
 from skldl.plots._bands import as_values, draw_bands
 from skldl.plots._inputs import axis_title, find_measure, named_estimators
 from skldl.plots._style import figure_of, legend_beside, name_axis, new_axes, plain, style
-
-FloatArray = npt.NDArray[np.floating]
 
 
 @dataclass(eq=False)

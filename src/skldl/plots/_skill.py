@@ -4,14 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from skldl.metrics import Skill, kullback_leibler, skill
 from skldl.plots._inputs import PredictionDisplay, named_predictions
 from skldl.plots._style import MUTED, TRUTH, figure_of, legend_beside, looks, name_axis, new_axes, plain, style
-
-FloatArray = npt.NDArray[np.floating]
 
 
 @dataclass(eq=False)

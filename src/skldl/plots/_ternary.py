@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
+from skldl._typing import FloatArray
 from skldl.exceptions import DimensionError
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
 from skldl.plots._style import FAINT, MUTED, TRUTH, figure_of, looks, new_axes, plain, style
 
-FloatArray = npt.NDArray[np.floating]
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 
 

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
+from skldl._typing import FloatArray, IntArray
 
 
 class Kernel(Protocol):
@@ -30,7 +28,7 @@ class Kernel(Protocol):
     def times(self, coefficients: FloatArray) -> FloatArray:
         """Return coefficients @ K for coefficients of shape (n_functions, n); rows without coefficients cost little."""
 
-    def block(self, rows: IndexArray) -> FloatArray:
+    def block(self, rows: IntArray) -> FloatArray:
         """Return a new array K[rows][:, rows]."""
 
     def expansion(self, coefficients: FloatArray) -> FloatArray:
@@ -57,7 +55,7 @@ class KernelMatrix:
             return np.asarray(coefficients @ self.matrix)
         return np.asarray(coefficients[:, rows] @ self.matrix[rows])
 
-    def block(self, rows: IndexArray) -> FloatArray:
+    def block(self, rows: IntArray) -> FloatArray:
         return np.asarray(self.matrix[np.ix_(rows, rows)])
 
     def expansion(self, coefficients: FloatArray) -> FloatArray:
@@ -73,7 +71,7 @@ class KernelFactor:
 
     factor: FloatArray
     error: float
-    pivots: IndexArray | None = None
+    pivots: IntArray | None = None
 
     @property
     def scale(self) -> float:
@@ -82,7 +80,7 @@ class KernelFactor:
     def times(self, coefficients: FloatArray) -> FloatArray:
         return np.asarray((coefficients @ self.factor) @ self.factor.T)
 
-    def block(self, rows: IndexArray) -> FloatArray:
+    def block(self, rows: IntArray) -> FloatArray:
         part = self.factor[rows]
         return np.asarray(part @ part.T)
 

@@ -30,10 +30,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from skldl._typing import FloatArray, IntArray
 from skldl.transformation._kernel import Kernel
-
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
 
 TOLERANCE = 1e-8
 """Largest violation of the optimality condition, in units of f, where the margins are at ±1."""
@@ -66,7 +64,7 @@ class Solutions:
 class _Problems:
     """The pairs that are still being solved; first axis: pairs."""
 
-    place: IndexArray
+    place: IntArray
     u: FloatArray
     v: FloatArray
     gamma: FloatArray
@@ -78,7 +76,7 @@ class _Problems:
     offset_smoothing: FloatArray
     mass: FloatArray
 
-    def take(self, keep: npt.NDArray[np.bool_] | IndexArray) -> Self:
+    def take(self, keep: npt.NDArray[np.bool_] | IntArray) -> Self:
         """Return some of the pairs."""
         return replace(self, **{field.name: getattr(self, field.name)[keep] for field in fields(self)})
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from skldl._typing import FloatArray, IntArray
 from skldl.transformation._kernel import Kernel, KernelMatrix
 from skldl.transformation._newton_svm import Solutions, solve_machines
 from skldl.transformation._pair_model import Examples, PairModel, blocks, decide
@@ -27,9 +27,6 @@ from skldl.transformation._pairwise_svm import (
     solve_pairs,
 )
 from skldl.transformation._platt import fit_sigmoids
-
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
 
 SOLVER_BLOCK = 2**20
 """Numbers in each of the arrays of machines that are solved together, 8 MiB."""
@@ -53,7 +50,7 @@ class PairFit:
     sums: FloatArray  # K @ costs, for all rows
     costs: FloatArray  # of one unit of weight of each label
     machines: Machines
-    solved: IndexArray
+    solved: IntArray
     gamma: FloatArray  # of the solved pairs: (n_solved, n_samples)
     values: FloatArray  # decision values of the solved pairs on all rows
 
@@ -116,7 +113,7 @@ def fit_pair_model(
     return PairModel(final.costs, final.machines, final.solved, coefficients, slope, intercept), fits
 
 
-def _decisions(fit: PairFit, rows: slice, block: slice, pairs: tuple[IndexArray, IndexArray]) -> FloatArray:
+def _decisions(fit: PairFit, rows: slice, block: slice, pairs: tuple[IntArray, IntArray]) -> FloatArray:
     """Decision values of a block of pairs for some of the rows."""
     decisions = decide(fit.machines.take(block), fit.sums[rows], pairs)
     inside = (fit.solved >= block.start) & (fit.solved < block.stop)
@@ -159,7 +156,7 @@ def _fit_machines(
 
 
 def _starting_point(
-    machines: Machines, solved: IndexArray, start: PairFit | None, C: float
+    machines: Machines, solved: IntArray, start: PairFit | None, C: float
 ) -> tuple[FloatArray | None, FloatArray]:
     """γ and b of another fit where it has them; nan in γ stands for the closed form γ = m."""
     offset = machines.offset[solved].copy()
@@ -175,7 +172,7 @@ def _starting_point(
 def _solve(
     examples: Examples,
     costs: FloatArray,
-    pairs: tuple[IndexArray, IndexArray],
+    pairs: tuple[IntArray, IntArray],
     gamma: FloatArray | None,
     offset: FloatArray,
     n_jobs: int | None,
@@ -185,7 +182,7 @@ def _solve(
     kernel = examples.solver_kernel
     n_batches = max(-(-len(a) * costs.shape[1] // SOLVER_BLOCK), min(len(a), effective_n_jobs(n_jobs)))
 
-    def task(batch: IndexArray) -> Any:
+    def task(batch: IntArray) -> Any:
         u, v = costs[a[batch]], costs[b[batch]]
         start = u - v if gamma is None else np.where(np.isnan(gamma[batch]), u - v, gamma[batch])
         return delayed(solve_machines)(kernel, u, v, start, offset[batch])

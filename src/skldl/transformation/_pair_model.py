@@ -7,17 +7,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.special import expit
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
+from skldl._typing import FloatArray, IntArray
 from skldl.transformation._coupling import couple
 from skldl.transformation._kernel import Kernel, KernelFactor, KernelMatrix, pivoted_cholesky
 from skldl.transformation._pairwise_svm import Machines
-
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
 
 BLOCK = 2**19
 """Numbers in the largest temporary array of the closed form, 4 MiB."""
@@ -52,7 +49,7 @@ class Examples:
     memory_limit: float = np.inf
 
     @cached_property
-    def pairs(self) -> tuple[IndexArray, IndexArray]:
+    def pairs(self) -> tuple[IntArray, IntArray]:
         """First and second label of each pair."""
         first, second = np.triu_indices(self.weights.shape[1], 1)
         return first, second
@@ -119,7 +116,7 @@ class PairModel:
 
     costs: FloatArray
     machines: Machines
-    solved: IndexArray
+    solved: IntArray
     coefficients: FloatArray
     slope: FloatArray
     intercept: FloatArray
@@ -146,7 +143,7 @@ def blocks(n_items: int, item_size: int) -> Iterator[slice]:
         yield slice(start, start + length)
 
 
-def decide(machines: Machines, sums: FloatArray, pairs: tuple[IndexArray, IndexArray]) -> FloatArray:
+def decide(machines: Machines, sums: FloatArray, pairs: tuple[IntArray, IntArray]) -> FloatArray:
     """Decision values of machines with γ = m for rows with the given kernel products K @ costs."""
     decisions = sums[:, pairs[0]]
     decisions -= sums[:, pairs[1]]

@@ -24,8 +24,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.svm import SVC
 
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
+from skldl._typing import FloatArray, IntArray
 
 LIBSVM_TOLERANCE = 1e-6
 """Much finer than LIBSVM's own 1e-3, at little cost: rounding errors in the weights shall not show in predictions."""
@@ -77,7 +76,7 @@ class Machines:
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
-def machines_between_margins(sums: FloatArray, costs: FloatArray, pairs: tuple[IndexArray, IndexArray]) -> Machines:
+def machines_between_margins(sums: FloatArray, costs: FloatArray, pairs: tuple[IntArray, IntArray]) -> Machines:
     """Machines with γ = m for the given pairs, and whether each is optimal.
 
     A pair of which one label has no mass leaves nothing to separate: its factor is zero, and so is its machine.
@@ -122,7 +121,7 @@ def offset_between_margins(
 
 
 def solve_pairs(
-    copies: Any, costs: FloatArray, pairs: tuple[IndexArray, IndexArray], **kernel: Any
+    copies: Any, costs: FloatArray, pairs: tuple[IntArray, IntArray], **kernel: Any
 ) -> tuple[FloatArray, FloatArray, int]:
     """Solve pairs one after the other by LIBSVM.
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.special import expit, log_expit
 from sklearn.exceptions import ConvergenceWarning
 
-FloatArray = npt.NDArray[np.floating]
+from skldl._typing import FloatArray
 
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 40

@@ -11,17 +11,17 @@ linear scores.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 
+from skldl._parameters import NOT_NEGATIVE, NOTHING, RANDOM_STATE, SHARE, one_of
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.simplex import softmax
 from skldl.transformation._resampling import RandomState, multinomial_counts
-
-FloatArray = npt.NDArray[np.floating]
 
 BLOCK_CELLS = 2**22
 """Temporary arrays in ``predict`` hold at most about this many numbers (32 MiB)."""
@@ -168,6 +168,14 @@ class PTBayes(BaseLDL):
            [0.5  , 0.5  ]])
     """
 
+    _constraints: ClassVar = {
+        "covariance": one_of("tied", "full", "diag"),
+        "resample": NOTHING | one_of("multinomial"),
+        "pooling": SHARE,
+        "reg": NOT_NEGATIVE,
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         covariance: str = "tied",
@@ -184,18 +192,7 @@ class PTBayes(BaseLDL):
         self.random_state = random_state
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._check_parameters()
         self._regularize(self._moments(X, D, sample_weight))
-
-    def _check_parameters(self) -> None:
-        if self.covariance not in ("full", "diag", "tied"):
-            raise ValueError(f"covariance={self.covariance!r} must be 'full', 'diag' or 'tied'.")
-        if self.resample not in (None, "multinomial"):
-            raise ValueError(f"resample={self.resample!r} must be None (weights) or 'multinomial'.")
-        if not 0 <= self.pooling <= 1:
-            raise ValueError(f"pooling={self.pooling!r} is a share and must lie in [0, 1].")
-        if not 0 <= self.reg < np.inf:
-            raise ValueError(f"reg={self.reg!r} must be at least 0 and finite.")
 
     def _moments(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> Moments:
         try:
@@ -278,7 +275,6 @@ class PTBayes(BaseLDL):
         moments = None
         for value in values:
             self.set_params(**{param: value})
-            self._check_parameters()
             if moments is None:
                 moments = self._moments(X, D, sample_weight)
             self._regularize(moments)

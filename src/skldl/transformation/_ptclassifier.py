@@ -4,19 +4,19 @@ The problem transformation of the paper, for any single-label learner: each pair
 example with the weight dᵢⱼ, and the predicted degree of a label is its predicted probability P(yⱼ | x).
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from skldl._parameters import COUNT, NOTHING, RANDOM_STATE, has_methods, one_of
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
+from skldl.exceptions import ParameterError
 from skldl.transformation._resampling import RandomState, multinomial_examples, weighted_examples
-
-FloatArray = npt.NDArray[np.floating]
 
 SUMS_OVER_ROWS = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB)
 """Classifiers whose model is made of sums over rows, so that they can learn one label after the other."""
@@ -79,6 +79,19 @@ class PTClassifier(BaseLDL):
            [0.5 , 0.5 ]])
     """
 
+    _constraints: ClassVar = {
+        "classifier": has_methods(
+            "a classifier",
+            "fit",
+            "predict_proba",
+            "get_params",
+            cure="choose another, or wrap it in sklearn.calibration.CalibratedClassifierCV",
+        ),
+        "resample": NOTHING | one_of("multinomial"),
+        "max_samples": NOTHING | COUNT,
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         classifier: BaseEstimator,
@@ -98,17 +111,10 @@ class PTClassifier(BaseLDL):
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         name = type(self.classifier).__name__
-        if self.resample not in (None, "multinomial"):
-            raise ValueError(f"resample={self.resample!r} must be None (weights) or 'multinomial'.")
-        if self.max_samples is not None and (self.resample is None or self.max_samples < 1):
-            raise ValueError(
-                f"max_samples={self.max_samples!r} must be at least 1 and bounds the draws of resample='multinomial' "
-                f"(got resample={self.resample!r})."
-            )
-        if not hasattr(self.classifier, "predict_proba"):
-            raise ValueError(
-                f"classifier={name} has no predict_proba, so it says nothing about the degree of a label. "
-                "Choose another, or wrap it in sklearn.calibration.CalibratedClassifierCV."
+        if self.max_samples is not None and self.resample is None:
+            raise ParameterError(
+                f"max_samples={self.max_samples!r} bounds the draws of resample='multinomial', but resample is None. "
+                "Set resample='multinomial', or max_samples=None."
             )
         if self.resample is None and not has_fit_parameter(self.classifier, "sample_weight"):
             raise ValueError(

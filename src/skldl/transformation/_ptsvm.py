@@ -7,20 +7,19 @@ labels gets a support vector machine (`_pairwise_svm`), its decision values on r
 
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from skldl._parameters import COUNT, N_JOBS, NOTHING, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.transformation._pair_fit import PairFit, fit_pair_model
 from skldl.transformation._pair_model import Examples, PairModel
 from skldl.transformation._resampling import multinomial_counts
-
-FloatArray = npt.NDArray[np.floating]
 
 
 class PTSVM(BaseLDL):
@@ -140,6 +139,25 @@ class PTSVM(BaseLDL):
     (50, 3)
     """
 
+    _constraints: ClassVar = {
+        "kernel": one_of(
+            "rbf",
+            "linear",
+            cure="for another kernel put its feature map, such as sklearn.kernel_approximation.Nystroem, before a "
+            "PTSVM(kernel='linear')",
+        ),
+        "C": POSITIVE,
+        "gamma": one_of("auto", "scale") | POSITIVE,
+        "equal_mass": TRUTH,
+        "resample": NOTHING | one_of("multinomial"),
+        "max_samples": NOTHING | whole(at_least=2),
+        "n_folds": whole(at_least=2),
+        "memory_limit": number(above=0, cure="it is in GiB"),
+        "max_machines": NOTHING | COUNT,
+        "n_jobs": N_JOBS,
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         kernel: Literal["rbf", "linear"] = "rbf",
@@ -167,7 +185,6 @@ class PTSVM(BaseLDL):
         self.random_state = random_state
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._check_parameters()
         self._fit_pairs(self._make_examples(X, D, sample_weight))
 
     def _make_examples(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> Examples:
@@ -213,9 +230,6 @@ class PTSVM(BaseLDL):
         if param != "C":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        for value in values:
-            self.set_params(C=value)
-            self._check_parameters()
         if not values:
             return
         examples = self._make_examples(X, D, sample_weight)
@@ -227,31 +241,6 @@ class PTSVM(BaseLDL):
             fits = self._fit_pairs(examples, fits)
             predictions[value] = np.concatenate(list(self._model.predict(examples, X_new, sums)))
         yield from (predictions[value] for value in values)
-
-    def _check_parameters(self) -> None:
-        if self.kernel not in ("rbf", "linear"):
-            raise ValueError(
-                f"kernel={self.kernel!r} is not known: choose 'rbf' or 'linear'. For another kernel put its feature "
-                "map, such as sklearn.kernel_approximation.Nystroem, before a PTSVM(kernel='linear')."
-            )
-        if not _is_positive(self.C):
-            raise ValueError(f"C={self.C!r} is a price and must be a positive, finite number, such as 1.0.")
-        if self.gamma not in ("auto", "scale") and not _is_positive(self.gamma):
-            raise ValueError(f"gamma={self.gamma!r} must be 'auto', 'scale' or a positive, finite number.")
-        if self.resample not in (None, "multinomial"):
-            raise ValueError(f"resample={self.resample!r} is not known: choose None or 'multinomial'.")
-        if self.max_samples is not None and not (isinstance(self.max_samples, Integral) and self.max_samples >= 2):
-            raise ValueError(f"max_samples={self.max_samples!r} must be a whole number of at least 2, or None for all.")
-        if not _is_positive(self.memory_limit):
-            raise ValueError(f"memory_limit={self.memory_limit!r} is in GiB and must be a positive, finite number.")
-        if self.max_machines is not None and not (isinstance(self.max_machines, Integral) and self.max_machines >= 1):
-            raise ValueError(f"max_machines={self.max_machines!r} must be a whole number of at least 1, or None.")
-        if not (isinstance(self.n_folds, Integral) and self.n_folds >= 2):
-            raise ValueError(f"n_folds={self.n_folds!r} must be a whole number of at least 2.")
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and 0.0 < float(value) < np.inf
 
 
 def _choose_rows(

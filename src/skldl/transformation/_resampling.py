@@ -8,15 +8,14 @@ variance-free form of the paper's resampling.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-FloatArray = npt.NDArray[np.floating]
-IndexArray = npt.NDArray[np.intp]
+from skldl._typing import FloatArray, IntArray
+
 RandomState = int | np.random.RandomState | None
 
 
-def weighted_pairs(D: FloatArray, sample_weight: FloatArray | None) -> tuple[IndexArray, IndexArray, FloatArray]:
+def weighted_pairs(D: FloatArray, sample_weight: FloatArray | None) -> tuple[IntArray, IntArray, FloatArray]:
     """Return row, label and weight wᵢ dᵢⱼ of every pair with a positive weight, row after row.
 
     Parameters
@@ -47,7 +46,7 @@ def weighted_pairs(D: FloatArray, sample_weight: FloatArray | None) -> tuple[Ind
 
 def weighted_examples(
     X: Any, D: FloatArray, sample_weight: FloatArray | None = None
-) -> tuple[Any, IndexArray, FloatArray]:
+) -> tuple[Any, IntArray, FloatArray]:
     """Return the weighted single-label examples: features, labels and weights.
 
     Pairs without weight are left out, so each row of X comes as often as its distribution has positive degrees.
@@ -76,7 +75,7 @@ def weighted_examples(
 
 def multinomial_examples(
     D: FloatArray, n_draws: int, sample_weight: FloatArray | None = None, random_state: RandomState = None
-) -> tuple[IndexArray, IndexArray]:
+) -> tuple[IntArray, IntArray]:
     """Draw single-label examples with replacement, each pair with probability proportional to wᵢ dᵢⱼ.
 
     Parameters

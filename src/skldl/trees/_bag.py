@@ -4,13 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
+from skldl._typing import FloatArray, IntArray
 from skldl.trees._flat_trees import FlatTrees
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.integer]
 
 
 class Settings(NamedTuple):

@@ -1,23 +1,21 @@
 """GradientBoostingLDL: additive trees behind a softmax, stopped by held-out divergence, bagged over folds."""
 
 from importlib.util import find_spec
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy.special import softmax
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 
-from skldl.base import BaseLDL
+from skldl._parameters import COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
+from skldl._typing import FloatArray, IntArray
+from skldl.base import GroupedLDL, kept_rows
 from skldl.trees._boosting_fold import BoostingSettings, Fold, divergences, log_mean
-from skldl.trees._checks import check_choice, check_count, check_groups, check_number, count_given, put_in_order
 from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
+from skldl.trees._label_order import put_in_order
 from skldl.trees._vector_booster import VectorLeafFold
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.integer]
 
 ROUNDS_AT_ONCE = 10  # between two looks at the held-out divergence
 DIGITS = 10  # of the degrees, so that the rounding errors of a division cannot decide between equally good splits
@@ -25,7 +23,7 @@ MANY_ROWS = 20_000  # from here on fewer folds, and at most so many rows for eac
 FEW_ROWS = 5_000  # below, thresholds drawn at random are better than the best ones
 
 
-class GradientBoostingLDL(BaseLDL):
+class GradientBoostingLDL(GroupedLDL):
     r"""Gradient boosting with a softmax and label distributions as soft targets.
 
     Scores :math:`F` begin at the logarithm of the mean training distribution; each round adds ``learning_rate`` times
@@ -128,6 +126,22 @@ class GradientBoostingLDL(BaseLDL):
     _allow_nan = True
     oof_predictions_: FloatArray
 
+    _constraints: ClassVar = {
+        "max_iter": whole(at_least=0),
+        "learning_rate": POSITIVE,
+        "max_leaf_nodes": one_of("auto") | whole(at_least=2),
+        "min_samples_leaf": one_of("auto") | COUNT,
+        "max_features": one_of("auto") | number(above=0, at_most=1),
+        "subsample": number(above=0, at_most=1),
+        "l2_regularization": NOT_NEGATIVE,
+        "random_splits": one_of("auto") | TRUTH,
+        "n_folds": one_of("auto") | whole(at_least=2),
+        "patience": COUNT,
+        "engine": one_of("auto", "lightgbm", "sklearn"),
+        "n_jobs": N_JOBS,
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         max_iter: int = 500,
@@ -178,22 +192,17 @@ class GradientBoostingLDL(BaseLDL):
         self
             The fitted estimator.
         """
-        checked, D, weight = self._check_training_set(X, y, sample_weight)
-        n_samples = count_given(D, sample_weight)
-        self._boost(checked, D, weight, check_groups(groups, n_samples, sample_weight))
-        if len(D) < n_samples:  # rows without weight are in no fold
+        super().fit(X, y, sample_weight, groups)
+        seen, n_samples = kept_rows(sample_weight, len(self.oof_predictions_))
+        if len(seen) < n_samples:  # rows without weight are in no fold
             out_of_fold = self.predict(X)
-            out_of_fold[np.flatnonzero(np.broadcast_to(sample_weight, n_samples))] = self.oof_predictions_
+            out_of_fold[seen] = self.oof_predictions_
             self.oof_predictions_ = out_of_fold
         return self
 
-    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._boost(X, D, sample_weight, None)
-
-    def _boost(self, X: Any, D: FloatArray, weight: FloatArray | None, groups: IntArray | None) -> None:
-        self._check_parameters()
+    def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
         X = single_precision(X, fitting=True)
-        weight = np.ones(len(D)) if weight is None else weight / weight.mean()
+        weight = np.ones(len(D)) if sample_weight is None else sample_weight / sample_weight.mean()
         self.label_order_ = put_in_order(D)  # so that permuting the labels permutes the prediction
         exact = np.ascontiguousarray(D[:, self.label_order_])
         D = np.round(exact, DIGITS)
@@ -283,24 +292,6 @@ class GradientBoostingLDL(BaseLDL):
             for base, trees in zip(self.bases_, self.trees_, strict=True):
                 P[start : start + ROWS_AT_ONCE] += softmax(_scores(base, trees, block), axis=1)
         return P[:, np.argsort(self.label_order_)] / len(self.bases_)
-
-    def _check_parameters(self) -> None:
-        check_count("max_iter", self.max_iter, least=0)
-        check_count("patience", self.patience, least=1)
-        check_choice("engine", self.engine, ("auto", "lightgbm", "sklearn"))
-        check_number("learning_rate", self.learning_rate, above=0.0)
-        if self.max_features != "auto":
-            check_number("max_features", self.max_features, above=0.0, most=1.0, alternative="'auto'")
-        check_number("subsample", self.subsample, above=0.0, most=1.0)
-        check_number("l2_regularization", self.l2_regularization, least=0.0)
-        if self.max_leaf_nodes != "auto":
-            check_count("max_leaf_nodes", self.max_leaf_nodes, least=2, alternative="'auto'")
-        if self.min_samples_leaf != "auto":
-            check_count("min_samples_leaf", self.min_samples_leaf, least=1, alternative="'auto'")
-        if self.n_folds != "auto":
-            check_count("n_folds", self.n_folds, least=2, alternative="'auto'")
-        if self.random_splits not in (True, False, "auto"):
-            raise ValueError(f"random_splits={self.random_splits!r} must be True, False or 'auto'.")
 
 
 def _scores(base: FloatArray, trees: FlatTrees, X: Any) -> FloatArray:

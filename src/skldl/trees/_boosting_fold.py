@@ -3,14 +3,11 @@
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_softmax, xlogy
 
+from skldl._typing import FloatArray, IntArray
 from skldl.trees._calibration import positive_mean
 from skldl.trees._flat_trees import FlatTrees
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.integer]
 
 
 class BoostingSettings(NamedTuple):

@@ -1,13 +1,14 @@
 """RandomForestLDL: trees whose leaves hold mean distributions, averaged, with everything chosen out of bag."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from skldl.base import BaseLDL
+from skldl._parameters import COUNT, N_JOBS, NOTHING, POSITIVE, RANDOM_STATE, SHARE, number, one_of
+from skldl._typing import FloatArray, IntArray
+from skldl.base import GroupedLDL, kept_rows
 from skldl.trees._bag import Bag, Settings, add_up, grow_trees, out_of_bag
 from skldl.trees._calibration import (
     MEAN_SHARES,
@@ -17,11 +18,8 @@ from skldl.trees._calibration import (
     mean_divergence,
     positive_mean,
 )
-from skldl.trees._checks import check_choice, check_count, check_groups, check_number, count_given, put_in_order
 from skldl.trees._flat_trees import ROWS_AT_ONCE, single_precision
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.integer]
+from skldl.trees._label_order import put_in_order
 
 LEAF_SIZES = (1, 8, 3, 20)  # the first two are tried with every kind and max_features, the others with the best
 MAX_FEATURES: dict[str, tuple[float | str, ...]] = {"extra": (0.33, 1.0), "random": ("sqrt", 0.33)}
@@ -30,7 +28,7 @@ TARGET_DIGITS = 10
 MANY_ROWS = 20_000  # each tree sees at most so many rows, and settings are chosen on at most so many
 
 
-class RandomForestLDL(BaseLDL):
+class RandomForestLDL(GroupedLDL):
     r"""Forest of multi-output regression trees whose leaves hold mean label distributions.
 
     Each tree is grown on a bootstrap sample of the rows. A split is the one that most reduces
@@ -136,6 +134,20 @@ class RandomForestLDL(BaseLDL):
     oob_predictions_: FloatArray
     n_votes_: IntArray
 
+    _constraints: ClassVar = {
+        "n_estimators": COUNT,
+        "kind": one_of("auto", "extra", "random"),
+        "min_samples_leaf": one_of("auto") | COUNT,
+        "max_features": one_of("auto", "sqrt", "log2") | NOTHING | COUNT | number(above=0, at_most=1),
+        "criterion": one_of("hellinger", "squared_error"),
+        "max_samples": one_of("auto") | COUNT | number(above=0, at_most=1),
+        "sharpness": one_of("auto") | POSITIVE,
+        "mean_share": one_of("auto") | SHARE,
+        "n_trial_estimators": COUNT,
+        "n_jobs": N_JOBS,
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         n_estimators: int = 200,
@@ -182,24 +194,19 @@ class RandomForestLDL(BaseLDL):
         self
             The fitted estimator.
         """
-        checked, D, weight = self._check_training_set(X, y, sample_weight)
-        n_samples = count_given(D, sample_weight)
-        self._grow_forest(checked, D, weight, check_groups(groups, n_samples, sample_weight))
-        if len(D) < n_samples:  # rows without weight are in no bag at all
-            seen = np.flatnonzero(np.broadcast_to(sample_weight, n_samples))
+        super().fit(X, y, sample_weight, groups)
+        seen, n_samples = kept_rows(sample_weight, len(self.n_votes_))
+        if len(seen) < n_samples:  # rows without weight are in no bag at all
             predictions, n_votes = self.predict(X), np.full(n_samples, self.n_estimators)
             predictions[seen], n_votes[seen] = self.oob_predictions_, self.n_votes_
             self.oob_predictions_, self.n_votes_ = predictions, n_votes
         return self
 
-    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._grow_forest(X, D, sample_weight, None)
-
-    def _grow_forest(self, X: Any, D: FloatArray, weight: FloatArray | None, groups: IntArray | None) -> None:
-        self._check_parameters()
+    def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
         X = single_precision(X, fitting=True)
-        weight = None if weight is None else weight / weight.mean()  # so that all weights 7 are the same as none
-        order = put_in_order(D)  # and so that permuting the labels permutes the prediction
+        # so that all weights 7 are the same as none
+        weight = None if sample_weight is None else sample_weight / sample_weight.mean()
+        order = put_in_order(D)  # so that permuting the labels permutes the prediction
         back = np.argsort(order)
         D = np.ascontiguousarray(D[:, order])
         random = check_random_state(self.random_state)
@@ -312,19 +319,3 @@ class RandomForestLDL(BaseLDL):
             mean_vote = self.trees_.total(block) / len(self.trees_)
             P[start : start + ROWS_AT_ONCE] = calibrate(mean_vote, self.sharpness_, self.mean_share_, self.mean_)
         return P
-
-    def _check_parameters(self) -> None:
-        check_count("n_estimators", self.n_estimators, least=1)
-        check_count("n_trial_estimators", self.n_trial_estimators, least=1)
-        check_choice("kind", self.kind, ("auto", "extra", "random"))
-        check_choice("criterion", self.criterion, ("hellinger", "squared_error"))
-        if self.min_samples_leaf != "auto":
-            check_count("min_samples_leaf", self.min_samples_leaf, least=1, alternative="'auto'")
-        if self.max_samples != "auto" and not isinstance(self.max_samples, float | np.floating):
-            check_count("max_samples", self.max_samples, least=1, alternative="a share of the rows or 'auto'")
-        elif self.max_samples != "auto":
-            check_number("max_samples", self.max_samples, above=0.0, most=1.0)
-        if self.sharpness != "auto":
-            check_number("sharpness", self.sharpness, above=0.0, alternative="'auto'")
-        if self.mean_share != "auto":
-            check_number("mean_share", self.mean_share, least=0.0, most=1.0, alternative="'auto'")

@@ -11,18 +11,17 @@ the split functions, by L-BFGS. The forest predicts the mean of its trees.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse, special
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
+from skldl._parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE
 from skldl._solvers import minimise
+from skldl._typing import FloatArray
 from skldl.base import BaseLDL
-
-FloatArray = npt.NDArray[np.floating]
 
 SMALLEST = 1e-300
 
@@ -144,6 +143,16 @@ class LDLF(BaseLDL):
            [0.1, 0.9]])
     """
 
+    _constraints: ClassVar = {
+        "n_estimators": COUNT,
+        "max_depth": COUNT,
+        "alpha": NOT_NEGATIVE,
+        "n_rounds": COUNT,
+        "n_leaf_updates": COUNT,
+        "n_split_steps": COUNT,
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         n_estimators: int = 5,
@@ -164,7 +173,6 @@ class LDLF(BaseLDL):
         self.random_state = random_state
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._check_parameters()
         random = check_random_state(self.random_state)
         weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight / sample_weight.max()
         weight = weight / weight.sum()
@@ -219,16 +227,6 @@ class LDLF(BaseLDL):
         if param != "n_estimators" or isinstance(self.random_state, np.random.RandomState) or self.random_state is None:
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        for value in values:
-            self.set_params(n_estimators=value)._check_parameters()
         self.set_params(n_estimators=max(values))._fit(X, D, sample_weight)
         sums = np.cumsum(list(self._trees(X_new)), axis=0)
         yield from (sums[value - 1] / value for value in values)
-
-    def _check_parameters(self) -> None:
-        for name in ("n_estimators", "max_depth", "n_rounds", "n_leaf_updates", "n_split_steps"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
-        if not 0 <= self.alpha < np.inf:
-            raise ValueError(f"alpha={self.alpha!r} must be at least 0 and finite.")

@@ -10,17 +10,15 @@ Scores F are sums of trees, p = softmax(F), and each round takes a Newton step o
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._parameters import COUNT, POSITIVE, number, one_of, whole
+from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.simplex import softmax
 from skldl.trees._newton_tree import Bins, NewtonTree, grow_tree
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.intp]
 
 LARGEST_STEP = 4.0  # |t| is cut here, as LogitBoost cuts z
 
@@ -114,6 +112,16 @@ class LDLogitBoost(BaseLDL):
 
     _accept_sparse = False
 
+    _constraints: ClassVar = {
+        "n_estimators": COUNT,
+        "method": one_of("aoso", "logitboost"),
+        "learning_rate": POSITIVE,
+        "max_leaf_nodes": whole(at_least=2),
+        "min_leaf_share": number(at_least=0, below=0.5),
+        "ridge": POSITIVE,
+        "max_bins": whole(at_least=2),
+    }
+
     def __init__(
         self,
         n_estimators: int = 200,
@@ -134,7 +142,6 @@ class LDLogitBoost(BaseLDL):
         self.max_bins = max_bins
 
     def _fit(self, X: FloatArray, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._check_parameters()
         weight = np.ones(len(X)) if sample_weight is None else sample_weight / sample_weight.max()
         weight = weight / weight.sum()
         bins = Bins.of(X, weight, int(self.max_bins))
@@ -211,24 +218,9 @@ class LDLogitBoost(BaseLDL):
         if param != "n_estimators":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        for value in values:
-            self.set_params(n_estimators=value)._check_parameters()
         self.set_params(n_estimators=max(values))._fit(X, D, sample_weight)
         wanted = {n: F for n, F in enumerate(self._scores(X_new)) if n in set(values)}
         yield from (softmax(wanted[value]) for value in values)
-
-    def _check_parameters(self) -> None:
-        if self.method not in ("aoso", "logitboost"):
-            raise ValueError(f"method={self.method!r} is not known. Use 'aoso' or 'logitboost'.")
-        for name, least in (("n_estimators", 1), ("max_leaf_nodes", 2), ("max_bins", 2)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
-        for name in ("learning_rate", "ridge"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be above 0 and finite.")
-        if not 0 <= self.min_leaf_share < 0.5:
-            raise ValueError(f"min_leaf_share={self.min_leaf_share!r} must be at least 0 and below 0.5.")
 
 
 def _centred(F: FloatArray) -> FloatArray:

@@ -3,13 +3,10 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from skldl._typing import FloatArray, IntArray
 from skldl.trees._boosting_fold import BoostingSettings, derivatives, divergences, log_mean
 from skldl.trees._flat_trees import FlatTrees
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.integer]
 
 N_BINS = 63
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING_SHIFT, _MISSING_IS_NAN = 1, 2, 2, 2  # bits of LightGBM's decision_type

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.intp]
+from skldl._typing import FloatArray, IntArray
+
 Statistics = Callable[[IntArray], tuple[FloatArray, FloatArray]]
 LeafValue = Callable[[IntArray], FloatArray]
 

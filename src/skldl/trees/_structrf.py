@@ -6,18 +6,17 @@ distribution of their rows, and the forest predicts the mean over trees, each gr
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 from sklearn.utils import check_random_state
 
+from skldl._parameters import COUNT, RANDOM_STATE, number
+from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.trees._newton_tree import NewtonTree
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.intp]
 
 LARGEST_NUMBER_OF_ROUNDS = 50
 SMALLEST_GAIN = 1e-12
@@ -126,6 +125,16 @@ class StructRF(BaseLDL):
 
     _accept_sparse = False
 
+    _constraints: ClassVar = {
+        "n_estimators": COUNT,
+        "max_depth": COUNT,
+        "min_leaf_share": number(at_least=0, below=1),
+        "min_split_share": number(at_least=0, below=1),
+        "max_features": number(above=0, at_most=1),
+        "sampling_share": number(above=0, at_most=1),
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         n_estimators: int = 20,
@@ -146,7 +155,6 @@ class StructRF(BaseLDL):
         self.random_state = random_state
 
     def _fit(self, X: FloatArray, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._check_parameters()
         random = check_random_state(self.random_state)
         weight = np.ones(len(X)) if sample_weight is None else sample_weight / sample_weight.max()
         X = X.astype(np.float64, copy=False)
@@ -195,20 +203,6 @@ class StructRF(BaseLDL):
         if param != "n_estimators" or not isinstance(self.random_state, int | np.integer):
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        for value in values:
-            self.set_params(n_estimators=value)._check_parameters()
         self.set_params(n_estimators=max(values))._fit(X, D, sample_weight)
         sums = np.cumsum([tree.predict(X_new) for tree in self.trees_], axis=0)
         yield from (sums[value - 1] / value for value in values)
-
-    def _check_parameters(self) -> None:
-        for name in ("n_estimators", "max_depth"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
-        for name in ("min_leaf_share", "min_split_share"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be at least 0 and below 1.")
-        for name in ("max_features", "sampling_share"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be above 0 and at most 1.")

@@ -3,15 +3,12 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
+from skldl._typing import FloatArray, IntArray
 from skldl.trees._boosting_fold import BoostingSettings, derivatives, divergences, log_mean
 from skldl.trees._flat_trees import FlatTrees
-
-FloatArray = npt.NDArray[np.floating]
-IntArray = npt.NDArray[np.integer]
 
 
 class VectorLeafFold:

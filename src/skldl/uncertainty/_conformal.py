@@ -9,8 +9,7 @@ fitting and for calibration; its guarantee is about :math:`1-2\alpha`, its cover
 
 import warnings
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_regressor
@@ -18,21 +17,24 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._parameters import RANDOM_STATE, TRUTH, Constraint, check_parameters, check_value, number, one_of, whole
 from skldl._typing import AnyArray, BoolArray, FloatArray, IntArray
 from skldl._validation import check_distributions, check_weights
 from skldl.base import BaseLDL, check_groups
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import seed_of, with_seed
 from skldl.ensemble._out_of_sample import fit_with, make_folds
-from skldl.exceptions import DataError, LengthMismatchError
-from skldl.uncertainty._dirichlet import fit_concentration
+from skldl.exceptions import DataError, LengthMismatchError, ParameterError
+from skldl.uncertainty._dirichlet import plausible_truths
 from skldl.uncertainty._region import Region, TooFewCalibrationRowsWarning
 from skldl.uncertainty._scores import SCORES, bounds, conformal_quantile, score_rows
 
-METHODS = ("split", "cv+")
-COVERS = ("given", "true")
-N_PLAUSIBLE = 20
 LEAST_DIFFICULTY = 0.1
+LEVEL = number(above=0, below=1, cure="it is a probability, for instance 0.9")
+
+
+def _is_regressor(value: Any) -> bool:
+    return hasattr(value, "fit") and not isinstance(value, type) and bool(is_regressor(value))
 
 
 class ConformalLDL(BaseEstimator):
@@ -102,6 +104,17 @@ class ConformalLDL(BaseEstimator):
     True
     """
 
+    _constraints: ClassVar = {
+        "estimator": Constraint("a label distribution learner", lambda value: isinstance(value, BaseLDL)),
+        "method": one_of("split", "cv+"),
+        "score": one_of(*SCORES),
+        "calibration_size": number(above=0, below=1),
+        "n_folds": whole(at_least=2),
+        "adaptive": TRUTH | Constraint("a regressor", _is_regressor),
+        "covers": one_of("given", "true"),
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         estimator: Any,
@@ -159,12 +172,11 @@ class ConformalLDL(BaseEstimator):
         D = check_distributions(y)
         n_rows = len(D)
         weight = check_weights(sample_weight, n_rows)
-        group_of = check_groups(groups, None)
+        group_of = check_groups(groups, np.arange(n_rows), n_rows)
         stratum_of = None if strata is None else np.asarray(strata)
         votes = self._check_counts(counts, D)
-        for name, values in (("groups", group_of), ("strata", stratum_of)):
-            if values is not None and len(values) != n_rows:
-                raise LengthMismatchError(f"{name} has {len(values)} entries for {n_rows} rows. Give one for each row.")
+        if stratum_of is not None and len(stratum_of) != n_rows:
+            raise LengthMismatchError(f"strata has {len(stratum_of)} entries for {n_rows} rows. Give one for each row.")
         seed = seed_of(self.random_state)
         model = with_seed(clone(self.estimator), seed)
         self.folds_: IntArray
@@ -175,7 +187,7 @@ class ConformalLDL(BaseEstimator):
         else:
             held, held_out = self._fit_folds(part, X, D, group_of, n_rows, seed)
         difficulty = self._difficulty(rows_of(X, held))
-        truths = [D[held]] if votes is None else _plausible_truths(held_out, votes[held], seed)
+        truths = [D[held]] if votes is None else plausible_truths(held_out, votes[held], seed)
         scores = [self._scores(truth, held_out) / difficulty for truth in truths]
         self.calibration_scores_ = np.concatenate(scores)
         repeat = len(scores)
@@ -202,7 +214,7 @@ class ConformalLDL(BaseEstimator):
         self.folds_ = np.zeros(len(held), dtype=np.intp)
         self.fold_estimators_ = []
         self.difficulty_ = None
-        if self.adaptive is not False:
+        if self._adapts():
             self.difficulty_ = self._fit_difficulty(part, X, D, train, groups, seed)
         return held, self.estimator_.predict(rows_of(X, held))
 
@@ -229,7 +241,7 @@ class ConformalLDL(BaseEstimator):
         """Regress out-of-fold scores of the training part on the features."""
         regressor = (
             RandomForestRegressor(200, min_samples_leaf=10, random_state=seed)
-            if self.adaptive is True
+            if not _is_regressor(self.adaptive)
             else with_seed(clone(self.adaptive), seed)
         )
         scores = np.empty(len(train))
@@ -285,8 +297,7 @@ class ConformalLDL(BaseEstimator):
             With ``radius``, ``lower``, ``upper`` and ``contains``.
         """
         check_is_fitted(self)
-        if not isinstance(level, Real) or not 0 < level < 1:
-            raise DataError(f"level = {level!r} must lie between 0 and 1, for instance 0.9.")
+        check_value("level", level, LEVEL)
         center = self.predict(X)
         codes, calibration = self._match_strata(strata, len(center))
         difficulty = np.broadcast_to(self._difficulty(X), len(center))
@@ -353,22 +364,16 @@ class ConformalLDL(BaseEstimator):
         return codes, [np.flatnonzero(self.strata_ == name) for name in names]
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.estimator, BaseLDL):
-            raise DataError(f"estimator is {type(self.estimator).__name__}, not a label distribution learner.")
-        for name, known in (("method", METHODS), ("score", SCORES), ("covers", COVERS)):
-            if getattr(self, name) not in known:
-                raise DataError(f"{name} = {getattr(self, name)!r} is not one of {', '.join(known)}.")
+        check_parameters(self)
         if self.method == "cv+" and self.score == "kullback_leibler":
-            raise DataError(
+            raise ParameterError(
                 "score='kullback_leibler' works with method='split' only. Use 'total_variation' or 'label'."
             )
-        valid = isinstance(self.adaptive, bool) or (hasattr(self.adaptive, "fit") and is_regressor(self.adaptive))
-        if not valid or (self.adaptive is not False and self.method != "split"):
-            raise DataError("adaptive must be True, False or a regressor, and works with method='split' only.")
-        if not isinstance(self.calibration_size, Real) or not 0 < self.calibration_size < 1:
-            raise DataError(f"calibration_size = {self.calibration_size!r} must lie between 0 and 1.")
-        if not isinstance(self.n_folds, Integral) or isinstance(self.n_folds, bool) or self.n_folds < 2:
-            raise DataError(f"n_folds = {self.n_folds!r} must be a whole number, at least 2.")
+        if self.method == "cv+" and self._adapts():
+            raise ParameterError("adaptive works with method='split' only. Set adaptive=False, or method='split'.")
+
+    def _adapts(self) -> bool:
+        return _is_regressor(self.adaptive) or bool(self.adaptive)
 
     def _check_counts(self, counts: Any, D: FloatArray) -> FloatArray | None:
         if self.covers == "given":
@@ -381,14 +386,6 @@ class ConformalLDL(BaseEstimator):
         if votes.shape != D.shape or not (votes >= 0).all() or not votes.any():
             raise DataError(f"counts must hold numbers of at least zero in the shape of y, {D.shape}.")
         return votes
-
-
-def _plausible_truths(P: FloatArray, votes: FloatArray, seed: int) -> list[FloatArray]:
-    """Draws of the distributions behind the votes: from the posterior whose prior scatters around the predictions."""
-    posterior = fit_concentration(P, counts=votes, cautious=True) * np.maximum(P, 1e-12) + votes
-    gammas = np.random.default_rng(seed).standard_gamma(posterior, size=(N_PLAUSIBLE, *posterior.shape))
-    gammas = np.maximum(gammas, 1e-300)
-    return list(gammas / gammas.sum(axis=2, keepdims=True))
 
 
 def _spread_of_labels(D: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from scipy.special import gammaln
 from skldl._typing import FloatArray
 
 FLOOR = 1e-4
+N_PLAUSIBLE = 20
 LOG_RANGE = (-4.0, 14.0)
 HALF_CHI_SQUARE = 1.3528  # half of the 90 % quantile of the chi-square distribution with one degree of freedom
 _LEAST = 1e-12
@@ -126,3 +127,11 @@ def fit_concentration(
         limit = float(found.fun) + HALF_CHI_SQUARE
         best = brentq(lambda x: loss(x) - limit, LOG_RANGE[0], best) if loss(LOG_RANGE[0]) > limit else LOG_RANGE[0]
     return float(np.exp(best))
+
+
+def plausible_truths(P: FloatArray, votes: FloatArray, seed: int) -> list[FloatArray]:
+    """Draws of the distributions behind the votes: from the posterior whose prior scatters around the predictions."""
+    posterior = fit_concentration(P, counts=votes, cautious=True) * np.maximum(P, 1e-12) + votes
+    gammas = np.random.default_rng(seed).standard_gamma(posterior, size=(N_PLAUSIBLE, *posterior.shape))
+    gammas = np.maximum(gammas, 1e-300)
+    return list(gammas / gammas.sum(axis=2, keepdims=True))

@@ -8,9 +8,9 @@ from scipy import stats
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
+from skldl._typing import FloatArray
 from skldl.metrics._measure import Measure, compute_rows
 
-FloatArray = npt.NDArray[np.floating]
 Pairs = tuple[FloatArray, FloatArray]
 
 DISSIMILARITIES = {

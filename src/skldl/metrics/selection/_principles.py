@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from skldl import simplex
+from skldl._typing import FloatArray
 from skldl.metrics._measure import Measure, compute_rows
-
-FloatArray = npt.NDArray[np.floating]
 
 # Which general-purpose libraries offer a measure ready-made, read from their reference manuals. A proxy: the paper says
 # "widely used in the related areas" and gives no figures.
