@@ -182,7 +182,7 @@ class GradientBoostingLDL(BaseLDL):
         n_samples = count_given(D, sample_weight)
         self._boost(checked, D, weight, check_groups(groups, n_samples, sample_weight))
         if len(D) < n_samples:  # rows without weight are in no fold
-            out_of_fold = self.predict(X)
+            out_of_fold = np.asarray(self.predict(X))
             out_of_fold[np.flatnonzero(np.broadcast_to(sample_weight, n_samples))] = self.oof_predictions_
             self.oof_predictions_ = out_of_fold
         return self

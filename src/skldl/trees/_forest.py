@@ -187,7 +187,7 @@ class RandomForestLDL(BaseLDL):
         self._grow_forest(checked, D, weight, check_groups(groups, n_samples, sample_weight))
         if len(D) < n_samples:  # rows without weight are in no bag at all
             seen = np.flatnonzero(np.broadcast_to(sample_weight, n_samples))
-            predictions, n_votes = self.predict(X), np.full(n_samples, self.n_estimators)
+            predictions, n_votes = np.asarray(self.predict(X)), np.full(n_samples, self.n_estimators)
             predictions[seen], n_votes[seen] = self.oob_predictions_, self.n_votes_
             self.oob_predictions_, self.n_votes_ = predictions, n_votes
         return self
