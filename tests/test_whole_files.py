@@ -48,3 +48,35 @@ def test_places_that_cannot_be(tmp_path):
         pass
     with pytest.raises(FileNotFoundError, match="There is no folder"), whole_file(tmp_path / "no" / "a.txt"):
         pass
+
+
+def test_a_symbolic_link_is_followed_and_the_mode_is_kept(tmp_path):
+    real, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    real.write_bytes(b"old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    with whole_file(link) as stream:
+        stream.write(b"new")
+    assert link.is_symlink()
+    assert real.read_bytes() == b"new"
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="Nobody reads"), whole_file(pipe) as stream:
+        stream.write(b"lost")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with whole_file(pipe) as stream:
+        stream.write(b"through")
+        stream.seek(0)  # a zip file goes back to its beginning
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_device_stays_a_device():
+    with whole_file(os.devnull) as stream:
+        stream.write(b"gone")
+    assert not os.path.isfile(os.devnull)

@@ -8,17 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from skldl._column_names import check_integer_columns, column_names, label_names, order_of_labels
 from skldl._compat import validate_data
 from skldl._real_numbers import refuse_unreal
 from skldl._typing import FloatArray
 from skldl.exceptions import (
     DataError,
     DimensionError,
-    DuplicateLabelError,
     EmptyDataError,
     FeatureMismatchError,
     LengthMismatchError,
@@ -33,6 +32,19 @@ from skldl.exceptions import (
 )
 
 SUM_TOLERANCE = 1e-3
+
+__all__ = [
+    "check_distributions",
+    "check_features",
+    "check_numbers",
+    "check_pair",
+    "check_same_length",
+    "check_same_shape",
+    "check_weights",
+    "column_names",
+    "label_names",
+    "order_of_labels",
+]
 
 
 def check_features(
@@ -56,7 +68,7 @@ def check_features(
     if not sparse.issparse(X):
         refuse_unreal(X, name="X")
     try:
-        return validate_data(
+        checked = validate_data(
             estimator,
             X,
             reset=reset,
@@ -68,6 +80,8 @@ def check_features(
         raise
     except (ValueError, TypeError) as error:
         raise _explain_features(estimator, X, str(error), reset=reset) from error
+    check_integer_columns(estimator, column_names(X), reset=reset)
+    return checked
 
 
 def _explain_features(estimator: BaseEstimator, X: Any, message: str, *, reset: bool) -> Exception:
@@ -136,36 +150,6 @@ def _first_non_finite_cell(X: Any, columns: list[Any]) -> str:
     row, column = (int(i) for i in bad[0])
     label = repr(columns[column]) if columns else column
     return f" The first of {len(bad)} such cells is {values[row, column]} in row {row}, column {label}."
-
-
-def column_names(table: Any) -> list[Any]:
-    """Names of a DataFrame's columns (pandas or polars), or an empty list for anything else."""
-    columns = getattr(table, "columns", None)
-    if columns is None or not hasattr(table, "shape") or isinstance(table, np.ndarray):
-        return []
-    return list(columns)
-
-
-def label_names(D: Any, n_labels: int) -> npt.NDArray[np.object_]:
-    """Names of the labels: the columns of a DataFrame, else label_0, label_1, ….
-
-    Raises
-    ------
-    DuplicateLabelError
-        If two columns carry the same name.
-    """
-    names = column_names(D)
-    seen: dict[str, int] = {}
-    for position, name in enumerate(names):
-        if str(name) in seen:
-            raise DuplicateLabelError(
-                f"The label name {str(name)!r} stands at columns {seen[str(name)]} and {position}. "
-                "Rename one of them, or add them up if they mean the same."
-            )
-        seen[str(name)] = position
-    if len(names) != n_labels:
-        names = [f"label_{j}" for j in range(n_labels)]
-    return np.array([str(name) for name in names], dtype=object)
 
 
 def check_numbers(values: Any, *, name: str) -> FloatArray:
@@ -295,11 +279,12 @@ def check_distributions(D: Any, *, name: str = "y", renormalize: bool = True) ->
 
 
 def check_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
-    """Return true and predicted distributions as they are, checked, and of one shape."""
+    """Return true and predicted distributions as they are, checked, of one shape and with the labels in one order."""
     true = check_distributions(D_true, name="D_true", renormalize=False)
     pred = check_distributions(D_pred, name="D_pred", renormalize=False)
     check_same_shape(true, pred)
-    return true, pred
+    order = order_of_labels(column_names(D_true), column_names(D_pred), name="D_pred")
+    return true, pred if order is None else pred[:, order]
 
 
 def check_same_shape(true: FloatArray, pred: FloatArray) -> None:

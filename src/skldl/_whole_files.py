@@ -1,6 +1,9 @@
 """Files that are written whole or not at all."""
 
+import errno
 import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +18,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Write a file under another name beside its place, and move it there when the block ends well.
 
     A block that fails leaves nothing, and whatever stood in the place before stays as it was. A process that is killed
-    may leave the unfinished file, whose name begins with a dot and ends in ``.part``.
+    may leave the unfinished file, whose name begins with a dot and ends in ``.part``. A symbolic link is followed, the
+    mode of an existing file is kept, and a pipe or device is written to, never replaced.
 
     Parameters
     ----------
@@ -27,11 +31,15 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     file
         To be written in binary.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))  # through symbolic links: what they point to is written, they stay
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder. Name a file.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent}. Make it first.")
+    if path.exists() and not path.is_file():
+        with _into_special_file(path) as stream:
+            yield stream
+        return
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     _unfinished.add(partial)
     try:
@@ -39,7 +47,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(partial, 0o666 & ~_umask())  # mkstemp lets nobody else read
+        os.chmod(partial, _mode_for(path))  # mkstemp lets nobody else read
         os.replace(partial, path)
     except BaseException:
         Path(partial).unlink(missing_ok=True)
@@ -48,10 +56,36 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         _unfinished.discard(partial)
 
 
+@contextmanager
+def _into_special_file(path: Path) -> Iterator[IO[bytes]]:
+    """Write into a pipe or device such as ``/dev/stdout``, which nothing must replace, when all is ready."""
+    with tempfile.TemporaryFile() as stream:
+        yield stream
+        stream.seek(0)
+        try:
+            # without this flag a pipe that nobody reads from would be waited for without end
+            target = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            raise OSError(errno.ENXIO, "Nobody reads from this pipe. Start the reader first", str(path)) from error
+        os.set_blocking(target, True)
+        with os.fdopen(target, "wb") as special:
+            shutil.copyfileobj(stream, special)
+
+
 def discard_unfinished() -> None:
     """Take away what is not finished, for a process that is told to end at once."""
     for partial in _unfinished:
         Path(partial).unlink(missing_ok=True)
+
+
+def _mode_for(path: Path) -> int:
+    """The mode of the file that is there, or that of a new file."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        return 0o666 & ~_umask()
 
 
 def _umask() -> int:

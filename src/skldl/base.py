@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,18 +11,14 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._column_names import column_names, label_names, order_of_labels
 from skldl._parameters import Constraint, check_parameters, check_value
 from skldl._typing import FloatArray, IntArray
-from skldl._validation import (
-    check_distributions,
-    check_features,
-    check_same_length,
-    check_weights,
-    label_names,
-)
+from skldl._validation import check_distributions, check_features, check_same_length, check_weights
 from skldl.exceptions import DataError, LengthMismatchError, UnknownNameError
 from skldl.metrics import kullback_leibler
 
+OUTPUTS = ("default", "pandas", "polars")
 LARGEST_WEIGHT_EXPONENT = 100
 """Weights are rescaled if the largest is not between 2⁻¹⁰⁰ and 2¹⁰⁰."""
 
@@ -119,12 +116,51 @@ class BaseLDL(RegressorMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_labels)
-            Non-negative rows that sum to one, in double precision whatever the precision of X.
+        ndarray or DataFrame of shape (n_samples, n_labels)
+            Non-negative rows that sum to one, in double precision whatever the precision of X; a DataFrame if
+            `set_output` asked for it.
         """
         check_is_fitted(self)
-        X = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
-        return _sum_to_one(self._predict(X), type(self).__name__)
+        features = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
+        distributions = _sum_to_one(self._predict(features), type(self).__name__)
+        return self._as_set(distributions, X)
+
+    def set_output(self, *, predict: str | None = None) -> Self:
+        """Choose what ``predict`` returns, as ``set_output(transform=...)`` does for scikit-learn's transformers.
+
+        Parameters
+        ----------
+        predict : {"default", "pandas", "polars"}, default=None
+            "pandas" and "polars" give a DataFrame whose columns are the names of the labels; with "pandas" its index is
+            that of X. "default" gives an array. None leaves the choice as it is.
+
+        Returns
+        -------
+        self
+            The estimator. `sklearn.base.clone` keeps the choice. In a pipeline, set it on the last step.
+
+        Examples
+        --------
+        >>> from skldl import MeanDistribution
+        >>> import pandas as pd
+        >>> D = pd.DataFrame({"no": [0.2, 0.4], "yes": [0.8, 0.6]})
+        >>> MeanDistribution().set_output(predict="pandas").fit([[0], [1]], D).predict([[2]]).round(1)
+            no  yes
+        0  0.3  0.7
+        """
+        if predict not in (None, *OUTPUTS):
+            raise ValueError(f"predict={predict!r} must be one of {', '.join(OUTPUTS)}, or None.")
+        if predict is not None:
+            config = dict(getattr(self, "_sklearn_output_config", {}))  # the name under which clone keeps it
+            self._sklearn_output_config = {**config, "predict": predict}
+        return self
+
+    def _as_set(self, distributions: FloatArray, X: Any) -> Any:
+        """Predictions as `set_output` asks for."""
+        output = getattr(self, "_sklearn_output_config", {}).get("predict", "default")
+        if output == "default":
+            return distributions
+        return data_frame(distributions, list(self.label_names_), output, getattr(X, "index", None))
 
     def predict_path(
         self, X: Any, y: Any, X_new: Any, *, param: str, values: Sequence[Any], sample_weight: Any = None
@@ -182,7 +218,13 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         float
             At most 0, which only a perfect prediction reaches.
         """
-        return -kullback_leibler(y, self.predict(X), sample_weight=sample_weight)
+        predicted = np.asarray(self.predict(X))
+        names = column_names(y)
+        generic = list(self.label_names_) == [f"label_{j}" for j in range(self.n_labels_)]
+        if len(names) == self.n_labels_ and not generic:  # another number of labels is refused by the measure
+            order = order_of_labels(names, list(self.label_names_), name="the table that fit saw")
+            predicted = predicted if order is None else predicted[:, order]
+        return -kullback_leibler(y, predicted, sample_weight=sample_weight)
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         raise NotImplementedError
@@ -312,6 +354,19 @@ def check_groups(groups: Any, rows: IntArray, n_samples: int) -> IntArray | None
             "All rows belong to one group, so none can be held out. Pass groups=None, or two groups or more."
         )
     return codes.astype(np.intp)
+
+
+def data_frame(distributions: FloatArray, names: list[str], output: str, index: Any) -> Any:
+    """Make a DataFrame of distributions; pandas and polars are imported only here, where one was asked for."""
+    try:
+        frames = import_module(output)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"set_output(predict={output!r}) needs {output}: pip install {output}", name=error.name
+        ) from error
+    if output == "polars":
+        return frames.DataFrame(distributions, schema=names)
+    return frames.DataFrame(distributions, columns=names, index=index)
 
 
 def in_safe_range(weight: FloatArray) -> FloatArray:

@@ -281,7 +281,7 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         probabilities, members, weights = [], [], []
         for train, test in self._folds(L):
             model = self._fit_learner(X[train], L[train], None if weight is None else weight[train])
-            probabilities.append(label_probabilities(model.predict(X[test])))
+            probabilities.append(label_probabilities(np.asarray(model.predict(X[test]))))
             members.append(L[test, :-1] > 0)
             weights.append(np.ones(len(test)) if weight is None else weight[test])
         return best_threshold(np.concatenate(probabilities), np.concatenate(members), np.concatenate(weights))

@@ -62,6 +62,10 @@ class FeatureMismatchError(DataError):
     """Features differ in number, name or order from those seen by `fit`."""
 
 
+class LabelMismatchError(DataError):
+    """Two tables of distributions whose columns carry different names. Cure: the same labels in both."""
+
+
 class UnknownLabelError(DataError):
     """A label that is not among the known ones. Cure: name it in `classes` or `labels`."""
 

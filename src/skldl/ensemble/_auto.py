@@ -39,7 +39,7 @@ from skldl.ensemble._members import (
 )
 from skldl.ensemble._out_of_sample import make_folds
 from skldl.ensemble._pool import PENALTY, Pool
-from skldl.exceptions import ParameterError
+from skldl.exceptions import DataError, ParameterError
 from skldl.kernel import KernelRidgeLDL, fit_each_target
 from skldl.maxent import SABFGSCV
 from skldl.neighbors import AAKNNCV

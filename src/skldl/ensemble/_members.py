@@ -209,7 +209,7 @@ class PooledLDL(GroupedLDL):
         predictions = np.empty((len(self.members_), X.shape[0], self.n_labels_))
         for place, (member, mean_share) in enumerate(zip(self.members_, self.mean_shares_, strict=True)):
             if self.member_weights_[place] > 0:
-                predictions[place] = mix(member.predict(X), self.mean_distribution_, mean_share)
+                predictions[place] = mix(np.asarray(member.predict(X)), self.mean_distribution_, mean_share)
             else:
                 predictions[place] = self.mean_distribution_  # without weight it takes no part
         return predictions

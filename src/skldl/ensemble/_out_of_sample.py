@@ -90,5 +90,5 @@ def out_of_sample(
         part = fit_with(
             clone(model), rows_of(X, train), D[train], rows_of(sample_weight, train), rows_of(groups, train)
         )
-        predictions[test] = part.predict(rows_of(X, test))
+        predictions[test] = np.asarray(part.predict(rows_of(X, test)))
     return fitted, predictions

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from skldl.data import load_dataset
+from skldl import data  # its readers of tables need pandas: they are looked up when a table is read
 from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
 from skldl.experiments.study import DatasetSpec
 
@@ -64,11 +64,9 @@ def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
             raise StudyError(f"{spec.name}: encode = true needs labels, the label columns of the table.")
         reading = {key: value for key, value in spec.columns.items() if key in READING}
         roles = {key: value for key, value in spec.columns.items() if key not in READING}
-        from skldl.data import TableFile, from_table  # tables need pandas
-
-        dataset = from_table(TableFile(place, **reading).read(), name=Path(place).stem, source=place, **roles)
+        dataset = data.from_table(data.TableFile(place, **reading).read(), name=Path(place).stem, source=place, **roles)
     else:
-        dataset = load_dataset(place, data_home, **spec.columns)
+        dataset = data.load_dataset(place, data_home, **spec.columns)
     source = place if Path(place).is_file() else ""
     name = spec.name if spec.source else dataset.name
     return replace(spec, name=name, source=source, data=dataset.changed(name=name, apart=spec.apart, source=source))

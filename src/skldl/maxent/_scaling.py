@@ -37,6 +37,7 @@ NEWTON_ERROR = 1e-14
 LARGEST_ERROR = 2e-13  # of φ at a root found at nodes; else the sums over all rows decide
 CAP = 10.0
 BLOCK_CELLS = 1 << 20
+MOMENT_CELLS = 1 << 18
 LOG_OF_NOTHING = -1e30  # finite, so that differences stay numbers
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -132,8 +133,23 @@ class ScalingEquations:
 
     def _moments(self, P: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """m_r for the positive and the negative part of X, each of shape (n_nodes, n_features, n_labels)."""
-        sums = [self._sums(P * share[:, None]) for share in shares.T]
-        return np.stack([A for A, _ in sums]), np.stack([B for _, B in sums])
+        if sparse.issparse(self.X):
+            sums = [self._sums(P * share[:, None]) for share in shares.T]
+            return np.stack([A for A, _ in sums]), np.stack([B for _, B in sums])
+        # all nodes in one product for each block of rows, which stays in the cache
+        n_nodes, n_labels = shares.shape[1], P.shape[1]
+        A = np.zeros((n_nodes * n_labels, self.X.shape[1]))
+        B = np.zeros_like(A)
+        columns, transposed = np.ascontiguousarray(shares.T)[:, None], np.ascontiguousarray(P.T)
+        step = max(64, MOMENT_CELLS // (n_nodes * n_labels + 2 * self.X.shape[1]))
+        for start in range(0, len(P), step):
+            rows = slice(start, start + step)
+            masses = (columns[:, :, rows] * transposed[:, rows]).reshape(n_nodes * n_labels, -1)
+            A += masses @ self.positive[rows]
+            if self.negative is not None:
+                B += masses @ self.negative[rows]
+        shape = (n_nodes, n_labels, self.X.shape[1])
+        return A.reshape(shape).transpose(0, 2, 1), B.reshape(shape).transpose(0, 2, 1)
 
     def _newton_at_nodes(
         self,

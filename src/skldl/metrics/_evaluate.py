@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skldl._validation import check_distributions, check_weights
+from skldl._validation import check_distributions, check_weights, column_names, order_of_labels
 from skldl.exceptions import LengthMismatchError, UnknownNameError
 from skldl.metrics._measure import Measure, checked_pair, compute_rows, mean, summing_to_one
 from skldl.metrics._skill import Skill, skill_of_losses
@@ -44,6 +44,9 @@ def skill(
     """See `skldl.metrics.skill`; the divergence comes from there."""
     true, pred = checked_pair(D_true, D_pred)
     reference = summing_to_one(check_distributions(D_reference, name="D_reference", renormalize=False))
+    order = order_of_labels(column_names(D_true), column_names(D_reference), name="D_reference")
+    if order is not None and reference.shape[1] == true.shape[1]:
+        reference = reference[:, order]
     if reference.shape[0] == 1:
         reference = np.broadcast_to(reference, (len(true), reference.shape[1]))
     if true.shape != reference.shape:

@@ -24,11 +24,16 @@ from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import row_norms
 
 from skldl._typing import FloatArray, IntArray
+from skldl.neighbors._filter import LEAST_ROWS, MOST_FEATURES, LowerBoundFilter
 
 BLOCK_CELLS = 2**22
 """Temporary arrays hold at most about this many numbers (32 MiB)."""
 DIRECT_CELLS = 2**14
 """Up to so many distances between dense rows are computed by one matrix product."""
+LEAST_QUERIES = 32
+"""For fewer rows the filter of large searches is not made."""
+LARGEST_NORM = 1e30
+"""Squared norms beyond this are too large for single precision."""
 SPARE = 2
 """Candidates asked for beyond the wanted ones: one shows whether the last place is tied, the next settles a pair."""
 
@@ -49,8 +54,6 @@ class StableSearch:
     n_jobs : int or None
         Number of threads.
     """
-
-    _direct = False  # searches in model files of 0.1 do not have it
 
     def __init__(
         self,
@@ -73,6 +76,7 @@ class StableSearch:
         self._cosine = metric == "cosine"
         self._noisy = self._euclidean or self._cosine
         self._direct = self._euclidean and not sparse.issparse(X) and self._index._fit_method == "brute"
+        self._filter: LowerBoundFilter | None = None  # made when it is first needed, and not kept in files
         if self._euclidean:
             self._norms = row_norms(X, squared=True).astype(np.float64)
             self._largest_norm = float(self._norms.max())
@@ -124,9 +128,31 @@ class StableSearch:
         """What scikit-learn finds; X has been checked, so it need not look again."""
         if self._direct and X.shape[0] * self.n_samples <= DIRECT_CELLS:
             return self._direct_candidates(X, n_neighbors)
+        found = self._filtered_candidates(X, n_neighbors)
+        if found is not None:
+            return found
         with config_context(assume_finite=True, skip_parameter_validation=True):
             distances, neighbors = self._index.kneighbors(X, n_neighbors)
         return distances, neighbors
+
+    def _filtered_candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray] | None:
+        """The same for many rows among very many; None where it does not pay."""
+        if not self._direct or X.shape[0] < LEAST_QUERIES or self.n_samples < max(LEAST_ROWS, 16 * n_neighbors):
+            return None
+        if self._X.shape[1] > MOST_FEATURES or not self._largest_norm < LARGEST_NORM:
+            return None
+        if self._filter is None:
+            self._filter = LowerBoundFilter(self._X)
+        found = self._filter.query(X, n_neighbors)
+        if found is None:
+            return None
+        return (found[0] if self._squared else np.sqrt(found[0])), found[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_filter": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"_direct": False, "_filter": None} | state)  # files of version 0.1 have neither
 
     def _direct_candidates(self, X: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray]:
         """The same by ‖x‖² − 2xᵀy + ‖y‖² for all pairs at once."""

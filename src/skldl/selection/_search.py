@@ -169,7 +169,8 @@ class _Engine:
                 try:
                     model = candidate.make(setting, self.random_state)
                     learn, new = _as_needed(model, features) if self.encoder is not None else features
-                    predicted = model.fit(learn, D, **fit_arguments(model, weight, groups)).predict(new)
+                    model.fit(learn, D, **fit_arguments(model, weight, groups))
+                    predicted = np.asarray(model.predict(new))
                 except MACHINE_FAULTS:
                     raise
                 except (Exception, SystemExit) as error:

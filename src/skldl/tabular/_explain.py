@@ -106,7 +106,7 @@ def column_effects(
         rows = np.sort(generator.choice(len(frame), size=max_rows, replace=False))
         frame = frame.iloc[rows]
         truth, weight = (None if some is None else some[rows] for some in (truth, weight))
-    before = model.predict(frame)
+    before = np.asarray(model.predict(frame))
     reference = before if truth is None else truth
     divergence = kullback_leibler(reference, before, sample_weight=weight)
     names = columns_used(model, frame)
@@ -115,7 +115,7 @@ def column_effects(
         for repeat in range(n_repeats):
             order = generator.permutation(len(frame))
             shuffled = frame.assign(**{name: frame[name].iloc[order].set_axis(frame.index)})
-            after = model.predict(shuffled)
+            after = np.asarray(model.predict(shuffled))
             rises[position, repeat] = kullback_leibler(reference, after, sample_weight=weight) - divergence
             movement[position] += np.average(np.abs(after - before), axis=0, weights=weight) / n_repeats
     importance = rises.mean(axis=1)

@@ -60,7 +60,7 @@ def explain_row(model: Any, table: Any, row: int) -> RowExplanation:
     one = frame.iloc[[row]]
     step = last_step(model)
     labels = label_names(model)
-    prediction = pd.Series(model.predict(one)[0], index=labels)
+    prediction = pd.Series(np.asarray(model.predict(one))[0], index=labels)
     if hasattr(step, "coef_"):
         return RowExplanation(prediction, CONTRIBUTIONS, _contributions(model, one))
     if hasattr(step, "kneighbors"):
@@ -85,7 +85,7 @@ def _contributions(model: Any, one: pd.DataFrame) -> pd.DataFrame:
 def _replacement(model: Any, frame: pd.DataFrame, one: pd.DataFrame, prediction: pd.Series) -> pd.DataFrame:
     names = columns_used(model, frame)
     variants = pd.concat([one.assign(**{name: _typical(frame[name])}).astype(object) for name in names])
-    table = prediction.to_numpy() - model.predict(variants)
+    table = prediction.to_numpy() - np.asarray(model.predict(variants))
     return heaviest_first(pd.DataFrame(table, index=names, columns=list(prediction.index)))
 
 

@@ -54,7 +54,7 @@ def predict_table(
     """
     frame = as_frame(table)
     kept = frame[checked_keep(keep, frame.columns, labels)]
-    D = model.predict(frame) if len(frame) else np.empty((0, len(labels)))
+    D = np.asarray(model.predict(frame)) if len(frame) else np.empty((0, len(labels)))
     columns: dict[str, Any] = {"top": np.asarray(labels, dtype=object)[D.argmax(axis=1)] if len(D) else []}
     columns["entropy"] = entropy(D) if len(D) else []
     if values is not None:

@@ -195,7 +195,7 @@ class GradientBoostingLDL(GroupedLDL):
         super().fit(X, y, sample_weight, groups)
         seen, n_samples = kept_rows(sample_weight, len(self.oof_predictions_))
         if len(seen) < n_samples:  # rows without weight are in no fold
-            out_of_fold = self.predict(X)
+            out_of_fold = np.asarray(self.predict(X))
             out_of_fold[seen] = self.oof_predictions_
             self.oof_predictions_ = out_of_fold
         return self

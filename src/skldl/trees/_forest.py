@@ -197,7 +197,7 @@ class RandomForestLDL(GroupedLDL):
         super().fit(X, y, sample_weight, groups)
         seen, n_samples = kept_rows(sample_weight, len(self.n_votes_))
         if len(seen) < n_samples:  # rows without weight are in no bag at all
-            predictions, n_votes = self.predict(X), np.full(n_samples, self.n_estimators)
+            predictions, n_votes = np.asarray(self.predict(X)), np.full(n_samples, self.n_estimators)
             predictions[seen], n_votes[seen] = self.oob_predictions_, self.n_votes_
             self.oob_predictions_, self.n_votes_ = predictions, n_votes
         return self

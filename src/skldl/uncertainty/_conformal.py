@@ -216,7 +216,7 @@ class ConformalLDL(BaseEstimator):
         self.difficulty_ = None
         if self._adapts():
             self.difficulty_ = self._fit_difficulty(part, X, D, train, groups, seed)
-        return held, self.estimator_.predict(rows_of(X, held))
+        return held, np.asarray(self.estimator_.predict(rows_of(X, held)))
 
     def _fit_folds(
         self, part: Any, X: Any, D: FloatArray, groups: IntArray | None, n_rows: int, seed: int
@@ -228,7 +228,7 @@ class ConformalLDL(BaseEstimator):
         self.fold_estimators_ = []
         for fold, (train, test) in enumerate(make_folds(self.n_folds, n_rows, groups, seed)):
             model = part(train)
-            held_out[test] = model.predict(rows_of(X, test))
+            held_out[test] = np.asarray(model.predict(rows_of(X, test)))
             self.folds_[test] = fold
             self.fold_estimators_.append(model)
         self.estimator_ = part(np.arange(n_rows))
@@ -246,7 +246,7 @@ class ConformalLDL(BaseEstimator):
         )
         scores = np.empty(len(train))
         for rest, test in make_folds(min(self.n_folds, 5), len(train), rows_of(groups, train), seed):
-            predicted = part(train[rest]).predict(rows_of(X, train[test]))
+            predicted = np.asarray(part(train[rest]).predict(rows_of(X, train[test])))
             scores[test] = self._scores(D[train[test]], predicted)
         finite = np.isfinite(scores)
         regressor.fit(rows_of(X, train[finite]), scores[finite])
@@ -277,7 +277,7 @@ class ConformalLDL(BaseEstimator):
             Distributions.
         """
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(X))
+        return self._as_set(np.asarray(self.estimator_.predict(X)), X)
 
     def predict_region(self, X: Any, level: float = 0.9, strata: Any = None) -> Region:
         """Predict for each row a region that holds its distribution with probability ``level``.
@@ -298,7 +298,7 @@ class ConformalLDL(BaseEstimator):
         """
         check_is_fitted(self)
         check_value("level", level, LEVEL)
-        center = self.predict(X)
+        center = np.asarray(self.predict(X))
         codes, calibration = self._match_strata(strata, len(center))
         difficulty = np.broadcast_to(self._difficulty(X), len(center))
         radius = np.empty(len(center))
@@ -309,7 +309,7 @@ class ConformalLDL(BaseEstimator):
             radius = radius * difficulty
             inside = partial(self._inside_ball, center, radius)
         else:
-            members = [model.predict(X) for model in self.fold_estimators_]
+            members = [np.asarray(model.predict(X)) for model in self.fold_estimators_]
             shift = np.stack([self._scores(member, center) for member in members])
             for row in range(len(center)):
                 rows = calibration[codes[row]]

@@ -1,0 +1,81 @@
+"""The filter of large searches finds what a look at every pair finds, ties in the order of the rows included."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from skldl import AAKNN
+from skldl.neighbors import _filter, _search
+from skldl.neighbors._filter import LowerBoundFilter
+
+
+def every_pair(X, queries, n_neighbors):
+    difference = queries[:, None].astype(np.float64) - X.astype(np.float64)
+    squares = np.einsum("ijk,ijk->ij", difference, difference)
+    found = np.lexsort((np.broadcast_to(np.arange(len(X)), squares.shape), squares), axis=1)[:, :n_neighbors]
+    return np.take_along_axis(squares, found, axis=1), found
+
+
+def tables():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 12))
+    return {
+        "independent": X,
+        "few directions": X @ (rng.normal(size=(12, 12)) * 0.5 ** np.arange(12)[:, None]),
+        "single precision": X.astype(np.float32),
+        "far from zero": X + 1e7,
+        "whole numbers with ties": rng.integers(0, 3, size=(3000, 12)).astype(float),
+        "one constant column": np.column_stack([X, np.ones(3000)]),
+    }
+
+
+@pytest.mark.parametrize("kind", tables())
+@pytest.mark.parametrize("n_used", [None, 1, 6])
+def test_the_filter_agrees_with_every_pair(kind, n_used, monkeypatch):
+    monkeypatch.setattr(_filter, "ROWS", 500)
+    monkeypatch.setattr(_filter, "QUERIES", 30)
+    X = tables()[kind]
+    if n_used is not None:
+        monkeypatch.setattr(LowerBoundFilter, "_trial", lambda self, rotated: n_used)
+    queries = np.vstack([X[:20], X[40:80] + X.dtype.type(0.1)])
+    squares, found = LowerBoundFilter(X).query(queries, 7)
+    expected_squares, expected = every_pair(X, queries, 7)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(squares, expected_squares, rtol=1e-12)
+
+
+def test_few_coordinates_take_part_where_the_columns_depend_on_each_other():
+    assert LowerBoundFilter(tables()["few directions"])._n_used < LowerBoundFilter(tables()["independent"])._n_used
+
+
+def test_a_filter_that_lets_everything_through_gives_up():
+    X = np.zeros((3000, 4))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_filter, "MOST_CANDIDATES", 1000)
+        assert LowerBoundFilter(X).query(X[:40], 3) is None
+
+
+def test_predictions_are_the_same_with_and_without_the_filter(monkeypatch):
+    monkeypatch.setattr(_search, "LEAST_ROWS", 500)
+    rng = np.random.default_rng(1)
+    X, D = rng.normal(size=(3000, 20)), rng.dirichlet(np.ones(4), 3000)
+    queries = rng.normal(size=(100, 20))
+    for weights in ("uniform", "distance"):
+        model = AAKNN(weights=weights).fit(X, D)
+        predicted = model.predict(queries)
+        assert isinstance(model._search._filter, LowerBoundFilter)
+        assert pickle.loads(pickle.dumps(model))._search._filter is None
+        monkeypatch.setattr(_search, "LEAST_QUERIES", 1000)
+        np.testing.assert_allclose(model.predict(queries), predicted, rtol=1e-12)
+        monkeypatch.undo()
+        monkeypatch.setattr(_search, "LEAST_ROWS", 500)
+
+
+def test_huge_numbers_are_left_to_the_search_in_double_precision(monkeypatch):
+    monkeypatch.setattr(_search, "LEAST_ROWS", 500)
+    rng = np.random.default_rng(2)
+    X, D = rng.normal(size=(1000, 20)) * 1e20, rng.dirichlet(np.ones(3), 1000)
+    model = AAKNN().fit(X, D)
+    model.predict(X[:50])
+    assert model._search._filter is None

@@ -1,0 +1,89 @@
+"""Columns are matched by name where there are names; predictions carry the names of the labels if asked to."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+from skldl import AAKNN, SABFGS, AutoLDL, MeanDistribution, StackingLDL
+from skldl.exceptions import FeatureMismatchError, LabelMismatchError
+from skldl.metrics import MEASURES, chebyshev, evaluate, mu, skill
+from skldl.testing import make_distributions
+
+TRUE = pd.DataFrame({"a": [0.7, 0.2], "b": [0.1, 0.2], "c": [0.2, 0.6]})
+OTHER = pd.DataFrame({"a": [0.6, 0.1], "b": [0.2, 0.3], "c": [0.2, 0.6]})
+TURNED = ["c", "a", "b"]
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_measures_align_labels_by_name(name):
+    expected = MEASURES[name].rowwise(TRUE.to_numpy(), OTHER.to_numpy())
+    np.testing.assert_array_equal(MEASURES[name].rowwise(TRUE, OTHER[TURNED]), expected)
+
+
+def test_all_ways_to_measure_align():
+    assert evaluate(TRUE, OTHER[TURNED]) == evaluate(TRUE, OTHER)
+    assert mu(TRUE, OTHER[TURNED]) == mu(TRUE, OTHER)
+    reference = pd.DataFrame([[0.5, 0.2, 0.3]], columns=["a", "b", "c"])
+    assert skill(TRUE, OTHER, reference[TURNED]) == skill(TRUE, OTHER, reference)
+    assert chebyshev(pl.from_pandas(TRUE), OTHER[TURNED]) == chebyshev(TRUE, OTHER)
+
+
+def test_other_labels_are_refused_and_nameless_tables_are_taken_by_position():
+    with pytest.raises(LabelMismatchError, match=r"'b'.*'x'"):
+        chebyshev(TRUE, OTHER.rename(columns={"b": "x"}))
+    for nameless in (OTHER.to_numpy(), pd.DataFrame(OTHER.to_numpy())):
+        assert chebyshev(TRUE, nameless) == chebyshev(TRUE, OTHER)
+    whole = TRUE.set_axis([2, 0, 1], axis=1)
+    assert chebyshev(whole, whole[[0, 1, 2]]) == 0
+
+
+def test_score_aligns_labels_with_those_of_fit():
+    X = np.array([[0.0], [1.0]])
+    model = SABFGS(alpha=0.1, fit_intercept=True).fit(X, TRUE)
+    assert model.score(X, TRUE[TURNED]) == pytest.approx(model.score(X, TRUE))
+    with pytest.raises(LabelMismatchError):
+        model.score(X, TRUE.rename(columns={"a": "x"}))
+    assert SABFGS().fit(X, TRUE.to_numpy()).score(X, TRUE) <= 0
+
+
+def test_integer_columns_in_another_order_are_refused():
+    X, D = make_distributions(20)
+    table = pd.DataFrame(X)
+    model = SABFGS().fit(table, D)
+    with pytest.raises(FeatureMismatchError, match="another order"):
+        model.predict(table[table.columns[::-1]])
+    np.testing.assert_array_equal(model.predict(X), model.predict(table))
+    named = SABFGS().fit(table.set_axis([7 + j for j in range(X.shape[1])], axis=1), D)
+    np.testing.assert_array_equal(named.predict(table), model.predict(table))  # 0, 1, 2, … is no name
+    with pytest.raises(FeatureMismatchError, match="other names"):
+        named.predict(table.set_axis([8 + j for j in range(X.shape[1])], axis=1))
+    model.fit(X, D).predict(table[table.columns[::-1]])  # a fit without names forgets those before
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_predictions_as_a_table(output):
+    X = pd.DataFrame({"x": [0.0, 1.0]}, index=["first", "second"])
+    model = MeanDistribution().set_output(predict=output)
+    table = clone(model).fit(X, TRUE).predict(X)
+    assert list(table.columns) == ["a", "b", "c"]
+    np.testing.assert_allclose(np.asarray(table), np.tile(TRUE.mean().to_numpy(), (2, 1)))
+    if output == "pandas":
+        assert list(table.index) == ["first", "second"]
+    assert isinstance(model.set_output(predict="default").fit(X, TRUE).predict(X), np.ndarray)
+    assert model.set_output() is model
+
+
+def test_an_unknown_output_is_refused():
+    with pytest.raises(ValueError, match="predict='arrow'"):
+        MeanDistribution().set_output(predict="arrow")
+
+
+def test_members_that_give_tables_do_not_disturb_an_ensemble():
+    X, D = make_distributions(40)
+    members = [("knn", AAKNN().set_output(predict="pandas")), ("linear", SABFGS().set_output(predict="pandas"))]
+    expected = StackingLDL([("knn", AAKNN()), ("linear", SABFGS())], random_state=0).fit(X, D).predict(X)
+    np.testing.assert_allclose(StackingLDL(members, random_state=0).fit(X, D).predict(X), expected)
+    table = AutoLDL(members=["forest"], random_state=0).set_output(predict="pandas").fit(X, D).predict(X)
+    assert list(table.columns) == [f"label_{j}" for j in range(D.shape[1])]
