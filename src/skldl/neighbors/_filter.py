@@ -111,7 +111,10 @@ class LowerBoundFilter:
         left[:, :-1], left[:, -1] = -2 * rotated, 1
         reach = self._first_reach(X, left, n_neighbors) - norms + error
         reach = np.nextafter(reach.astype(np.float32), np.float32(np.inf))
-        nearest = np.full((len(X), n_neighbors), np.inf), np.full((len(X), n_neighbors), -1, dtype=np.intp)
+        nearest: tuple[FloatArray, IntArray] = (
+            np.full((len(X), n_neighbors), np.inf),
+            np.full((len(X), n_neighbors), -1, dtype=np.intp),
+        )
         waiting: list[tuple[IntArray, IntArray]] = []
         n_waiting, merge_at = 0, 1
         products = np.empty((len(X), ROWS), dtype=np.float32)
@@ -130,7 +133,7 @@ class LowerBoundFilter:
                 reach = np.minimum(reach, np.nextafter(limit.astype(np.float32), np.float32(np.inf)))
         return nearest
 
-    def _first_reach(self, X: FloatArray, left: npt.NDArray[np.float32], n_neighbors: int) -> FloatArray:
+    def _first_reach(self, X: FloatArray, left: FloatArray, n_neighbors: int) -> FloatArray:
         """Squared distance within which there are enough rows: those that look nearest among the first ones."""
         products = left @ self._rows[: max(ROWS, n_neighbors)].T
         some = np.argpartition(products, n_neighbors - 1, axis=1)[:, :n_neighbors]
