@@ -10,7 +10,7 @@ from typing import Any
 from skldl._algorithms import ALGORITHMS
 from skldl._extras import import_with_extra
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME_OF = {algorithm.class_name: algorithm.module for algorithm in ALGORITHMS}
 ESTIMATORS = tuple(_HOME_OF)
