@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up the environment .venv first, if need be.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint unit test-slow bench docs clean
+.PHONY: help setup demo test lint unit test-slow bench study docs clean
 
 PYTHON ?=
 BIN := .venv/bin
@@ -20,6 +20,7 @@ help:
 	@echo 'make test       set up the environment and run every check and test (a few minutes)'
 	@echo 'make test-slow  the tests that take longer, the reproduction of published numbers among them'
 	@echo 'make bench      speed and memory, side by side with other packages'
+	@echo 'make study      run the studies of the paper, under its protocol and under nested (hours to days; goes on where it stopped)'
 	@echo 'make docs       make the pictures and generated pages of docs/ again, and what follows from the table of algorithms'
 	@echo 'make clean      remove the environment and everything that was made'
 
@@ -48,10 +49,16 @@ docs: setup
 	@$(BIN)/python docs/make_pictures.py
 	@$(BIN)/python docs/make_algorithms.py
 	@$(BIN)/python docs/make_measures.py
+	@$(BIN)/python docs/make_speed.py
+	@$(BIN)/python docs/make_study_figures.py
 	@$(BIN)/python docs/make_reproduction.py
 
 test-slow: setup
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m slow -q
+
+# Stop it with Ctrl-C at any time; the next call goes on. One study alone: .venv/bin/python tools/run_studies.py NAME
+study: setup
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python tools/run_studies.py
 
 bench: setup
 	@$(BIN)/python benchmarks/run.py

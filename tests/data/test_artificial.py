@@ -7,7 +7,7 @@ from skldl.data import artificial_manifold, make_artificial
 
 
 def by_hand(x):
-    """The paper's equations 28 to 32, one number at a time."""
+    """The paper's equations 16 to 20, one number at a time."""
     a, b, c, d, lam = 1, 0.5, 0.2, 1, 0.01
     t = [a * v + b * v * v + c * v * v * v + d for v in x]
     psi1 = (4 * t[0] + 2 * t[1] + 1 * t[2]) ** 2

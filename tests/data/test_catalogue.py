@@ -6,7 +6,7 @@ import pytest
 from skldl.data import CATALOGUE, find_entry, list_datasets, load_dataset
 from skldl.exceptions import DatasetError, UnknownDatasetError, UnknownNameError
 
-# the paper's Table 2
+# the paper's Table 1
 TABLE_2 = """
 Yeast-alpha 2465 24 18
 Yeast-cdc 2465 24 15

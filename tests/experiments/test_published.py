@@ -1,15 +1,24 @@
 """The published tables as data, the comparison with them, and the paper's claims."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import rankdata
 
 from skldl.experiments import StudyResults
-from skldl.experiments.output.claims import board_of, check_claims, claims_text, published_board, speed_claim
+from skldl.experiments.output.board import board_of, family_name, published_board
+from skldl.experiments.output.claims import check_claims, claims_text, speed_claim
 from skldl.experiments.output.files import overview, write_outputs
-from skldl.experiments.output.published import Match, agreement_text, load_published, match_published, published_table
+from skldl.experiments.output.published import (
+    Match,
+    agreement_text,
+    count_text,
+    load_published,
+    match_published,
+    published_table,
+)
 from skldl.metrics import MEASURES, PAPER_MEASURES
 
 SIX = ["PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS"]
@@ -35,7 +44,12 @@ def as_results(cells, *, candidates=SIX, change=lambda cell: cell.mean, times=No
     records = [{"kind": "header", "format": 1, "study": study, "missing": []}]
     means = {(cell.dataset, cell.algorithm, cell.measure): change(cell) for cell in cells}
     for name, entry in zip(datasets, study["datasets"], strict=True):
-        info = {"n_test": 0, "apart": name == "Artificial", "family": name, "near_zero_share": float("Scene" in name)}
+        info = {
+            "n_test": 0,
+            "apart": name == "Artificial",
+            "family": name.partition("-")[0] if "Yeast" in name else name,
+            "near_zero_share": float("Scene" in name),
+        }
         info |= {"n_samples": 9, "n_features": 2, "n_labels": 9, "mean_entropy_share": 0.5, "fingerprint": name}
         records.append({"kind": "dataset", "name": entry["name"], **info})
         for candidate in [*candidates, "Mean"]:
@@ -70,7 +84,7 @@ def test_the_published_numbers_agree_with_themselves():
     matches = match_published(results)
     assert len(matches) == 576
     assert all(match.agrees for match in matches)
-    assert "**576 of 576 cells agree.**" in agreement_text(results)
+    assert "**576 of 576 cells agree; by the loose rule 576.**" in agreement_text(results)
     table = published_table(results, "clark")
     assert table.foot[0][1][0].text == "16 of 16"
     assert all(cell.best for _, cells in table.rows for cell in cells)
@@ -85,6 +99,40 @@ def test_agreement_is_two_percent_or_the_last_digit(factor, units, agrees):
     results = as_results(chosen, change=lambda c: c.mean * factor + units * 10.0**-c.decimals)
     matches = match_published(results)
     assert {match.agrees for match in matches if match.published.measure == "clark"} == {agrees}
+
+
+@pytest.mark.parametrize(
+    ("printed", "decimals", "ours", "agrees", "loosely"),
+    [
+        (0.99, 4, 0.9902, True, True),  # 2 % of what it lacks
+        (0.99, 4, 0.9905, False, True),
+        (0.99, 3, 0.989, True, True),  # the last printed digit
+        (0.99, 3, 0.9885, False, True),
+        (0.5, 3, 0.509, True, True),
+        (0.5, 3, 0.52, False, False),
+    ],
+)
+def test_a_similarity_is_judged_by_what_it_lacks(printed, decimals, ours, agrees, loosely):
+    cell = replace(next(c for c in load_published() if c.measure == "cosine"), mean=printed, decimals=decimals)
+    match = Match(cell, "d", "c", ours, 0.0)
+    assert (match.agrees, match.agrees_loosely) == (agrees, loosely)
+
+
+def test_both_counts_are_told_where_they_differ():
+    cells = [c for c in load_published() if (c.dataset, c.measure) == ("Yeast-alpha", "cosine")]
+    results = as_results(cells, change=lambda c: c.mean - 0.015)
+    matches = [m for m in match_published(results) if m.published.measure == "cosine"]
+    assert count_text(matches) == "0 of 6 (loosely 5)"  # of the least, .743, .015 are more than 2 %
+    assert count_text([m for m in match_published(as_results(cells)) if m.published.measure == "cosine"]) == "6 of 6"
+
+
+def test_any_candidate_can_be_compared_with_a_column():
+    cells = [c for c in load_published() if c.dataset == "Yeast-alpha"]
+    matches = match_published(as_results(cells), column="SA-BFGS")
+    assert len(matches) == 7 * 6
+    assert {m.published.algorithm for m in matches} == {"SA-BFGS"}
+    assert [m.agrees for m in matches if m.candidate == "Mean"] == [False] * 6
+    assert all(m.agrees for m in matches if m.candidate == "SA-BFGS")
 
 
 def test_deviations_agree_within_a_tenth_or_the_last_digit():
@@ -109,17 +157,62 @@ def test_differences_are_explained_where_they_are():
     assert f"ours is better in {distances - text.count('nothing')}" in text
 
 
-def test_claims_hold_on_the_paper_s_own_numbers():
+def test_the_paper_s_claims_on_the_paper_s_own_numbers():
     results = as_results(load_published(), times={"SA-IIS": 5.0})
     verdicts = {verdict.claim: verdict for verdict in check_claims(results)}
     order = [v for claim, v in verdicts.items() if claim.startswith("Average ranks on")]
-    assert [verdict.verdict for verdict in order] == ["holds"] * 6
-    failing = {claim for claim, verdict in verdicts.items() if verdict.verdict != "holds"}
-    # on KL and Chebyshev the paper's own numbers do not put Natural Scene apart from Human Gene; that row is as printed
-    assert all("Natural Scene" in claim or "artificial" in claim for claim in failing), failing
+    # every dataset counted once the printed order comes out; with the Yeast sets as one it does not throughout
+    assert all("; 5 of 5 steps. Every family" in verdict.evidence for verdict in order)
+    assert verdicts["SA-BFGS performs better than SA-IIS."].verdict == "holds"
+    assert verdicts["SA-BFGS achieves the best performance in most cases."].verdict == "holds"
+    neighbours = verdicts["AA-kNN performs better than AA-BP."]  # not on Movie, nor by more than half on Natural Scene
+    assert neighbours.verdict == "holds in 4 of 6 families"
+    assert "Natural_Scene 3 of 6" in neighbours.evidence
+    assert "Movie 2 of 6" in neighbours.evidence
     assert speed_claim(results).verdict == "holds"
     assert "on 16 of 16 datasets" in speed_claim(results).evidence
-    assert claims_text(list(verdicts.values())).count("**holds.**") >= 12
+    assert "holds in 4 of 6 families" in claims_text(list(verdicts.values()))
+    assert not any(word in claim for claim in verdicts for word in ("because", "overfit", "Gaussian", "optimisation"))
+
+
+def test_a_claim_that_holds_on_one_family_alone_does_not_hold():
+    """The ten Yeast sets are one X: winning on all of them, and nowhere else, is one family."""
+
+    def only_yeast(cell):
+        good = (cell.algorithm == "AA-kNN") == cell.dataset.startswith("Yeast")
+        loss = 0.1 if good else 0.2
+        return 1 - loss if MEASURES[cell.measure].higher_is_better else loss
+
+    verdicts = {v.claim: v for v in check_claims(as_results(load_published(), change=only_yeast))}
+    verdict = verdicts["AA-kNN performs better than AA-BP."]
+    assert verdict.verdict == "holds in 1 of 6 families"
+    assert verdict.evidence.startswith("Cells in which AA-kNN is better: 60 of 60 in Yeast, 0 of 30 outside.")
+    assert verdicts["SA-BFGS achieves the best performance in most cases."].verdict == "holds in 5 of 6 families"
+
+
+def test_cells_of_the_published_records_are_counted_by_family():
+    folder = Path(__file__).parents[2] / "studies" / "tkde2016"
+    if not (folder / "records.jsonl").exists():
+        pytest.skip("the records are in the repository, not in the package")
+    results = StudyResults.load(folder)
+    board = board_of(results)
+    assert board.families["Yeast"] == [name for name in results.datasets if name.startswith("Yeast")]
+    knn, bp = board.place("AA-kNN"), board.place("AA-BP")
+    counts = board.count(lambda losses: losses[:, knn] < losses[:, bp])
+    by_hand = dict.fromkeys(board.families, 0)
+    for measure in results.measures:
+        means = results.means(measure) * (-1 if MEASURES[measure].higher_is_better else 1)
+        for family, names in board.families.items():
+            for name in names:
+                row = means[results.datasets.index(name)]
+                by_hand[family] += row[results.candidates.index("AA-kNN")] < row[results.candidates.index("AA-BP")]
+    assert counts == by_hand
+
+
+def test_families_have_names():
+    assert family_name(["Yeast_alpha", "Yeast_cdc", "Yeast_spo"]) == "Yeast"
+    assert family_name(["Movie"]) == "Movie"
+    assert family_name(["one", "two"]) == "one, two"
 
 
 def test_claims_fail_on_numbers_turned_upside_down():
@@ -141,7 +234,7 @@ def test_claims_need_their_algorithms_and_datasets():
     results = as_results(cells, candidates=["AA-kNN", "AA-BP"])
     verdicts = check_claims(results)
     unknown = [verdict.claim for verdict in verdicts if verdict.verdict == "cannot be checked here"]
-    assert any("SA-BFGS improves" in claim for claim in unknown)
+    assert any("SA-BFGS performs better" in claim for claim in unknown)
     assert any("specialised" in claim for claim in unknown)
     assert any("Natural Scene" in claim for claim in unknown)
     assert any("artificial" in claim for claim in unknown)
@@ -150,11 +243,16 @@ def test_claims_need_their_algorithms_and_datasets():
 
 
 def test_boards_agree_with_scipy_and_with_the_paper():
-    paper = published_board([name.replace("-", "_") for name in dict.fromkeys(c.dataset for c in load_published())][1:])
     own = board_of(as_results(load_published()))
+    paper = published_board(own.families | {"elsewhere": ["unknown"]})
+    assert paper.families == own.families
     for measure in PAPER_MEASURES:
         real = own.losses[measure][: len(own.datasets)]
-        np.testing.assert_allclose(own.ranks(measure), rankdata(real, axis=1).mean(axis=0))
+        ranks = rankdata(real, axis=1)
+        np.testing.assert_allclose(own.ranks(measure), ranks.mean(axis=0))
+        is_yeast = np.array([name.startswith("Yeast") for name in own.datasets])
+        expected = np.vstack([ranks[is_yeast].mean(axis=0), ranks[~is_yeast]]).mean(axis=0)
+        np.testing.assert_allclose(own.family_ranks(measure), expected)
     assert own.artificial == ["Artificial"]
     assert paper.algorithms == own.algorithms
 

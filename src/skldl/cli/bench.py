@@ -68,7 +68,7 @@ def bench(
     Parameters
     ----------
     study
-        Name of a built-in study (demo, tkde2016, tkde2016-fixed) or the path of a study file (.toml).
+        Name of a built-in study (demo, tkde2016, tkde2016-fixed, tkde2016-start) or the path of a study file (.toml).
     columns
         Which column of the tables is what.
     data
@@ -106,7 +106,8 @@ def bench(
         Packages from which the study may import estimators, besides skldl and scikit-learn; modules beside the study
         file are found. To import a package is to run its code.
     keep_predictions
-        Keep predictions in the records: sample (a few rows of each dataset), none or all.
+        Keep predictions in the records: sample (a few rows of each dataset, with their true distributions), predictions
+        (the same rows without the true distributions, for data that may not be passed on), none or all.
     dry_run
         Say what would run, and how many fits, and end.
     """

@@ -1,4 +1,4 @@
-r"""The artificial dataset of Geng (2016, Section 5.1): three features, three labels, no noise.
+r"""The artificial dataset of Geng (2016, Section 5.2): three features, three labels, no noise.
 
 For :math:`x \in [-1, 1]^3`,
 

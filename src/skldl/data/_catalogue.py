@@ -1,7 +1,7 @@
 """The fifteen real datasets of Geng (2016): facts, label names, citations, terms, addresses and checksums.
 
 The data themselves are free for academic, non-profit use and carry no open licence, so they are not part of this
-package. Sizes are those of the paper's Table 2, in its order.
+package. Sizes are those of the paper's Table 1, in its order.
 """
 
 import difflib

@@ -246,7 +246,7 @@ def _are(count: int, noun: str, of_what: str = "") -> str:
 
 
 def statistics_table(datasets: Iterable[Dataset | Card | str] | None = None) -> PrintedRows:
-    """Return the statistics of several datasets, as in Table 2 of the paper and beyond.
+    """Return the statistics of several datasets, as in Table 1 of the paper and beyond.
 
     Parameters
     ----------

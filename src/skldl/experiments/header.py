@@ -70,6 +70,8 @@ def open_store(
 
 
 def _truth(dataset: Dataset, rules: Rules) -> dict[str, Any]:
+    if rules.keep == "predictions":  # the data may not be passed on
+        return {}
     rows = kept_rows(dataset, rules)
     truth = (dataset.D_test if dataset.has_test_set else dataset.D)[rows]
     return {"truth": {"rows": rows.tolist(), **pack(truth)}} if len(rows) else {}

@@ -176,7 +176,7 @@ class StudyResults:
         return np.array([float(record["measures"][name]) for record in records])
 
     def _measure(self, word: str) -> str:
-        name = measure_name(word)
+        name = word if word in self.measures else measure_name(word)
         if name not in self.measures:
             raise UnknownNameError(f"The study did not compute {name}. It has {', '.join(self.measures)}.")
         return name
@@ -225,27 +225,32 @@ class StudyResults:
         """The setting of each test of a candidate on a dataset."""
         return [record["params"] for record in self._cells[dataset, candidate] if record["status"] == "ok"]
 
-    def predictions(self, dataset: str) -> dict[str, Any] | None:
+    def predictions(self, dataset: str, *, D_true: FloatArray | None = None) -> dict[str, Any] | None:
         """What the records keep of the predictions for a dataset.
 
         Parameters
         ----------
         dataset : str
             Its name, in any spelling.
+        D_true : ndarray, default=None
+            True distributions of the dataset, or of its fixed test set, for records that were kept without them.
 
         Returns
         -------
         dict or None
             ``rows`` (row numbers), ``labels`` (names), ``truth`` (rows × labels) and ``predicted``, which maps each
             candidate to an array of the same shape, of the first repeat, NaN where there is no prediction. None if
-            the study kept none.
+            the study kept no predictions, or no true distributions and ``D_true`` is not given.
         """
         name = find(dataset, {known: known for known in self.datasets}, "dataset")
         info = self.info[name]
-        if "truth" not in info:
-            return None
-        rows = np.asarray(info["truth"]["rows"])
-        truth = unpack(info["truth"])
+        if "truth" in info:
+            rows, truth = np.asarray(info["truth"]["rows"]), unpack(info["truth"])
+        else:
+            rows = np.array(self.kept_rows(name), dtype=np.intp)
+            if D_true is None or not len(rows):
+                return None
+            truth = np.asarray(D_true)[rows]
         predicted = {}
         for candidate in self.candidates:
             table = np.full(truth.shape, np.nan)
@@ -254,6 +259,11 @@ class StudyResults:
                     table[np.searchsorted(rows, record["predictions"]["rows"])] = unpack(record["predictions"])
             predicted[candidate] = table
         return {"rows": rows, "labels": info["label_names"], "truth": truth, "predicted": predicted}
+
+    def kept_rows(self, dataset: str) -> list[int]:
+        """Numbers of the rows of a dataset whose predictions the records keep, ascending."""
+        cells = (record for candidate in self.candidates for record in self._cells[dataset, candidate])
+        return sorted({row for record in cells if "predictions" in record for row in record["predictions"]["rows"]})
 
     def table(self, measure: str) -> Any:
         """The table of a measure, as in the paper.

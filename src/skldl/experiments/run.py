@@ -22,7 +22,7 @@ from skldl.metrics import MEASURES
 from skldl.selection import Candidate, rounds_of, shares_choice
 from skldl.selection._trials import choose
 
-KEEP = ("none", "sample", "all")
+KEEP = ("none", "sample", "predictions", "all")
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,10 @@ def run_study(
         crashes takes the study along, unless the study has a ``timeout``. The numbers do not depend on it.
     scheduler : str, default=""
         Address of the scheduler of a Dask cluster, such as ``tcp://host:8786``, which runs the tasks instead.
-    keep_predictions : {"sample", "none", "all"}, default="sample"
-        Which predictions the records keep: of a few rows of each dataset, of none, or of all.
+    keep_predictions : {"sample", "predictions", "none", "all"}, default="sample"
+        Which predictions the records keep: of a few rows of each dataset, of none, or of all. The true distributions of
+        these rows are kept with them, except with ``"predictions"``: the same few rows, for data that may not be passed
+        on.
     on_progress : callable, default=None
         Called with a `Progress` before the first task and after each.
 

@@ -41,8 +41,8 @@ class Rules:
         The measures to compute.
     criterion : str
         The measure by which selection chooses.
-    keep : {"none", "sample", "all"}
-        Which predictions the records keep.
+    keep : {"none", "sample", "predictions", "all"}
+        Which predictions the records keep; ``predictions`` is a sample without the true distributions.
     """
 
     layout: Layout
@@ -220,7 +220,7 @@ def kept_rows(dataset: Dataset, rules: Rules) -> IntArray:
     n_rows = len(dataset.D_test) if dataset.has_test_set else dataset.n_samples
     if rules.keep == "all":
         return np.arange(n_rows)
-    size = min(SAMPLE_SIZE, n_rows) if rules.keep == "sample" else 0
+    size = min(SAMPLE_SIZE, n_rows) if rules.keep in ("sample", "predictions") else 0
     generator = np.random.default_rng(derive_seed(rules.layout.random_state, "sample", dataset.name))
     return np.sort(generator.choice(n_rows, size=size, replace=False)).astype(np.intp)
 

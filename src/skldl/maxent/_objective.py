@@ -6,7 +6,8 @@ With scores S = X U + 1 bᵀ, row weights ω that sum to one and P = softmax(S) 
     ∂/∂U = Xᵀ diag(ω) (P − D) + alpha U        ∂/∂b = Σ_i ω_i (p_i − d_i)
 
 This is the weighted mean cross-entropy: mean Kullback-Leibler divergence plus the entropy of D, which does not depend
-on the parameters. D enters through Xᵀ diag(ω) D alone, so it is read once.
+on the parameters. With weights of 1 and without penalty ∂/∂U is the gradient of Geng (2016), equation 15. D enters
+through Xᵀ diag(ω) D alone, so it is read once.
 
 Shapes: X is (n_samples, n_columns), dense or CSR; parameters and gradient are (n_columns, n_labels), with one more row
 at the end for b if there is an intercept. Inside, scores are (n_labels, n_samples), so that sums over labels run along

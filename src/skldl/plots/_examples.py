@@ -1,4 +1,4 @@
-"""`ExamplesDisplay`: real and predicted distributions of a few instances, with their measures (Table 4 of [1]_).
+"""`ExamplesDisplay`: real and predicted distributions of a few instances, with their measures (Table 3 of [1]_).
 
 References
 ----------

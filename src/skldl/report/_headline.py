@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from skldl.experiments import StudyResults
-from skldl.experiments.output.published import match_published
+from skldl.experiments.output.published import count_text, match_published
 from skldl.experiments.output.tables import average_ranks, skill_of
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES
@@ -94,7 +94,7 @@ def _against_the_paper(results: StudyResults) -> list[str]:
         return []
     agree = sum(match.agrees for match in matches)
     better = sum(match.better for match in matches if not match.agrees)
-    text = f"{agree} of {len(matches)} cells agree with the published numbers"
+    text = f"{count_text(matches)} cells agree with the published numbers"
     if agree < len(matches):
         text += f"; of the others, ours is better in {better} and worse in {len(matches) - agree - better}"
     return [text + "."]

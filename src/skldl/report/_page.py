@@ -160,14 +160,17 @@ def _paper(results: StudyResults) -> dict[str, Any] | None:
         if own:
             agree = sum(match.agrees for match in own)
             better = sum(match.better for match in own if not match.agrees)
-            counts = (len(own), agree, better, len(own) - agree - better)
+            loose = sum(match.agrees_loosely for match in own)
+            counts = (len(own), agree, loose, better, len(own) - agree - better)
             rows.append((candidate, [Cell(str(count)) for count in counts]))
     differing = [match for match in matches if not match.agrees]
     counted = [(reason.text, sum(reason.applies(match) for match in differing)) for reason in REASONS]
     with_cells = [m for m in results.measures if any(match.published.measure == m for match in matches)]
     verdicts = check_claims(results)
     return {
-        "summary": ResultTable("Agreement", ["Algorithm", "Cells", "Agree", "Ours better", "Ours worse"], rows),
+        "summary": ResultTable(
+            "Agreement", ["Algorithm", "Cells", "Agree", "Agree loosely", "Ours better", "Ours worse"], rows
+        ),
         "reasons": [(text, count) for text, count in counted if count],
         "verdicts": [*verdicts, speed_claim(results)] if verdicts else [],
         "tables": [published_table(results, measure) for measure in with_cells],

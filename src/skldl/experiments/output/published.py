@@ -4,7 +4,7 @@
 """
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -18,6 +18,11 @@ from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
 
 TOLERANCE = 0.02
+RULE = (
+    "A cell agrees if the means differ by at most 2 % of the printed loss, or by one unit of the last printed digit. "
+    "The loss is a distance itself, and for a similarity s what it lacks to perfection, 1 − s. By the loose rule, 2 % "
+    "of the printed number whatever it is, nearly every high similarity agrees; both counts are shown."
+)
 
 
 @dataclass(frozen=True)
@@ -111,9 +116,22 @@ class Match:
 
     @property
     def agrees(self) -> bool:
-        """Whether both means are equal within 2 % or one unit of the last printed digit."""
-        unit = 10.0**-self.published.decimals
-        return abs(self.relative) <= TOLERANCE or abs(self.difference) <= unit * (1 + 1e-9)
+        """Whether both means are equal within 2 % of the printed loss or one unit of the last printed digit.
+
+        The loss is a distance as it is, and for a similarity what it lacks to 1: of a cosine of 0.99, 2 % are 0.0002.
+        """
+        loss = self.published.mean
+        if MEASURES[self.published.measure].higher_is_better:
+            loss = 1.0 - loss
+        return self._within(TOLERANCE * loss)
+
+    @property
+    def agrees_loosely(self) -> bool:
+        """Whether both means are equal within 2 % of the printed number or one unit of its last digit."""
+        return self._within(TOLERANCE * self.published.mean)
+
+    def _within(self, tolerance: float) -> bool:
+        return abs(self.difference) <= max(tolerance, 10.0**-self.published.decimals) * (1 + 1e-9)
 
     @property
     def deviation_agrees(self) -> bool:
@@ -140,13 +158,16 @@ def algorithm_of(candidate: str) -> str:
     return plain(candidate.partition("(")[0])
 
 
-def match_published(results: StudyResults) -> list[Match]:
+def match_published(results: StudyResults, *, column: str = "") -> list[Match]:
     """Find the published cells that belong to the datasets, candidates and measures of a study.
 
     Parameters
     ----------
     results : StudyResults
         The results.
+    column : str, default=""
+        Compare every candidate with this column of the paper, such as the mean of the training distributions with
+        SA-BFGS. Empty compares each with the algorithm that its name begins with.
 
     Returns
     -------
@@ -160,10 +181,27 @@ def match_published(results: StudyResults) -> list[Match]:
         means, deviations = results.means(measure), results.deviations(measure)
         for i, dataset in enumerate(results.datasets):
             for j, candidate in enumerate(results.candidates):
-                cell = cells.get((plain(dataset), algorithm_of(candidate), measure))
+                cell = cells.get((plain(dataset), plain(column) or algorithm_of(candidate), measure))
                 if cell is not None and not np.isnan(means[i, j]):
                     matches.append(Match(cell, dataset, candidate, float(means[i, j]), float(deviations[i, j])))
     return matches
+
+
+def count_text(matches: Sequence[Match]) -> str:
+    """Say how many cells agree, by the rule and by the loose one.
+
+    Parameters
+    ----------
+    matches : sequence of Match
+        The cells.
+
+    Returns
+    -------
+    str
+        Such as ``55 of 60``, or ``55 of 60 (loosely 60)`` where the loose rule counts more.
+    """
+    strict, loose = sum(m.agrees for m in matches), sum(m.agrees_loosely for m in matches)
+    return f"{strict} of {len(matches)}" + (f" (loosely {loose})" if loose != strict else "")
 
 
 def published_table(results: StudyResults, measure: str) -> ResultTable:
@@ -193,14 +231,14 @@ def published_table(results: StudyResults, measure: str) -> ResultTable:
         return Cell(f"{match.ours:.{places}f} / {match.published.mean:.{places}f}", match.agrees)
 
     own = {name: [match for key, match in matches.items() if key[1] == name] for name in candidates}
-    counts = [Cell(f"{sum(match.agrees for match in found)} of {len(found)}") for found in own.values()]
+    counts = [Cell(count_text(found)) for found in own.values()]
     known = MEASURES[measure]
     return ResultTable(
         title=f"{known.title} {known.arrow}: ours / published",
         head=["Dataset", *candidates],
         rows=[(dataset, [show(dataset, candidate) for candidate in candidates]) for dataset in datasets],
         foot=[("Agree", counts)],
-        notes=["Bold: equal within 2 % or one unit of the last printed digit."],
+        notes=["Bold: equal within 2 % of the printed loss or one unit of the last printed digit."],
     )
 
 
@@ -215,7 +253,7 @@ def published_frame(results: StudyResults) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        Measure, dataset, candidate, both means, their difference, and whether they agree.
+        Measure, dataset, candidate, both means, their difference, and whether they agree, by the rule and loosely.
     """
     return [
         {
@@ -226,6 +264,7 @@ def published_frame(results: StudyResults) -> list[dict[str, Any]]:
             "published": match.published.mean,
             "difference": match.difference,
             "agrees": int(match.agrees),
+            "agrees_loosely": int(match.agrees_loosely),
         }
         for match in match_published(results)
     ]
@@ -290,8 +329,10 @@ REASONS = (
     ),
     Reason(
         _of("SA-IIS"),
-        "SA-IIS: it climbs the same concave function as SA-BFGS, so that its figures are those of the iteration at "
-        "which it stopped, which the paper does not state.",
+        "SA-IIS: it climbs the same concave function as SA-BFGS, so that its figures are those of the start and of the "
+        "iteration at which it stopped, which the paper does not state. From numpy.eye(q, c), the start in the code "
+        "published with the paper, 150 iterations give the column on the Yeast sets and 50 on s-JAFFE and Natural "
+        "Scene (tests/maxent/test_start.py); ours starts at zeros and stops where validation says.",
     ),
     Reason(
         _of("SA-BFGS"),
@@ -316,26 +357,27 @@ def agreement_text(results: StudyResults) -> str:
         Markdown: counts, reasons, and the tables side by side.
     """
     matches = match_published(results)
-    agree = sum(match.agrees for match in matches)
+    agree, loose = sum(match.agrees for match in matches), sum(match.agrees_loosely for match in matches)
     lines = [
         "# Side by side with the published numbers",
         "",
         "Geng, X. (2016). Label distribution learning. *IEEE Transactions on Knowledge and Data Engineering*, 28(7), "
-        "1734–1748. A cell agrees if both means are equal within 2 % or one unit of the last printed digit.",
+        f"1734–1748. {RULE}",
         "",
-        f"**{agree} of {len(matches)} cells agree.** Of the others, ours is better in "
-        f"{sum(m.better for m in matches if not m.agrees)} and worse in "
+        f"**{agree} of {len(matches)} cells agree; by the loose rule {loose}.** Of those that do not, ours is better "
+        f"in {sum(m.better for m in matches if not m.agrees)} and worse in "
         f"{sum(not m.better for m in matches if not m.agrees)}.",
         "",
-        "| Algorithm | Cells | Agree | Ours better | Ours worse |",
-        "|---|---:|---:|---:|---:|",
+        "| Algorithm | Cells | Agree | Agree loosely | Ours better | Ours worse |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     for candidate in results.candidates:
         own = [match for match in matches if match.candidate == candidate]
         if own:
             others = [match for match in own if not match.agrees]
             better = sum(match.better for match in others)
-            lines.append(f"| {candidate} | {len(own)} | {len(own) - len(others)} | {better} | {len(others) - better} |")
+            counts = (len(own), len(own) - len(others), sum(match.agrees_loosely for match in own), better)
+            lines.append(f"| {candidate} | {' | '.join(map(str, counts))} | {len(others) - better} |")
     lines += ["", "## Why cells differ", ""]
     differing = [match for match in matches if not match.agrees]
     for reason in REASONS:

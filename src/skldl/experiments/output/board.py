@@ -1,0 +1,196 @@
+"""Losses of the paper's six algorithms by dataset, in families of datasets that share their features.
+
+Ten of the paper's datasets have one and the same X. Ten rows of such a table are not ten independent findings, so that
+whatever is counted over datasets is counted here for each family, and in words inside and outside the largest one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from skldl.data._spelling import plain
+from skldl.experiments.output.published import load_published
+from skldl.experiments.output.tables import losses_of, rank_rows
+from skldl.experiments.results import StudyResults
+from skldl.metrics import MEASURES, PAPER_MEASURES
+
+SIX = ("PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS")
+
+
+@dataclass(frozen=True)
+class Board:
+    """Losses of the algorithms of the paper, ours or the published ones.
+
+    Attributes
+    ----------
+    families : dict
+        From the name of each family to its real datasets. A family is a set of datasets with the same features.
+    artificial : list of str
+        The artificial dataset, if it is there.
+    algorithms : list of str
+        Those of the six that took part.
+    losses : dict
+        From measure to an array (n_datasets + n_artificial, n_algorithms), the real datasets first.
+    """
+
+    families: dict[str, list[str]]
+    artificial: list[str]
+    algorithms: list[str]
+    losses: dict[str, np.ndarray]
+
+    @property
+    def datasets(self) -> list[str]:
+        """The real datasets, family after family."""
+        return [name for names in self.families.values() for name in names]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all six took part."""
+        return len(self.algorithms) == len(SIX)
+
+    def place(self, algorithm: str) -> int:
+        """Column of an algorithm."""
+        return self.algorithms.index(algorithm)
+
+    def rows(self, family: str) -> slice:
+        """The rows of a family."""
+        start = self.datasets.index(self.families[family][0])
+        return slice(start, start + len(self.families[family]))
+
+    def cells(self, family: str) -> int:
+        """Number of pairs of a dataset of the family and a measure."""
+        return len(self.families[family]) * len(self.losses)
+
+    def ranks(self, measure: str) -> np.ndarray:
+        """Average rank of each algorithm over the real datasets, each counted once."""
+        return np.asarray(self._rank_rows(measure)[: len(self.datasets)].mean(axis=0))
+
+    def family_ranks(self, measure: str) -> np.ndarray:
+        """Average rank of each algorithm with every family counted once: the mean of the families' means."""
+        ranks = self._rank_rows(measure)
+        return np.asarray(np.mean([ranks[self.rows(family)].mean(axis=0) for family in self.families], axis=0))
+
+    def artificial_ranks(self) -> np.ndarray:
+        """Average rank of each algorithm on the artificial dataset over all measures."""
+        return np.asarray(np.mean([self._rank_rows(m)[-1] for m in self.losses], axis=0))
+
+    def _rank_rows(self, measure: str) -> np.ndarray:
+        return rank_rows(self.losses[measure], higher_is_better=False)
+
+    def count(self, wins: Callable[[np.ndarray], np.ndarray]) -> dict[str, int]:
+        """Count in each family.
+
+        Parameters
+        ----------
+        wins : callable
+            From the losses of some datasets (n_datasets, n_algorithms) to a truth value, or a number, for each.
+
+        Returns
+        -------
+        dict
+            From each family to the sum over its datasets and all measures.
+        """
+        return {
+            family: int(sum(np.sum(wins(table[self.rows(family)])) for table in self.losses.values()))
+            for family in self.families
+        }
+
+    def tell(self, counts: dict[str, int], *, per_cell: int = 1) -> str:
+        """Say how many cells were counted inside the largest family and outside it.
+
+        Parameters
+        ----------
+        counts : dict
+            What `count` gave.
+        per_cell : int, default=1
+            How much a cell counts at most.
+
+        Returns
+        -------
+        str
+            Such as ``58 of 60 in Yeast, 2 of 24 outside (Movie 2 of 6, SJAFFE 0 of 6, …)``. The families outside are
+            named unless all or none of their cells count.
+        """
+        sizes = {family: per_cell * self.cells(family) for family in self.families}
+        largest = max(self.families, key=lambda family: len(self.families[family]))
+        each = [f"{family} {counts[family]} of {sizes[family]}" for family in self.families if family != largest]
+        if len(self.families[largest]) == 1:
+            return f"{sum(counts.values())} of {sum(sizes.values())}"
+        inside = f"{counts[largest]} of {sizes[largest]} in {largest}"
+        if not each:
+            return inside
+        won, cells = (sum(some.values()) - some[largest] for some in (counts, sizes))
+        return f"{inside}, {won} of {cells} outside" + (f" ({', '.join(each)})" if 0 < won < cells else "")
+
+
+def family_name(datasets: list[str]) -> str:
+    """Name a family by what the names of its datasets begin with.
+
+    Examples
+    --------
+    >>> family_name(["Yeast_alpha", "Yeast_cdc"]), family_name(["Movie"]), family_name(["a", "b"])
+    ('Yeast', 'Movie', 'a, b')
+    """
+    if len(datasets) == 1:
+        return datasets[0]
+    first, last = min(datasets), max(datasets)
+    shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:shared].rstrip("_- ") or ", ".join(datasets)
+
+
+def board_of(results: StudyResults) -> Board:
+    """Take the losses of the paper's algorithms out of the results of a study.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Returns
+    -------
+    Board
+        The losses, on datasets where nothing failed.
+    """
+    known = {plain(name): name for name in SIX}
+    columns = {known[plain(c)]: j for j, c in enumerate(results.candidates) if plain(c) in known}
+    algorithms = [name for name in SIX if name in columns]
+    measures = [measure for measure in results.measures if measure in PAPER_MEASURES]
+    losses = {m: losses_of(results, m)[:, [columns[a] for a in algorithms]] for m in measures}
+    whole = [i for i in range(len(results.datasets)) if not any(np.isnan(table[i]).any() for table in losses.values())]
+    artificial = [results.datasets[i] for i in whole if plain(results.datasets[i]) == "artificial"]
+    groups: dict[str, list[str]] = {}
+    for name in (results.datasets[i] for i in whole):
+        if name not in artificial:
+            groups.setdefault(results.info[name]["family"], []).append(name)
+    families = {family_name(names): names for names in groups.values()}
+    order = [results.datasets.index(name) for names in families.values() for name in names]
+    order += [results.datasets.index(name) for name in artificial]
+    return Board(families, artificial, algorithms, {measure: table[order] for measure, table in losses.items()})
+
+
+def published_board(families: dict[str, list[str]]) -> Board:
+    """Take the losses of the paper's own tables, on the same real datasets.
+
+    Parameters
+    ----------
+    families : dict
+        Families of real datasets, as a `Board` has them; datasets that the paper does not have are left out.
+
+    Returns
+    -------
+    Board
+        The published losses.
+    """
+    cells = {(plain(c.dataset), c.algorithm, c.measure): c.mean for c in load_published()}
+    found = {
+        family: [name for name in names if (plain(name), SIX[0], "clark") in cells]
+        for family, names in families.items()
+    }
+    found = {family: names for family, names in found.items() if names}
+    rows = [*(name for names in found.values() for name in names), "Artificial"]
+    losses = {}
+    for measure in PAPER_MEASURES:
+        means = np.array([[cells[plain(row), a, measure] for a in SIX] for row in rows])
+        losses[measure] = 1 - means if MEASURES[measure].higher_is_better else means
+    return Board(found, ["Artificial"], list(SIX), losses)

@@ -1,0 +1,191 @@
+"""The page on the paper's experiment, its figures, and the script that runs its studies: all from records."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skldl.data import Dataset
+from skldl.exceptions import DatasetNotFoundError
+from skldl.experiments import Candidate, Study, StudyResults, run_study
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "docs").exists(), reason="the pages are in the repository, not in the package"
+)
+
+
+def script(path: str):
+    specification = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def page():
+    before = list(sys.path)
+    yield script("docs/make_reproduction.py")
+    sys.path[:] = before
+
+
+def test_the_page_and_the_paragraph_of_the_readme_are_up_to_date(page):
+    pytest.importorskip("scikit_posthocs")
+    assert (ROOT / "docs/reproduction.md").read_text(encoding="utf-8") == page.render(), (
+        "run: python docs/make_reproduction.py"
+    )
+    assert page.summary() in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_page_says_what_the_records_say(page):
+    text = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
+    fixed = page.load("tkde2016-fixed")
+    mean = page.cells_of(fixed, "Mean", "Yeast", column="SA-BFGS")
+    assert f"agrees with {sum(m.agrees for m in mean)} of 60 (loosely {sum(m.agrees_loosely for m in mean)})" in text
+    assert "no published table prints it" not in text
+    assert "studies/tkde2016/study.toml" in text
+
+
+def tiny_study(**options):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    scores = np.exp(X @ rng.normal(size=(3, 4)))
+    datasets = [
+        Dataset("Wide", X, scores / scores.sum(axis=1, keepdims=True)),
+        Dataset("Narrow", X, scores[:, :2] / scores[:, :2].sum(axis=1, keepdims=True)),
+    ]
+    knn = Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 3, 8)}, path="n_neighbors")
+    told = {"protocol": "geng2016", "folds": 4, "order": "file", "name": "tkde2016"}
+    return Study(datasets, [knn], **told | options)
+
+
+def test_both_protocols_stand_side_by_side_on_the_same_chunks(page):
+    first = run_study(tiny_study(), keep_predictions="none")
+    nested = run_study(tiny_study(protocol="nested", inner_folds=3), keep_predictions="none")
+    np.testing.assert_array_equal(first.means("clark")[:, 1], nested.means("clark")[:, 1])  # the mean chooses nothing
+    table = page.protocol_table(first, nested, "clark", first.datasets, first.candidates)
+    one, other = (results.means("clark")[0, 0] for results in (first, nested))
+    assert table.rows[0][1][0].text == f"{one:.4f} / {other:.4f}"
+    worse = sum(nested.means("clark")[:, 0] > first.means("clark")[:, 0])
+    assert table.foot[0][1][0].text == f"{worse} of 2"
+    assert table.foot[1][1][1].text == "+0.00%"
+    text = page.protocols(first, nested)
+    assert "geng2016 / nested" in text
+    assert "**It is older than the one" in text
+    assert "holds no records yet" in page.protocols(first, None)
+
+
+def test_a_study_that_is_not_complete_is_not_shown(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "STUDIES", tmp_path)
+    assert page.load("some") is None
+    run_study(tiny_study(), out=tmp_path / "some", keep_predictions="none")
+    assert page.load("some").datasets == ["Wide", "Narrow"]
+    records = tmp_path / "some" / "records.jsonl"
+    records.write_text("".join(records.read_text().splitlines(keepends=True)[:-1]))
+    assert page.load("some") is None
+
+
+def test_predictions_are_kept_without_the_truth():
+    study = tiny_study()
+    results = run_study(study, keep_predictions="predictions")
+    whole = run_study(study, keep_predictions="sample")
+    assert not any("truth" in info for info in results.info.values())
+    assert results.predictions("Wide") is None
+    D = study.datasets[0].data.D
+    found, expected = results.predictions("Wide", D_true=D), whole.predictions("Wide")
+    assert results.kept_rows("Wide") == found["rows"].tolist() == expected["rows"].tolist()
+    np.testing.assert_array_equal(found["truth"], D[found["rows"]])
+    for candidate, table in found["predicted"].items():
+        np.testing.assert_array_equal(table, expected["predicted"][candidate])
+    assert run_study(study, keep_predictions="none").predictions("Wide", D_true=D) is None
+
+
+def test_figures_are_drawn_where_predictions_and_truth_are_at_hand(page, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    figures = script("docs/make_study_figures.py")
+    study = tiny_study()
+    run_study(study, out=tmp_path / "study", keep_predictions="predictions")
+    monkeypatch.setattr(figures, "STUDY", tmp_path / "study")
+    monkeypatch.setattr(figures, "FOLDER", tmp_path / "figures")
+    known = {}
+
+    def load_dataset(name):
+        if name not in known:
+            raise DatasetNotFoundError(name)
+        return known[name]
+
+    monkeypatch.setattr(figures, "load_dataset", load_dataset)
+    figures.main()
+    assert "no figures drawn" in capsys.readouterr().out
+    known |= {spec.name: spec.data for spec in study.datasets}
+    figures.main()
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {f"{name}.png" for name in page.PICTURES}
+    results = StudyResults.load(tmp_path / "study")
+    monkeypatch.setattr(page, "HERE", tmp_path)
+    assert page.figures(results).count("![") == 2
+    assert "hold no predictions" in page.figures(run_study(study, keep_predictions="none"))
+    known["Wide"] = Dataset("Wide", known["Wide"].X + 1, known["Wide"].D)  # other data of the same name
+    assert figures.true_distributions(results, "Wide") is None
+
+
+TINY = """
+name = "tiny"
+protocol = "geng2016"
+folds = 4
+order = "file"
+measures = ["clark", "kullback_leibler"]
+datasets = [{{ name = "Small", source = "{source}" }}]
+
+[[candidates]]
+name = "AA-kNN"
+estimator = "skldl:AAKNN"
+grid = {{ n_neighbors = [1, 3] }}
+
+[[candidates]]
+name = "Mean"
+estimator = "skldl:MeanDistribution"
+"""
+
+
+def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd):
+    pytest.importorskip("scikit_posthocs")
+    pytest.importorskip("baycomp")
+    runs = script("tools/run_studies.py")
+    file = tmp_path / "tiny.toml"
+    file.write_text(TINY.format(source=ROOT / "tests/compatibility/files_0_1/small.csv"))
+    studies = tmp_path / "studies"
+    run = runs.Run("tiny-nested", str(file), "nested")
+    assert run.load().order == "file"
+    assert runs.complete(run, studies, "", 1) == 0
+    results = StudyResults.load(studies / "tiny-nested")
+    assert results.study["protocol"] == "nested"
+    assert results.kept_rows("Small")
+    assert not any("truth" in info for info in results.info.values())
+    assert (studies / "tiny-nested" / "statistics.md").exists()
+    assert "beginning, " in capfd.readouterr().out
+    assert runs.complete(run, studies, "", 1) == 0  # nothing left to do
+    assert "complete, and made by the present study file" in capfd.readouterr().out
+
+    # a study that was stopped goes on; until then the old folder stays
+    running = studies / ".running" / "tiny-nested"
+    (studies / "tiny-nested").rename(running)
+    records = running / "records.jsonl"
+    lines = records.read_text().splitlines(keepends=True)
+    records.write_text("".join(lines[:-2]))
+    assert not runs.is_current(run, running)
+    assert runs.complete(run, studies, "", 1) == 0
+    assert "going on, " in capfd.readouterr().out
+    assert (studies / "tiny-nested" / "records.jsonl").read_text().startswith("".join(lines[:-2]))
+    assert not running.exists()
+
+    # another study file: the records are no longer those of the study
+    file.write_text(file.read_text().replace("[1, 3]", "[1, 3, 5]"))
+    assert not runs.is_current(run, studies / "tiny-nested")
+
+
+def test_an_unknown_study_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        script("tools/run_studies.py").main(["nothing"])
+    assert "no study is called nothing" in capsys.readouterr().err
