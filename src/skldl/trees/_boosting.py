@@ -39,8 +39,8 @@ class GradientBoostingLDL(GroupedLDL):
 
     Two engines grow the trees. "lightgbm" (the extra ``boost``: ``pip install 'scikit-ldl[boost]'``) grows one tree per
     label and round on histograms. "sklearn" grows one tree per round for all labels, whose leaves hold a vector, and
-    needs nothing more. Their divergences lay within 2 % of each other on SJAFFE (.0436 and .0445) and Natural_Scene (.547
-    and .545, two folds); at 100,000 rows LightGBM takes 40 % of the time.
+    needs nothing more. Their divergences lay within 2 % of each other on SJAFFE (.0436 and .0445) and Natural_Scene
+    (.547 and .545, two folds); at 100,000 rows LightGBM takes 40 % of the time.
 
     Parameters
     ----------
