@@ -1,4 +1,4 @@
-"""Nearest neighbours adapted to label distributions."""
+"""Nearest neighbours adapted to label distributions (algorithm adaptation); both members share one search."""
 
 from skldl.neighbors._aaknn import AAKNN
 from skldl.neighbors._aaknncv import AAKNNCV
