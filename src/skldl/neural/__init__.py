@@ -1,4 +1,4 @@
-"""Neural networks adapted to label distributions (algorithm adaptation); both members share training and losses."""
+"""Neural networks adapted to label distributions (algorithm adaptation)."""
 
 from skldl.neural._aabp import AABP
 from skldl.neural._cpnn import CPNN
