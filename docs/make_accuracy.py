@@ -33,7 +33,7 @@ repository.
 ORDERS = {
     "shuffled": "## Shuffled folds\n\nThe permutation of `numpy.random.default_rng(0)`, cut into ten.",
     "file": "## Folds in file order\n\nChunks of the file. SJAFFE shows ten persons and SBU_3DFE many faces of each "
-    "person; chunks keep\nthe faces of one person nearly together, so that shuffled folds flatter models that recognise "
+    "person; chunks keep\nthe faces of one person nearly together, so that shuffled folds flatter models that know "
     "a face, neighbours above all.",
 }
 
