@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from skldl.exceptions import UnknownNameError
-from skldl.experiments import Candidate, Study, run_study
+from skldl.experiments import Candidate, Study, run_study, statistics
 from skldl.experiments.output.statistics_text import statistics_text
 from skldl.experiments.statistics import compare, pair_tests
 
@@ -188,3 +188,17 @@ def test_the_text_names_pairs_that_differ(fake):
 def test_only_the_mean_is_a_text_too(problem):
     results = run_study(Study([problem("d")], [Candidate("Mean", "skldl:MeanDistribution")], folds=3))
     assert "No test: 1 dataset" in statistics_text(results)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bayesian_test_is_that_of_baycomp(seed):
+    import baycomp
+
+    rng = np.random.default_rng(seed)
+    one, control = rng.normal(size=(2, 12)) * 0.02
+    control[:3] = one[:3] + np.array([0.0, 0.01, -0.01])  # no difference, and differences of exactly the rope
+    expected = baycomp.SignedRankTest(one, control, 0.01, nsamples=statistics.POSTERIOR_DRAWS, random_state=seed)
+    worse, equal, better = expected.probs()
+    found = statistics._bayes(one, control, 0.01, seed)
+    np.testing.assert_allclose(found, (better, equal, worse), atol=1.5 / statistics.POSTERIOR_DRAWS)
+    assert sum(found) == pytest.approx(1)

@@ -266,3 +266,26 @@ def test_an_encoder_of_version_0_1_works_as_it_did():
     np.testing.assert_array_equal(dense(old.transform(table))[:, 1:], np.eye(2))
     assert old.sources() == ["x", "stars", "stars"]
     assert not any(old.unusual(table).values())
+
+
+def test_a_large_table_is_encoded_some_rows_at_a_time_with_the_same_result(monkeypatch):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(50, 9, 500),
+            "yes": rng.random(500) < 0.3,
+            "when": pd.date_range("2024-01-01", periods=500, freq="7h"),
+            "empty": np.nan,
+        }
+    )
+    table.loc[::7, "age"] = np.nan
+    wide = table.assign(town=rng.choice(["Ulm", "Bonn"], 500))
+    expected = [TableEncoder().fit(part).transform(part) for part in (table, wide)]
+    names = TableEncoder().fit(table).get_feature_names_out()
+    monkeypatch.setattr("skldl.tabular._encoder.BLOCK_ROWS", 64)
+    for part, known in zip((table, wide), expected, strict=True):
+        encoder = TableEncoder().fit(part)
+        np.testing.assert_allclose(encoder.transform(part), known, atol=1e-12)
+    assert list(TableEncoder().fit(table).get_feature_names_out()) == list(names)
+    words = pd.DataFrame({"w": rng.choice([f"w{i}" for i in range(90)], 500)})
+    assert sparse.issparse(TableEncoder().fit(words).transform(words))

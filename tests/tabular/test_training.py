@@ -343,3 +343,12 @@ def test_the_smallest_tables():
         fit_table(two.iloc[:1], ["a", "b"])
     with pytest.raises(TableError, match="a single group"):
         fit_table(two.assign(g="one"), ["a", "b"], groups="g")
+
+
+def test_the_forest_is_left_out_of_the_quick_choice_for_very_large_tables(monkeypatch):
+    monkeypatch.setattr("skldl.tabular._models.FOREST_CELLS", 100)
+    table = pd.DataFrame({"x": range(60), "z": 0.5}).assign(no=lambda t: 1 - t.x / 80, yes=lambda t: t.x / 80)
+    fitted = fit_table(table, ["no", "yes"], preset="fast")
+    assert "Forest" not in {trial.candidate.name for trial in fitted.choice.candidates}
+    assert any("Forest was not tried" in warning for warning in fitted.warnings)
+    assert not any("Forest" in warning for warning in fit_table(table, ["no", "yes"], model="sa-bfgs").warnings)

@@ -1,6 +1,7 @@
 """Names as people type them: case, ``-``, ``_``, dots and blanks make no difference."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TypeVar
 
 from skldl.exceptions import UnknownNameError
@@ -8,6 +9,7 @@ from skldl.exceptions import UnknownNameError
 Thing = TypeVar("Thing")
 
 
+@lru_cache(maxsize=4096)
 def plain(name: str) -> str:
     """Bring a name to the form in which names are compared.
 

@@ -31,6 +31,8 @@ def measure_name(word: str) -> str:
     >>> measure_name("KL"), measure_name("Kullback-Leibler")
     ('kullback_leibler', 'kullback_leibler')
     """
+    if isinstance(word, str) and word in MEASURES:  # nearly always, and asked for each cell of each table
+        return word
     return find(word, _MEASURE_NAMES, "measure")
 
 

@@ -12,10 +12,15 @@ from skldl.experiments.output.tables import rank_rows
 from skldl.plots._style import SEQUENTIAL, figure_of, name_axis, new_axes, plain, style
 from skldl.plots._tables import names_of_columns
 
+MOST_NUMBERS = 1000
+"""In larger maps the ranks are told by colours alone: so many numbers cannot be read."""
+
 
 @dataclass(eq=False)
 class RankHeatmapDisplay:
     """Ranks as a map: datasets downwards, models across, the number in each cell, the average at the foot.
+
+    Maps of more than 1,000 cells show colours without numbers, but for the averages.
 
     Parameters
     ----------
@@ -104,14 +109,18 @@ class RankHeatmapDisplay:
             self.ax_ = new_axes(ax, 2.2 + 0.62 * n_models, min(1.4 + 0.24 * (n_rows + 1), 16.0))
             self.figure_ = figure_of(self.ax_)
             heights = [*range(n_rows), n_rows + 0.3]
-            for height, row in zip(heights, cells, strict=True):
-                extent = (-0.5, n_models - 0.5, height + 0.5, height - 0.5)
+            for part, top, bottom in ((self.ranks, -0.5, n_rows - 0.5), (average[None], n_rows - 0.2, n_rows + 0.8)):
+                extent = (-0.5, n_models - 0.5, bottom, top)
                 self.ax_.imshow(
-                    row[None], cmap=SEQUENTIAL + "_r", vmin=1, vmax=max(n_models, 2), extent=extent, aspect="auto"
+                    part, cmap=SEQUENTIAL + "_r", vmin=1, vmax=max(n_models, 2), extent=extent, aspect="auto"
                 )
+            for height, row in zip(heights, cells, strict=True):
+                is_average = height > n_rows
+                if self.ranks.size > MOST_NUMBERS and not is_average:
+                    continue
                 for column, rank in enumerate(row):
                     if np.isfinite(rank):
-                        self._write(height, column, rank, average=height > n_rows)
+                        self._write(height, column, rank, average=is_average)
             self.ax_.set(xlim=(-0.5, n_models - 0.5), ylim=(n_rows + 0.8, -0.5))
             self.ax_.spines[:].set_visible(False)
             self.ax_.tick_params(length=0, labeltop=True, labelbottom=False)

@@ -23,6 +23,7 @@ from skldl.plots import (
 )
 from skldl.report._svg import inline_svg
 
+MOST_CELLS = 1000  # of larger studies only the ranks by the criterion are drawn; the tables tell the others
 MOST_LINES = 36  # more lines than that have no look of their own
 
 
@@ -111,7 +112,8 @@ def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Ite
                 7.2,
                 1.2 + 0.33 * (0.55 + 0.32 * len(display.groups) + 0.55 * ((len(names) + 1) // 2)),
             )
-    for measure in results.measures:
+    is_large = len(results.datasets) * len(names) > MOST_CELLS
+    for measure in [criterion] if is_large and criterion in results.measures else results.measures:
         known = MEASURES[measure]
         means = results.means(measure)
         if len(results.datasets) > 1 and np.isfinite(means).any(axis=0).all():

@@ -40,6 +40,7 @@ from skldl.data._dates import as_dates, date_format, date_parts
 from skldl.exceptions import TableError
 
 MISSING_CATEGORY = "(missing)"
+BLOCK_ROWS = 50_000
 FORMAT = 2
 """1: version 0.1, which took 3.0 in text for another category than 3, and dates for categories."""
 
@@ -125,16 +126,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array(list(table.columns), dtype=object)
         self.n_features_in_ = len(table.columns)
         self.dates_ = {name: _written_and_varying(table[name]) for name in self._of(DATE)}
-        typed = self._typed(table)
+        self.with_missing_, self.ranges_ = [], {}
+        medians: dict[str, float] = {}
+        for name in self.kinds_:  # one column at a time: a large table is large enough once
+            for part, values in self._typed(table, [name]).items():
+                if self.kinds_[name] in (NUMBER, BOOLEAN, DATE):
+                    medians[str(part)] = float(values.median())  # NaN if all are missing
+                    if values.isna().any():
+                        self.with_missing_.append(str(part))
+                    if self.kinds_[name] == NUMBER and values.notna().any():
+                        self.ranges_[name] = (float(values.min()), float(values.max()))
         numbers = self._number_columns()
-        self.with_missing_ = [name for name in numbers if typed[name].isna().any()]
-        self.ranges_ = {
-            name: (float(typed[name].min()), float(typed[name].max()))
-            for name in self._of(NUMBER)
-            if typed[name].notna().any()
-        }
+        self.with_missing_ = [name for name in numbers if name in set(self.with_missing_)]
         with config_context(transform_output="default"):  # what was said about the output is not for the parts
-            self.encoder_ = self._encoder(typed, numbers).fit(typed)
+            if len(table) > BLOCK_ROWS and not self._of(CATEGORY, TEXT):
+                self.encoder_ = self._fit_in_blocks(table, medians)
+            else:
+                typed = self._typed(table)
+                self.encoder_ = self._encoder(typed, numbers).fit(typed)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -156,9 +165,40 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not len(table):
             raise TableError("The table has no rows.")
         with config_context(transform_output="default"):
-            features = self.encoder_.transform(self._typed(table))
+            features = self._in_blocks(table)
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         return features.toarray() if sparse.issparse(features) and output != "default" else features
+
+    def _fit_in_blocks(self, table: pd.DataFrame, medians: dict[str, float]) -> ColumnTransformer:
+        """Fit the steps for numbers without a copy of the table: from its medians, and some rows at a time.
+
+        Three rows with the medians, and with gaps where a column has some, teach the imputer what all rows would.
+        """
+        numbers = self._number_columns()
+        digest = pd.DataFrame([medians] * 3)[numbers]
+        digest.loc[2, self.with_missing_] = np.nan
+        encoder = self._encoder(digest, numbers).fit(digest)
+        pipeline = encoder.named_transformers_["numbers"]
+        imputer, scaler = pipeline[0], StandardScaler()
+        for start in range(0, len(table), BLOCK_ROWS):
+            scaler.partial_fit(imputer.transform(self._typed(table.iloc[start : start + BLOCK_ROWS])[numbers]))
+        pipeline.steps[1] = (pipeline.steps[1][0], scaler)
+        return encoder
+
+    def _in_blocks(self, table: pd.DataFrame) -> Any:
+        """Transform some rows at a time: the steps copy what they are given, and a large table is large enough once."""
+        first = self.encoder_.transform(self._typed(table.iloc[:BLOCK_ROWS]))
+        if len(table) <= BLOCK_ROWS:
+            return first
+        starts = range(BLOCK_ROWS, len(table), BLOCK_ROWS)
+        others = (self.encoder_.transform(self._typed(table.iloc[at : at + BLOCK_ROWS])) for at in starts)
+        if sparse.issparse(first):
+            return sparse.vstack([first, *others], format="csr")
+        features = np.empty((len(table), first.shape[1]), dtype=first.dtype)
+        features[:BLOCK_ROWS] = first
+        for start, part in zip(starts, others, strict=True):
+            features[start : start + BLOCK_ROWS] = part
+        return features
 
     def unusual(self, X: Any) -> dict[str, dict[str, int]]:
         """Count what the training table did not hold.
@@ -273,10 +313,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _words(self, column: pd.Series, filler: str) -> pd.Series:
         return as_words(column, filler, as_written=getattr(self, "format_", 1) < FORMAT)
 
-    def _typed(self, table: pd.DataFrame) -> pd.DataFrame:
+    def _typed(self, table: pd.DataFrame, names: Iterable[str] | None = None) -> pd.DataFrame:
         """The columns of the schema, each in the type that its kind asks for; dates become several columns."""
         typed = {}
-        for name, kind in self.kinds_.items():
+        for name in self.kinds_ if names is None else names:
+            kind = self.kinds_[name]
             if kind == NUMBER:
                 typed[name] = checked_numbers(table[name], "the model expects a number")
             elif kind == BOOLEAN:

@@ -17,6 +17,8 @@ def _refined(candidate: Candidate) -> Candidate:
     return replace(candidate, refine="alpha") if candidate.path == "alpha" else candidate
 
 
+FOREST_CELLS = 5_000_000
+"""Tables with more numbers than this are too large for the forest of the quick choice."""
 AUTO = (BASELINE, *(_refined(find_candidate(word)) for word in ("SA-BFGS", "AA-kNN", "Forest")))
 """What ``--model auto`` chooses from, and what ``skldl evaluate`` compares unless told otherwise.
 
@@ -50,6 +52,35 @@ def candidates_for(model: str, settings: Mapping[str, Any] | None = None) -> lis
     if settings:
         raise DataError(f"settings={dict(settings)!r}: parameters belong to a model. Name it with model=.")
     return list(AUTO)
+
+
+def quick_candidates(n_rows: int, n_features: int) -> tuple[list[Candidate], str]:
+    """The candidates of the quick choice that end in reasonable time on a table of this size.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+        Size of the table.
+
+    Returns
+    -------
+    candidates : list of Candidate
+        The candidates.
+    note : str
+        Which one is left out, and why; empty if none is.
+
+    Examples
+    --------
+    >>> [candidate.name for candidate in quick_candidates(1_000_000, 50)[0]]
+    ['Mean', 'SA-BFGS', 'AA-kNN']
+    """
+    if n_rows * n_features <= FOREST_CELLS:
+        return list(AUTO), ""
+    note = (
+        f"Forest was not tried: it would take minutes on {n_rows:,} rows of {n_features} columns. "
+        "model='forest' fits it, and preset='best' with a budget all kinds of models."
+    )
+    return [candidate for candidate in AUTO if candidate.name != "Forest"], note
 
 
 def with_settings(candidate: Candidate, settings: Mapping[str, Any]) -> Candidate:

@@ -14,7 +14,7 @@ from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
 from skldl.tabular._encoder import TableEncoder
-from skldl.tabular._models import candidates_for
+from skldl.tabular._models import candidates_for, quick_candidates
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,9 @@ def fit_table(
         Hyper-parameters of the named model, such as ``{"alpha": 0.1}``.
     preset : {"best", "fast"}, default=None
         What "auto" does. "best" fits the pool of `skldl.AutoLDL` and keeps its best member alone if the pool lowers
-        the divergence by less than 1 %. "fast" takes the best of four quick models by cross-validation. None means
-        "best" from 30 to 50,000 rows, and "fast" for smaller and larger tables.
+        the divergence by less than 1 %. "fast" takes the best of four quick models by cross-validation, of three without
+        the forest if the table holds more than 5 million numbers. None means "best" from 30 to 50,000 rows, and "fast"
+        for smaller and larger tables.
     budget : float or str, default=None
         Time for "best", in seconds or as a text such as "10min": members that would take longer are left out.
     weight, groups : str, default=None
@@ -126,15 +127,19 @@ def fit_table(
         raise DataError(f"random_state={random_state} must be 0 or more.")
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     dataset = from_table(table, labels, kind=kind, source=source, **roles)
+    label_columns = find_columns(labels, [str(name) for name in table], "labels")
+    del table  # what it holds is in the dataset now: a large one need not stay in memory twice
     names = list(dataset.label_names)
     numbers = label_values(names, values)
     encoder = TableEncoder(text=tuple(text), categories=tuple(categories))
     preset = _preset(model, preset, budget, dataset.n_samples)
-    candidates = candidates_for(model, settings)
+    candidates, left_out = candidates_for(model, settings), ""
     if preset == "best":
         pipeline, choice = fit_pool(dataset, encoder, budget=budget, random_state=random_state, on_progress=on_progress)
         best = choice.best
     else:
+        if preset == "fast":
+            candidates, left_out = quick_candidates(dataset.n_samples, dataset.n_features)
         choice = choose_model(
             dataset,
             candidates,
@@ -160,7 +165,7 @@ def fit_table(
         "labels": names,
         "values": numbers,
         "kind": kind,
-        "label_columns": find_columns(labels, [str(name) for name in table], "labels"),
+        "label_columns": label_columns,
         "features": dict(pipeline[0].kinds_),
         "roles": {"weight": weight or "", "groups": groups or "", "dropped": list(drop)},
         "model": best.candidate.name,
@@ -181,7 +186,8 @@ def fit_table(
             "rows": choice.n_rows,
         },
     }
-    return FittedTable(pipeline, description, choice, why, [*dataset.notes, *_doubts(choice, dataset.n_samples)])
+    notes = [*dataset.notes, *([left_out] if left_out else []), *_doubts(choice, dataset.n_samples)]
+    return FittedTable(pipeline, description, choice, why, notes)
 
 
 def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
