@@ -79,9 +79,9 @@ def fit_table(
         Hyper-parameters of the named model, such as ``{"alpha": 0.1}``.
     preset : {"best", "fast"}, default=None
         What "auto" does. "best" fits the pool of `skldl.AutoLDL` and keeps its best member alone if the pool lowers
-        the divergence by less than 1 %. "fast" takes the best of four quick models by cross-validation, of three without
-        the forest if the table holds more than 5 million numbers. None means "best" from 30 to 50,000 rows, and "fast"
-        for smaller and larger tables.
+        the divergence by less than 1 %. "fast" takes the best of four quick models by cross-validation, of three,
+        without the forest, if the table holds more than 5 million numbers. None means "best" from 30 to 50,000 rows,
+        and "fast" for smaller and larger tables.
     budget : float or str, default=None
         Time for "best", in seconds or as a text such as "10min": members that would take longer are left out.
     weight, groups : str, default=None
