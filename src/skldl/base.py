@@ -160,7 +160,8 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         output = getattr(self, "_sklearn_output_config", {}).get("predict", "default")
         if output == "default":
             return distributions
-        return data_frame(distributions, list(self.label_names_), output, getattr(X, "index", None))
+        index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None  # a list has a method of that name
+        return data_frame(distributions, list(self.label_names_), output, index)
 
     def predict_path(
         self, X: Any, y: Any, X_new: Any, *, param: str, values: Sequence[Any], sample_weight: Any = None

@@ -49,7 +49,7 @@ N_FOLDS = 5
 LEAST_WEIGHT = 0.01
 TRIAL_ROWS = 400
 BOOSTING_ROWS, BOOSTING_FEATURES, BOOSTING_CELLS = 150, 50, 3_000_000
-MANY_ROWS = 20_000
+MANY_ROWS, MANY_CELLS = 20_000, 200_000
 _UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
 
@@ -95,6 +95,13 @@ def _always(size: Size) -> str:
     return ""
 
 
+def _forest(rows: TrainingRows, seed: int) -> list[Member]:
+    """A forest, with fewer trees where there are many numbers."""
+    few = rows.X.shape[0] * rows.X.shape[1] > MANY_CELLS
+    model = RandomForestLDL(100, n_trial_estimators=15) if few else RandomForestLDL()
+    return [fit_member("forest", with_seed(model, seed), rows)]
+
+
 def _boosting(rows: TrainingRows, seed: int) -> list[Member]:
     """Boosted trees, with fewer rounds where there are many rows."""
     max_iter = 200 if len(rows.D) > MANY_ROWS else 300
@@ -135,7 +142,7 @@ RECIPES: dict[str, Recipe] = {
     "linear": Recipe(_linear, _always, 1.0),
     "neighbours": Recipe(_one("neighbours", AAKNNCV()), _always, 2.0),
     "kernel": Recipe(_kernels, _always, 2.5),
-    "forest": Recipe(_one("forest", RandomForestLDL(100, n_trial_estimators=15)), _always, 1.2),
+    "forest": Recipe(_forest, _always, 1.2),
     "boosting": Recipe(_boosting, _boosting_is_idle, 1.0),
 }
 """The members that `AutoLDL` knows, the quick ones first."""

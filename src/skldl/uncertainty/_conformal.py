@@ -277,7 +277,7 @@ class ConformalLDL(BaseEstimator):
             Distributions.
         """
         check_is_fitted(self)
-        return self._as_set(np.asarray(self.estimator_.predict(X)), X)
+        return np.asarray(self.estimator_.predict(X))
 
     def predict_region(self, X: Any, level: float = 0.9, strata: Any = None) -> Region:
         """Predict for each row a region that holds its distribution with probability ``level``.
