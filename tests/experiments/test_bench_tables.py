@@ -201,7 +201,7 @@ def test_failed_settings_and_ends_of_grids_are_shown(workplace, capsys):
     for text in (said, readme):
         assert "n_neighbors = 3 is the largest value tried on more, and was chosen there" in text
         assert "natural: n_neighbors" not in text
-        assert "more · kNN: {'n_neighbors': -4}: ValueError" in text
+        assert "more · kNN: {'n_neighbors': -4}: ParameterError" in text
     assert "(15 times)" in readme
     record = json.loads((workplace / "run" / "records.jsonl").read_text().splitlines()[2])
     assert record["selection"]["values"][3] == "nan"
