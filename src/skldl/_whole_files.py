@@ -31,11 +31,13 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     file
         To be written in binary.
     """
-    path = Path(os.path.realpath(path))  # through symbolic links: what they point to is written, they stay
+    told, path = Path(path), Path(os.path.realpath(path))  # symbolic links stay: what they point to is written
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder. Name a file.")
+        raise IsADirectoryError(f"{told} is a folder. Name a file.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent}. Make it first.")
+        raise FileNotFoundError(
+            f"There is no folder {path.parent if told.is_symlink() else told.parent}. Make it first."
+        )
     if path.exists() and not path.is_file():
         with _into_special_file(path) as stream:
             yield stream

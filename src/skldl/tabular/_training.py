@@ -13,8 +13,11 @@ from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
-from skldl.tabular._encoder import TableEncoder
+from skldl.tabular._encoder import TEXT_NGRAMS, TableEncoder
 from skldl.tabular._models import candidates_for, quick_candidates
+
+LEAST_ROWS = 20
+"""On fewer rows the members of a pool cannot be told apart: the quick choice serves them."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ def fit_table(
     groups: str | None = None,
     drop: Sequence[str] = (),
     text: Sequence[str] = (),
+    text_ngrams: str = "words",
     categories: Sequence[str] = (),
     values: Sequence[float] | None = None,
     folds: int = FOLDS,
@@ -81,7 +85,7 @@ def fit_table(
         What "auto" does. "best" fits the pool of `skldl.AutoLDL` and keeps its best member alone if the pool lowers
         the divergence by less than 1 %. "fast" takes the best of four quick models by cross-validation, of
         three without the forest if the table holds more than 5 million numbers. None means
-        "best" up to 50,000 rows, and "fast" beyond.
+        "best" from 20 to 50,000 rows, else "fast".
     budget : float or str, default=None
         Time for "best", in seconds or as a text such as "10min": members that would take longer are left out.
     weight, groups : str, default=None
@@ -90,6 +94,8 @@ def fit_table(
         Columns to leave out.
     text, categories : sequence of str, default=()
         Columns to take as prose, and as categories though they hold numbers.
+    text_ngrams : {"words", "characters"}, default="words"
+        What prose is cut into: single words and pairs of neighbouring words, or pieces of two to four letters.
     values : sequence of float, default=None
         Numbers that the labels stand for; by default the labels' names, if they are numbers.
     folds : int, default=5
@@ -125,13 +131,17 @@ def fit_table(
         raise DataError(f"selection_rows={selection_rows}: at least 2 rows are needed to choose a model.")
     if random_state < 0:
         raise DataError(f"random_state={random_state} must be 0 or more.")
+    if settings and model.casefold() == "auto":
+        candidates_for(model, settings)  # says that parameters belong to a model
+    if text_ngrams not in TEXT_NGRAMS:
+        raise DataError(f"text_ngrams={text_ngrams!r} must be one of {', '.join(TEXT_NGRAMS)}.")
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     dataset = from_table(table, labels, kind=kind, source=source, **roles)
     label_columns = find_columns(labels, [str(name) for name in table], "labels")
     del table  # what it holds is in the dataset now: a large one need not stay in memory twice
     names = list(dataset.label_names)
     numbers = label_values(names, values)
-    encoder = TableEncoder(text=tuple(text), categories=tuple(categories))
+    encoder = TableEncoder(text=tuple(text), categories=tuple(categories), text_ngrams=text_ngrams)
     preset = _preset(model, preset, budget, dataset.n_samples)
     left_out = ""
     if preset == "best":
@@ -139,7 +149,7 @@ def fit_table(
         best = choice.best
     else:
         candidates = candidates_for(model, settings)
-        if preset == "fast":
+        if preset == "fast":  # the refusal of settings without a model has been said
             candidates, left_out = quick_candidates(dataset.n_samples, dataset.n_features)
         choice = choose_model(
             dataset,
@@ -201,7 +211,7 @@ def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
         raise DataError(f"preset={preset!r} is not one of best, fast.")
     if budget is not None and preset == "fast":
         raise DataError("budget= belongs to preset='best'.")
-    return preset or ("best" if n_rows <= MOST_ROWS or budget is not None else "fast")
+    return preset or ("best" if LEAST_ROWS <= n_rows <= MOST_ROWS or budget is not None else "fast")
 
 
 def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:
