@@ -31,12 +31,13 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     file
         To be written in binary.
     """
-    given = Path(path)
-    path = Path(os.path.realpath(given))  # through symbolic links: what they point to is written, they stay
+    given, path = Path(path), Path(os.path.realpath(path))  # symbolic links stay: what they point to is written
     if path.is_dir():
         raise IsADirectoryError(f"{given} is a folder. Name a file.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {given.parent}. Make it first.")
+        raise FileNotFoundError(
+            f"There is no folder {path.parent if given.is_symlink() else given.parent}. Make it first."
+        )
     if path.exists() and not path.is_file():
         with _into_special_file(path) as stream:
             yield stream

@@ -25,7 +25,7 @@ KINDS = {"age": "number", "town": "category", "smoker": "boolean", "word": "text
 
 @pytest.fixture
 def encoder():
-    return TableEncoder(text=["word"], categories=["post"]).fit(TABLE)
+    return TableEncoder(text=["word"], categories=["post"], text_ngrams="characters").fit(TABLE)
 
 
 def dense(features):
@@ -289,3 +289,14 @@ def test_a_large_table_is_encoded_some_rows_at_a_time_with_the_same_result(monke
     assert list(TableEncoder().fit(table).get_feature_names_out()) == list(names)
     words = pd.DataFrame({"w": rng.choice([f"w{i}" for i in range(90)], 500)})
     assert sparse.issparse(TableEncoder().fit(words).transform(words))
+
+
+def test_prose_is_cut_into_words_and_pairs_of_words():
+    table = pd.DataFrame({"said": ["warm bread and tea", "cold tea", "warm soup"]})
+    names = set(TableEncoder(text=["said"]).fit(table).get_feature_names_out())
+    assert {"said~warm", "said~warm_bread", "said~cold_tea"} <= names
+    assert "said~bre" in set(TableEncoder(text=["said"], text_ngrams="characters").fit(table).get_feature_names_out())
+    with pytest.raises(TableError, match="text_ngrams='lines'"):
+        TableEncoder(text=["said"], text_ngrams="lines").fit(table)
+    with pytest.raises(TableError, match="no word of two letters"):
+        TableEncoder(text=["said"]).fit(pd.DataFrame({"said": ["a", "b", "c"]}))

@@ -90,7 +90,18 @@ _OPTIONS = {"na_values": "--na", "random_state": "--seed", "source": "--from", "
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("annotator", "categories", "decimal", "drop", "encoding", "folds", "groups", "item", "keep", "kind", "label"),
-        *("labels", "prefix", "model", "repeats", "selection_rows", "separator", "text", "values", "weight"),
+        *(
+            "labels",
+            "prefix",
+            "model",
+            "repeats",
+            "selection_rows",
+            "separator",
+            "text",
+            "text_ngrams",
+            "values",
+            "weight",
+        ),
     )
 }
 _PARAMETER = re.compile(rf"(?<![\w.(])({'|'.join(_OPTIONS)})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|-?[\w.]+(?<!\.))?(?!\w)")

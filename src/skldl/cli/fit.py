@@ -27,6 +27,7 @@ def fit(
     preset: Literal["best", "fast"] | None = None,
     budget: Name = None,
     values: Name = None,
+    text_ngrams: Literal["words", "characters"] = "words",
     folds: int = FOLDS,
     selection_rows: int = SELECTION_ROWS,
     seed: int = 0,
@@ -62,6 +63,8 @@ def fit(
     values
         Numbers that the labels stand for, as in 1,2,3: the predictions then have an expected value. By default the
         names of the labels, if all are numbers.
+    text_ngrams
+        What --text columns are cut into: words (single ones and pairs) or characters (pieces of two to four letters).
     folds
         Number of folds of the cross-validation.
     selection_rows
@@ -85,6 +88,7 @@ def fit(
             preset=preset,
             budget=budget,
             values=_numbers(values),
+            text_ngrams=text_ngrams,
             folds=folds,
             selection_rows=selection_rows,
             random_state=seed,

@@ -9,7 +9,7 @@ be run again with `skldl.metrics.selection`.
 from collections.abc import Iterable
 from typing import Any
 
-from sklearn.metrics import make_scorer
+from sklearn.metrics import make_scorer as _make_scorer
 
 from skldl.metrics import _evaluate
 from skldl.metrics._bounds import Bound
@@ -118,7 +118,9 @@ LATER_MEASURES: dict[str, Measure] = _by_name(
 )
 # fmt: on
 MEASURES: dict[str, Measure] = {**CHA_MEASURES, **VICISSITUDE_MEASURES, **LATER_MEASURES}
-SCORERS = {name: make_scorer(measure, greater_is_better=measure.higher_is_better) for name, measure in MEASURES.items()}
+SCORERS = {
+    name: _make_scorer(measure, greater_is_better=measure.higher_is_better) for name, measure in MEASURES.items()
+}
 
 __all__ = [
     "CHA_MEASURES",

@@ -2,8 +2,8 @@
 
 Numbers are imputed by their median, with an indicator where values were missing, and standardised; categories become
 one column each, and a category never seen in training becomes none of them; booleans are numbers; a date becomes its
-year, month, weekday, hour and number of days; a text column becomes character n-grams. Columns are found by name, so
-their order does not matter and further columns are ignored.
+year, month, weekday, hour and number of days; a text column becomes n-grams of words or letters. Columns are found by
+name, so their order does not matter and further columns are ignored.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,6 +41,10 @@ from skldl.exceptions import TableError
 
 MISSING_CATEGORY = "(missing)"
 BLOCK_ROWS = 50_000
+TEXT_NGRAMS: dict[str, dict[str, Any]] = {
+    "words": {"analyzer": "word", "ngram_range": (1, 2)},
+    "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
+}
 FORMAT = 2
 """1: version 0.1, which took 3.0 in text for another category than 3, and dates for categories."""
 
@@ -51,13 +55,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     text : sequence of str, default=()
-        Columns to cut into character n-grams.
+        Columns of prose, to be cut into n-grams.
     categories : sequence of str, default=()
         Columns to take as categories though they hold numbers, such as a postcode.
     max_categories : int, default=100
         At most so many features for each column of categories; the rarer categories share one of them.
     max_text_features : int, default=2000
         At most so many n-grams for each text column, the most frequent ones.
+    text_ngrams : {"words", "characters"}, default="words"
+        What text is cut into: single words and pairs of neighbouring words; or pieces of two to four letters, which
+        serve languages without blanks between words, compounds and misspelt words.
     dense : bool, default=False
         Whether the features must be an array; otherwise they are a sparse matrix where most of them are zero.
 
@@ -93,12 +100,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         max_categories: int = 100,
         max_text_features: int = 2000,
         dense: bool = False,
+        text_ngrams: str = "words",
     ) -> None:
         self.text = text
         self.categories = categories
         self.max_categories = max_categories
         self.max_text_features = max_text_features
         self.dense = dense
+        self.text_ngrams = text_ngrams
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find out the kind of each column and learn medians, scales, categories and n-grams.
@@ -116,6 +125,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         table = as_frame(X)
+        if self.text_ngrams not in TEXT_NGRAMS:
+            raise TableError(f"text_ngrams={self.text_ngrams!r} must be one of {', '.join(TEXT_NGRAMS)}.")
         for name in (*self.text, *self.categories):
             if name not in table.columns:
                 raise TableError(f"The table has no column {name!r}. Its columns are {list_names(table.columns)}.")
@@ -143,7 +154,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 self.encoder_ = self._fit_in_blocks(table, medians)
             else:
                 typed = self._typed(table)
-                self.encoder_ = self._encoder(typed, numbers).fit(typed)
+                self.encoder_ = self._fitted(self._encoder(typed, numbers), typed)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -168,6 +179,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             features = self._in_blocks(table)
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         return features.toarray() if sparse.issparse(features) and output != "default" else features
+
+    def _fitted(self, encoder: ColumnTransformer, typed: pd.DataFrame) -> ColumnTransformer:
+        try:
+            return encoder.fit(typed)
+        except ValueError as error:
+            if "empty vocabulary" not in str(error):
+                raise
+            raise TableError(
+                f"A text column ({list_names(self._of(TEXT))}) holds no word of two letters or more. Cut it into "
+                "letters with text_ngrams='characters', or take it as categories."
+            ) from error
 
     def _fit_in_blocks(self, table: pd.DataFrame, medians: dict[str, float]) -> ColumnTransformer:
         """Fit the steps for numbers without a copy of the table: from its medians, and some rows at a time.
@@ -345,9 +367,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name in self._of(TEXT):
             if not typed[name].str.strip().any():
                 raise TableError(f"The text column {name!r} is empty in every row. Drop it.")
-            grams = TfidfVectorizer(
-                analyzer="char_wb", ngram_range=(2, 4), max_features=self.max_text_features, sublinear_tf=True
-            )
+            cut = TEXT_NGRAMS[self.text_ngrams]
+            grams = TfidfVectorizer(**cut, max_features=self.max_text_features, sublinear_tf=True)
             steps.append((f"text {name}", grams, name))
         return ColumnTransformer(steps, sparse_threshold=0.0 if self.dense else 0.3, verbose_feature_names_out=False)
 

@@ -13,7 +13,7 @@ from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
-from skldl.tabular._encoder import TableEncoder
+from skldl.tabular._encoder import TEXT_NGRAMS, TableEncoder
 from skldl.tabular._models import candidates_for, quick_candidates
 
 
@@ -55,6 +55,7 @@ def fit_table(
     groups: str | None = None,
     drop: Sequence[str] = (),
     text: Sequence[str] = (),
+    text_ngrams: str = "words",
     categories: Sequence[str] = (),
     values: Sequence[float] | None = None,
     folds: int = FOLDS,
@@ -90,6 +91,8 @@ def fit_table(
         Columns to leave out.
     text, categories : sequence of str, default=()
         Columns to take as prose, and as categories though they hold numbers.
+    text_ngrams : {"words", "characters"}, default="words"
+        What prose is cut into: single words and pairs of neighbouring words, or pieces of two to four letters.
     values : sequence of float, default=None
         Numbers that the labels stand for; by default the labels' names, if they are numbers.
     folds : int, default=5
@@ -125,13 +128,17 @@ def fit_table(
         raise DataError(f"selection_rows={selection_rows}: at least 2 rows are needed to choose a model.")
     if random_state < 0:
         raise DataError(f"random_state={random_state} must be 0 or more.")
+    if settings and model.casefold() == "auto":
+        candidates_for(model, settings)  # says that parameters belong to a model
+    if text_ngrams not in TEXT_NGRAMS:
+        raise DataError(f"text_ngrams={text_ngrams!r} must be one of {', '.join(TEXT_NGRAMS)}.")
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     dataset = from_table(table, labels, kind=kind, source=source, **roles)
     label_columns = find_columns(labels, [str(name) for name in table], "labels")
     del table  # what it holds is in the dataset now: a large one need not stay in memory twice
     names = list(dataset.label_names)
     numbers = label_values(names, values)
-    encoder = TableEncoder(text=tuple(text), categories=tuple(categories))
+    encoder = TableEncoder(text=tuple(text), categories=tuple(categories), text_ngrams=text_ngrams)
     preset = _preset(model, preset, budget, dataset.n_samples)
     candidates, left_out = candidates_for(model, settings), ""
     if preset == "best":

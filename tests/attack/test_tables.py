@@ -1,0 +1,140 @@
+"""Bad tables and options for the commands: one line that says what is wrong, no traceback, no hang, nothing lost."""
+
+import shlex
+import signal
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cyclopts")
+pytest.importorskip("rich")
+pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+
+from skldl.cli._app import run  # noqa: E402 - after the check for the extra
+
+SECONDS = 60
+GOOD = "x,z,a,b\n" + "\n".join(f"{i},{i % 3},{i / 50},{1 - i / 50}" for i in range(1, 31)) + "\n"
+BAD_FILES = {
+    "empty": b"",
+    "header alone": b"x,a,b\n",
+    "zeros": b"\0" * 300,
+    "noise": np.random.default_rng(0).bytes(2000),
+    "picture": b"\x89PNG\r\n\x1a\n" + b"0" * 200,
+    "zip": b"PK\x03\x04" + b"0" * 200,
+    "half a parquet file": b"PAR1" + b"0" * 50,
+    "page": b"<!doctype html><html><body>404</body></html>",
+    "one column": b"x\n1\n2\n",
+    "two headers alike": GOOD.replace("x,z", "x,x", 1).encode(),
+    "short row": GOOD.replace("15,0,0.3,0.7\n", "15,0\n").encode(),
+    "long row": GOOD.replace("15,0,0.3,0.7\n", "15,0,0.3,0.7,9,9\n").encode(),
+    "text label": GOOD.replace("15,0,0.3,0.7\n", "15,0,much,0.7\n").encode(),
+    "negative label": GOOD.replace("15,0,0.3,0.7\n", "15,0,-0.3,1.3\n").encode(),
+    "label sums to two": GOOD.replace("15,0,0.3,0.7\n", "15,0,1.0,1.0\n").encode(),
+    "infinite label": GOOD.replace("15,0,0.3,0.7\n", "15,0,inf,0.7\n").encode(),
+    "infinite feature": GOOD.replace("15,0,0.3,0.7\n", "inf,0,0.3,0.7\n").encode(),
+    "open quote": GOOD.replace("15,0", '"15,0').encode(),
+    "cut in the middle": GOOD.encode()[: len(GOOD) // 2] + b"\x80\x81",
+    "json": b'[{"x": 1, "a": 0.5, "b": 0.5}]',
+    "single row": b"x,a,b\n1,0.5,0.5\n",
+    "no features": b"a,b\n0.5,0.5\n0.2,0.8\n0.1,0.9\n",
+}
+BAD_OPTIONS = (
+    *("--labels nothing_*", "--labels a", "--labels a,b,q", "--labels ''", "--labels a,b --kind shares"),
+    *("--labels a,b --weight q", "--labels a,b --groups q", "--labels a,b --weight a", "--labels a,b --drop q"),
+    *("--labels a,b --text q", "--labels a,b --categories q", "--labels a,b --folds 1", "--labels a,b --folds x"),
+    *("--labels a,b --model nobody", "--labels a,b --model os:system", "--labels a,b --set alpha=1"),
+    *("--labels a,b --model sa-bfgs --set alpha=-1", "--labels a,b --model sa-bfgs --set alpha=much"),
+    *("--labels a,b --model sa-bfgs --set nothing=1", "--labels a,b --model sa-bfgs --set fit_intercept=maybe"),
+    *("--labels a,b --model aa-knn --set n_neighbors=0", "--labels a,b --model aa-knn --set n_neighbors=1000"),
+    *("--labels a,b --seed -1", "--labels a,b --values 1", "--labels a,b --values x,y", "--labels a,b --decimal x"),
+    *("--labels a,b --encoding klingon", "--labels a,b --preset slow", "--labels a,b --budget soon"),
+    *("--labels a,b --model sa-bfgs --preset best", "--labels a,b --selection-rows 0", "--labels a,b --nonsense"),
+    *(
+        "--labels a,b --drop x,z",
+        "--labels a,b --text-ngrams lines",
+        "--labels x,z",
+        "--labels a,b --kind votes --folds 0",
+    ),
+)
+
+
+class Campaign:
+    def __init__(self, capsys):
+        self.capsys, self.counts, self.found = capsys, Counter(), []
+
+    def attack(self, what, line, *, may_succeed=False):
+        self.counts["tried"] += 1
+        before = signal.signal(signal.SIGALRM, _stop)
+        signal.alarm(SECONDS)
+        self.capsys.readouterr()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                status = run(shlex.split(line))
+        except SystemExit as end:
+            status = end.code
+        except TimeoutError:
+            status = "hang"
+        except BaseException as error:
+            status = f"traceback {type(error).__name__}: {error}"
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)
+        told = "".join(self.capsys.readouterr())  # evaluate lists what failed on standard output
+        if status == "hang" or isinstance(status, str):
+            verdict = "hang" if status == "hang" else "unclear"
+        elif status == 0:
+            verdict = "right" if may_succeed else "silent"
+        else:
+            verdict = "clear" if "Traceback" not in told and len(told.strip()) > 15 else "unclear"
+        self.counts[verdict] += 1
+        if verdict not in ("clear", "right"):
+            self.found.append(f"{verdict}: {what}: {status} {told[-150:]}")
+
+
+def _stop(*_):
+    raise TimeoutError
+
+
+@pytest.mark.slow
+def test_bad_tables_and_options(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.csv").write_text(GOOD)
+    assert run(shlex.split("fit good.csv --labels a,b --model sa-bfgs --out good.skldl")) == 0
+    model = (tmp_path / "good.skldl").read_bytes()
+    campaign = Campaign(capsys)
+    for place, (name, content) in enumerate(BAD_FILES.items()):
+        for ending in ("csv", "parquet"):
+            file = f"bad{place}.{ending}"
+            (tmp_path / file).write_bytes(content)
+            may = name in ("infinite feature",)
+            lines = (
+                f"fit {file} --labels a,b --model sa-bfgs --out m.skldl",
+                f"evaluate {file} --labels a,b --models sa-bfgs --folds 2 --inner-folds 2 --jobs 1 --out s{place}{ending}",
+                f"explain good.skldl {file} --repeats 1",
+            )
+            for line in lines:
+                campaign.attack(f"{name}: {line}", line, may_succeed=may or "explain" in line)
+            campaign.attack(f"{name}: predict", f"predict good.skldl {file} --out p.csv --overwrite", may_succeed=True)
+            assert (tmp_path / file).read_bytes() == content
+    for options in BAD_OPTIONS:
+        campaign.attack(f"fit {options}", f"fit good.csv {options} --out m.skldl")
+    for line in (
+        *("fit nowhere.csv --labels a,b --out m.skldl", "fit good.csv --labels a,b --out good.csv", "predict good.csv"),
+        *("fit good.csv --labels a,b --out nowhere/m.skldl", "predict good.skldl good.csv --out good.csv --overwrite"),
+        *(
+            "predict good.skldl good.csv --out good.skldl --overwrite",
+            "predict good.csv good.skldl",
+            "inspect good.csv",
+        ),
+        *("inspect nowhere.skldl", "explain good.skldl good.csv --row 0", "explain good.skldl good.csv --row 99"),
+        *("explain good.skldl good.csv --repeats 0", "report nowhere", "bench nowhere.toml", "bench good.csv"),
+    ):
+        campaign.attack(line, line)
+    assert (tmp_path / "good.csv").read_text() == GOOD
+    assert (tmp_path / "good.skldl").read_bytes() == model
+    assert campaign.counts["tried"] > 200
+    assert not campaign.found, f"{dict(campaign.counts)}\n" + "\n".join(campaign.found)
