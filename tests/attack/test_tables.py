@@ -113,7 +113,8 @@ def test_bad_tables_and_options(tmp_path, monkeypatch, capsys):
             may = name in ("infinite feature",)
             lines = (
                 f"fit {file} --labels a,b --model sa-bfgs --out m.skldl",
-                f"evaluate {file} --labels a,b --models sa-bfgs --folds 2 --inner-folds 2 --jobs 1 --out s{place}{ending}",
+                f"evaluate {file} --labels a,b --models sa-bfgs --folds 2 --inner-folds 2 --jobs 1 "
+                f"--out s{place}{ending}",
                 f"explain good.skldl {file} --repeats 1",
             )
             for line in lines:
