@@ -293,10 +293,20 @@ def test_a_large_table_is_encoded_some_rows_at_a_time_with_the_same_result(monke
 
 def test_prose_is_cut_into_words_and_pairs_of_words():
     table = pd.DataFrame({"said": ["warm bread and tea", "cold tea", "warm soup"]})
-    names = set(TableEncoder(text=["said"]).fit(table).get_feature_names_out())
+    names = set(TableEncoder(text=["said"], text_ngrams="words").fit(table).get_feature_names_out())
     assert {"said~warm", "said~warm_bread", "said~cold_tea"} <= names
     assert "said~bre" in set(TableEncoder(text=["said"], text_ngrams="characters").fit(table).get_feature_names_out())
     with pytest.raises(TableError, match="text_ngrams='lines'"):
         TableEncoder(text=["said"], text_ngrams="lines").fit(table)
     with pytest.raises(TableError, match="no word of two letters"):
-        TableEncoder(text=["said"]).fit(pd.DataFrame({"said": ["a", "b", "c"]}))
+        TableEncoder(text=["said"], text_ngrams="words").fit(pd.DataFrame({"said": ["a", "b", "c"]}))
+
+
+def test_prose_is_cut_into_words_and_single_words_into_letters():
+    table = pd.DataFrame(
+        {"name": ["tea pot", "cup", "spoon"] * 5, "said": ["this tea is good", "bad cups of tea here", "x y z w"] * 5}
+    )
+    names = set(TableEncoder(text=["name", "said"]).fit(table).get_feature_names_out())
+    assert "said~tea_is" in names
+    assert "name~spo" in names
+    assert "name~spoon" not in names

@@ -27,7 +27,7 @@ def fit(
     preset: Literal["best", "fast"] | None = None,
     budget: Name = None,
     values: Name = None,
-    text_ngrams: Literal["words", "characters"] = "words",
+    text_ngrams: Literal["auto", "words", "characters"] = "auto",
     folds: int = FOLDS,
     selection_rows: int = SELECTION_ROWS,
     seed: int = 0,
@@ -64,7 +64,8 @@ def fit(
         Numbers that the labels stand for, as in 1,2,3: the predictions then have an expected value. By default the
         names of the labels, if all are numbers.
     text_ngrams
-        What --text columns are cut into: words (single ones and pairs) or characters (pieces of two to four letters).
+        What --text columns are cut into: words (single ones and pairs) or characters (pieces of two to four letters);
+        auto takes words for prose and characters for single words.
     folds
         Number of folds of the cross-validation.
     selection_rows

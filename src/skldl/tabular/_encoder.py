@@ -45,6 +45,8 @@ TEXT_NGRAMS: dict[str, dict[str, Any]] = {
     "words": {"analyzer": "word", "ngram_range": (1, 2)},
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
 }
+PROSE_WORDS = 3
+"""A text column whose cells hold so many words, in the mean, is taken as prose."""
 FORMAT = 2
 """1: version 0.1, which took 3.0 in text for another category than 3, and dates for categories."""
 
@@ -62,9 +64,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         At most so many features for each column of categories; the rarer categories share one of them.
     max_text_features : int, default=2000
         At most so many n-grams for each text column, the most frequent ones.
-    text_ngrams : {"words", "characters"}, default="words"
+    text_ngrams : {"auto", "words", "characters"}, default="auto"
         What text is cut into: single words and pairs of neighbouring words; or pieces of two to four letters, which
-        serve languages without blanks between words, compounds and misspelt words.
+        serve single words, languages without blanks between words, compounds and misspelt words. "auto" takes words
+        for columns whose cells hold three words or more in the mean, and characters for others.
     dense : bool, default=False
         Whether the features must be an array; otherwise they are a sparse matrix where most of them are zero.
 
@@ -100,7 +103,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         max_categories: int = 100,
         max_text_features: int = 2000,
         dense: bool = False,
-        text_ngrams: str = "words",
+        text_ngrams: str = "auto",
     ) -> None:
         self.text = text
         self.categories = categories
@@ -125,8 +128,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         table = as_frame(X)
-        if self.text_ngrams not in TEXT_NGRAMS:
-            raise TableError(f"text_ngrams={self.text_ngrams!r} must be one of {', '.join(TEXT_NGRAMS)}.")
+        if self.text_ngrams not in ("auto", *TEXT_NGRAMS):
+            raise TableError(f"text_ngrams={self.text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
         for name in (*self.text, *self.categories):
             if name not in table.columns:
                 raise TableError(f"The table has no column {name!r}. Its columns are {list_names(table.columns)}.")
@@ -367,7 +370,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name in self._of(TEXT):
             if not typed[name].str.strip().any():
                 raise TableError(f"The text column {name!r} is empty in every row. Drop it.")
-            cut = TEXT_NGRAMS[self.text_ngrams]
+            words = typed[name].str.split().str.len().mean()
+            cut = TEXT_NGRAMS[
+                self.text_ngrams if self.text_ngrams != "auto" else "words" if words >= PROSE_WORDS else "characters"
+            ]
             grams = TfidfVectorizer(**cut, max_features=self.max_text_features, sublinear_tf=True)
             steps.append((f"text {name}", grams, name))
         return ColumnTransformer(steps, sparse_threshold=0.0 if self.dense else 0.3, verbose_feature_names_out=False)

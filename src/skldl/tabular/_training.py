@@ -55,7 +55,7 @@ def fit_table(
     groups: str | None = None,
     drop: Sequence[str] = (),
     text: Sequence[str] = (),
-    text_ngrams: str = "words",
+    text_ngrams: str = "auto",
     categories: Sequence[str] = (),
     values: Sequence[float] | None = None,
     folds: int = FOLDS,
@@ -91,7 +91,7 @@ def fit_table(
         Columns to leave out.
     text, categories : sequence of str, default=()
         Columns to take as prose, and as categories though they hold numbers.
-    text_ngrams : {"words", "characters"}, default="words"
+    text_ngrams : {"auto", "words", "characters"}, default="auto"
         What prose is cut into: single words and pairs of neighbouring words, or pieces of two to four letters.
     values : sequence of float, default=None
         Numbers that the labels stand for; by default the labels' names, if they are numbers.
@@ -130,8 +130,8 @@ def fit_table(
         raise DataError(f"random_state={random_state} must be 0 or more.")
     if settings and model.casefold() == "auto":
         candidates_for(model, settings)  # says that parameters belong to a model
-    if text_ngrams not in TEXT_NGRAMS:
-        raise DataError(f"text_ngrams={text_ngrams!r} must be one of {', '.join(TEXT_NGRAMS)}.")
+    if text_ngrams not in ("auto", *TEXT_NGRAMS):
+        raise DataError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     dataset = from_table(table, labels, kind=kind, source=source, **roles)
     label_columns = find_columns(labels, [str(name) for name in table], "labels")
