@@ -64,12 +64,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         At most so many features for each column of categories; the rarer categories share one of them.
     max_text_features : int, default=2000
         At most so many n-grams for each text column, the most frequent ones.
+    dense : bool, default=False
+        Whether the features must be an array; otherwise they are a sparse matrix where most of them are zero.
     text_ngrams : {"auto", "words", "characters"}, default="auto"
         What text is cut into: single words and pairs of neighbouring words; or pieces of two to four letters, which
         serve single words, languages without blanks between words, compounds and misspelt words. "auto" takes words
         for columns whose cells hold three words or more in the mean, and characters for others.
-    dense : bool, default=False
-        Whether the features must be an array; otherwise they are a sparse matrix where most of them are zero.
 
     Attributes
     ----------
