@@ -298,7 +298,11 @@ def test_presets_and_budgets(faces, monkeypatch):
         fit_table(faces, "emo_*", model="mean", preset="best")
     with pytest.raises(DataError, match="budget= belongs"):
         fit_table(faces, "emo_*", preset="fast", budget="10s")
+    for option in ({"folds": 3}, {"selection_rows": 50}):
+        with pytest.raises(DataError, match="has no part in preset='best'"):
+            fit_table(faces, "emo_*", **option)
     hurried = fit_table(faces.drop(columns="person"), "emo_*", budget=0.001)
+    assert any(line.startswith("Left out: kernel (dropped") for line in hurried.why)
     assert hurried.choice.best.candidate.name == "linear"
     monkeypatch.setattr(_training, "MOST_ROWS", 10)
     assert fit_table(faces.drop(columns="person"), "emo_*").choice.candidates[0].candidate.name in {

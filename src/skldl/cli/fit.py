@@ -13,7 +13,6 @@ from skldl.data._spelling import split_list
 from skldl.exceptions import TableError
 from skldl.persistence import save
 from skldl.tabular import fit_table
-from skldl.tabular._choice import FOLDS, SELECTION_ROWS
 
 
 def fit(
@@ -28,8 +27,8 @@ def fit(
     budget: Name = None,
     values: Name = None,
     text_ngrams: Literal["auto", "words", "characters"] = "auto",
-    folds: int = FOLDS,
-    selection_rows: int = SELECTION_ROWS,
+    folds: int | None = None,
+    selection_rows: int | None = None,
     seed: int = 0,
     overwrite: Flag = False,
 ) -> None:
@@ -67,9 +66,10 @@ def fit(
         What --text columns are cut into: words (single ones and pairs) or characters (pieces of two to four letters);
         auto takes words for prose and characters for single words.
     folds
-        Number of folds of the cross-validation.
+        Number of folds of the cross-validation, by default 5; for --preset fast and named models.
     selection_rows
-        Rows on which the model is chosen, drawn at random where the table has more; it then learns from all rows.
+        Rows on which the model is chosen, by default 5000, drawn at random where the table has more; it then learns
+        from all rows. For --preset fast and named models.
     seed
         Seed of everything that is drawn.
     overwrite

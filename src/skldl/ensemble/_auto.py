@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 
 from skldl._parameters import (
@@ -35,14 +34,13 @@ from skldl.ensemble._members import (
     judge_member,
     row_losses,
     seed_of,
-    with_seed,
 )
-from skldl.ensemble._out_of_sample import make_folds
 from skldl.ensemble._pool import PENALTY, Pool
 from skldl.exceptions import DataError, ParameterError
 from skldl.kernel import KernelRidgeLDL, fit_each_target
 from skldl.maxent import SABFGSCV
 from skldl.neighbors import AAKNNCV
+from skldl.selection._candidate import with_seed
 from skldl.trees import GradientBoostingLDL, RandomForestLDL
 
 N_FOLDS = 5
@@ -51,24 +49,6 @@ TRIAL_ROWS = 400
 BOOSTING_ROWS, BOOSTING_FEATURES, BOOSTING_CELLS = 150, 50, 3_000_000
 MANY_ROWS, MANY_CELLS = 20_000, 200_000
 _UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
-
-
-@dataclass(frozen=True)
-class Size:
-    """What decides whether a member pays.
-
-    Attributes
-    ----------
-    n_rows, n_features, n_labels : int
-        Shape of the data.
-    is_sparse : bool
-        Whether the features are a sparse matrix.
-    """
-
-    n_rows: int
-    n_features: int
-    n_labels: int
-    is_sparse: bool
 
 
 def _one(name: str, model: BaseLDL) -> Callable[[TrainingRows, int], list[Member]]:
@@ -91,7 +71,7 @@ def _kernels(rows: TrainingRows, seed: int) -> list[Member]:
     return [judge_member(names[t], fitted[t], fitted[t].loo_predictions_, rows, seconds) for t in names]
 
 
-def _always(size: Size) -> str:
+def _always(rows: TrainingRows) -> str:
     return ""
 
 
@@ -109,13 +89,14 @@ def _boosting(rows: TrainingRows, seed: int) -> list[Member]:
     return [fit_member("boosting", model, rows)]
 
 
-def _boosting_is_idle(size: Size) -> str:
-    if size.n_rows < BOOSTING_ROWS:
+def _boosting_is_idle(rows: TrainingRows) -> str:
+    (n_rows, n_features), n_labels = rows.X.shape, rows.D.shape[1]
+    if n_rows < BOOSTING_ROWS:
         return f"fewer than {BOOSTING_ROWS:,} rows"
-    if size.n_features < BOOSTING_FEATURES and size.n_rows <= MANY_ROWS:
+    if n_features < BOOSTING_FEATURES and n_rows <= MANY_ROWS:
         return f"fewer than {BOOSTING_FEATURES} features: the forest was the better kind of trees there"
-    if size.n_rows * size.n_labels > BOOSTING_CELLS:
-        return f"{size.n_rows:,} rows × {size.n_labels} labels take too long without a budget"
+    if n_rows * n_labels > BOOSTING_CELLS:
+        return f"{n_rows:,} rows × {n_labels} labels take too long without a budget"
     return ""
 
 
@@ -128,13 +109,13 @@ class Recipe:
     fit : callable
         From the training set and a seed to the fitted members.
     idle : callable
-        From the size of the data to a reason to leave it out, or an empty text.
+        From the training set to a reason to leave it out for its size, or an empty text.
     growth : float
         Its time grows with the number of rows to this power; used with a budget only.
     """
 
     fit: Callable[[TrainingRows, int], list[Member]]
-    idle: Callable[[Size], str]
+    idle: Callable[[TrainingRows], str]
     growth: float
 
 
@@ -258,11 +239,11 @@ class AutoLDL(PooledLDL):
         budget = parse_budget(self.budget)
         recipes = self._recipes()
         seed = seed_of(self.random_state)
-        rows = TrainingRows(X, D, sample_weight, groups, make_folds(N_FOLDS, len(D), groups, seed))
+        rows = TrainingRows.split(X, D, sample_weight, groups, n_folds=N_FOLDS, seed=seed)
         fitted: list[Member] = []
         notes: dict[str, str] = {}
         for place, (name, recipe) in enumerate(recipes.items()):
-            reason = recipe.idle(size_of(rows))
+            reason = recipe.idle(rows)
             if not reason and budget is not None:
                 left = budget - (time.perf_counter() - started)
                 reason = _does_not_fit(recipe, rows, left, seed) if fitted else ""
@@ -284,9 +265,7 @@ class AutoLDL(PooledLDL):
             member.name: row_losses(rows, member.held_out) for member in fitted
         }
         self.held_out_losses_["pool"] = row_losses(rows, pooled)
-        self.fold_of_: IntArray = np.empty(len(D), dtype=np.intp)
-        for fold, (_, test) in enumerate(rows.folds):
-            self.fold_of_[test] = fold
+        self.fold_of_ = rows.fold_of
         weight_of = dict(zip(self.member_names_, pool.weights.tolist(), strict=True))
         self.report_: list[dict[str, Any]] = [
             {
@@ -349,12 +328,6 @@ def parse_budget(budget: float | str | None) -> float | None:
     return _seconds(budget) if isinstance(budget, str) else float(budget)
 
 
-def size_of(rows: TrainingRows) -> Size:
-    """Say how large a training set is."""
-    n_rows, n_features = rows.X.shape
-    return Size(n_rows, n_features, rows.D.shape[1], bool(sparse.issparse(rows.X)))
-
-
 def _does_not_fit(recipe: Recipe, rows: TrainingRows, left: float, seed: int) -> str:
     """Estimate the time of a member from a fit on a few rows; a reason to drop it, or an empty text."""
     if left <= 0:
@@ -363,12 +336,8 @@ def _does_not_fit(recipe: Recipe, rows: TrainingRows, left: float, seed: int) ->
     if n_rows <= 2 * TRIAL_ROWS:
         return ""
     some = np.sort(np.random.default_rng(seed).choice(n_rows, TRIAL_ROWS, replace=False))
-    part = TrainingRows(
-        rows_of(rows.X, some),
-        rows.D[some],
-        rows_of(rows.sample_weight, some),
-        None,
-        make_folds(N_FOLDS, TRIAL_ROWS, None, seed),
+    part = TrainingRows.split(
+        rows.X[some], rows.D[some], rows_of(rows.sample_weight, some), None, n_folds=N_FOLDS, seed=seed
     )
     started = time.perf_counter()
     recipe.fit(part, seed)

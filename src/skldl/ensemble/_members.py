@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import rel_entr
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skldl._held_out import MEAN_SHARES as SMALLEST_SHARES
@@ -14,12 +15,17 @@ from skldl._held_out import best_share, mean_distribution, means_without, mix
 from skldl._typing import FloatArray, IntArray
 from skldl.base import GroupedLDL
 from skldl.data._dataset import rows_of
-from skldl.ensemble._out_of_sample import out_of_sample
 from skldl.ensemble._pool import Pool, fit_pool
+from skldl.exceptions import EmptyDataError
+from skldl.selection import assign_folds, pairs_of
+from skldl.selection._fitting import fit_arguments
 
+KEPT_BY_ESTIMATORS = ("loo_predictions_", "oob_predictions_", "oof_predictions_")
+"""Attributes under which a fitted estimator keeps held-out predictions: leave-one-out, out-of-bag, out-of-fold."""
 BLOCK_CELLS = 2**23
 MAX_POOL_ROWS = 100_000
-MEAN_SHARES = (0.0, 1e-4, *SMALLEST_SHARES)
+MEAN_SHARES = (1e-4, *SMALLEST_SHARES)
+"""Never zero: a pool must not rule out a label that its members have not seen."""
 
 
 @dataclass(frozen=True)
@@ -30,22 +36,42 @@ class TrainingRows:
     ----------
     X, D, sample_weight, groups : arrays
         The rows; weights and groups may be None.
-    folds : sequence of pairs of arrays of int
-        Rows to learn from and rows held out.
+    fold_of : ndarray of int of shape (n_samples,)
+        The fold in which each row is held out.
     """
 
     X: Any
     D: FloatArray
     sample_weight: FloatArray | None
-    groups: Any
-    folds: Sequence[tuple[IntArray, IntArray]]
+    groups: IntArray | None
+    fold_of: IntArray
+
+    @classmethod
+    def split(
+        cls,
+        X: Any,
+        D: FloatArray,
+        sample_weight: FloatArray | None,
+        groups: IntArray | None,
+        *,
+        n_folds: int,
+        seed: int,
+    ) -> "TrainingRows":
+        """Shuffle the rows into folds."""
+        return cls(X, D, sample_weight, groups, shuffled_folds(len(D), n_folds, groups, seed))
 
     @property
-    def share(self) -> FloatArray:
-        """Weights of the rows, with sum one."""
-        if self.sample_weight is None:
-            return np.full(len(self.D), 1.0 / len(self.D))
-        return np.asarray(self.sample_weight / self.sample_weight.sum())
+    def folds(self) -> list[tuple[IntArray, IntArray]]:
+        """Rows to learn from and rows held out, for each fold."""
+        return list(pairs_of(self.fold_of))
+
+
+def shuffled_folds(n_rows: int, n_folds: int, groups: IntArray | None, seed: int) -> IntArray:
+    """The fold of each row, fewer folds if there are fewer rows or groups; a group stays in one fold."""
+    if n_rows < 2:
+        raise EmptyDataError("n_samples = 1: no row can be held out. At least two rows are needed.")
+    units = n_rows if groups is None else len(np.unique(groups))
+    return assign_folds(n_rows, min(n_folds, units), seed=seed, groups=groups)
 
 
 @dataclass(frozen=True)
@@ -94,8 +120,48 @@ def fit_member(name: str, model: Any, rows: TrainingRows) -> Member:
         The member.
     """
     started = time.perf_counter()
-    fitted, predictions = out_of_sample(model, rows.X, rows.D, rows.sample_weight, rows.groups, rows.folds)
+    fitted, predictions = out_of_sample(model, rows)
     return judge_member(name, fitted, predictions, rows, time.perf_counter() - started)
+
+
+def out_of_sample(model: Any, rows: TrainingRows) -> tuple[Any, FloatArray]:
+    """Fit a model on all rows, and predict each row by a model that did not learn from it.
+
+    Parameters
+    ----------
+    model : estimator
+        A label distribution learner, unfitted.
+    rows : TrainingRows
+        The training set; its folds are used where the estimator does not keep held-out predictions itself.
+
+    Returns
+    -------
+    fitted : estimator
+        The model, fitted on all rows.
+    predictions : ndarray of shape (n_samples, n_labels)
+        Held-out predictions; NaN in rows that a member on very many rows did not predict.
+    """
+    fitted = fit_rows(model, rows.X, rows.D, rows.sample_weight, rows.groups)
+    for attribute in KEPT_BY_ESTIMATORS:
+        kept = getattr(fitted, attribute, None)
+        if kept is not None:
+            predictions = np.full(rows.D.shape, np.nan)
+            predictions[getattr(fitted, "loo_rows_", slice(None))] = kept
+            return fitted, predictions
+    predictions = np.empty_like(rows.D)
+    for train, test in rows.folds:
+        part = fit_rows(model, rows.X, rows.D, rows.sample_weight, rows.groups, train)
+        predictions[test] = np.asarray(part.predict(rows_of(rows.X, test)))
+    return fitted, predictions
+
+
+def fit_rows(
+    model: Any, X: Any, y: Any, sample_weight: FloatArray | None, groups: IntArray | None, rows: IntArray | None = None
+) -> Any:
+    """Fit a copy of a model on some rows, or on all; weights and groups are passed on where there are any."""
+    if rows is not None:
+        X, y, sample_weight, groups = (rows_of(part, rows) for part in (X, y, sample_weight, groups))
+    return clone(model).fit(X, y, **fit_arguments(model, sample_weight, groups))
 
 
 def judge_member(name: str, fitted: Any, predictions: FloatArray, rows: TrainingRows, seconds: float) -> Member:
@@ -213,13 +279,6 @@ class PooledLDL(GroupedLDL):
             else:
                 predictions[place] = self.mean_distribution_  # without weight it takes no part
         return predictions
-
-
-def with_seed(model: Any, seed: int) -> Any:
-    """Set every ``random_state`` that is None, so that the whole is repeatable."""
-    params = model.get_params()
-    names = [name for name, value in params.items() if name.rpartition("__")[2] == "random_state" and value is None]
-    return model.set_params(**dict.fromkeys(names, seed))
 
 
 def seed_of(random_state: Any) -> int:

@@ -9,10 +9,10 @@ from sklearn.utils import Tags, get_tags
 from skldl._parameters import NOT_NEGATIVE, RANDOM_STATE, Constraint, one_of, whole
 from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
-from skldl.ensemble._members import PooledLDL, TrainingRows, cross_fit_pool, fit_member, seed_of, with_seed
-from skldl.ensemble._out_of_sample import make_folds
+from skldl.ensemble._members import PooledLDL, TrainingRows, cross_fit_pool, fit_member, seed_of
 from skldl.ensemble._pool import PENALTY
 from skldl.exceptions import ParameterError
+from skldl.selection._candidate import with_seed
 
 
 def _are_named(estimators: Any) -> bool:
@@ -29,8 +29,8 @@ class StackingLDL(PooledLDL):
 
     Each member predicts the training rows that it did not learn from: by leave-one-out or out-of-bag predictions where
     it keeps them (`KernelRidgeLDL`, `AAKNNCV`, `RandomForestLDL`, `GradientBoostingLDL`), else by cross-validation. A
-    share of the mean distribution is mixed into each member's predictions, chosen on these rows, so that no prediction
-    is zero where the truth is not. Then the weights of the pool are fitted on them:
+    small share of the mean distribution is mixed into each member's predictions, chosen on these rows, so that no
+    prediction is zero. Then the weights of the pool are fitted on them:
 
     .. math:: p(x) \propto \exp\Big(\sum_k w_k \ln p_k(x) + b\Big), \quad w_k \ge 0.
 
@@ -117,8 +117,7 @@ class StackingLDL(PooledLDL):
     def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
         self._check_members()
         seed = seed_of(self.random_state)
-        folds = make_folds(self.n_folds, len(D), groups, seed)
-        rows = TrainingRows(X, D, sample_weight, groups, folds)
+        rows = TrainingRows.split(X, D, sample_weight, groups, n_folds=self.n_folds, seed=seed)
         members = [fit_member(name, with_seed(clone(model), seed), rows) for name, model in self.estimators]
         pool, held_out = cross_fit_pool(members, rows, kind=self.pool, penalty=self.penalty)
         self._keep(members, pool, held_out, rows)

@@ -131,11 +131,9 @@ class Candidate:
         else:
             model = clone(self.estimator).set_params(**self.params)
         chosen = dict(setting or {})
-        known = model.get_params()
         if seed is not None:
-            for name, value in known.items():
-                if name.rpartition("__")[2] == "random_state" and value is None and name not in chosen:
-                    chosen[name] = seed
+            model = with_seed(model, seed)
+        known = model.get_params()
         for name, value in chosen.items():
             if name not in known:
                 raise StudyError(f"Candidate {self.name}: {type(model).__name__} has no hyper-parameter {name!r}.")
@@ -190,6 +188,26 @@ class Candidate:
             if value := getattr(self, key):
                 described[key] = _plain(value)
         return described
+
+
+def with_seed(model: Any, seed: int) -> Any:
+    """Set every ``random_state`` of an estimator that is None.
+
+    Parameters
+    ----------
+    model : estimator
+        It is changed.
+    seed : int
+        The seed.
+
+    Returns
+    -------
+    estimator
+        The model itself.
+    """
+    params = model.get_params()
+    names = [name for name, value in params.items() if name.rpartition("__")[2] == "random_state" and value is None]
+    return model.set_params(**dict.fromkeys(names, seed))
 
 
 def _is_positive_number(value: Any) -> bool:

@@ -84,7 +84,7 @@ def pairs_of(fold_of: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
 def hold_out(
     n_samples: int, share: float, *, seed: int, groups: Any = None, name: str = "the data"
 ) -> tuple[IntArray, IntArray]:
-    """Keep back a random share of the rows, at least one.
+    """Keep back a random share of the rows, at least one and not all.
 
     Parameters
     ----------
@@ -113,10 +113,10 @@ def hold_out(
     units, what = (n_samples, "row") if groups is None else (len(np.unique(groups)), "group")
     if units < 2:
         raise StudyError(f"{name} has only one {what}: nothing can be kept back.")
+    cut = min(max(1, round(units * share)), units - 1)
     if groups is not None:
-        splitter = GroupShuffleSplit(1, test_size=max(1, round(units * share)), random_state=seed)
+        splitter = GroupShuffleSplit(1, test_size=cut, random_state=seed)
         rest, held = next(splitter.split(np.empty(n_samples), groups=groups))
         return np.sort(rest), np.sort(held)
     order = np.random.default_rng(seed).permutation(n_samples)
-    cut = max(1, round(n_samples * share))
     return np.sort(order[cut:]), np.sort(order[:cut])

@@ -1,6 +1,6 @@
 """The pool of `AutoLDL` for a table: one member alone where the pool gains little, and an honest estimate of both."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from skldl._typing import FloatArray, IntArray
 from skldl.data._dataset import Dataset, rows_of
 from skldl.ensemble import AutoLDL
 from skldl.ensemble._auto import N_FOLDS
-from skldl.ensemble._out_of_sample import KEPT_BY_ESTIMATORS
+from skldl.ensemble._members import KEPT_BY_ESTIMATORS
 from skldl.metrics import skill_of_losses
 from skldl.selection import BASELINE, Candidate, Estimate
 from skldl.selection._fitting import MODEL_STEP
@@ -31,7 +31,7 @@ def fit_pool(
     budget: float | str | None = None,
     random_state: int = 0,
     on_progress: Callable[[str], None] | None = None,
-) -> tuple[Pipeline, Choice]:
+) -> tuple[Pipeline, Choice, dict[str, str]]:
     """Fit `AutoLDL` behind an encoder, and keep its best member alone if the pool gains less than 1 %.
 
     The estimate comes from pool weights that were fitted without the row's fold, on predictions of members that did not
@@ -58,20 +58,21 @@ def fit_pool(
         Encoder and model, fitted.
     choice : Choice
         The members, the one chosen or the pool, and how good it is.
+    left_out : dict
+        From the names of members that were not fitted to the reason.
     """
-    encoder = encoder.set_params(dense=True)
     X = encoder.fit_transform(dataset.X)
     D = pd.DataFrame(dataset.D, columns=list(dataset.label_names))
-    groups = None if dataset.groups is None else np.asarray(dataset.groups)
     auto = AutoLDL(budget=budget, random_state=random_state, least_gain=LEAST_GAIN, verbose=on_progress or False)
-    auto.fit(X, D, dataset.sample_weight, groups)
+    auto.fit(X, D, dataset.sample_weight, dataset.groups)
     model = auto.members_[0] if len(auto.members_) == 1 else auto.set_params(verbose=None)
     model.label_names_ = auto.label_names_  # members are fitted on arrays
     choice = _choice(dataset, auto)
     if choice.best.candidate.is_baseline:
         model = choice.best.candidate.make().fit(X, D, dataset.sample_weight)
     forget_held_out(model)
-    return Pipeline([("encoder", encoder), (MODEL_STEP, model)]), choice
+    left_out = {entry["member"]: entry["note"] for entry in auto.report_ if entry["divergence"] is None}
+    return Pipeline([("encoder", encoder), (MODEL_STEP, model)]), choice, left_out
 
 
 def forget_held_out(model: Any) -> None:
@@ -127,7 +128,7 @@ def _cross_fitted(table: FloatArray, fold_of: IntArray, weight: FloatArray | Non
     return losses
 
 
-def why_pool(choice: Choice, model: Any, *, grouped: bool) -> list[str]:
+def why_pool(choice: Choice, model: Any, left_out: Mapping[str, str], *, grouped: bool) -> list[str]:
     """Say in words what was chosen, and how good it is.
 
     Parameters
@@ -136,6 +137,8 @@ def why_pool(choice: Choice, model: Any, *, grouped: bool) -> list[str]:
         What `fit_pool` returned.
     model : estimator
         The pool, or the member that stands alone.
+    left_out : mapping
+        From the names of members that were not fitted to the reason.
     grouped : bool
         Whether groups of rows were held out together.
 
@@ -158,6 +161,7 @@ def why_pool(choice: Choice, model: Any, *, grouped: bool) -> list[str]:
         lines = [f"{best.candidate.name} ({type(model).__name__}): {held_out}{together}."]
         kept = "" if best.candidate.is_baseline else " A pool of them all gains less than 1 %, so one model is kept."
         lines.append(f"The others: {members}.{kept}")
+    lines += [f"Left out: {name} ({reason})." for name, reason in left_out.items()]
     skill = choice.estimate.skill
     lines.append(
         f"Skill {float(skill):.1%} (95 % interval {skill.low:.1%} to {skill.high:.1%}) to be expected on new rows: "

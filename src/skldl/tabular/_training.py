@@ -58,8 +58,8 @@ def fit_table(
     categories: Sequence[str] = (),
     text_ngrams: str = "auto",
     values: Sequence[float] | None = None,
-    folds: int = FOLDS,
-    selection_rows: int = SELECTION_ROWS,
+    folds: int | None = None,
+    selection_rows: int | None = None,
     random_state: int = 0,
     source: str = "",
     on_progress: Callable[[str], None] | None = None,
@@ -95,10 +95,12 @@ def fit_table(
         What prose is cut into: single words and pairs of neighbouring words, or pieces of two to four letters.
     values : sequence of float, default=None
         Numbers that the labels stand for; by default the labels' names, if they are numbers.
-    folds : int, default=5
-        Number of folds of the cross-validation.
-    selection_rows : int, default=5000
-        The model is chosen on so many rows, drawn at random where there are more; it then learns from all rows.
+    folds : int, default=None
+        Number of folds of the cross-validation, by default 5. For "fast" and named models; "best" holds rows out in
+        ways of its own.
+    selection_rows : int, default=None
+        The model is chosen on so many rows, by default 5000, drawn at random where there are more; it then learns from
+        all rows. For "fast" and named models.
     random_state : int, default=0
         Seed of everything that is drawn.
     source : str, default=""
@@ -122,9 +124,9 @@ def fit_table(
     >>> fitted.choice.beats_mean
     True
     """
-    if folds < 2:
+    if folds is not None and folds < 2:
         raise DataError(f"folds={folds}: at least 2 are needed to test a model on rows that it has not seen.")
-    if selection_rows < 2:
+    if selection_rows is not None and selection_rows < 2:
         raise DataError(f"selection_rows={selection_rows}: at least 2 rows are needed to choose a model.")
     if random_state < 0:
         raise DataError(f"random_state={random_state} must be 0 or more.")
@@ -142,7 +144,12 @@ def fit_table(
     preset = _preset(model, preset, budget, dataset.n_samples)
     candidates, left_out = candidates_for(model, settings), ""
     if preset == "best":
-        pipeline, choice = fit_pool(dataset, encoder, budget=budget, random_state=random_state, on_progress=on_progress)
+        for name, value in (("folds", folds), ("selection_rows", selection_rows)):
+            if value is not None:
+                raise DataError(f"{name}={value} has no part in preset='best'. Say preset='fast', or leave it out.")
+        pipeline, choice, without = fit_pool(
+            dataset, encoder, budget=budget, random_state=random_state, on_progress=on_progress
+        )
         best = choice.best
     else:
         if preset == "fast":
@@ -151,8 +158,8 @@ def fit_table(
             dataset,
             candidates,
             encoder,
-            folds=folds,
-            selection_rows=selection_rows,
+            folds=folds or FOLDS,
+            selection_rows=selection_rows or SELECTION_ROWS,
             random_state=random_state,
             on_progress=on_progress,
         )
@@ -163,7 +170,7 @@ def fit_table(
         D = pd.DataFrame(dataset.D, columns=names)
         pipeline.fit(dataset.X, D, **fit_arguments(pipeline, dataset.sample_weight, dataset.groups))
     if preset == "best":
-        why = why_pool(choice, pipeline.named_steps[MODEL_STEP], grouped=groups is not None)
+        why = why_pool(choice, pipeline.named_steps[MODEL_STEP], without, grouped=groups is not None)
     else:
         why = _why(choice, auto=model.casefold() == "auto", n_rows=dataset.n_samples, grouped=groups is not None)
     description = {
@@ -193,7 +200,11 @@ def fit_table(
             "rows": choice.n_rows,
         },
     }
-    notes = [*dataset.notes, *([left_out] if left_out else []), *_doubts(choice, dataset.n_samples)]
+    notes = [
+        *dataset.notes,
+        *([left_out] if left_out else []),
+        *_doubts(choice, dataset.n_samples, pool=preset == "best"),
+    ]
     return FittedTable(pipeline, description, choice, why, notes)
 
 
@@ -251,12 +262,14 @@ def _why(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]
     return lines
 
 
-def _doubts(choice: Choice, n_rows: int) -> list[str]:
+def _doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
     counts = Counter(
         f"{failure.candidate}{show_setting(failure.setting)}: {failure.reason}" for failure in choice.failures
     )
     doubts = [f"Could not be tried in {count} of {choice.n_folds} folds: {line}" for line, count in counts.items()]
-    if choice.n_rows < n_rows:
+    if choice.n_rows < n_rows and pool:
+        doubts.append(f"The estimate rests on {choice.n_rows} of {n_rows} rows, drawn at random.")
+    elif choice.n_rows < n_rows:
         doubts.append(
             f"The model was chosen on {choice.n_rows} of {n_rows} rows, drawn at random, and learned from all of them. "
             "selection_rows= changes the number."

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._parameters import RANDOM_STATE, TRUTH, Constraint, check_parameters, check_value, number, one_of, whole
@@ -22,9 +21,10 @@ from skldl._typing import AnyArray, BoolArray, FloatArray, IntArray
 from skldl._validation import check_distributions, check_weights
 from skldl.base import BaseLDL, check_groups
 from skldl.data._dataset import rows_of
-from skldl.ensemble._members import seed_of, with_seed
-from skldl.ensemble._out_of_sample import fit_with, make_folds
+from skldl.ensemble._members import fit_rows, seed_of, shuffled_folds
 from skldl.exceptions import DataError, LengthMismatchError, ParameterError
+from skldl.selection import hold_out, pairs_of
+from skldl.selection._candidate import with_seed
 from skldl.uncertainty._dirichlet import plausible_truths
 from skldl.uncertainty._region import Region, TooFewCalibrationRowsWarning
 from skldl.uncertainty._scores import SCORES, bounds, conformal_quantile, score_rows
@@ -181,7 +181,7 @@ class ConformalLDL(BaseEstimator):
         model = with_seed(clone(self.estimator), seed)
         self.folds_: IntArray
         self.fold_estimators_: list[Any]
-        part = partial(_fit_part, model, X, y, weight, group_of)
+        part = partial(fit_rows, model, X, y, weight, group_of)
         if self.method == "split":
             held, held_out = self._fit_split(part, X, D, group_of, n_rows, seed)
         else:
@@ -203,12 +203,7 @@ class ConformalLDL(BaseEstimator):
         self, part: Any, X: Any, D: FloatArray, groups: IntArray | None, n_rows: int, seed: int
     ) -> tuple[IntArray, FloatArray]:
         """Fit on one part; return the rows of the other and what the model predicts for them."""
-        kind = ShuffleSplit if groups is None else GroupShuffleSplit
-        splitter = kind(1, test_size=self.calibration_size, random_state=seed)
-        try:
-            train, held = next(splitter.split(np.empty((n_rows, 0)), groups=groups))
-        except ValueError as error:
-            raise DataError(f"{n_rows} rows cannot be split into a training and a calibration part: {error}") from None
+        train, held = hold_out(n_rows, self.calibration_size, seed=seed, groups=groups, name="y")
         self.estimator_ = part(train)
         self.label_scale_ = _spread_of_labels(D[train])  # the calibration rows have no part in their own unit
         self.folds_ = np.zeros(len(held), dtype=np.intp)
@@ -224,12 +219,11 @@ class ConformalLDL(BaseEstimator):
         """Fit on all rows, and once without each fold; return all rows and their held-out predictions."""
         held_out = np.empty_like(D)
         self.label_scale_ = _spread_of_labels(D)
-        self.folds_ = np.empty(n_rows, dtype=np.intp)
+        self.folds_ = shuffled_folds(n_rows, self.n_folds, groups, seed)
         self.fold_estimators_ = []
-        for fold, (train, test) in enumerate(make_folds(self.n_folds, n_rows, groups, seed)):
+        for train, test in pairs_of(self.folds_):
             model = part(train)
             held_out[test] = np.asarray(model.predict(rows_of(X, test)))
-            self.folds_[test] = fold
             self.fold_estimators_.append(model)
         self.estimator_ = part(np.arange(n_rows))
         self.difficulty_ = None
@@ -245,7 +239,7 @@ class ConformalLDL(BaseEstimator):
             else with_seed(clone(self.adaptive), seed)
         )
         scores = np.empty(len(train))
-        for rest, test in make_folds(min(self.n_folds, 5), len(train), rows_of(groups, train), seed):
+        for rest, test in pairs_of(shuffled_folds(len(train), min(self.n_folds, 5), rows_of(groups, train), seed)):
             predicted = np.asarray(part(train[rest]).predict(rows_of(X, train[test])))
             scores[test] = self._scores(D[train[test]], predicted)
         finite = np.isfinite(scores)
@@ -390,11 +384,3 @@ class ConformalLDL(BaseEstimator):
 
 def _spread_of_labels(D: FloatArray) -> FloatArray:
     return np.maximum(D.std(axis=0), 1e-6)
-
-
-def _fit_part(model: Any, X: Any, y: Any, weight: FloatArray | None, groups: IntArray | None, rows: IntArray) -> Any:
-    """Fit a copy of the model on some rows."""
-    part_groups = rows_of(groups, rows)
-    if part_groups is not None and len(np.unique(part_groups)) < 2:
-        part_groups = None
-    return fit_with(clone(model), rows_of(X, rows), rows_of(y, rows), rows_of(weight, rows), part_groups)
