@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.preprocessing import StandardScaler
 
 from skldl import AAKNN, BaseLDL, MeanDistribution
@@ -209,3 +210,11 @@ def test_protocols_need_no_study():
         for fit, validation in [(round_.train, round_.test), *round_.tuning]:
             assert not set(dataset.groups[fit]) & set(dataset.groups[validation])
         assert set(round_.train) == set(np.concatenate([validation for _, validation in round_.tuning]))
+
+
+def test_nested_estimators_of_a_grid_are_copied_and_seeded():
+    forests = (RandomForestRegressor(5), RandomForestRegressor(9))
+    candidate = Candidate("forest", "skldl:AARegressor", params={"regressor": forests[0]}, grid={"regressor": forests})
+    made = [candidate.make({"regressor": forests[1]}, seed) for seed in (3, 4)]
+    assert [model.regressor.random_state for model in made] == [3, 4]
+    assert forests[1].random_state is None

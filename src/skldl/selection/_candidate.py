@@ -130,15 +130,15 @@ class Candidate:
             model = self._construct(self.estimator, self.params)
         else:
             model = clone(self.estimator).set_params(**self.params)
-        chosen = dict(setting or {})
-        if seed is not None:
-            model = with_seed(model, seed)
+        # copies: a seed set in a nested estimator must not stay in the grid for the next task
+        chosen = {name: clone(value, safe=False) for name, value in (setting or {}).items()}
         known = model.get_params()
         for name, value in chosen.items():
             if name not in known:
                 raise StudyError(f"Candidate {self.name}: {type(model).__name__} has no hyper-parameter {name!r}.")
             self._refuse_truth_word(name, value, known[name])
-        return model.set_params(**chosen) if chosen else model
+        model = model.set_params(**chosen)
+        return model if seed is None else with_seed(model, seed)
 
     def check_imports(self) -> None:
         """Refuse an import path that is badly written or leads to a package that is not trusted; import nothing."""
