@@ -79,7 +79,7 @@ class Plan:
 
     def n_fits(self, task: Task) -> int:
         """Number of models that a task fits; values along a path count one each, though they share work."""
-        candidate, dataset = self.candidates[task.candidate], self.datasets[task.dataset]
+        candidate, dataset = self.candidates[task.candidate].on(task.dataset), self.datasets[task.dataset]
         settings = candidate.n_settings
         if task.kind == "selection":
             return settings
@@ -126,7 +126,7 @@ def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Pl
     for name, dataset in datasets.items():
         for repeat in range(study.repeats):
             n_rounds = len(rounds_of(dataset, found.layout, repeat))
-            for candidate in study.candidates:
+            for candidate in (candidate.on(name) for candidate in study.candidates):
                 key = (name, candidate.name, repeat)
                 evaluations += [Task("evaluation", *key, fold) for fold in range(n_rounds)]
                 if shares_choice(dataset, found.protocol) and candidate.needs_selection:
@@ -252,7 +252,7 @@ def _calls(
     choices: dict[tuple[str, str, int], int | Record] = {}
     rules = plan.rules(keep)
     for task in tasks:
-        dataset, candidate = plan.datasets[task.dataset], plan.candidates[task.candidate]
+        dataset, candidate = plan.datasets[task.dataset], plan.candidates[task.candidate].on(task.dataset)
         call = Call(task, dataset, candidate, rules, encoder=plan.encoders[task.dataset])
         if task.kind == "evaluation" and shares_choice(dataset, plan.study.protocol) and candidate.needs_selection:
             key = (task.dataset, task.candidate, task.repeat)

@@ -236,9 +236,10 @@ class Study:
     @property
     def n_fits(self) -> int:
         """Number of models that the study fits at most; values along a path count one each."""
-        rounds = len(self.datasets) * self.repeats * (1 if self.protocol == "holdout" else self.folds)
+        rounds = self.repeats * (1 if self.protocol == "holdout" else self.folds)
         trials = self.inner_folds if self.protocol == "nested" else 1
-        return sum(rounds * (1 + (c.n_settings * trials if c.needs_selection else 0)) for c in self.candidates)
+        used = [candidate.on(dataset.name) for dataset in self.datasets for candidate in self.candidates]
+        return sum(rounds * (1 + (one.n_settings * trials if one.needs_selection else 0)) for one in used)
 
     @property
     def layout(self) -> Layout:

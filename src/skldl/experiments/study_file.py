@@ -100,6 +100,13 @@ def parse_study(text: str, *, where: str = "the study", trust: Iterable[str] = (
     if "seed" in told:
         told["random_state"] = told.pop("seed")
     try:
+        for candidate in told["candidates"]:
+            for name in candidate.grids:
+                find(
+                    name,
+                    {dataset.name: dataset for dataset in told["datasets"]},
+                    f"dataset of {candidate.name}'s grids",
+                )
         return Study(**told)
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from None
@@ -118,7 +125,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("datasets", "candidates", "measures"), (list, "a list")),
     **dict.fromkeys(("name", "title", "protocol", "criterion", "order", "control"), (str, "text in quotes")),
     **dict.fromkeys(("source", "estimator", "path", "refine", "kind", "weight", "groups"), (str, "text in quotes")),
-    **dict.fromkeys(("params", "grid", "natural"), (dict, "a table, { name = value }")),
+    **dict.fromkeys(("params", "grid", "grids", "natural"), (dict, "a table, { name = value }")),
     **dict.fromkeys(("encoding", "decimal"), (str, "text in quotes")),
     **dict.fromkeys(
         ("labels", "drop", "text", "categories", "na_values"), (str | list, "text in quotes, or a list of such")
@@ -137,8 +144,17 @@ def _check_types(table: Any, where: str) -> None:
     for word in table.get("measures", ()):
         if not isinstance(word, str):
             raise StudyError(f"{where}: measures must be names in quotes, not {word!r}.")
-    for key in ("grid", "natural"):
-        for name, values in table.get(key, {}).items():
+    grids = table.get("grids", {})
+    for dataset, grid in grids.items():
+        if not isinstance(grid, dict):
+            raise StudyError(f"{where}: the grid for {dataset} must be a table, {{ name = [values] }}, not {grid!r}.")
+    named = [
+        ("grid", table.get("grid", {})),
+        ("natural", table.get("natural", {})),
+        *((f"grid for {name}", grid) for name, grid in grids.items()),
+    ]
+    for key, entries in named:
+        for name, values in entries.items():
             if not isinstance(values, list):
                 raise StudyError(f"{where}: the {key} of {name} must be a list of values, not {values!r}.")
 

@@ -206,21 +206,27 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
     """
     known = MEASURES[results.study["criterion"]]
     for number, told in enumerate(results.study["candidates"]):
-        candidate = Candidate(told["name"], "", grid=told.get("grid", {}), path=told.get("path", ""))
+        grids = told.get("grids", {})
+        candidate = Candidate(told["name"], "", grid=told.get("grid", {}), path=told.get("path", ""), grids=grids)
         if not candidate.needs_selection:
             continue
         name = candidate.path or max(candidate.grid, key=lambda param: len(candidate.grid[param]))
-        values = list(candidate.grid[name])
+        others = (value for grid in candidate.grids.values() for value in grid.get(name, ()))
+        values = list(dict.fromkeys([*candidate.grid[name], *others]))
+        if candidate.grids:  # the values of several grids, as one axis
+            values = sorted(values, key=lambda value: (isinstance(value, str), value))
         curves = {}
         for dataset in results.datasets[:MOST_LINES]:
-            trials = _trials(results, dataset, told["name"], len(candidate.settings))
+            used = candidate.on(dataset)
+            trials = _trials(results, dataset, told["name"], len(used.settings))
             if len(trials):
                 loss = trials.mean(axis=0)
                 if known.higher_is_better:
                     loss = known.upper(results.info[dataset]["n_labels"]) - loss
-                best = _best_by_value(loss, candidate, name)
+                best = _best_by_value(loss, used, name)
                 if np.isfinite(best).all() and best.min() > 0:
-                    curves[dataset] = (best / best.min())[:, np.newaxis]
+                    relative = dict(zip(used.grid[name], best / best.min(), strict=True))
+                    curves[dataset] = np.array([[relative.get(value, np.nan)] for value in values])
         if curves and len(values) > 1:
             yield draw(
                 f"sensitivity-{number}",

@@ -4,7 +4,7 @@ import inspect
 import math
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from itertools import product
@@ -12,6 +12,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
+from skldl.data._spelling import plain
 from skldl.exceptions import StudyError
 
 KNOWN_PACKAGES = ("skldl", "sklearn")
@@ -34,6 +35,9 @@ class Candidate:
     grid : mapping
         For each hyper-parameter that selection chooses, the values to try. In a tie the earlier value wins, so that
         the simpler value should come first.
+    grids : mapping
+        For the name of a dataset, values that replace those of the grid there: some datasets need larger values, and
+        on others the same values would take hours.
     path : str
         Name of the hyper-parameter of the grid whose values share work in one call of ``predict_path``; empty if
         every setting is fitted by itself.
@@ -62,6 +66,7 @@ class Candidate:
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     path: str = ""
     refine: str = ""
+    grids: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)
     natural: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, compare=False)
     trust: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
@@ -72,14 +77,45 @@ class Candidate:
         for name in ("grid", "natural"):
             given = getattr(self, name)
             object.__setattr__(self, name, {key: tuple(_frozen(list(values))) for key, values in given.items()})
+        object.__setattr__(self, "grids", {dataset: _frozen(grid) for dataset, grid in self.grids.items()})
         for name, values in self.grid.items():
             if not values:
                 raise StudyError(f"Candidate {self.name}: the grid of {name} has no value to try.")
+        for dataset, grid in self.grids.items():
+            if unknown := sorted(set(grid) - set(self.grid)):
+                raise StudyError(
+                    f"Candidate {self.name}: {unknown[0]!r} of the grid for {dataset} is not a hyper-parameter of its "
+                    "grid."
+                )
+            self.on(dataset)  # checks the values
         for role, name in (("path", self.path), ("refine", self.refine), *(("natural", n) for n in self.natural)):
             if name and name not in self.grid:
                 raise StudyError(f"Candidate {self.name}: {role} = {name!r} is not a hyper-parameter of its grid.")
         if self.refine and not all(_is_positive_number(value) for value in self.grid[self.refine]):
             raise StudyError(f"Candidate {self.name}: refine = {self.refine!r} needs a grid of positive numbers.")
+
+    def on(self, dataset: str) -> "Candidate":
+        """The candidate with the grid that it has on a dataset.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the dataset, in any spelling.
+
+        Returns
+        -------
+        Candidate
+            The candidate itself where ``grids`` does not name the dataset.
+
+        Examples
+        --------
+        >>> from skldl.selection import Candidate
+        >>> known = Candidate("kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 5)}, grids={"big": {"n_neighbors": (50,)}})
+        >>> known.on("big").grid, known.on("small").grid
+        ({'n_neighbors': (50,)}, {'n_neighbors': (1, 5)})
+        """
+        grid = next((grid for name, grid in self.grids.items() if plain(name) == plain(dataset)), None)
+        return self if grid is None else replace(self, grid={**self.grid, **grid}, grids={})
 
     @property
     def n_settings(self) -> int:
@@ -143,7 +179,7 @@ class Candidate:
     def check_imports(self) -> None:
         """Refuse an import path that is badly written or leads to a package that is not trusted; import nothing."""
         paths = [self.estimator] if isinstance(self.estimator, str) else []
-        for path in [*paths, *_nested_paths([*self.params.values(), *self.grid.values()])]:
+        for path in [*paths, *_nested_paths([*self.params.values(), *self.grid.values(), *self.grids.values()])]:
             module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
             if not (module and name):
                 raise StudyError(f"Candidate {self.name}: estimator = {path!r} must look like 'package.module:Class'.")
@@ -184,7 +220,7 @@ class Candidate:
             described["estimator"] = self.estimator
         else:  # only Python can build it again; the text keeps two studies apart
             described["described"] = _describe(self.estimator)
-        for key in ("params", "grid", "path", "refine", "natural"):
+        for key in ("params", "grid", "grids", "path", "refine", "natural"):
             if value := getattr(self, key):
                 described[key] = _plain(value)
         return described

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from skldl.experiments.output.layout import (
 )
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES, skill_ratio
+from skldl.selection import Candidate
 
 
 def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
@@ -281,19 +283,19 @@ def grid_end_notes(results: StudyResults) -> list[str]:
         words or of fewer than three numbers.
     """
     found: dict[tuple[str, str, Any, str], list[str]] = {}
-    for entry in results.study["candidates"]:
-        for name, values in entry.get("grid", {}).items():
+    for entry, dataset in product(results.study["candidates"], results.datasets):
+        grid = Candidate(entry["name"], "", grid=entry.get("grid", {}), grids=entry.get("grids", {})).on(dataset).grid
+        for name, values in grid.items():
             numbers = [float(value) for value in values if _is_number(value)]
             if len(numbers) < 3 or len(numbers) < len(values):
                 continue
-            for dataset in results.datasets:
-                for chosen in {setting.get(name) for setting in results.chosen(dataset, entry["name"])}:
-                    natural = (*entry.get("natural", {}).get(name, ()), *_usual_limit(values))
-                    if not _is_number(chosen) or chosen in natural or entry.get("refine") == name:
-                        continue
-                    for end, which in ((max(numbers), "largest"), (min(numbers), "smallest")):
-                        if float(str(chosen)) == end:
-                            found.setdefault((entry["name"], name, chosen, which), []).append(dataset)
+            for chosen in {setting.get(name) for setting in results.chosen(dataset, entry["name"])}:
+                natural = (*entry.get("natural", {}).get(name, ()), *_usual_limit(values))
+                if not _is_number(chosen) or chosen in natural or entry.get("refine") == name:
+                    continue
+                for end, which in ((max(numbers), "largest"), (min(numbers), "smallest")):
+                    if float(str(chosen)) == end:
+                        found.setdefault((entry["name"], name, chosen, which), []).append(dataset)
     return [
         f"{candidate}: {name} = {_short(value)} is the {which} value tried on {', '.join(datasets)}, and was chosen "
         "there; a better one may lie beyond."

@@ -1,0 +1,82 @@
+"""A grid of its own for a dataset: some datasets need other values than the rest of a study."""
+
+import numpy as np
+import pytest
+
+from skldl.data import Dataset
+from skldl.exceptions import StudyError, UnknownNameError
+from skldl.experiments import Candidate, Study, run_study
+from skldl.experiments.output.tables import grid_end_notes
+from skldl.experiments.study_file import dump_study, parse_study
+from skldl.report._figures import sensitivity_figures
+
+FILE = """
+datasets = ["Artificial", "Lexicon"]
+folds = 3
+[[candidates]]
+name = "AA-kNN"
+estimator = "skldl:AAKNN"
+grid = {{ n_neighbors = [1, 2] }}
+grids = {{ {grids} }}
+"""
+
+
+@pytest.fixture(scope="module")
+def study():
+    """Two datasets of which the second has larger values to try."""
+    rng = np.random.default_rng(0)
+    data = [Dataset(name, rng.normal(size=(40, 3)), rng.dirichlet(np.ones(3), 40)) for name in ("small", "Big_one")]
+    grids = {"big one": {"n_neighbors": (3, 8, 20)}}
+    candidate = Candidate("kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 2)}, path="n_neighbors", grids=grids)
+    return Study(data, [candidate], protocol="geng2016", folds=4)
+
+
+def test_each_dataset_is_searched_over_its_own_values(study):
+    assert study.n_fits == 4 * (1 + 2) + 4 * (1 + 3) + 2 * 4  # and the mean
+    results = run_study(study)
+    lengths = {record["dataset"]: len(record["values"]) for record in results.selections}
+    assert lengths == {"small": 2, "Big_one": 3}
+    assert {setting["n_neighbors"] for setting in results.chosen("small", "kNN")} <= {1, 2}
+    assert {setting["n_neighbors"] for setting in results.chosen("Big_one", "kNN")} <= {3, 8, 20}
+
+
+def test_the_end_of_a_grid_is_that_of_the_dataset(study):
+    results = run_study(study)
+    chosen = next(iter(results.chosen("Big_one", "kNN")))["n_neighbors"]
+    assert chosen == 20  # noise: the most neighbours are best
+    assert any("n_neighbors = 20 is the largest value tried on Big_one" in note for note in grid_end_notes(results))
+
+
+def test_the_figure_of_sensitivity_shows_all_values(study, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("skldl.report._figures.draw", lambda *told: drawn.append(told[3].__self__))
+    list(sensitivity_figures(run_study(study)))
+    assert drawn[0].values == [1, 2, 3, 8, 20]
+    assert np.isnan(drawn[0].curves["small"][2:]).all()
+    assert np.isnan(drawn[0].curves["Big_one"][:2]).all()
+
+
+def test_a_study_file_holds_them():
+    read = parse_study(FILE.format(grids="lexicon = { n_neighbors = [4, 5, 6] }"))
+    assert read.candidates[0].on("Lexicon").n_settings == 3
+    assert parse_study(dump_study(read)) == read
+    assert parse_study(FILE.format(grids="")).fingerprint() != read.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("grids", "message"),
+    [
+        ("Lexicon = [1]", "the grid for Lexicon must be a table"),
+        ("Lexicon = { n_neighbors = 1 }", "the grid for Lexicon of n_neighbors must be a list"),
+        ("Lexicon = { n_neighbors = [] }", "has no value to try"),
+        ("Lexicon = { k = [1] }", "'k' of the grid for Lexicon is not a hyper-parameter"),
+    ],
+)
+def test_bad_grids_are_refused(grids, message):
+    with pytest.raises(StudyError, match=message):
+        parse_study(FILE.format(grids=grids))
+
+
+def test_a_misspelt_dataset_is_told():
+    with pytest.raises(UnknownNameError, match="Lexikon"):
+        parse_study(FILE.format(grids="Lexikon = { n_neighbors = [1] }"))
