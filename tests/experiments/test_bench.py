@@ -99,7 +99,7 @@ def test_an_interrupted_study_says_how_to_go_on(study, monkeypatch, capsys):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skldl.cli.bench.run_study", interrupt)
+    monkeypatch.setattr("skldl.cli._study_output.run_study", interrupt)
     assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 130
     lines = capsys.readouterr().err.splitlines()
     assert any(line.endswith("go on with: skldl bench --resume --out here") for line in lines)

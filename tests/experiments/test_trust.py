@@ -171,6 +171,8 @@ def test_a_full_disk_is_one_line_that_says_how_to_go_on(tmp_path, monkeypatch, c
     monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
     assert run(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 0
     with monkeypatch.context() as patch:
-        patch.setattr("skldl.cli.bench.show_results", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+        patch.setattr(
+            "skldl.cli._study_output.show_results", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left"))
+        )
         assert run(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 2
     assert "disk that holds run is full" in capsys.readouterr().err

@@ -1,6 +1,8 @@
 """Options that several commands share, and the one place where names of parameters become names of options."""
 
+import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -86,25 +88,16 @@ def words(given: list[str] | None) -> list[str]:
     return [word for piece in given or [] for word in split_list(piece)]
 
 
-_OPTIONS = {"na_values": "--na", "random_state": "--seed", "source": "--from", "settings": "--set"} | {
-    name: f"--{name.replace('_', '-')}"
-    for name in (
-        *("annotator", "categories", "decimal", "drop", "encoding", "folds", "groups", "item", "keep", "kind", "label"),
-        *(
-            "labels",
-            "prefix",
-            "model",
-            "repeats",
-            "selection_rows",
-            "separator",
-            "text",
-            "text_ngrams",
-            "values",
-            "weight",
-        ),
-    )
-}
-_PARAMETER = re.compile(rf"(?<![\w.(])({'|'.join(_OPTIONS)})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|-?[\w.]+(?<!\.))?(?!\w)")
+_RENAMED = {"na_values": "na", "random_state": "seed", "source": "from", "settings": "set", "weigh_raters": "weights"}
+_OF_TABLES = ("categories", "decimal", "drop", "encoding", "groups", "keep", "kind", "labels", "text", "weight")
+_OF_FIT = ("budget", "folds", "model", "preset", "repeats", "selection_rows", "text_ngrams", "values")
+_OF_CONVERT = ("annotator", "item", "label", "prefix", "raters", "separator")
+_SAME_NAME = {name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CONVERT)}
+_OPTIONS = {name: f"--{option.replace('_', '-')}" for name, option in (_RENAMED | _SAME_NAME).items()}
+_PARAMETER = re.compile(
+    rf"(?<![\w.(])({'|'.join(_OPTIONS)})="
+    r"(\[[^\]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"|-?[\w.]+(?<!\.))?(?!\w)"
+)
 
 
 def as_options(text: str) -> str:
@@ -124,12 +117,17 @@ def as_options(text: str) -> str:
     --------
     >>> as_options("If these are counts, use kind='counts'; leave it out with drop=['a', 'b']; see labels=.")
     'If these are counts, use --kind counts; leave it out with --drop a,b; see --labels.'
+    >>> as_options("settings={'alpha': 0.1, 'solver': 'bfgs'}: parameters belong to a model.")
+    '--set alpha=0.1 --set solver=bfgs: parameters belong to a model.'
     """
 
     def rewritten(match: re.Match[str]) -> str:
         option, value = _OPTIONS[match[1]], match[2]
         if value is None:
             return option
+        if value.startswith("{"):
+            pairs = re.findall(r"'(\w+)': ('[^']*'|\[[^\]]*\]|[^,\[]+)", value[1:-1])
+            return " ".join(f"{option} {_quoted(name + '=' + its.strip().strip(chr(39)))}" for name, its in pairs)
         if value.startswith("["):
             value = ",".join(word.strip().strip("'\"") for word in value[1:-1].split(","))
         else:
@@ -140,7 +138,7 @@ def as_options(text: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    return value if re.fullmatch(r"[\w.,:+-]+", value) else f"'{value}'"
+    return value if re.fullmatch(r"[\w.,:+=-]+", value) else f"'{value}'"
 
 
 def refuse_model_as_table(source: str) -> None:
@@ -149,34 +147,32 @@ def refuse_model_as_table(source: str) -> None:
         raise TableError(f"{source} looks like a model. The model comes first, then the table.")
 
 
-def check_target(out: str | Path, *inputs: str | Path, overwrite: bool) -> None:
-    """Refuse to write over an input, and over a file that is already there unless this is wanted.
+def check_targets(
+    targets: Iterable[tuple[str, str | Path | None]], inputs: Iterable[str | Path], *, overwrite: bool
+) -> None:
+    """Refuse to write over an input, twice into one file, or over a file that is there unless this is wanted.
 
     Parameters
     ----------
-    out : str or path
-        Where a command is going to write; - is standard output.
-    *inputs : str or path
-        The files that it reads: never written over.
+    targets : iterable of pairs
+        Each option and where it makes the command write; None for nowhere, ``-`` for standard output.
+    inputs : iterable of str or path
+        The files that the command reads: never written over.
     overwrite : bool
-        Whether the user said ``--overwrite``.
+        Whether files that are there already may be written over.
     """
-    target = Path(out)
-    if str(out) == "-" or not target.is_file():
-        return
-    for name in inputs:
-        if str(name) != "-" and Path(name).exists() and target.samefile(name):
-            raise TableError(f"--out {out} is a file that this command reads. Write to another one.")
-    if not overwrite and not _is_model(target):
-        raise TableError(f"--out {out} is there already. Name another file, or say --overwrite.")
-
-
-def _is_model(path: Path) -> bool:
-    from skldl.exceptions import ModelFileError
-    from skldl.persistence import inspect
-
-    try:
-        inspect(path)
-    except (ModelFileError, OSError):
-        return False
-    return True
+    seen: dict[str, str] = {}
+    for option, target in targets:
+        if target is None:
+            continue
+        place = "-" if str(target) == "-" else os.path.realpath(target)
+        if place in seen:
+            raise TableError(f"{seen[place]} and {option} both write to {target}. Name two files.")
+        seen[place] = option
+        if place == "-" or not os.path.isfile(place):
+            continue
+        for name in inputs:
+            if str(name) != "-" and os.path.exists(name) and os.path.samefile(place, name):
+                raise TableError(f"{option} {target} is a file that this command reads. Write to another one.")
+        if not overwrite:
+            raise TableError(f"{option} {target} is there already. Name another file, or say --overwrite.")

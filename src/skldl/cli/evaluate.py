@@ -1,19 +1,17 @@
 """``skldl evaluate``: a cross-validated comparison of models on your own table, by the machinery of ``skldl bench``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from cyclopts import Parameter
 
-from skldl.cli._options import Columns, Name, Source
-from skldl.cli._progress import watch
+from skldl.cli._options import Columns, Flag, Name, Source
 from skldl.cli._screen import note
-from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, show_results
+from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
 from skldl.data import from_table
 from skldl.data._spelling import split_list
 from skldl.exceptions import StudyError
-from skldl.experiments import DatasetSpec, Study, run_study
+from skldl.experiments import DatasetSpec, Study
 from skldl.metrics import PAPER_MEASURES
 from skldl.tabular import AUTO
 from skldl.tabular._models import candidates_for, check_learners, limited_to
@@ -32,7 +30,7 @@ def evaluate(
     seed: int = 0,
     jobs: int = -1,
     out: Path | None = None,
-    resume: Annotated[bool, Parameter(negative="")] = False,
+    resume: Flag = False,
 ) -> int:
     """Compare models on your own table by cross-validation, with the mean distribution as the yardstick.
 
@@ -95,9 +93,8 @@ def evaluate(
     )
     need_the_packages_of_the_tests()
     folder = out or new_folder(name)
-    with watch(n_jobs) as on_progress:
-        results = run_study(study, out=folder, resume=resume, n_jobs=n_jobs, on_progress=on_progress)
-    return show_results(results, folder)
+    again = f"skldl evaluate with the options of before, --resume and --out {folder}"
+    return run_and_show(study, folder, again, n_jobs=n_jobs, resume=resume)
 
 
 def _check_folds(folds: int, inner_folds: int, n_units: int) -> None:

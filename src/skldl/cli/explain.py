@@ -1,22 +1,21 @@
 """``skldl explain``: which columns move which label, for a table or for one row."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 from cyclopts import Parameter
 
-from skldl._whole_files import whole_file
 from skldl.cli._model_file import TableModel, open_model
-from skldl.cli._options import Flag, Reading, Source, check_target, refuse_model_as_table
-from skldl.cli._screen import note, print_table
+from skldl.cli._options import Flag, Reading, Source, check_targets, refuse_model_as_table
+from skldl.cli._screen import IMAGES, note, print_table, save_figure
 from skldl.data import TableWriter, read_labels
 from skldl.data._labels import rows_with_labels
 from skldl.data._write import ENDINGS
-from skldl.exceptions import TableError, UnknownLabelError
+from skldl.exceptions import TableError
 from skldl.tabular import column_effects, explain_row, feature_weights
 
-IMAGES = (".png", ".svg", ".pdf")
 MOST_LINES = 20
 
 
@@ -65,7 +64,7 @@ def explain(
     for target in targets:
         if target.suffix.lower() not in (*ENDINGS, *IMAGES):
             raise TableError(f"--out {target}: the ending says what to write. Use {', '.join((*ENDINGS, *IMAGES))}.")
-        check_target(target, model, table, overwrite=overwrite)
+    check_targets([("--out", target) for target in targets], [model, table], overwrite=overwrite)
     if repeats < 1:
         raise TableError(f"--repeats {repeats}: each column must be shuffled at least once.")
     made = open_model(str(model))
@@ -78,12 +77,14 @@ def explain(
             "than they are for new rows. Explain it on rows that it has not seen."
         )
     if row is None:
-        shown, display = _explain_table(made, frame, repeats, seed)
+        shown, explanation, how = *_explain_table(made, frame, repeats, seed), "from_effects"
     else:
-        shown, display = _explain_row(made, frame, row)
+        shown, explanation, how = *_explain_row(made, frame, row), "from_row"
     for target in targets:
         if target.suffix.lower() in IMAGES:
-            _save_figure(target, *display)
+            from skldl.plots import LabelEffectsDisplay
+
+            save_figure(target, partial(getattr(LabelEffectsDisplay, how), explanation))
         else:
             with TableWriter(target) as writer:
                 writer.write(shown)
@@ -102,7 +103,7 @@ def _explain_table(made: TableModel, frame: pd.DataFrame, repeats: int, seed: in
     if weights is not None:
         title = f"Weights, centred over labels{_cut(len(weights))}"
         print_table(weights.head(MOST_LINES).rename_axis("feature").reset_index(), title)
-    return shown, ("from_effects", effects)
+    return shown, effects
 
 
 def _explain_row(made: TableModel, frame: pd.DataFrame, row: int) -> tuple[pd.DataFrame, Any]:
@@ -112,7 +113,7 @@ def _explain_row(made: TableModel, frame: pd.DataFrame, row: int) -> tuple[pd.Da
         explanation.table if explanation.how == "neighbours" else explanation.table.rename_axis("feature").reset_index()
     )
     print_table(shown.head(MOST_LINES), f"{_MEANINGS[explanation.how]}{_cut(len(shown))}")
-    return shown, ("from_row", explanation)
+    return shown, explanation
 
 
 _MEANINGS = {
@@ -136,22 +137,4 @@ def _truth(made: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.Data
     if not len(labelled):
         note("No row has labels, so the model's own predictions take their place.")
         return frame, None
-    D = read_labels(labelled[columns], made.about["kind"])
-    unknown = [name for name in D if name not in made.labels]
-    if unknown:
-        raise UnknownLabelError(f"The label {unknown[0]!r} is not among those of the model: {', '.join(made.labels)}.")
-    return labelled, D.reindex(columns=made.labels, fill_value=0.0)
-
-
-def _save_figure(target: Path, how: str, what: Any) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from skldl.plots import LabelEffectsDisplay
-
-    display = getattr(LabelEffectsDisplay, how)(what)
-    with whole_file(target) as stream:
-        display.figure_.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
-    plt.close(display.figure_)
+    return labelled, read_labels(labelled[columns], made.about["kind"], names=made.labels)

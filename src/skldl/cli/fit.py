@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Columns, Flag, Name, Source, check_target
+from skldl.cli._model_file import is_model
+from skldl.cli._options import Columns, Flag, Name, Source, check_targets
 from skldl.cli._progress import working
 from skldl.cli._screen import note
 from skldl.data._spelling import split_list
@@ -77,7 +78,7 @@ def fit(
     """
     if out.is_dir() or not out.parent.is_dir():
         raise TableError(f"--out {out} is a folder, or lies in a folder that does not exist. Name a file.")
-    check_target(out, table, overwrite=overwrite)
+    check_targets([("--out", out)], [table], overwrite=overwrite or is_model(out))
     import skops  # noqa: F401 - if it is missing, say so before the training, not after
 
     source = columns.open(table)

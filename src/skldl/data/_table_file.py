@@ -127,7 +127,7 @@ class TableFile:
     def close(self) -> None:
         """Close the file; standard input stays open."""
         for stream in (self._stream, self._source):
-            if stream is not sys.stdin.buffer:
+            if self._path is not None or stream is not self._source:
                 stream.close()
 
     def __enter__(self) -> Self:
