@@ -17,7 +17,7 @@ def test_explain(here, capsys, faces):
     told = capsys.readouterr()
     assert "divergence of the labels in the table when a column is shuffled (120 rows)" in told.out
     assert "Weights, centred over labels" in told.out
-    assert "looks like the table that the model learned from" in told.err
+    assert "The model learned from these rows" in told.err
     assert set(pd.read_csv("e.csv")["column"]) == {"age", "town", "smoker"}
     assert (here / "e.svg").read_text().startswith("<?xml")
     assert call("explain faces.skldl new.csv --repeats 1") == 0
@@ -61,3 +61,26 @@ def test_explain_rows_with_one_label_of_several(here, capsys):
     pd.DataFrame({"who": ["ann", "bo"], "says": ["joy", "joy"]}).to_csv("joyful.csv", index=False)
     assert call("explain m.skldl joyful.csv") == 0
     assert "of the labels in the table" in capsys.readouterr().out
+
+
+def test_rows_that_the_model_learned_from_are_left_out(here, faces, capsys):
+    """They are found again in another file, in another order, with other columns beside them."""
+    faces.head(80).to_csv("first.csv", index=False)
+    assert call("fit first.csv --labels 'emo_*' --drop person --model sa-bfgs --out m.skldl") == 0
+    faces.sample(frac=1, random_state=0)[faces.columns[::-1]].assign(more=1).to_parquet("all.parquet")
+    capsys.readouterr()
+    assert call("explain m.skldl all.parquet --repeats 1") == 0
+    told = capsys.readouterr()
+    assert "learned from 80 of the 120 rows; the other 40 are explained. --all-rows takes all." in told.err
+    assert "(40 rows)" in told.out
+    assert call("explain m.skldl all.parquet --repeats 1 --all-rows") == 0
+    told = capsys.readouterr()
+    assert "(120 rows)" in told.out
+    assert "knows by heart" in told.err
+    faces.tail(40).to_csv("new_rows.csv", index=False)
+    assert call("explain m.skldl new_rows.csv --repeats 1") == 0
+    told = capsys.readouterr()
+    assert "(40 rows)" in told.out
+    assert not told.err
+    assert call("inspect m.skldl --json") == 0
+    assert '"training_rows": "960 hexadecimal digits"' in capsys.readouterr().out

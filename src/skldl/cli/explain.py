@@ -15,8 +15,10 @@ from skldl.data._labels import rows_with_labels
 from skldl.data._write import ENDINGS
 from skldl.exceptions import TableError
 from skldl.tabular import column_effects, explain_row, feature_weights
+from skldl.tabular._training_rows import row_hashes, unseen_rows
 
 MOST_LINES = 20
+FEWEST_UNSEEN = 20
 
 
 def explain(
@@ -28,6 +30,7 @@ def explain(
     repeats: int = 5,
     seed: int = 0,
     out: Annotated[list[Path] | None, Parameter(negative="")] = None,
+    all_rows: Flag = False,
     reading: Reading | None = None,
     overwrite: Flag = False,
 ) -> None:
@@ -45,7 +48,8 @@ def explain(
     model
         A model that skldl fit wrote.
     table
-        A CSV or Parquet file. Best are rows that the model was not trained on, with their labels.
+        A CSV or Parquet file. Rows that the model learned from are left out if there are at least 20 others; the model
+        file knows them by a hash, if it was trained on at most 100,000 rows.
     row
         Explain this row, counted from 1 after the header.
     repeats
@@ -54,6 +58,8 @@ def explain(
         Seed of the shuffling.
     out
         Write the table (.csv, .tsv, .parquet) or the figure (.png, .svg, .pdf); may be given twice.
+    all_rows
+        Use rows that the model learned from, too.
     reading
         How the file is written.
     overwrite
@@ -71,13 +77,11 @@ def explain(
     with (reading or Reading()).open(table) as source:
         made.encoder.check_columns(source.columns)
         frame = source.read()
-    if made.about.get("source") == source.name and made.about.get("rows") == len(frame) and row is None:
-        note(
-            "This looks like the table that the model learned from: columns that it knows by heart seem more important "
-            "than they are for new rows. Explain it on rows that it has not seen."
-        )
     if row is None:
-        shown, explanation, how = *_explain_table(made, frame, repeats, seed), "from_effects"
+        frame, D = _truth(made, frame)
+        same = made.about.get("source") == source.name and made.about.get("rows") == len(frame)
+        frame, D = _unseen(made, frame, D, all_rows=all_rows, same_table=same)
+        shown, explanation, how = *_explain_table(made, frame, D, repeats, seed), "from_effects"
     else:
         shown, explanation, how = *_explain_row(made, frame, row), "from_row"
     for target in targets:
@@ -90,8 +94,9 @@ def explain(
                 writer.write(shown)
 
 
-def _explain_table(made: TableModel, frame: pd.DataFrame, repeats: int, seed: int) -> tuple[pd.DataFrame, Any]:
-    frame, D = _truth(made, frame)
+def _explain_table(
+    made: TableModel, frame: pd.DataFrame, D: pd.DataFrame | None, repeats: int, seed: int
+) -> tuple[pd.DataFrame, Any]:
     effects = column_effects(made.pipeline, frame, D, n_repeats=repeats, random_state=seed)
     shown = effects.to_pandas()
     truth = "of the labels in the table" if D is not None else "of the model's own predictions"
@@ -125,6 +130,30 @@ _MEANINGS = {
 
 def _cut(n_rows: int) -> str:
     return f", the first {MOST_LINES} of {n_rows}" if n_rows > MOST_LINES else ""
+
+
+def _unseen(
+    made: TableModel, frame: pd.DataFrame, D: pd.DataFrame | None, *, all_rows: bool, same_table: bool
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """The rows that the model has not learned from, where there are enough; else all, with a note."""
+    known = made.about.get("training_rows", "")
+    if known and D is not None:
+        unseen = unseen_rows(row_hashes(made.encoder, frame, D), known)
+        if unseen.all():
+            return frame, D
+        if unseen.sum() >= FEWEST_UNSEEN and not all_rows:
+            note(
+                f"The model learned from {int((~unseen).sum()):,} of the {len(frame):,} rows; the other "
+                f"{int(unseen.sum()):,} are explained. --all-rows takes all."
+            )
+            return frame[unseen], D[unseen]
+    elif not same_table:
+        return frame, D
+    note(
+        "The model learned from these rows: columns that it knows by heart seem more important than they are for new "
+        "rows. Explain it on rows that it has not seen."
+    )
+    return frame, D
 
 
 def _truth(made: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | None]:

@@ -26,6 +26,8 @@ def inspect(model: Path, /, *, as_json: Annotated[bool, Parameter(name="--json",
         Everything that the file says about itself, as JSON.
     """
     about = read_description(model)
+    if hashes := about["description"].get("training_rows"):
+        about["description"]["training_rows"] = f"{len(hashes):,} hexadecimal digits"
     if as_json:
         print(json.dumps(about, indent=2, ensure_ascii=False))
         return

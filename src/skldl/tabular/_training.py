@@ -15,6 +15,8 @@ from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
 from skldl.tabular._encoder import TEXT_NGRAMS, TableEncoder
 from skldl.tabular._models import candidates_for, quick_candidates
+from skldl.tabular._training_rows import MOST_ROWS as MOST_HASHES
+from skldl.tabular._training_rows import row_hashes
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,8 @@ def fit_table(
         why = why_pool(choice, pipeline.named_steps[MODEL_STEP], without, grouped=groups is not None)
     else:
         why = _why(choice, auto=model.casefold() == "auto", n_rows=dataset.n_samples, grouped=groups is not None)
+    few = dataset.n_samples <= MOST_HASHES
+    hashes = row_hashes(pipeline[0], dataset.X, dataset.D) if few else []
     description = {
         "source": source,
         "rows": dataset.n_samples,
@@ -189,6 +193,7 @@ def fit_table(
             {"model": trial.candidate.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
             for trial in choice.candidates
         ],
+        "training_rows": "".join(sorted(hashes)),
         "failures": [f"{failure.candidate}: {failure}" for failure in choice.failures],
         "score": {
             "kullback_leibler": choice.estimate.loss,
