@@ -14,7 +14,7 @@ from skldl.exceptions import StudyError
 from skldl.experiments import DatasetSpec, Study
 from skldl.metrics import PAPER_MEASURES
 from skldl.tabular import AUTO
-from skldl.tabular._models import candidates_for, check_learners, limited_to
+from skldl.tabular._models import candidates_for, limited_to
 
 
 def evaluate(
@@ -79,7 +79,6 @@ def evaluate(
     least = n_rows * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
     least = max(1, least - 1 if dataset.groups is None else least // 2)  # groups differ in size
     chosen = [candidate for word in split_list(models or "") for candidate in candidates_for(word)] or list(AUTO)
-    check_learners(chosen)
     study = Study(
         datasets=[DatasetSpec(name, source=table, encode=True, data=dataset, **roles, **columns.as_reading())],
         candidates=[limited_to(candidate, least) for candidate in chosen],

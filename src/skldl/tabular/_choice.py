@@ -85,6 +85,15 @@ class Choice:
         return float(skill), skill.low, skill.high
 
     @property
+    def expectation(self) -> str:
+        """Skill and divergence to be expected, in words."""
+        skill, low, high = self.skill
+        return (
+            f"Skill {skill:.1%} (95 % interval {low:.1%} to {high:.1%}) to be expected on new rows: divergence "
+            f"{self.estimate.loss:.4g} against {self.estimate.reference_loss:.4g} of always predicting the mean."
+        )
+
+    @property
     def beats_mean(self) -> bool:
         """Whether even the lower end of the interval is better than the mean distribution."""
         return self.skill[1] > 0

@@ -40,7 +40,8 @@ from skldl.data._dates import as_dates, date_format, date_parts
 from skldl.exceptions import TableError
 
 MISSING_CATEGORY = "(missing)"
-BLOCK_ROWS = 50_000
+BLOCK_ROWS = 10_000
+LARGE = 50_000
 TEXT_NGRAMS: dict[str, dict[str, Any]] = {
     "words": {"analyzer": "word", "ngram_range": (1, 2)},
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
@@ -143,7 +144,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.with_missing_, self.ranges_ = [], {}
         medians: dict[str, float] = {}
         for name in self.kinds_:  # one column at a time: a large table is large enough once
-            for part, values in self.typed(table, [name]).items():
+            for part, values in self._typed(table, [name]).items():
                 if self.kinds_[name] in (NUMBER, BOOLEAN, DATE):
                     medians[str(part)] = float(values.median())  # NaN if all are missing
                     if values.isna().any():
@@ -153,10 +154,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         numbers = self._number_columns()
         self.with_missing_ = [name for name in numbers if name in set(self.with_missing_)]
         with config_context(transform_output="default"):  # what was said about the output is not for the parts
-            if len(table) > BLOCK_ROWS and not self._of(CATEGORY, TEXT):
+            if len(table) > LARGE and not self._of(CATEGORY, TEXT):
                 self.encoder_ = self._fit_in_blocks(table, medians)
             else:
-                typed = self.typed(table)
+                typed = self._typed(table)
                 self.encoder_ = self._fitted(self._encoder(typed, numbers), typed)
         return self
 
@@ -206,17 +207,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         pipeline = encoder.named_transformers_["numbers"]
         imputer, scaler = pipeline[0], StandardScaler()
         for start in range(0, len(table), BLOCK_ROWS):
-            scaler.partial_fit(imputer.transform(self.typed(table.iloc[start : start + BLOCK_ROWS])[numbers]))
+            scaler.partial_fit(imputer.transform(self._typed(table.iloc[start : start + BLOCK_ROWS])[numbers]))
         pipeline.steps[1] = (pipeline.steps[1][0], scaler)
         return encoder
 
     def _in_blocks(self, table: pd.DataFrame) -> Any:
         """Transform some rows at a time: the steps copy what they are given, and a large table is large enough once."""
-        first = self.encoder_.transform(self.typed(table.iloc[:BLOCK_ROWS]))
+        first = self.encoder_.transform(self._typed(table.iloc[:BLOCK_ROWS]))
         if len(table) <= BLOCK_ROWS:
             return first
         starts = range(BLOCK_ROWS, len(table), BLOCK_ROWS)
-        others = (self.encoder_.transform(self.typed(table.iloc[at : at + BLOCK_ROWS])) for at in starts)
+        others = (self.encoder_.transform(self._typed(table.iloc[at : at + BLOCK_ROWS])) for at in starts)
         if sparse.issparse(first):
             return sparse.vstack([first, *others], format="csr")
         features = np.empty((len(table), first.shape[1]), dtype=first.dtype)
@@ -338,21 +339,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _words(self, column: pd.Series, filler: str) -> pd.Series:
         return as_words(column, filler, as_written=getattr(self, "format_", 1) < FORMAT)
 
-    def typed(self, table: pd.DataFrame, names: Iterable[str] | None = None) -> pd.DataFrame:
-        """The columns of the schema, each in the type that its kind asks for; dates become several columns.
-
-        Parameters
-        ----------
-        table : DataFrame
-            A table as for `transform`.
-        names : iterable of str, default=None
-            Only these columns.
-
-        Returns
-        -------
-        DataFrame
-            Numbers and words, before anything is filled in, scaled or cut into n-grams.
-        """
+    def _typed(self, table: pd.DataFrame, names: Iterable[str] | None = None) -> pd.DataFrame:
+        """The columns of the schema, each in the type that its kind asks for; dates become several columns."""
         typed = {}
         for name in self.kinds_ if names is None else names:
             kind = self.kinds_[name]

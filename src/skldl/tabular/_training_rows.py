@@ -47,7 +47,7 @@ def row_hashes(encoder: Any, table: Any, D: Any) -> list[str]:
     >>> row_hashes(encoder, table, [[0.2, 0.8], [0.5, 0.5]])[1] == row_hashes(encoder, turned, [[0.5, 0.5]])[0]
     True
     """
-    typed = encoder.typed(as_frame(table))
+    typed = encoder._typed(as_frame(table))
     cells = [
         [f"{cell:.9g}" if isinstance(cell, float) else str(cell) for cell in typed[name].tolist()] for name in typed
     ]
