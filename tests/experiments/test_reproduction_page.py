@@ -32,7 +32,6 @@ def page():
 
 
 def test_the_page_and_the_paragraph_of_the_readme_are_up_to_date(page):
-    pytest.importorskip("scikit_posthocs")
     assert (ROOT / "docs/reproduction.md").read_text(encoding="utf-8") == page.render(), (
         "run: python docs/make_reproduction.py"
     )
@@ -103,7 +102,6 @@ def test_predictions_are_kept_without_the_truth():
 
 
 def test_figures_are_drawn_where_predictions_and_truth_are_at_hand(page, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("matplotlib")
     figures = script("docs/make_study_figures.py")
     study = tiny_study()
     run_study(study, out=tmp_path / "study", keep_predictions="predictions")
@@ -150,8 +148,6 @@ estimator = "skldl:MeanDistribution"
 
 
 def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd):
-    pytest.importorskip("scikit_posthocs")
-    pytest.importorskip("baycomp")
     runs = script("tools/run_studies.py")
     file = tmp_path / "tiny.toml"
     file.write_text(TINY.format(source=ROOT / "tests/compatibility/files_0_1/small.csv"))

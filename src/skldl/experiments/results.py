@@ -96,6 +96,11 @@ class StudyResults:
         )
 
     @property
+    def control(self) -> str:
+        """Name of the candidate that the others are tested against; the study may spell it otherwise."""
+        return find(self.study["control"], {name: name for name in self.candidates}, "candidate")
+
+    @property
     def averaged(self) -> list[str]:
         """Datasets that count in average ranks and tests."""
         return [name for name in self.datasets if not self.info[name]["apart"]] or self.datasets

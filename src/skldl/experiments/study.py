@@ -3,8 +3,9 @@
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import wraps
 from typing import Any
 
 from skldl.data._dataset import Dataset
@@ -145,8 +146,11 @@ class Study:
     timeout : float or None
         Seconds after which a task is ended and recorded as failed; None means never. It needs processes of their own
         for the tasks, so that ``run_study`` starts at least one.
-    contenders, seed
-        Names of ``candidates`` and ``random_state`` until 0.1; they go in 0.4.
+
+    Notes
+    -----
+    ``contenders`` and ``seed`` are the names of ``candidates`` and ``random_state`` until 0.1, as arguments and as
+    attributes; they go in 0.4.
 
     Examples
     --------
@@ -173,14 +177,8 @@ class Study:
     random_state: int = 0
     control: str = ""
     timeout: float | None = None
-    contenders: InitVar[Sequence[Candidate] | None] = None
-    seed: InitVar[int | None] = None
 
-    def __post_init__(self, contenders: Sequence[Candidate] | None, seed: int | None) -> None:
-        for old, value, new in (("contenders", contenders, "candidates"), ("seed", seed, "random_state")):
-            if value is not None:
-                warnings.warn(f"{old}= is now {new}=; it goes in 0.4.", DeprecationWarning, stacklevel=4)
-                self._settle(new, value)
+    def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise StudyError(f"protocol = {self.protocol!r} is not one of {', '.join(PROTOCOLS)}.")
         self._settle("datasets", tuple(_spec(dataset) for dataset in self.datasets))
@@ -250,6 +248,18 @@ class Study:
         """Name of the mean baseline among the candidates."""
         return next(candidate.name for candidate in self.candidates if candidate.is_baseline)
 
+    @property
+    def contenders(self) -> Sequence[Candidate]:
+        """The candidates, by their name of 0.1."""
+        _warn_of_old_name("contenders", "candidates")
+        return self.candidates
+
+    @property
+    def seed(self) -> int:
+        """The random state, by its name of 0.1."""
+        _warn_of_old_name("seed", "random_state")
+        return self.random_state
+
     def with_options(self, **options: Any) -> "Study":
         """Copy the study with other fields; an order that followed from the protocol follows from the new one.
 
@@ -283,6 +293,27 @@ class Study:
     def fingerprint(self) -> str:
         """Hash everything that can change a number: two studies with the same fingerprint may share records."""
         return fingerprint_of(self.to_dict())
+
+
+def _warn_of_old_name(old: str, new: str) -> None:
+    warnings.warn(f"{old} of a Study is now {new}; the old name goes in 0.4.", DeprecationWarning, stacklevel=3)
+
+
+def _with_old_names(made: Callable[..., None]) -> Callable[..., None]:
+    """Take the arguments of 0.1, too. They are no fields: `dataclasses.replace` would pass them beside the new ones."""
+
+    @wraps(made)
+    def __init__(self: Any, *args: Any, **options: Any) -> None:
+        for old, new in (("contenders", "candidates"), ("seed", "random_state")):
+            if (value := options.pop(old, None)) is not None:
+                _warn_of_old_name(old, new)
+                options[new] = value
+        made(self, *args, **options)
+
+    return __init__
+
+
+Study.__init__ = _with_old_names(Study.__init__)  # type: ignore[method-assign]  # in place, so that Study stays one class
 
 
 def fingerprint_of(told: Mapping[str, Any]) -> str:

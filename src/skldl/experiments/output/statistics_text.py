@@ -25,7 +25,7 @@ def statistics_text(results: StudyResults) -> str:
         Markdown.
     """
     shared = [family for family in results.families if len(family) > 1]
-    control = results.study["control"]
+    control = results.control
     lines = [
         "# Statistics",
         "",
