@@ -133,8 +133,9 @@ class StudyResults:
 
     def n_expected(self, dataset: str) -> int:
         """Number of tests of each candidate on a dataset."""
-        single = self.info[dataset]["n_test"] or self.study["protocol"] == "holdout"
-        return int(self.study["repeats"]) * (1 if single else int(self.study["folds"]))
+        info = self.info[dataset]
+        usual = 1 if self.study["protocol"] == "holdout" else int(self.study["folds"])
+        return int(self.study["repeats"]) * (1 if info["n_test"] else int(info.get("n_splits", usual)))
 
     def state(self, dataset: str, candidate: str) -> str:
         """Say what is wrong with a cell of the tables: empty if all its tests ran.
