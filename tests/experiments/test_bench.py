@@ -6,17 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from skldl.experiments import Progress, StudyResults, load_study
-from skldl.experiments.tasks import Task
-
-pytest.importorskip("cyclopts")
-pytest.importorskip("rich")
-pytest.importorskip("scikit_posthocs")
-pytest.importorskip("baycomp")
-
 from skldl.cli import _progress
 from skldl.cli._app import run
 from skldl.cli._progress import Forecast, show_time, watch
+from skldl.experiments import Progress, StudyResults, load_study
+from skldl.experiments.tasks import Task
 
 STUDY = """
 name = "little"

@@ -118,10 +118,12 @@ _TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("datasets", "candidates", "measures"), (list, "a list")),
     **dict.fromkeys(("name", "title", "protocol", "criterion", "order", "control"), (str, "text in quotes")),
     **dict.fromkeys(("source", "estimator", "path", "refine", "kind", "weight", "groups"), (str, "text in quotes")),
+    **dict.fromkeys(("text_ngrams", "splits"), (str, "text in quotes")),
     **dict.fromkeys(("params", "grid", "natural"), (dict, "a table, { name = value }")),
     **dict.fromkeys(("encoding", "decimal"), (str, "text in quotes")),
     **dict.fromkeys(
-        ("labels", "drop", "text", "categories", "na_values"), (str | list, "text in quotes, or a list of such")
+        ("labels", "features", "drop", "text", "categories", "na_values"),
+        (str | list, "text in quotes, or a list of such"),
     ),
     **dict.fromkeys(("apart", "encode"), (bool, "true or false")),
 }
