@@ -2,14 +2,15 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from skldl.data import TableFile
+from skldl.data import Dataset, TableFile, find_columns, from_table
+from skldl.data._array_table import ARRAY_ENDINGS, ArrayTable
 from skldl.data._spelling import split_list
 from skldl.exceptions import TableError
 
@@ -18,6 +19,7 @@ Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
 Name = Annotated[str | None, Parameter(show_default=False)]
 Words = Annotated[list[str], Parameter(negative="", show_default=False)]
 Flag = Annotated[bool, Parameter(negative="")]
+TextNgrams = Literal["auto", "words", "characters"]
 Kind = Literal["distribution", "counts", "scores", "votes", "label"]
 
 
@@ -33,9 +35,15 @@ class Reading:
     na: Annotated[list[str] | None, Parameter(negative="", show_default=False)] = None
     """Words that mean a missing value in columns of text, separated by commas; '' means none but empty cells."""
 
-    def open(self, source: str) -> TableFile:
-        """Open a table."""
-        return TableFile(source, **self.as_reading())
+    def open(self, source: str) -> TableFile | ArrayTable:
+        """Open a table, or the arrays of a .mat or .npz file as one."""
+        return self._arrays(source) if is_array_file(source) else TableFile(source, **self.as_reading())
+
+    def _arrays(self, source: str, labels: str | None = None, also: Sequence[str] = ()) -> ArrayTable:
+        for name, value in self.as_reading().items():
+            if value is not None:
+                raise TableError(f"{name}= is about CSV files, and {source} holds arrays.")
+        return ArrayTable(source, labels=labels, also=also)
 
     def as_reading(self) -> dict[str, Any]:
         """The arguments of `skldl.data.TableFile`."""
@@ -48,8 +56,9 @@ class Reading:
 class Columns(Reading):
     """Which column of a table is what. All others are features."""
 
-    labels: Words
-    """The label columns: names, patterns such as 'emo_*', or what several names begin with, separated by commas."""
+    labels: Words = field(default_factory=list)
+    """The label columns: names, patterns such as 'emo_*', or what several names begin with, separated by commas; for a
+    .mat or .npz file the name of the array of labels, if it has no usual one."""
     kind: Kind = "distribution"
     """What the label columns hold: shares that sum to one (distribution), counts or scores for each label, answers of
     annotators, one column for each (votes), or the one label of the row (label)."""
@@ -64,6 +73,37 @@ class Columns(Reading):
     categories: Words = field(default_factory=list)
     """Columns to take as categories though they hold numbers, such as a postcode."""
 
+    def open(self, source: str) -> TableFile | ArrayTable:
+        """Open a table with labels, or the arrays of a .mat or .npz file as one."""
+        labels = words(self.labels)
+        if is_array_file(source):
+            if len(labels) > 1:
+                raise TableError(f"labels={labels}: {source} holds arrays. Name the one array of labels.")
+            also = [name for name in (self.weight, self.groups) if name is not None]
+            table = self._arrays(source, labels[0] if labels else None, also)
+            if not table.label_columns:
+                raise TableError(f"{source} holds no array of labels. Name it with labels=.")
+            return table
+        if not labels:
+            raise TableError("labels= is missing: say which columns of the table are labels, such as labels='emo_*'.")
+        return super().open(source)
+
+    def labels_in(self, table: TableFile | ArrayTable) -> list[str]:
+        """The label columns of a table that was opened."""
+        if isinstance(table, ArrayTable):
+            return table.label_columns
+        return find_columns(words(self.labels), table.columns, "labels")
+
+    def dataset(self, table: TableFile | ArrayTable, *, name: str = "table", splits: str | None = None) -> Dataset:
+        """Read a table that was opened, and the file of its splits if there is one."""
+        roles: dict[str, Any] = self.as_arguments() | {"labels": self.labels_in(table)}
+        dataset = from_table(table.read(), name=name, source=table.name, **roles)
+        if splits is None:
+            return dataset
+        from skldl.experiments.given_files import read_splits
+
+        return dataset.changed(splits=read_splits(splits, dataset))
+
     def as_arguments(self) -> dict[str, object]:
         """The arguments of `skldl.data.from_table` and `skldl.tabular.fit_table`, lists cut at their commas."""
         return {
@@ -75,6 +115,11 @@ class Columns(Reading):
             "text": words(self.text),
             "categories": words(self.categories),
         }
+
+
+def is_array_file(source: str) -> bool:
+    """Whether a file holds arrays instead of a table."""
+    return Path(source).suffix.lower() in ARRAY_ENDINGS
 
 
 def words(given: list[str] | None) -> list[str]:
@@ -90,7 +135,7 @@ def words(given: list[str] | None) -> list[str]:
 
 _RENAMED = {"na_values": "na", "random_state": "seed", "source": "from", "settings": "set", "weigh_raters": "weights"}
 _OF_TABLES = ("categories", "decimal", "drop", "encoding", "groups", "keep", "kind", "labels", "text", "weight")
-_OF_FIT = ("budget", "folds", "model", "preset", "repeats", "selection_rows", "text_ngrams", "values")
+_OF_FIT = ("budget", "folds", "model", "preset", "repeats", "selection_rows", "text_ngrams", "splits", "values")
 _OF_CONVERT = ("annotator", "item", "label", "prefix", "raters", "separator")
 _SAME_NAME = {name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CONVERT)}
 _OPTIONS = {name: f"--{option.replace('_', '-')}" for name, option in (_RENAMED | _SAME_NAME).items()}

@@ -12,6 +12,7 @@ import pandas as pd
 from skldl._whole_files import whole_file
 from skldl.cli._options import as_options
 from skldl.data import TableFile
+from skldl.data._array_table import ArrayTable
 
 IMAGES = (".png", ".pdf", ".svg")
 
@@ -66,12 +67,12 @@ def status() -> Iterator[Callable[[str], None] | None]:
 
 
 @contextmanager
-def progress_of(table: TableFile, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+def progress_of(table: TableFile | ArrayTable, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """Show how far the reading of a table is, on a terminal only.
 
     Parameters
     ----------
-    table : TableFile
+    table : TableFile or ArrayTable
         The table that is read.
     quiet : bool
         Show nothing, since the result itself goes to the terminal.

@@ -1,11 +1,10 @@
 """``skldl bench``: run a study, print its tables, and say where everything lies."""
 
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from skldl.cli._options import Columns, Flag, Words, words
 from skldl.cli._screen import note
@@ -20,20 +19,11 @@ from skldl.names import find_candidate
 app = App(name="bench")
 
 
-@Parameter(name="*")
-@dataclass(kw_only=True)
-class TableColumns(Columns):
-    """Which column of the tables that --datasets names is what."""
-
-    labels: Words = field(default_factory=list)
-    """The label columns: names or patterns such as 'emo_*', separated by commas."""
-
-
 @app.default
 def bench(
     study: str = "",
     *,
-    columns: TableColumns | None = None,
+    columns: Columns | None = None,
     data: Path | None = None,
     datasets: str = "",
     algorithms: str = "",
@@ -161,7 +151,7 @@ def _study(name: str, folder: Path | None, trust: list[str]) -> Study:
     return load_study(path, trust=trust)
 
 
-def _with_options(study: Study, datasets: str, columns: TableColumns | None, algorithms: str, measures: str) -> Study:
+def _with_options(study: Study, datasets: str, columns: Columns | None, algorithms: str, measures: str) -> Study:
     changes: dict[str, Any] = {}
     roles: dict[str, Any] = {}
     if columns is not None:

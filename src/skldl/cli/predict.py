@@ -49,7 +49,8 @@ def predict(
     model
         A model that skldl fit wrote.
     table
-        A CSV or Parquet file with the columns of the training table, in any order; - for standard input.
+        A CSV or Parquet file with the columns of the training table, in any order; a .mat or .npz file with an array of
+        features; - for standard input.
     out
         Where to write: .csv, .tsv or .parquet, or - for CSV on standard output. A run that fails leaves no file.
     keep

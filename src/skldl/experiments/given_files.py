@@ -42,7 +42,7 @@ def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
         raise StudyError(
             f"{spec.name}: kind = {spec.kind!r} is for tables; an array of labels is one of {', '.join(CONVERSIONS)}."
         )
-    for key in ("drop", "text", "categories", "encode", "encoding", "decimal", "na_values"):
+    for key in ("drop", "text", "categories", "encoding", "decimal", "na_values"):
         if getattr(spec, key):
             raise StudyError(f"{spec.name}: {key} is about the columns of a table, and {place} holds arrays.")
     names = {key: getattr(spec, key) for key in ("labels", "features") if getattr(spec, key) is not None}
@@ -54,11 +54,20 @@ def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
     )
     given = {"groups": spec.groups, "sample_weight": spec.weight}
     per_row = {role: _one_per_row(place, name, dataset) for role, name in given.items() if name is not None}
-    return (
-        Dataset(dataset.name, dataset.X, dataset.D, dataset.label_names, dataset.feature_names, source=place, **per_row)
-        if per_row
-        else dataset
-    )
+    if per_row:
+        dataset = Dataset(
+            dataset.name, dataset.X, dataset.D, dataset.label_names, dataset.feature_names, source=place, **per_row
+        )
+    return dataset.changed(X=_as_table(dataset)) if spec.encode else dataset
+
+
+def _as_table(dataset: Dataset) -> Any:
+    """The features as a table, which the encoder takes."""
+    import pandas as pd
+
+    names = dataset.feature_names or [f"feature_{place}" for place in range(dataset.n_features)]
+    X = dataset.X.toarray() if hasattr(dataset.X, "toarray") else dataset.X
+    return pd.DataFrame(X, columns=list(names))
 
 
 def _one_per_row(place: str, name: str, dataset: Dataset) -> Any:

@@ -70,8 +70,9 @@ def fit_table(
 
     Parameters
     ----------
-    table : DataFrame
-        Features and labels.
+    table : DataFrame or Dataset
+        Features and labels; or what `skldl.data.from_table` made of them, which can hold splits, too. Then ``labels``,
+        ``kind``, ``weight``, ``groups`` and ``drop`` must be the same as there: they are kept with the model.
     labels : str or sequence of str
         The label columns: names or patterns such as ``emo_*``.
     kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
@@ -136,8 +137,11 @@ def fit_table(
         raise DataError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
     candidates = candidates_for(model, settings)
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
-    dataset = from_table(table, labels, kind=kind, source=source, **roles)
-    label_columns = find_columns(labels, [str(name) for name in table], "labels")
+    if isinstance(table, Dataset):
+        dataset, label_columns = table, [labels] if isinstance(labels, str) else list(labels)
+    else:
+        dataset = from_table(table, labels, kind=kind, source=source, **roles)
+        label_columns = find_columns(labels, [str(name) for name in table], "labels")
     del table  # what it holds is in the dataset now: a large one need not stay in memory twice
     names, n_rows = list(dataset.label_names), dataset.n_samples
     numbers = label_values(names, values)
@@ -148,6 +152,11 @@ def fit_table(
         for name, value in (("folds", folds), ("selection_rows", selection_rows)):
             if value is not None:
                 raise DataError(f"{name}={value} has no part in preset='best'. Say preset='fast', or leave it out.")
+        if dataset.splits is not None:
+            raise DataError(
+                "splits= have no part in preset='best', which holds rows out in ways of its own. Say "
+                "preset='fast', or name a model."
+            )
         pipeline, choice, without = fit_pool(
             dataset, encoder, budget=budget, random_state=random_state, on_progress=on_progress
         )
