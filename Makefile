@@ -19,7 +19,7 @@ help:
 	@echo 'make demo       set up the environment and run the main job on embedded data'
 	@echo 'make test       set up the environment and run every check and test (a few minutes)'
 	@echo 'make test-slow  the tests that take longer, the reproduction of published numbers among them'
-	@echo 'make bench      speed and memory, side by side with other packages'
+	@echo 'make bench      speed and memory, side by side with other packages, and accuracy (hours; one part: benchmarks/run.py)'
 	@echo 'make study      run the studies of the paper, under its protocol and under nested (hours to days; goes on where it stopped)'
 	@echo 'make docs       make the pictures and generated pages of docs/ again, and what follows from the table of algorithms'
 	@echo 'make clean      remove the environment and everything that was made'

@@ -1,7 +1,8 @@
 """Held-out Kullback-Leibler divergence of `AutoLDL`, of its kinds of members and of what scikit-learn offers.
 
     SKLDL_DATA=DIR OMP_NUM_THREADS=1 python benchmarks/accuracy.py                         # AutoLDL on all sets
-    SKLDL_DATA=DIR OMP_NUM_THREADS=1 python benchmarks/accuracy.py SJAFFE:10 --models auto,forest,ridge --order file
+    SKLDL_DATA=DIR OMP_NUM_THREADS=1 python benchmarks/accuracy.py SJAFFE:10 --models auto,forest --order file
+    SKLDL_DATA=DIR OMP_NUM_THREADS=1 python benchmarks/accuracy.py SJAFFE:10 --models "sklearn ridge,sklearn MLP"
 
 A set is followed by its number of folds of the ten that are run. Shuffled folds come from the permutation of
 ``default_rng(0)``, cut into ten by ``array_split``; with ``--order file`` the folds are chunks in file order, in which
@@ -84,17 +85,30 @@ def measure(name, n_folds, model, order):
     }
 
 
+def chosen_set(word, parser):
+    """The dataset that a word names, and its number of folds; a mistake is told before anything is measured."""
+    name, _, count = word.partition(":")
+    if name not in SETS:
+        parser.error(f"there is no set {name!r}; known are: {', '.join(SETS)}")
+    if count and not (count.isdecimal() and 1 <= int(count) <= 10):
+        parser.error(f"{word!r}: the number of folds must be 1 to 10")
+    return name, int(count or FOLDS.get(name, 3))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=SETS, help="name, or name:folds")
     parser.add_argument("--models", default="auto", help=f"separated by commas: {', '.join(MODELS)}")
     parser.add_argument("--order", choices=("shuffled", "file"), default="shuffled")
     given = parser.parse_args()
+    sets, models = [chosen_set(word, parser) for word in given.sets], [word.strip() for word in given.models.split(",")]
+    for model in models:
+        if model not in MODELS:
+            parser.error(f"there is no model {model!r}; known are: {', '.join(MODELS)}")
     warnings.simplefilter("ignore")
-    for word in given.sets:
-        name, _, count = word.partition(":")
-        for model in given.models.split(","):
-            entry = measure(name, int(count or FOLDS.get(name, 3)), model.strip(), given.order)
+    for name, n_folds in sets:
+        for model in models:
+            entry = measure(name, n_folds, model, given.order)
             print(f"{name:14} {model:17} {entry['kullback_leibler']:.5f} {entry['fit_cpu_seconds']:8.1f} s", flush=True)
             known = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
             key = ("dataset", "model", "order")

@@ -1,6 +1,11 @@
 """Run every benchmark and write the tables: what `make bench` calls.
 
-The peers (python-ldl 0.1.2, torch 2.13.0) live in an environment of their own, ``.venv-peers``, made here.
+    python benchmarks/run.py                                   # all parts, one after the other (hours)
+    python benchmarks/run.py accuracy SJAFFE:10 --models auto  # one part, with options of its own
+    python benchmarks/run.py tables                            # only the tables, from the results that are there
+
+The peers (python-ldl 0.1.2, torch 2.13.0) live in an environment of their own, ``.venv-peers``, made here. The part
+``accuracy`` has no peers there: it runs in the environment of this script, and docs/make_accuracy.py makes its page.
 """
 
 import json
@@ -21,8 +26,14 @@ TITLES = {
     "ptbayes": "PTBayes: fit and prediction",
     "aabp": "AABP: fit and prediction",
     "ptsvm": "PTSVM: fit and prediction",
+    "ptsvm_solver": "PTSVM: its solver against LIBSVM, pair by pair",
+    "after2016": "Algorithms after 2016: fit and prediction",
     "scaling": "Growth with the number of rows (seconds)",
 }
+
+
+WITH_PEERS = ("speed", "after2016", "scaling", "measures")
+PARTS = (*WITH_PEERS, "accuracy", "tables")
 
 
 def peers_python() -> str:
@@ -63,15 +74,16 @@ def write_tables() -> None:
 
 
 def main() -> None:
-    arguments = sys.argv[1:]
-    python = peers_python()
+    part, *options = sys.argv[1:] or [""]
+    if part not in ("", *PARTS):
+        sys.exit(f"There is no part {part!r} of the benchmarks. Known: {', '.join(PARTS)}; without one, all run.")
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     environment = {**os.environ, **one_thread, "KERAS_BACKEND": "torch"}
     environment.pop("PYTHONPATH", None)
-    subprocess.run([python, str(HERE / "speed.py"), *arguments], check=True, env=environment)
-    if not arguments:
-        subprocess.run([python, str(HERE / "scaling.py")], check=True, env=environment)
-        subprocess.run([python, str(HERE / "measures.py")], check=True, env=environment)
+    for name in [part] if part else PARTS:
+        if name != "tables":
+            python = peers_python() if name in WITH_PEERS else sys.executable
+            subprocess.run([python, str(HERE / f"{name}.py"), *options], check=True, env=environment)
     write_tables()
 
 

@@ -1,10 +1,14 @@
-"""Fixtures: the paper's data, if the folder named by SKLDL_DATA holds them."""
+"""Fixtures: the paper's data, if the folder named by SKLDL_DATA holds them; scripts outside of the package."""
 
+import importlib.util
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import io, sparse
 
@@ -25,10 +29,26 @@ def paper_data() -> Callable[[str], tuple[np.ndarray, np.ndarray]]:
     return load
 
 
+@pytest.fixture(scope="module")
+def load_script():
+    """Import a file of docs, tools or benchmarks by its path in the repository; the import path stays as it was."""
+    root, before = Path(__file__).parents[1], list(sys.path)
+
+    def load(path: str) -> ModuleType:
+        specification = importlib.util.spec_from_file_location(Path(path).stem, root / path)
+        assert specification is not None
+        assert specification.loader is not None
+        module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+        return module
+
+    yield load
+    sys.path[:] = before
+
+
 @pytest.fixture(scope="session")
 def faces():
     """A table as people have it: missing numbers, categories, yes and no, a name of the person, three labels."""
-    pd = pytest.importorskip("pandas")
     generator = np.random.default_rng(0)
     n_rows = 120
     age = generator.normal(40, 12, n_rows).round(1)

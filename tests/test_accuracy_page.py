@@ -1,26 +1,18 @@
 """The page of accuracy is what the results of the benchmark say."""
 
-import importlib.util
 import json
-from pathlib import Path
+import re
 
-ROOT = Path(__file__).parents[1]
-
-
-def load_script(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+import pytest
 
 
-def test_the_page_is_current():
-    script = load_script(ROOT / "docs" / "make_accuracy.py")
+def test_the_page_is_current(load_script):
+    script = load_script("docs/make_accuracy.py")
     assert script.PAGE.read_text(encoding="utf-8") == script.page()
 
 
-def test_missing_cells_stay_empty_and_the_least_is_bold(tmp_path, monkeypatch):
-    script = load_script(ROOT / "docs" / "make_accuracy.py")
+def test_missing_cells_stay_empty_and_the_least_is_bold(tmp_path, monkeypatch, load_script):
+    script = load_script("docs/make_accuracy.py")
     entries = [
         {
             "dataset": name,
@@ -41,11 +33,34 @@ def test_missing_cells_stay_empty_and_the_least_is_bold(tmp_path, monkeypatch):
     assert "A 2.0, B 2.0." in text
 
 
-def test_folds_are_those_of_the_published_table():
+def test_folds_are_those_of_the_published_table(load_script):
     import numpy as np
 
-    script = load_script(ROOT / "benchmarks" / "accuracy.py")
+    script = load_script("benchmarks/accuracy.py")
     train, test = script.folds_of(25, "shuffled")[0]
     np.testing.assert_array_equal(test, np.random.default_rng(0).permutation(25)[:3])
     assert sorted([*train, *test]) == list(range(25))
     np.testing.assert_array_equal(script.folds_of(25, "file")[0][1], [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["SJAFFE", "--models", "auto,ridge"], "there is no model 'ridge'; known are: auto"),
+        (["SJAFFE", "yeast"], "there is no set 'yeast'; known are: SJAFFE"),
+        (["SJAFFE:11"], "'SJAFFE:11': the number of folds must be 1 to 10"),
+    ],
+)
+def test_names_are_checked_before_anything_is_measured(load_script, monkeypatch, capsys, options, told):
+    script = load_script("benchmarks/accuracy.py")
+    monkeypatch.setattr(script, "measure", lambda *_: pytest.fail("measured"))
+    monkeypatch.setattr("sys.argv", ["accuracy.py", *options])
+    with pytest.raises(SystemExit):
+        script.main()
+    assert told in capsys.readouterr().err
+
+
+def test_the_examples_of_the_script_name_models_that_it_knows(load_script):
+    script = load_script("benchmarks/accuracy.py")
+    for words in re.findall(r'--models (?:"([^"]+)"|(\S+))', script.__doc__):
+        assert set("".join(words).split(",")) <= set(script.MODELS)

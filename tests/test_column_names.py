@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from skldl import AAKNN, SABFGS, AutoLDL, MeanDistribution, StackingLDL
+from skldl._column_names import order_of_labels
 from skldl.exceptions import FeatureMismatchError, LabelMismatchError
 from skldl.metrics import MEASURES, chebyshev, evaluate, mu, skill
 from skldl.testing import make_distributions
@@ -33,6 +34,8 @@ def test_all_ways_to_measure_align():
 def test_other_labels_are_refused_and_nameless_tables_are_taken_by_position():
     with pytest.raises(LabelMismatchError, match=r"'b'.*'x'"):
         chebyshev(TRUE, OTHER.rename(columns={"b": "x"}))
+    with pytest.raises(LabelMismatchError, match=r"should be a label 'c', but .* has no such column. Rename"):
+        order_of_labels(["a", "b", "c"], ["a", "b"], name="D_pred")
     for nameless in (OTHER.to_numpy(), pd.DataFrame(OTHER.to_numpy())):
         assert chebyshev(TRUE, nameless) == chebyshev(TRUE, OTHER)
     whole = TRUE.set_axis([2, 0, 1], axis=1)

@@ -1,6 +1,5 @@
 """The speed table of the README follows from the result files of the benchmarks, and holds nothing else."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -15,16 +14,9 @@ ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "benchmarks").exists(), reason="the benchmarks are in the repository")
 
 
-def script(path: str):
-    specification = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
-def speed_page():
-    return script("docs/make_speed.py")
+def speed_page(load_script):
+    return load_script("docs/make_speed.py")
 
 
 def test_the_readme_is_up_to_date(speed_page):
@@ -66,9 +58,18 @@ def test_what_ptsvm_was_measured_with_is_said(speed_page, tmp_path, monkeypatch)
     assert "1,000 drawn rows" not in speed_page.lines()[-1]
 
 
-def test_the_step_that_falls_below_an_objective(monkeypatch):
+def test_every_file_of_results_has_its_table(load_script):
+    """Otherwise a benchmark is measured and nobody reads it."""
+    titles = load_script("benchmarks/run.py").TITLES
+    found = {path.stem for path in (ROOT / "benchmarks/results").glob("*.json")} - {"accuracy"}  # it has its own page
+    assert found <= set(titles)
+    page = (ROOT / "benchmarks/results/README.md").read_text(encoding="utf-8")
+    assert all(f"## {titles[name]}\n" in page for name in found)
+
+
+def test_the_step_that_falls_below_an_objective(monkeypatch, load_script):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    speed = script("benchmarks/speed.py")
+    speed = load_script("benchmarks/speed.py")
     assert speed.steps_below([3.0, 2.0, 1.0], 2.5) == 1
     assert speed.steps_below([3.0, 2.0, 1.0], 9.0) == 1  # at least one step
     assert speed.steps_below([3.0, 2.0, 1.0], 0.5) is None

@@ -59,10 +59,12 @@ def order_of_labels(expected: list[Any], found: list[Any], *, name: str) -> npt.
     nameless = list(range(len(expected)))
     if expected == nameless or found == nameless:
         return None
-    further = next(label for label in place if label not in {str(label) for label in expected})
+    wanted = {str(label) for label in expected}
+    further = next((label for label in place if label not in wanted), None)
+    instead = "" if further is None else f"; it has {further!r} instead"
     raise LabelMismatchError(
-        f"There should be a label {lacking[0]!r}, but {name} has no such column; it has {further!r} instead. Rename "
-        f"the columns, or pass {name} as an array if the columns mean the same in the same order."
+        f"There should be a label {lacking[0]!r}, but {name} has no such column{instead}. Rename the columns, or pass "
+        f"{name} as an array if the columns mean the same in the same order."
     )
 
 

@@ -3,11 +3,49 @@
 import warnings
 
 from skldl.data import KINDS, Converted, TableWriter, convert_table, label_values, read_labels
+from skldl.data import Dataset as TrainingSet
 from skldl.data import TableFile as Table
 from skldl.data import from_table as training_set
-from skldl.tabular import *  # noqa: F403
+from skldl.names import find_candidate as find_model
+from skldl.tabular import (
+    AUTO,
+    Choice,
+    ColumnEffects,
+    FittedTable,
+    RowExplanation,
+    TableEncoder,
+    choose_model,
+    column_effects,
+    explain_row,
+    feature_weights,
+    fit_table,
+    predict_table,
+)
 
-__all__ = ["KINDS", "Converted", "Table", "TableWriter", "convert_table", "label_values", "read_labels", "training_set"]
+__all__ = [
+    "AUTO",
+    "KINDS",
+    "Choice",
+    "ColumnEffects",
+    "Converted",
+    "FittedTable",
+    "RowExplanation",
+    "Table",
+    "TableEncoder",
+    "TableWriter",
+    "TrainingSet",
+    "choose_model",
+    "column_effects",
+    "convert_table",
+    "explain_row",
+    "feature_weights",
+    "find_model",
+    "fit_table",
+    "label_values",
+    "predict_table",
+    "read_labels",
+    "training_set",
+]
 
 warnings.warn(
     "skldl.tables is now skldl.tabular (models) and skldl.data (files, columns); the old name goes in 0.4.",

@@ -1,5 +1,6 @@
 """The command line as a whole: exit status, one-line errors, and --debug for the traceback."""
 
+import inspect
 import subprocess
 import sys
 import warnings
@@ -8,6 +9,7 @@ import pytest
 
 import skldl
 from skldl.cli import _app, main
+from skldl.cli._options import as_options
 from skldl.exceptions import DataError
 
 
@@ -117,3 +119,37 @@ def test_told_to_end_it_ends_at_once(monkeypatch):
 def test_the_hint_names_the_command_that_was_meant(capsys):
     assert _app.run(["fit"]) == 2
     assert capsys.readouterr().err.endswith("Try: skldl fit --help\n")
+
+
+def test_every_parameter_that_a_message_can_name_is_an_option():
+    """What `fit` and `convert` hand to the library is named as the user typed it."""
+    from skldl.cli.convert import convert
+    from skldl.cli.fit import fit
+    from skldl.data import TableFile, convert_table, from_table
+    from skldl.tabular import fit_table
+
+    of_python = {"frame", "header", "name", "on_progress", "self", "table"}
+    typed = {word for command in (fit, convert) for word in _option_names(command)}
+    for function in (TableFile.__init__, convert_table, fit_table, from_table):
+        for name in set(inspect.signature(function).parameters) - of_python:
+            option = as_options(f"{name}=: bad").removesuffix(": bad")
+            assert option in typed, name
+
+
+def _option_names(command):
+    shown = _app.App(name="x", result_action="return_value")
+    shown.default(command)
+    return {name for argument in shown.assemble_argument_collection() for name in argument.names}
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("settings={'alpha': 0.1, 'solver': 'bfgs'}: no", "--set alpha=0.1 --set solver=bfgs: no"),
+        ("settings={'hidden': [3, 4]}: no", "--set 'hidden=[3, 4]': no"),
+        ("preset='fast' and budget=3.5.", "--preset fast and --budget 3.5."),
+        ("raters= and weigh_raters= belong to source='votes'.", "--raters and --weights belong to --from votes."),
+    ],
+)
+def test_messages_speak_of_options(said, shown):
+    assert as_options(said) == shown

@@ -91,7 +91,7 @@ def test_reads_npz_and_csv_alike(pair, capsys):
     np.savetxt("both.csv", rows, delimiter=",", header=header, comments="", fmt="%.17g")
     outputs = []
     for name in ("both.npz", "both.csv"):
-        assert run(["measures", "select", "--data", name]) == 0
+        assert run(["measures", "select", "--data", name, "--overwrite"]) == 0
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1]
     assert "own data, 50 rows over 3 labels" in outputs[0]
@@ -109,7 +109,7 @@ def test_reads_npz_and_csv_alike(pair, capsys):
         ("half.csv", "true_a,true_b,pred_a\n1,0,1\n", "true_ for a, b and pred_ for a"),
         ("text.csv", "true_a,pred_a\nx,1\n", "Row 1 of column 'true_a' holds 'x', where a number belongs"),
         ("short.csv", "true_a,pred_a\n1\n", "line 2 has 1 cells, the header 2"),
-        ("broken.npz", "no zip", "cannot be read as an .npz file"),
+        ("broken.npz", "no zip", "cannot be read as a NumPy archive"),
     ],
 )
 def test_bad_files_get_one_clear_line(capsys, name, content, message):
@@ -124,8 +124,8 @@ def test_bad_files_get_one_clear_line(capsys, name, content, message):
 def test_bad_arguments_get_one_clear_line(capsys):
     np.savez("other.npz", X=np.ones(3))
     for words, message in (
-        (["--data", "other.npz"], "other.npz lacks D_pred and D_true; it holds X."),
-        (["--out", "tree.xyz"], ".png, .pdf or .svg"),
+        (["--data", "other.npz"], "other.npz holds no 'D_true'; it holds: X (3,)."),
+        (["--out", "tree.xyz"], ".png, .pdf, .svg"),
         (["--labels", "1"], "Must be >= 2"),
         (["--concentration", "0"], "Must be > 0"),
         (["--dissimilarity", "cosine"], "sine"),
@@ -139,3 +139,12 @@ def test_rows_that_are_no_distributions_are_named(capsys):
     np.savez("counts.npz", D_true=np.ones((20, 3)), D_pred=np.ones((20, 3)))
     assert run(["measures", "select", "--data", "counts.npz"]) == 2
     assert "Row 0 of D_true sums to 3" in capsys.readouterr().err
+
+
+def test_a_figure_is_written_whole_and_over_another_only_on_request(capsys, monkeypatch):
+    Path("measures.png").write_text("mine")
+    assert run(["measures", "select", "--seed", "1"]) == 2
+    assert "--out measures.png is there already" in capsys.readouterr().err
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: (_ for _ in ()).throw(OSError("no")))
+    assert run(["measures", "select", "--seed", "1", "--overwrite"]) == 1
+    assert Path("measures.png").read_text() == "mine"

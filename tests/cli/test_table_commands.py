@@ -17,19 +17,6 @@ from skldl.data import TableFile
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch, faces, faces_model):
-    """A folder with the files that the examples of the help speak of."""
-    monkeypatch.chdir(tmp_path)
-    faces.to_csv("faces.csv", index=False)
-    faces.drop(columns=LABELS).head(5).to_csv("new.csv", index=False)
-    (tmp_path / "faces.skldl").write_bytes(faces_model.read_bytes())
-    votes = [(i, who, "joy" if (i + len(who)) % 3 else "fear") for i in range(6) for who in ("ann", "bo", "cid")]
-    pd.DataFrame(votes, columns=["id", "who", "says"]).to_csv("votes.csv", index=False)
-    pd.DataFrame({"film": ["a", "b"], "stars_1": [3, 0], "stars_2": [1, 4]}).to_csv("stars.csv", index=False)
-    return tmp_path
-
-
 def call(line):
     return run(shlex.split(line))
 
@@ -240,32 +227,6 @@ def test_mistakes_are_one_line_and_leave_nothing(here, capsys, line, message):
     assert sorted(file.name for file in here.iterdir()) == before
 
 
-def test_a_bad_cell_far_down_leaves_no_output(here, capsys, faces):
-    rows = pd.concat([faces.drop(columns=LABELS)] * 200, ignore_index=True).astype(object)
-    rows.loc[23_456, "age"] = "old"
-    rows.to_csv("long.csv", index=False)
-    (here / "p.csv").write_text("before")
-    assert call("predict faces.skldl long.csv --out p.csv --overwrite") == 2
-    assert "Row 23457 of column 'age' holds 'old'" in capsys.readouterr().err
-    assert (here / "p.csv").read_text() == "before"
-
-
-def test_evaluate_gives_the_tables_of_bench(here, capsys):
-    line = "evaluate faces.csv --labels 'emo_*' --groups person --models sa-bfgs --measures kl --folds 3 --jobs 1"
-    assert call(f"{line} --out compared") == 0
-    shown = capsys.readouterr().out
-    assert "Kullback-Leibler" in shown
-    assert "Protocol nested" in shown
-    for name in ("records.jsonl", "README.md", "statistics.md", "tables/kullback_leibler.csv", "report.html"):
-        assert (here / "compared" / name).is_file()
-    results = skldl.experiments.StudyResults.load("compared")
-    assert results.candidates == ["SA-BFGS", "Mean"]
-    assert results.info["faces"]["n_groups"] == 40
-    means = results.means("kl")[0]
-    assert means[0] < means[1]
-    assert "`skldl bench study.toml` runs it again" in (here / "compared" / "README.md").read_text(encoding="utf-8")
-
-
 def test_the_package_that_saves_is_asked_for_before_the_training(here, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "skops", None)
     monkeypatch.setattr("skldl.cli.fit.fit_table", lambda *tables, **options: pytest.fail("trained in vain"))
@@ -273,138 +234,11 @@ def test_the_package_that_saves_is_asked_for_before_the_training(here, monkeypat
     assert "needs the package skops: pip install 'scikit-ldl[save]'" in capsys.readouterr().err
 
 
-def test_evaluate_goes_on_where_it_was_stopped(here, capsys):
-    line = "evaluate faces.csv --labels 'emo_*' --drop person --models aa-knn --measures kl --folds 3 --jobs 1"
-    assert call(f"{line} --resume") == 2
-    assert "--resume needs --out" in capsys.readouterr().err
-    assert call(f"{line} --out whole") == 0
-    shown = capsys.readouterr().out
-    assert call(f"{line} --out whole") == 2
-    assert "Continue it with --resume" in capsys.readouterr().err
-    records = here / "whole" / "records.jsonl"
-    kept = records.read_bytes().splitlines(keepends=True)[:4]
-    records.write_bytes(b"".join(kept))
-    assert call(f"{line} --out whole --resume") == 0
-    assert capsys.readouterr().out == shown
-    assert records.read_bytes().startswith(b"".join(kept))
-
-
-def test_evaluate_by_default_in_a_new_folder(here, faces, monkeypatch, capsys):
-    faces.assign(w=1.0, key=[f"k{i}" for i in range(120)]).to_csv("noted.csv", index=False)
-    line = "evaluate noted.csv --labels 'emo_*' --drop person --weight w --models mean,aaknn --folds 2 --inner-folds 2"
-    assert call(f"{line} --jobs 1 --measures kl") == 0
-    assert "Note: Column 'key'" in capsys.readouterr().err
-    assert skldl.experiments.StudyResults.load("skldl-noted").info["noted"]["weighted"]
-
-
-def test_explain(here, capsys, faces):
-    assert call("explain faces.skldl faces.csv --repeats 1 --out e.csv --out e.svg") == 0
-    told = capsys.readouterr()
-    assert "divergence of the labels in the table when a column is shuffled (120 rows)" in told.out
-    assert "Weights, centred over labels" in told.out
-    assert "looks like the table that the model learned from" in told.err
-    assert set(pd.read_csv("e.csv")["column"]) == {"age", "town", "smoker"}
-    assert (here / "e.svg").read_text().startswith("<?xml")
-    assert call("explain faces.skldl new.csv --repeats 1") == 0
-    assert "The table has no labels" in capsys.readouterr().err
-    faces.assign(emo_joy=None, emo_anger=None, emo_fear=None).to_csv("bare.csv", index=False)
-    assert call("explain faces.skldl bare.csv --repeats 1") == 0
-    assert "No row has labels" in capsys.readouterr().err
-
-
-def test_explain_a_row(here, capsys):
-    assert call("explain faces.skldl faces.csv --row 3 --out e.parquet --out e.png") == 0
-    assert "(intercept)" in capsys.readouterr().out
-    assert pd.read_parquet("e.parquet")["feature"].iloc[0] == "(intercept)"
-    assert (here / "e.png").read_bytes().startswith(b"\x89PNG")
-    assert call("fit faces.csv --labels 'emo_*' --drop person --model aa-knn --set n_neighbors=30 --out k.skldl") == 0
-    capsys.readouterr()
-    assert call("explain k.skldl faces.csv --row 3") == 0
-    shown = capsys.readouterr().out
-    assert "training row" in shown
-    assert "the first 20 of 30" in shown
-
-
-def test_explain_with_labels_that_the_model_does_not_know(here, capsys):
-    assert call("fit votes.csv --labels says --kind label --drop id --model mean --folds 2 --out m.skldl") == 0
-    pd.DataFrame({"who": ["ann", "bo"], "says": ["joy", "anger"]}).to_csv("other.csv", index=False)
-    assert call("explain m.skldl other.csv") == 2
-    assert "The label 'anger' is not among those of the model: fear, joy" in capsys.readouterr().err
-    pd.DataFrame({"who": ["ann", "bo"], "says": ["joy", "fear"]}).to_csv("other.csv", index=False)
-    assert call("explain m.skldl other.csv") == 0
-
-
-def test_convert_to_a_file_and_on(here, capsys):
-    line = "convert votes.csv --from votes --item id --annotator who --label says --prefix emo_ --weight n"
-    assert call(f"{line} --out data.csv") == 0
-    told = capsys.readouterr()
-    assert not told.out
-    assert "Krippendorff" in told.err
-    assert "6 rows with 2 labels written to data.csv" in told.err
-    assert list(pd.read_csv("data.csv")) == ["id", "emo_fear", "emo_joy", "n"]
-    assert call(line.replace(" --prefix emo_", "") + " --out labels.parquet") == 0
-    assert skldl.data.load_dataset("labels.parquet").label_names == ("fear", "joy")
-    assert call("datasets describe labels.parquet") == 0
-    assert call("fit data.csv --labels 'emo_*' --weight n --model mean --out m.skldl") == 0
-
-
 def test_datasets(here, capsys, monkeypatch):
     assert call("datasets") == 0
     assert "Yeast_alpha" in capsys.readouterr().out
     assert call("datasets describe Artificial") == 0
     assert "500 × 3, 3 labels" in capsys.readouterr().out
-
-
-def test_six_digits_unless_asked_for_more(here, capsys):
-    """Kept columns stay as they are written."""
-    new = pd.read_csv("new.csv").assign(key=["007", "0.123456789012", "=1+1", "-5", "@x"])
-    new.to_csv("keyed.csv", index=False)
-    assert call("predict faces.skldl keyed.csv --keep key") == 0
-    short = pd.read_csv(io.StringIO(capsys.readouterr().out), dtype=str)
-    assert short["key"].tolist() == new["key"].tolist()
-    assert max(len(cell.strip("0.")) for cell in short["emo_joy"]) == 6
-    assert call("predict faces.skldl keyed.csv --keep key --digits 12 --escape-formulas") == 0
-    long = pd.read_csv(io.StringIO(capsys.readouterr().out), dtype=str)
-    assert max(len(cell.strip("0.")) for cell in long["emo_joy"]) > 10
-    assert long["key"].tolist() == ["007", "0.123456789012", "'=1+1", "-5", "'@x"]
-
-
-def test_predict_counts_what_the_training_table_did_not_hold(here, capsys):
-    new = pd.read_csv("new.csv")
-    new["town"] = ["Rome", "Rome", *new["town"][2:]]
-    new.loc[3, "age"] = 9999
-    new.loc[4, ["age", "town", "smoker"]] = None
-    new.to_csv("odd.csv", index=False)
-    assert call("predict faces.skldl odd.csv --out p.csv --monitor m.json") == 0
-    told = capsys.readouterr().err
-    assert "Column 'town' holds a category that the model does not know in 2 of 5 rows." in told
-    assert "Column 'age' is far outside the range of the training table in 1 of 5 rows." in told
-    assert "All features are empty in 1 of 5 rows." in told
-    assert json.loads((here / "m.json").read_text()) == {
-        "rows": 5,
-        "unknown_categories": {"town": 2},
-        "far_outside_range": {"age": 1},
-        "empty_rows": {"rows": 1},
-    }
-    assert call("predict faces.skldl new.csv --out q.csv --monitor n.json") == 0
-    assert "Note" not in capsys.readouterr().err
-
-
-def test_a_file_that_is_there_is_written_over_only_on_request(here, capsys):
-    before = (here / "stars.csv").read_bytes()
-    assert call("predict faces.skldl new.csv --out stars.csv") == 2
-    assert (here / "stars.csv").read_bytes() == before
-    assert call("predict faces.skldl new.csv --out stars.csv --overwrite") == 0
-    assert (here / "stars.csv").read_bytes() != before
-    for _ in range(2):  # a model may take the place of a model
-        assert call("fit faces.csv --labels 'emo_*' --drop person --model mean --out m.skldl") == 0
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_explain_a_model_without_an_intercept(here, capsys):
-    assert call("fit faces.csv --labels 'emo_*' --drop person --model sa-iis --set max_iter=5 --out i.skldl") == 0
-    assert call("explain i.skldl faces.csv --row 3") == 0
-    assert "What each feature adds to the logarithm" in capsys.readouterr().out
 
 
 def test_names_do_not_steer_the_terminal(here, faces, capsys):
@@ -418,21 +252,6 @@ def test_names_do_not_steer_the_terminal(here, faces, capsys):
     assert "\\x1b[31mage" in told.out
     assert "\\x1b[31mage" in told.err
     assert "\x1b" not in told.out + told.err
-
-
-def test_whole_numbers_with_gaps_are_one_label_each(here, capsys, faces):
-    """pandas writes a column of whole numbers with a gap as 4.0."""
-    stars = pd.DataFrame({"age": faces["age"], "r1": faces.index % 3 + 1, "r2": (faces.index % 2 + 1.0)})
-    stars.loc[3, "r2"] = None
-    stars.to_csv("rated.csv", index=False)
-    assert "2.0" in (here / "rated.csv").read_text()
-    assert call("fit rated.csv --labels r1,r2 --kind votes --model mean --out m.skldl") == 0
-    assert skldl.persistence.inspect("m.skldl")["description"]["labels"] == ["1", "2", "3"]
-    capsys.readouterr()
-    assert call("convert rated.csv --from votes --labels r1,r2") == 0
-    told = capsys.readouterr()
-    assert told.out.startswith("age,label_1,label_2,label_3\n")
-    assert "alpha (ordinal)" in told.err
 
 
 def test_options_of_reading(here, faces, capsys):

@@ -1,8 +1,11 @@
+import importlib
 import re
+import sys
 
 import numpy as np
 import pytest
 
+import skldl
 from skldl.data import CATALOGUE, find_entry, list_datasets, load_dataset
 from skldl.exceptions import DatasetError, UnknownDatasetError, UnknownNameError
 
@@ -66,13 +69,18 @@ def test_unknown_name_suggests_the_nearest():
         find_entry("Yeast_alfa")
     assert isinstance(caught.value, DatasetError)
     assert isinstance(caught.value, UnknownNameError)
-    with pytest.raises(UnknownDatasetError, match=r"no dataset 'qqq'. Known are: Yeast_alpha, "):
+    with pytest.raises(
+        UnknownDatasetError, match=r"no dataset 'qqq'. Known are: Lexicon, Tweets, Art.*, Yeast_alpha, "
+    ):
         find_entry("qqq")
 
 
 def test_list_names_everything_that_loads_by_name():
     table = list_datasets()
-    assert [row["name"] for row in table] == ["Lexicon", "Artificial", *CATALOGUE]
+    assert [row["name"] for row in table] == ["Lexicon", "Tweets", "Artificial", *CATALOGUE]
+    for row in table[:3]:
+        dataset = load_dataset(row["name"])
+        assert (row["n"], row["q"], row["c"]) == (dataset.n_samples, dataset.n_features, dataset.n_labels)
     assert "Yeast_spoem     2,465     24   2  fetch_dataset" in str(table)
 
 
@@ -124,3 +132,22 @@ def test_the_old_name_of_the_package_still_works():
     with pytest.warns(DeprecationWarning, match="now called skldl.data"):
         old = importlib.import_module("skldl.datasets")
     assert old.load_dataset is load_dataset
+
+
+def test_what_comes_with_the_package_is_suggested_and_not_fetched():
+    with pytest.raises(UnknownDatasetError, match="Did you mean Tweets"):
+        load_dataset("Tweetz")
+    with pytest.raises(UnknownDatasetError, match=r"load_dataset\('Tweets'\)"):
+        find_entry("tweets")
+
+
+def test_the_old_name_of_tabular_still_imports():
+    """All that skldl.tables named in 0.1."""
+    sys.modules.pop("skldl.tables", None)
+    with pytest.warns(DeprecationWarning, match=r"skldl\.tabular"):
+        old = importlib.import_module("skldl.tables")
+    assert old.fit_table is skldl.tabular.fit_table
+    assert old.find_model("sabfgs").name == "SA-BFGS"
+    assert isinstance(load_dataset("Artificial"), old.TrainingSet)
+    assert {"AUTO", "Table", "TrainingSet", "find_model", "fit_table", "training_set"} <= set(old.__all__)
+    assert all(hasattr(old, name) for name in old.__all__)

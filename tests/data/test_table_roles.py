@@ -13,6 +13,7 @@ from skldl.exceptions import (
     SampleWeightError,
     SingleLabelError,
     TableError,
+    UnknownLabelError,
     ZeroRowError,
 )
 
@@ -230,3 +231,31 @@ def test_features_that_are_called_like_the_labels_are_warned_of():
     [note] = from_table(table, ["emo_joy", "emo_fear"]).notes
     assert note.startswith("'emo_rage', 'Emo_calm' begin with 'emo_' as the labels do")
     assert "labels='emo_*'" in note
+
+
+@pytest.mark.parametrize("role", ["text", "categories"])
+def test_text_and_categories_are_features_of_the_table(role):
+    table = leaky().assign(town="Ulm", w=1.0)
+    with pytest.raises(TableError, match=f"{role}='typo': the table has no such column"):
+        from_table(table, "emo_*", **{role: ["typo"]})
+    for other in ({"drop": ["town"]}, {"groups": "town"}):
+        with pytest.raises(TableError, match=f"{role}='town': the column has another role"):
+            from_table(table, "emo_*", **{role: ["town"]}, **other)
+
+
+def test_a_leak_is_found_among_other_cells():
+    table = leaky()
+    words = pd.cut(table["emo_joy"], 60, labels=[f"w{i}" for i in range(60)]).astype(object)
+    words[3] = "7"  # one number among words
+    assert "Column 'told' alone tells" in from_table(table.assign(told=words), "emo_*").notes[0]
+    gaps = (100 * table["emo_joy"]).where(table.index % 4 != 0)  # a quarter of the cells is empty
+    assert "Column 'told' alone tells" in from_table(table.assign(told=gaps), "emo_*").notes[0]
+
+
+def test_labels_that_a_model_knows_need_not_occur():
+    one = pd.DataFrame({"says": ["joy", "joy"]})
+    D = read_labels(one, "label", names=["fear", "joy"])
+    assert D.to_dict("list") == {"fear": [0.0, 0.0], "joy": [1.0, 1.0]}
+    assert read_labels(one, "votes", names=["fear", "joy"]).equals(D)
+    with pytest.raises(UnknownLabelError, match=r"'joy' is not among those of the model: fear, rage"):
+        read_labels(one, "label", names=["fear", "rage"])

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from skldl.data import TableFile, TableWriter
+from skldl.data import TableFile, TableWriter, convert_table
 from skldl.exceptions import TableError
 
 PIECES = [pd.DataFrame({"a": [1.5, 2.0], "b": ["x", "y,z"]}), pd.DataFrame({"a": [3.25], "b": [None]})]
@@ -81,3 +81,11 @@ def test_digits_and_formulas(capsys):
         "'@y,1.0,0.333",
         "a,2.0,0.333",
     ]
+
+
+def test_a_column_may_be_called_self(tmp_path):
+    with TableWriter(tmp_path / "t.csv", digits=3, exact=["self"], escape_formulas=True) as writer:
+        writer.write(pd.DataFrame({"self": [0.123456], "=x": ["=1"]}))
+    assert (tmp_path / "t.csv").read_text() == "self,'=x\n0.123456,'=1\n"
+    votes = pd.DataFrame({"id": [1, 1], "who": ["a", "b"], "self": ["joy", "fear"]})
+    assert list(convert_table(votes, "votes", item="id", annotator="who", label="self").table) == ["id", "fear", "joy"]

@@ -6,17 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from skldl.experiments import Progress, StudyResults, load_study
-from skldl.experiments.tasks import Task
-
-pytest.importorskip("cyclopts")
-pytest.importorskip("rich")
-pytest.importorskip("scikit_posthocs")
-pytest.importorskip("baycomp")
-
 from skldl.cli import _progress
 from skldl.cli._app import run
 from skldl.cli._progress import Forecast, show_time, watch
+from skldl.experiments import Progress, StudyResults, load_study
+from skldl.experiments.tasks import Task
 
 STUDY = """
 name = "little"
@@ -99,7 +93,7 @@ def test_an_interrupted_study_says_how_to_go_on(study, monkeypatch, capsys):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skldl.cli.bench.run_study", interrupt)
+    monkeypatch.setattr("skldl.cli._study_output.run_study", interrupt)
     assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 130
     lines = capsys.readouterr().err.splitlines()
     assert any(line.endswith("go on with: skldl bench --resume --out here") for line in lines)

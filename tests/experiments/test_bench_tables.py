@@ -6,16 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skldl.cli._app import run
 from skldl.exceptions import StudyError
 from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, load_study, plan_study, run_study
 from skldl.tabular import TableEncoder
-
-pytest.importorskip("cyclopts")
-pytest.importorskip("rich")
-pytest.importorskip("scikit_posthocs")
-pytest.importorskip("baycomp")
-
-from skldl.cli._app import run
 
 MEAN = Candidate("Mean", "skldl:MeanDistribution")
 

@@ -33,8 +33,6 @@ def test_the_study_file_is_read_with_the_same_fingerprint(folder):
 
 
 def test_the_tables_come_out_as_0_1_wrote_them(folder):
-    pytest.importorskip("scikit_posthocs")
-    pytest.importorskip("baycomp")
     results = StudyResults.load(folder)
     assert results.candidates == ["AA-kNN", "SA-BFGS", "Mean"]
     write_outputs(results, folder)
@@ -44,8 +42,6 @@ def test_the_tables_come_out_as_0_1_wrote_them(folder):
 
 @pytest.mark.slow
 def test_the_report_of_the_study(folder):
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
     from skldl.report import write_report
 
     assert "written-by-0.1" in write_report(folder).read_text(encoding="utf-8")

@@ -17,9 +17,6 @@ from skldl.experiments import StudyResults, run_study
 from skldl.experiments.output.files import write_outputs
 from skldl.experiments.study_file import parse_study
 
-pytest.importorskip("scikit_posthocs")
-pytest.importorskip("baycomp")
-
 STUDY = """
 protocol = "geng2016"
 folds = 4
@@ -116,7 +113,8 @@ def test_a_study_killed_many_times_resumes_where_it_was(workplace, n_jobs):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of a cluster whose worker was shot
 def test_a_cluster_that_loses_a_worker_gives_the_numbers_of_a_serial_run(workplace):
-    distributed = pytest.importorskip("distributed")
+    import distributed
+
     study = parse_study(STUDY, trust=["slow_models"])
     serial = run_study(study, out="whole")
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
@@ -150,7 +148,6 @@ def processes_of(mark):
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_sigterm_ends_the_workers_too(workplace):
-    pytest.importorskip("cyclopts")
     (workplace / "slow_models.py").write_text(MODELS.replace("0.03", "600"))
     program = "import sys; from skldl.cli import main; main()"
     command = ["bench", "study.toml", "--trust", "slow_models", "--jobs", "2", "--out", "killed"]
@@ -173,7 +170,8 @@ def test_sigterm_ends_the_workers_too(workplace):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_without_workers_ends_with_what_to_do(workplace, monkeypatch):
-    distributed = pytest.importorskip("distributed")
+    import distributed
+
     monkeypatch.setattr("skldl.experiments.cluster.SECONDS_WITHOUT_WORKERS", 1.0)
     monkeypatch.setattr("skldl.experiments.cluster.SECONDS_BETWEEN_LOOKS", 0.2)
     study = parse_study(STUDY, trust=["slow_models"])
@@ -187,7 +185,6 @@ def test_a_cluster_without_workers_ends_with_what_to_do(workplace, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_is_lost_ends_the_study_and_loses_nothing(workplace, monkeypatch):
-    pytest.importorskip("distributed")
     monkeypatch.setattr("skldl.experiments.cluster.SECONDS_WITHOUT_WORKERS", 3.0)
     program = (
         "import time; from distributed import LocalCluster\n"

@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from skldl.experiments import StudyResults
 from skldl.experiments.output.board import board_of, family_name, published_board
-from skldl.experiments.output.claims import check_claims, claims_text, speed_claim
+from skldl.experiments.output.claims import _steps, check_claims, claims_text, speed_claim
 from skldl.experiments.output.files import overview, write_outputs
 from skldl.experiments.output.published import (
     Match,
@@ -265,8 +265,6 @@ def test_the_speed_claim_where_all_failed():
 
 
 def test_outputs_hold_the_comparison(tmp_path):
-    pytest.importorskip("scikit_posthocs")
-    pytest.importorskip("baycomp")
     cells = [c for c in load_published() if c.dataset in ("Yeast-alpha", "Movie", "s-JAFFE")]
     results = as_results(cells)
     files = {path.name for path in write_outputs(results, tmp_path)}
@@ -278,11 +276,23 @@ def test_outputs_hold_the_comparison(tmp_path):
 
 
 def test_outputs_of_other_data_hold_none(tmp_path, failing_results):
-    pytest.importorskip("scikit_posthocs")
-    pytest.importorskip("baycomp")
     assert match_published(failing_results) == []
     files = {path.name for path in write_outputs(failing_results, tmp_path)}
     assert "published.md" not in files
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "Tasks that failed: 6" in text
     assert "one · Broken · evaluation 1: ValueError: Expected n_neighbors" in text
+
+
+@pytest.mark.parametrize(
+    ("order", "ranks", "kept"),
+    [
+        ("a ≻ b ≻ c", [1.0, 2.0, 3.0], [True, True]),
+        ("a ≻ b ≻ c", [1.0, 1.0, 3.0], [False, True]),  # a tie is not an order
+        ("a = b ≻ c", [1.0, 1.0 + 1e-12, 3.0], [True, True]),  # rounding errors break no tie
+        ("a = b ≻ c", [1.0, 1.5, 3.0], [False, True]),
+        ("a = b = c", [2.0, 2.0, 2.0], [True, True]),
+    ],
+)
+def test_steps_of_an_order_with_ties(order, ranks, kept):
+    assert _steps(order, ["a", "b", "c"], np.array(ranks)) == kept

@@ -1,7 +1,5 @@
 """The page on the paper's experiment, its figures, and the script that runs its studies: all from records."""
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,22 +15,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def script(path: str):
-    specification = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
-def page():
-    before = list(sys.path)
-    yield script("docs/make_reproduction.py")
-    sys.path[:] = before
+def page(load_script):
+    return load_script("docs/make_reproduction.py")
 
 
 def test_the_page_and_the_paragraph_of_the_readme_are_up_to_date(page):
-    pytest.importorskip("scikit_posthocs")
     assert (ROOT / "docs/reproduction.md").read_text(encoding="utf-8") == page.render(), (
         "run: python docs/make_reproduction.py"
     )
@@ -102,9 +90,8 @@ def test_predictions_are_kept_without_the_truth():
     assert run_study(study, keep_predictions="none").predictions("Wide", D_true=D) is None
 
 
-def test_figures_are_drawn_where_predictions_and_truth_are_at_hand(page, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("matplotlib")
-    figures = script("docs/make_study_figures.py")
+def test_figures_are_drawn_where_predictions_and_truth_are_at_hand(page, tmp_path, monkeypatch, capsys, load_script):
+    figures = load_script("docs/make_study_figures.py")
     study = tiny_study()
     run_study(study, out=tmp_path / "study", keep_predictions="predictions")
     monkeypatch.setattr(figures, "STUDY", tmp_path / "study")
@@ -149,10 +136,8 @@ estimator = "skldl:MeanDistribution"
 """
 
 
-def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd):
-    pytest.importorskip("scikit_posthocs")
-    pytest.importorskip("baycomp")
-    runs = script("tools/run_studies.py")
+def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd, load_script):
+    runs = load_script("tools/run_studies.py")
     file = tmp_path / "tiny.toml"
     file.write_text(TINY.format(source=ROOT / "tests/compatibility/files_0_1/small.csv"))
     studies = tmp_path / "studies"
@@ -185,7 +170,7 @@ def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd):
     assert not runs.is_current(run, studies / "tiny-nested")
 
 
-def test_an_unknown_study_is_refused(capsys):
+def test_an_unknown_study_is_refused(capsys, load_script):
     with pytest.raises(SystemExit):
-        script("tools/run_studies.py").main(["nothing"])
+        load_script("tools/run_studies.py").main(["nothing"])
     assert "no study is called nothing" in capsys.readouterr().err

@@ -1,29 +1,19 @@
-"""Running studies: equal numbers whatever the number of jobs, failures, resuming, records."""
+"""Running studies: equal numbers whatever the number of jobs, choices, records, predictions, data."""
 
 import json
-import os
-import signal
-import sys
-import time
-import tomllib
 import warnings
-from dataclasses import replace
 
-import cloudpickle
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldl import MeanDistribution
 from skldl.data import Dataset
-from skldl.exceptions import DatasetNotFoundError, LengthMismatchError, RecordsError, StudyError, UnknownDatasetError
-from skldl.experiments import Candidate, Study, StudyResults, memory, plan_study, run_study
-from skldl.experiments.output.files import write_outputs
-from skldl.experiments.store import FileStore, encode
+from skldl.exceptions import DatasetNotFoundError, LengthMismatchError, StudyError, UnknownDatasetError
+from skldl.experiments import Candidate, Study, plan_study, run_study
 from skldl.experiments.tasks import kept_rows
 from skldl.metrics import clark, kullback_leibler
 from skldl.selection._folds import derive_seed
@@ -198,7 +188,8 @@ def test_a_problem_is_checked(problem):
 
 
 def test_data_frames_take_part(problem):
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     data = problem("d")
     frame = Dataset("d", pd.DataFrame(data.X, columns=list("abc")), pd.DataFrame(data.D, columns=["x", "y", "z"]))
     assert frame.label_names == ("x", "y", "z")
@@ -209,233 +200,6 @@ def test_data_frames_take_part(problem):
     assert Dataset("d", other, data.D).family != frame.family
     text = pd.DataFrame({"a": ["x", "y"] * 18, "b": np.arange(36)})
     assert Dataset("d", text, data.D).family != Dataset("d", text.assign(a="x"), data.D).family
-
-
-class Moody(BaseEstimator):
-    """Fails for some settings, or returns what is no distribution."""
-
-    def __init__(self, mood="good"):
-        self.mood = mood
-
-    def fit(self, X, y):
-        if self.mood == "bad":
-            raise ValueError("no way\nat all")
-        self.y_ = np.asarray(y)
-        return self
-
-    def predict(self, X):
-        rows = np.tile(self.y_.mean(axis=0), (len(X), 1))
-        return rows * 2 if self.mood == "odd" else rows
-
-
-@pytest.mark.parametrize("protocol", ["nested", "geng2016"])
-def test_settings_that_fail_are_out_and_the_others_stay(protocol, problem):
-    candidate = Candidate("m", Moody(), grid={"mood": ("bad", "odd", "good")})
-    found = run_study(Study([problem("d")], [candidate], folds=3, protocol=protocol))
-    assert not found.failures
-    assert found.chosen("d", "m") == [{"mood": "good"}] * 3
-    told = found.selections[0] if protocol == "geng2016" else found.evaluations[0]["selection"]
-    assert [str(value) for value in told["values"][:2]] == ["nan", "nan"]
-    assert "ValueError: no way" in told["errors"][0]
-    assert "sums to 2" in told["errors"][1]
-
-
-@pytest.mark.parametrize("protocol", ["nested", "geng2016"])
-def test_a_candidate_without_a_setting_that_works_fails_and_the_study_goes_on(protocol, problem):
-    candidate = Candidate("m", Moody(), grid={"mood": ("bad", "odd")})
-    found = run_study(Study([problem("d")], [candidate], folds=3, protocol=protocol))
-    assert found.state("d", "m") == "failed 3/3"
-    assert all("No setting of m could be fitted" in record["error"] for record in found.failures)
-    assert found.state("d", "Mean") == ""
-
-
-def test_failures_are_recorded_with_their_reason(failing_results):
-    records = [r for r in failing_results.evaluations if r["candidate"] == "Broken"]
-    assert len(records) == 6
-    assert all(record["status"] == "failed" for record in records)
-    assert "ValueError: Expected n_neighbors" in records[0]["error"]
-    assert "Traceback" in records[0]["traceback"]
-    assert np.isnan(failing_results.means("clark")[:, 1]).all()
-
-
-class Forgetful(MeanDistribution):
-    """Has no memory left for one setting, and ends the program in another."""
-
-    def __init__(self, mood="good"):
-        self.mood = mood
-
-    def _fit(self, X, D, sample_weight):
-        if self.mood == "memory":
-            raise MemoryError("too big")
-        if self.mood == "exit":
-            sys.exit(3)
-        super()._fit(X, D, sample_weight)
-
-
-@pytest.mark.parametrize("protocol", ["nested", "geng2016"])
-def test_lack_of_memory_never_chooses_a_setting(protocol, problem, tmp_path):
-    study = Study(
-        [problem("d")], [Candidate("m", Forgetful(), grid={"mood": ("memory", "good")})], folds=3, protocol=protocol
-    )
-    found = run_study(study, out=tmp_path)
-    assert found.state("d", "m") == "failed 3/3"
-    assert {record["fault"] for record in found.failures} == {"machine"}
-    assert all("MemoryError: too big" in record["error"] for record in found.failures)
-    assert found.state("d", "Mean") == ""
-    size = len(found.evaluations)
-    again = run_study(study, out=tmp_path, resume=True, retry_failed=True)
-    assert len(again.evaluations) == size
-    assert (tmp_path / "records.jsonl").read_bytes().count(b"\n") > 2 + size + len(found.selections)
-
-
-@pytest.mark.parametrize("protocol", ["nested", "geng2016"])
-def test_an_estimator_that_calls_exit_does_not_end_the_study(protocol, problem):
-    data = problem("d")
-    found = run_study(Study([data], [Candidate("m", Forgetful(mood="exit"))], folds=3, protocol=protocol))
-    assert found.state("d", "m") == "failed 3/3"
-    assert found.failures[0]["error"] == "SystemExit: the estimator called exit(3)"
-    assert found.failures[0]["fault"] == "model"
-    grid = Candidate("m", Forgetful(), grid={"mood": ("exit", "good")})
-    found = run_study(Study([data], [grid], folds=3, protocol=protocol))
-    assert not found.failures
-    assert {error for _, error in found.failed_settings} == {"{'mood': 'exit'}: the estimator called exit(3)"}
-
-
-# Another package installs its own "tests", under which worker processes would look for the classes of this file.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
-
-
-class Deadly(MeanDistribution):
-    """Takes its process along, as the system does when memory runs out; the first time only, if there is a file."""
-
-    def __init__(self, mark=None):
-        self.mark = mark
-
-    def _fit(self, X, D, sample_weight):
-        if self.mark is None or not os.path.exists(self.mark):
-            if self.mark is not None:
-                open(self.mark, "w").close()
-            os.kill(os.getpid(), signal.SIGKILL)
-        super()._fit(X, D, sample_weight)
-
-
-class Sleepy(KNeighborsRegressor):
-    """Does not end in time."""
-
-    def fit(self, X, y):
-        time.sleep(60)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is of POSIX")
-def test_a_task_whose_process_dies_is_tried_once_more_and_the_study_goes_on(tmp_path, problem):
-    candidates = [Candidate("once", Deadly(str(tmp_path / "mark"))), Candidate("dead", Deadly())]
-    candidates.append(Candidate("Mean", "skldl:MeanDistribution"))
-    found = run_study(Study([problem("d")], candidates, protocol="holdout"), n_jobs=2)
-    assert [found.state("d", name) for name in found.candidates] == ["", "failed 1/1", ""]
-    (record,) = found.failures
-    assert record["error"] == "Its process died twice, the second time alone: signal 9 (Killed). Out of memory?"
-    assert record["fault"] == "machine"
-
-
-def test_a_task_that_does_not_end_is_recorded(tmp_path, problem):
-    study = Study([problem("d")], [Candidate("late", Sleepy())], protocol="holdout", timeout=1)
-    found = run_study(study, out=tmp_path)
-    late = next(record for record in found.failures if record["candidate"] == "late")
-    assert (late["error"], late["fault"]) == ("Timeout: not done after 1 s", "timeout")
-    assert tomllib.loads((tmp_path / "study.toml").read_text())["timeout"] == 1
-    resumed = run_study(replace(study, timeout=None), out=tmp_path, resume=True)  # a limit of time changes no number
-    assert resumed.evaluations == found.evaluations
-    with pytest.raises(StudyError, match="timeout = 0 must be a number of seconds above 0"):
-        replace(study, timeout=0)
-
-
-def run_to(folder, study, **options):
-    found = run_study(study, out=folder, **options)
-    write_outputs(found, folder)
-    return {path.name: path.read_bytes() for path in sorted(folder.rglob("*.*")) if not path.name.startswith("time.")}
-
-
-@pytest.mark.parametrize("protocol", ["nested", "geng2016"])
-def test_resuming_after_a_cut_at_any_byte_repeats_nothing_and_gives_the_same_tables(tmp_path, small_study, protocol):
-    study = small_study(protocol=protocol, datasets=small_study().datasets[:1])
-    expected = run_to(tmp_path / "whole", study)
-    content = (tmp_path / "whole" / "records.jsonl").read_bytes()
-    rng = np.random.default_rng(0)
-    for i, cut in enumerate([0, 5, len(content), *rng.integers(0, len(content), size=7).tolist()]):
-        folder = tmp_path / f"cut{i}"
-        folder.mkdir()
-        kept = content[: content[:cut].rfind(b"\n") + 1]
-        (folder / "records.jsonl").write_bytes(content[:cut])
-        files = run_to(folder, study, resume=True)
-        assert files["records.jsonl"].startswith(kept)
-        assert files["records.jsonl"].count(b"\n") == content.count(b"\n")
-        for name in expected:
-            if name != "records.jsonl":
-                assert files[name] == expected[name], name
-
-
-def test_the_study_is_there_before_the_first_record(tmp_path, small_study, monkeypatch):
-    def killed(store, record):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(FileStore, "append", killed)
-    with pytest.raises(KeyboardInterrupt):
-        run_study(small_study(), out=tmp_path)
-    assert (tmp_path / "records.jsonl").read_bytes() == b""
-    assert tomllib.loads((tmp_path / "study.toml").read_text(encoding="utf-8"))["folds"] == 3
-
-
-def test_resuming_a_finished_study_runs_nothing(tmp_path, small_study):
-    run_study(small_study(), out=tmp_path)
-    before = (tmp_path / "records.jsonl").read_bytes()
-    told = []
-    run_study(small_study(), out=tmp_path, resume=True, on_progress=told.append)
-    assert (tmp_path / "records.jsonl").read_bytes() == before
-    assert [(p.done, p.total, p.record, p.left) for p in told] == [(18, 18, None, ())]
-
-
-def test_failed_tasks_are_repeated_only_on_request(tmp_path, problem, candidates):
-    study = Study([problem("d")], [candidates["broken"]], folds=2)
-    run_study(study, out=tmp_path)
-    size = (tmp_path / "records.jsonl").read_bytes().count(b"\n")
-    run_study(study, out=tmp_path, resume=True)
-    assert (tmp_path / "records.jsonl").read_bytes().count(b"\n") == size
-    found = run_study(study, out=tmp_path, resume=True, retry_failed=True)
-    assert (tmp_path / "records.jsonl").read_bytes().count(b"\n") == size + 2
-    assert len(found.failures) == 2
-
-
-def test_records_of_another_study_are_refused_with_the_difference(tmp_path, small_study, problem, candidates):
-    run_study(small_study(), out=tmp_path)
-
-    def resume(**options):
-        run_study(small_study(**options), out=tmp_path, resume=True)
-
-    with pytest.raises(RecordsError, match="another study: seed was 0, now 5"):
-        resume(random_state=5)
-    with pytest.raises(RecordsError, match="datasets were one, two, now one"):
-        resume(datasets=small_study().datasets[:1])
-    with pytest.raises(RecordsError, match="candidates have other parameters"):
-        resume(candidates=[Candidate("kNN", "sklearn.neighbors:KNeighborsRegressor"), candidates["tree"]])
-    with pytest.raises(RecordsError, match="The data of two have changed"):
-        resume(datasets=[problem("one"), problem("two", seed=2, labels=4)])
-    with pytest.raises(RecordsError, match="keep predictions: sample, not all"):
-        run_study(small_study(), out=tmp_path, resume=True, keep_predictions="all")
-
-
-def test_records_of_other_versions_are_recognised(tmp_path, small_study):
-    run_study(small_study(), out=tmp_path)
-    path = tmp_path / "records.jsonl"
-    header, *rest = path.read_bytes().splitlines(keepends=True)
-    told = json.loads(header)
-    told["versions"]["numpy"] = "0.9"
-    path.write_bytes(encode(told) + b"".join(rest))
-    found = run_study(small_study(), out=tmp_path, resume=True)
-    assert "numpy 0.9 → " in found.notices[0]
-    path.write_bytes(encode(told | {"skldl": "99.0"}) + b"".join(rest))
-    with pytest.raises(RecordsError, match=r"written by scikit-ldl 99\.0.*must not mix"):
-        run_study(small_study(), out=tmp_path, resume=True)
-    assert StudyResults.load(tmp_path).means("clark").shape == (2, 3)  # reading is another matter
 
 
 def test_predictions_are_kept_as_asked(small_study, problem):
@@ -522,33 +286,5 @@ def test_one_x_is_shared_by_a_family(paper_data):
 
 
 def test_a_scheduler_that_is_not_there(small_study):
-    pytest.importorskip("distributed")
     with pytest.raises(StudyError, match="No Dask scheduler answers at nonsense"):
         run_study(small_study(), scheduler="nonsense://x")
-
-
-def test_an_empty_record_file_is_explained(tmp_path):
-    (tmp_path / "records.jsonl").touch()
-    with pytest.raises(RecordsError, match="stopped before it began"):
-        StudyResults.load(tmp_path)
-
-
-@pytest.mark.parametrize("platform", ["linux", "darwin"])
-def test_memory_without_a_mark_that_can_be_reset(monkeypatch, platform):
-    monkeypatch.setattr(memory, "_reset_high_water_mark", lambda: False)
-    monkeypatch.setattr(memory.sys, "platform", platform)
-    with memory.peak_memory() as found:
-        pass
-    assert found["mib"] > 0
-    monkeypatch.setattr(memory, "resource", None)
-    with memory.peak_memory() as found:
-        pass
-    assert found["mib"] is None
-
-
-def test_memory_where_the_system_refuses(monkeypatch):
-    def refuse(*arguments, **options):
-        raise PermissionError("no")
-
-    monkeypatch.setattr("builtins.open", refuse)
-    assert memory._reset_high_water_mark() is False

@@ -9,9 +9,6 @@ from skldl.experiments import Candidate, Study, run_study, statistics
 from skldl.experiments.output.statistics_text import statistics_text
 from skldl.experiments.statistics import compare, pair_tests
 
-pytest.importorskip("scikit_posthocs")
-pytest.importorskip("baycomp")
-
 RNG = np.random.default_rng(3)
 LOSSES = np.abs(RNG.normal(1.0, 0.1, size=(9, 4)) * np.array([0.6, 0.8, 0.98, 1.0])) * RNG.uniform(0.01, 5, size=(9, 1))
 
@@ -202,3 +199,13 @@ def test_the_bayesian_test_is_that_of_baycomp(seed):
     found = statistics._bayes(one, control, 0.01, seed)
     np.testing.assert_allclose(found, (better, equal, worse), atol=1.5 / statistics.POSTERIOR_DRAWS)
     assert sum(found) == pytest.approx(1)
+
+
+def test_the_control_may_be_spelt_in_another_way(small_study):
+    one, other = (
+        statistics_text(run_study(small_study(control=word, datasets=small_study().datasets[:1])))
+        for word in ("kNN", "k-nn")
+    )
+    assert one == other
+    assert "The control is kNN." in one
+    assert "| one | " in one.partition("corrected resampled t-test against kNN")[2]

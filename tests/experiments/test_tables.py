@@ -269,7 +269,8 @@ def test_latex_compiles(tmp_path, results):
 
 
 def test_all_tests_as_a_data_frame(results, failing_results):
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     frame = results.to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert len(frame) == 18
@@ -277,3 +278,10 @@ def test_all_tests_as_a_data_frame(results, failing_results):
     means = frame.groupby(["dataset", "candidate"], sort=False)["clark"].mean().unstack(sort=False).to_numpy()
     np.testing.assert_allclose(means, results.means("clark"))
     assert (failing_results.to_pandas()["status"] == "failed").sum() == 6
+
+
+def test_a_similarity_without_bound_has_no_skill(small_study):
+    results = run_study(small_study(measures=["kulczynski_s", "motyka"], criterion="motyka"))
+    assert np.isnan(skill_of(results, "kulczynski_s")).all()
+    half = (0.5 - results.means("motyka")) / (0.5 - results.means("motyka")[:, [2]])  # Motyka is at most a half
+    np.testing.assert_allclose(skill_of(results, "motyka"), 1 - half)

@@ -56,8 +56,6 @@ def test_a_dry_plan_imports_nothing(tmp_path, monkeypatch):
 
 
 def test_modules_beside_a_study_file_are_found_if_trusted(tmp_path, monkeypatch, capsys):
-    for package in ("cyclopts", "rich", "scikit_posthocs", "baycomp"):
-        pytest.importorskip(package)
     from skldl.cli._app import run
 
     (tmp_path / "lab").mkdir()
@@ -104,7 +102,6 @@ def test_infinity_in_a_grid_survives_the_file(tmp_path):
 
 
 def test_the_name_of_a_study_names_no_other_folder(tmp_path, monkeypatch):
-    pytest.importorskip("rich")
     from skldl.cli._study_output import new_folder
 
     monkeypatch.chdir(tmp_path)
@@ -148,8 +145,6 @@ def read_records_of(content, folder):
 
 
 def test_a_full_disk_is_one_line_that_says_how_to_go_on(tmp_path, monkeypatch, capsys):
-    for package in ("cyclopts", "rich", "scikit_posthocs", "baycomp"):
-        pytest.importorskip(package)
     from skldl.cli._app import run
 
     monkeypatch.chdir(tmp_path)
@@ -171,6 +166,8 @@ def test_a_full_disk_is_one_line_that_says_how_to_go_on(tmp_path, monkeypatch, c
     monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
     assert run(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 0
     with monkeypatch.context() as patch:
-        patch.setattr("skldl.cli.bench.show_results", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+        patch.setattr(
+            "skldl.cli._study_output.show_results", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left"))
+        )
         assert run(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 2
     assert "disk that holds run is full" in capsys.readouterr().err

@@ -434,3 +434,21 @@ def test_huge_weights_keep_the_mean():
     values, weight = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], np.array([1.0, 2.0, 1.0])
     expected = kullback_leibler(values, [[0.5, 0.5]] * 3, weight)
     assert kullback_leibler(values, [[0.5, 0.5]] * 3, 8e307 * weight) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", list(MEASURES))
+def test_losses_are_lower_for_better_values(name):
+    measure = MEASURES[name]
+    rng = np.random.default_rng(0)
+    D, P = rng.dirichlet(np.ones(4), size=(2, 30))
+    values = measure.rowwise(D, P)
+    losses = measure.loss(values, 4)
+    steps = np.diff(losses[np.argsort(values)])
+    assert (steps <= 0).all() if measure.higher_is_better else (steps >= 0).all()
+    assert np.ptp(losses) == pytest.approx(np.ptp(values))
+    if measure.has_least_loss:
+        assert losses.min() > -1e-12
+        if measure.higher_is_better:
+            np.testing.assert_allclose(measure.loss(measure.upper(4), 4), 0)
+    columns = measure.loss([[0.1, 0.2], [0.1, 0.2]], [[3], [7]])
+    np.testing.assert_allclose(columns, [measure.loss([0.1, 0.2], 3), measure.loss([0.1, 0.2], 7)])

@@ -218,3 +218,35 @@ def test_nested_estimators_of_a_grid_are_copied_and_seeded():
     made = [candidate.make({"regressor": forests[1]}, seed) for seed in (3, 4)]
     assert [model.regressor.random_state for model in made] == [3, 4]
     assert forests[1].random_state is None
+
+
+class Careless(Moody):
+    """Its path gives one prediction more, or one fewer, than values."""
+
+    def __init__(self, mood="good", k=0, extra=0):
+        self.mood = mood
+        self.k = k
+        self.extra = extra
+
+    def predict_path(self, X, y, X_new, *, param, values, sample_weight=None):
+        yield from [np.full((len(X_new), 4), 0.25)] * (len(values) + self.extra)
+
+
+@pytest.mark.parametrize(("extra", "told"), [(1, "more than 2"), (-1, "1")])
+def test_a_path_with_the_wrong_number_of_predictions_is_not_used(pairs, extra, told):
+    """Otherwise the predictions of all later settings would stand in the wrong places."""
+    grid = {"mood": ("good", "fine"), "k": (1, 2)}
+    candidate = Candidate("c", Careless(extra=extra), grid=grid, path="k")
+    (trials,) = search(make_dataset(), [candidate], pairs).trials
+    (alone,) = search(make_dataset(), [Candidate("c", Careless(), grid=grid)], pairs).trials
+    np.testing.assert_array_equal(trials.values, alone.values)
+    assert [failure.reason for failure in trials.failures] == [
+        f"predict_path over k gave {told} predictions for 2 values"
+    ] * (2 * len(pairs))
+
+
+def test_there_is_no_estimate_by_a_similarity_without_bound(pairs):
+    dataset = make_dataset()
+    result = search(dataset, [BASELINE, GRID], pairs, criterion="kulczynski_s")
+    with pytest.raises(StudyError, match=r"has no upper bound.*Choose another criterion"):
+        estimate_choice(dataset, result, result.trials[0])

@@ -282,7 +282,8 @@ def test_a_large_table_is_encoded_some_rows_at_a_time_with_the_same_result(monke
     wide = table.assign(town=rng.choice(["Ulm", "Bonn"], 500))
     expected = [TableEncoder().fit(part).transform(part) for part in (table, wide)]
     names = TableEncoder().fit(table).get_feature_names_out()
-    monkeypatch.setattr("skldl.tabular._encoder.BLOCK_ROWS", 64)
+    for limit in ("BLOCK_ROWS", "LARGE"):
+        monkeypatch.setattr(f"skldl.tabular._encoder.{limit}", 64)
     for part, known in zip((table, wide), expected, strict=True):
         encoder = TableEncoder().fit(part)
         np.testing.assert_allclose(encoder.transform(part), known, atol=1e-12)

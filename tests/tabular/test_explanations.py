@@ -116,14 +116,40 @@ def test_rows_that_are_not_there(linear, table):
 
 
 @pytest.mark.parametrize(
-    ("column", "typical"),
+    ("column", "kind", "typical"),
     [
-        (pd.Series([1.0, 5.0, 3.0]), 3.0),
-        (pd.Series(["1", "5", "3", None]), 3.0),
-        (pd.Series(["b", "a", "b"]), "b"),
-        (pd.Series([True, True, False]), "True"),
-        (pd.Series([None, None], dtype=object), None),
+        (pd.Series([1.0, 5.0, 3.0]), "number", 3.0),
+        (pd.Series(["1", "5", "3", None]), "number", 3.0),
+        (pd.Series([10115, 10115, 80331, 99999]), "category", "10115"),
+        (pd.Series([4.0, "4", 3.0]), "category", "4"),
+        (pd.Series(["b", "a", "b"]), "category", "b"),
+        (pd.Series([True, True, False]), "boolean", "True"),
+        (pd.Series(pd.to_datetime(["2024-01-02", "2024-01-02", "2024-03-01"])), "date", pd.Timestamp("2024-01-02")),
+        (pd.Series([None, None], dtype=object), "number", None),
     ],
 )
-def test_typical_values(column, typical):
-    assert _typical(column) == typical
+def test_typical_values(column, kind, typical):
+    assert _typical(column, kind) == typical
+
+
+def test_the_typical_value_of_a_code_is_the_most_frequent_one(faces):
+    """The median of postcodes is none of them."""
+    coded = faces.assign(code=faces["town"].map({"Ulm": 89073, "Bonn": 53111, "Kiel": 24103})).drop(columns="town")
+    model = fit_table(coded, "emo_*", drop=["person"], model="pt-bayes", categories=["code"]).model
+    changed = coded.iloc[[5]].assign(code=coded["code"].mode()[0])
+    expected = model.predict(coded.iloc[[5]])[0] - model.predict(changed)[0]
+    np.testing.assert_allclose(explain_row(model, coded, 5).table.loc["code"], expected)
+
+
+def test_a_column_may_be_called_self(faces):
+    renamed = faces.rename(columns={"age": "self"})
+    model = fit_table(renamed, "emo_*", drop=["person"], model="pt-bayes").model
+    assert "self" in column_effects(model, renamed, n_repeats=1).columns
+    assert "self" in explain_row(model, renamed, 0).table.index
+
+
+def test_replacement_without_an_encoder(faces):
+    X = faces[["age"]].fillna(40.0)
+    model = skldl.PTBayes().fit(X, faces[LABELS])
+    expected = model.predict(X.iloc[[3]])[0] - model.predict(pd.DataFrame({"age": [X["age"].median()]}))[0]
+    np.testing.assert_allclose(explain_row(model, X, 3).table.loc["age"], expected)

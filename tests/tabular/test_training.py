@@ -356,3 +356,13 @@ def test_the_forest_is_left_out_of_the_quick_choice_for_very_large_tables(monkey
     assert "Forest" not in {trial.candidate.name for trial in fitted.choice.candidates}
     assert any("Forest was not tried" in warning for warning in fitted.warnings)
     assert not any("Forest" in warning for warning in fit_table(table, ["no", "yes"], model="sa-bfgs").warnings)
+
+
+def test_parameters_of_a_step_have_short_names():
+    """Nobody has to know that the forest is a regressor inside of another."""
+    forest = with_settings(find_candidate("forest"), {"min_samples_leaf": 7})
+    assert forest.make().regressor.min_samples_leaf == 7
+    assert "regressor__min_samples_leaf" not in forest.grid
+    with pytest.raises(UnknownNameError, match="no parameter 'k'") as caught:
+        with_settings(find_candidate("forest"), {"k": 7})
+    assert "__" not in str(caught.value)

@@ -1,10 +1,11 @@
 """A model file as the commands need it: the pipeline, its labels, and what is known about its training."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from skldl.exceptions import ModelFileError
-from skldl.persistence import read
+from skldl.persistence import inspect, read
 from skldl.tabular import TableEncoder
 
 
@@ -51,3 +52,12 @@ def open_model(path: str) -> TableModel:
             f"Python: skldl.load({path!r})."
         )
     return TableModel(pipeline, steps[0][1], [str(name) for name in steps[-1][1].label_names_], about["description"])
+
+
+def is_model(path: Path) -> bool:
+    """Whether there is a model file of skldl."""
+    try:
+        inspect(path)
+    except (ModelFileError, OSError):
+        return False
+    return True

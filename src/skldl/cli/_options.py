@@ -1,13 +1,16 @@
 """Options that several commands share, and the one place where names of parameters become names of options."""
 
+import os
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from skldl.data import TableFile
+from skldl.data import Dataset, TableFile, find_columns, from_table
+from skldl.data._array_table import ARRAY_ENDINGS, ArrayTable
 from skldl.data._spelling import split_list
 from skldl.exceptions import TableError
 
@@ -16,6 +19,7 @@ Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
 Name = Annotated[str | None, Parameter(show_default=False)]
 Words = Annotated[list[str], Parameter(negative="", show_default=False)]
 Flag = Annotated[bool, Parameter(negative="")]
+TextNgrams = Literal["auto", "words", "characters"]
 Kind = Literal["distribution", "counts", "scores", "votes", "label"]
 
 
@@ -31,9 +35,15 @@ class Reading:
     na: Annotated[list[str] | None, Parameter(negative="", show_default=False)] = None
     """Words that mean a missing value in columns of text, separated by commas; '' means none but empty cells."""
 
-    def open(self, source: str) -> TableFile:
-        """Open a table."""
-        return TableFile(source, **self.as_reading())
+    def open(self, source: str) -> TableFile | ArrayTable:
+        """Open a table, or the arrays of a .mat or .npz file as one."""
+        return self._arrays(source) if is_array_file(source) else TableFile(source, **self.as_reading())
+
+    def _arrays(self, source: str, labels: str | None = None, also: Sequence[str] = ()) -> ArrayTable:
+        for name, value in self.as_reading().items():
+            if value is not None:
+                raise TableError(f"{name}= is about CSV files, and {source} holds arrays.")
+        return ArrayTable(source, labels=labels, also=also)
 
     def as_reading(self) -> dict[str, Any]:
         """The arguments of `skldl.data.TableFile`."""
@@ -46,8 +56,9 @@ class Reading:
 class Columns(Reading):
     """Which column of a table is what. All others are features."""
 
-    labels: Words
-    """The label columns: names, patterns such as 'emo_*', or what several names begin with, separated by commas."""
+    labels: Words = field(default_factory=list)
+    """The label columns: names, patterns such as 'emo_*', or what several names begin with, separated by commas; for a
+    .mat or .npz file the name of the array of labels, if it has no usual one."""
     kind: Kind = "distribution"
     """What the label columns hold: shares that sum to one (distribution), counts or scores for each label, answers of
     annotators, one column for each (votes), or the one label of the row (label)."""
@@ -62,6 +73,37 @@ class Columns(Reading):
     categories: Words = field(default_factory=list)
     """Columns to take as categories though they hold numbers, such as a postcode."""
 
+    def open(self, source: str) -> TableFile | ArrayTable:
+        """Open a table with labels, or the arrays of a .mat or .npz file as one."""
+        labels = words(self.labels)
+        if is_array_file(source):
+            if len(labels) > 1:
+                raise TableError(f"labels={labels}: {source} holds arrays. Name the one array of labels.")
+            also = [name for name in (self.weight, self.groups) if name is not None]
+            table = self._arrays(source, labels[0] if labels else None, also)
+            if not table.label_columns:
+                raise TableError(f"{source} holds no array of labels. Name it with labels=.")
+            return table
+        if not labels:
+            raise TableError("labels= is missing: say which columns of the table are labels, such as labels='emo_*'.")
+        return super().open(source)
+
+    def labels_in(self, table: TableFile | ArrayTable) -> list[str]:
+        """The label columns of a table that was opened."""
+        if isinstance(table, ArrayTable):
+            return table.label_columns
+        return find_columns(words(self.labels), table.columns, "labels")
+
+    def dataset(self, table: TableFile | ArrayTable, *, name: str = "table", splits: str | None = None) -> Dataset:
+        """Read a table that was opened, and the file of its splits if there is one."""
+        roles: dict[str, Any] = self.as_arguments() | {"labels": self.labels_in(table)}
+        dataset = from_table(table.read(), name=name, source=table.name, **roles)
+        if splits is None:
+            return dataset
+        from skldl.experiments.given_files import read_splits
+
+        return dataset.changed(splits=read_splits(splits, dataset))
+
     def as_arguments(self) -> dict[str, object]:
         """The arguments of `skldl.data.from_table` and `skldl.tabular.fit_table`, lists cut at their commas."""
         return {
@@ -75,6 +117,11 @@ class Columns(Reading):
         }
 
 
+def is_array_file(source: str) -> bool:
+    """Whether a file holds arrays instead of a table."""
+    return Path(source).suffix.lower() in ARRAY_ENDINGS
+
+
 def words(given: list[str] | None) -> list[str]:
     """Cut each word at its commas.
 
@@ -86,25 +133,16 @@ def words(given: list[str] | None) -> list[str]:
     return [word for piece in given or [] for word in split_list(piece)]
 
 
-_OPTIONS = {"na_values": "--na", "random_state": "--seed", "source": "--from", "settings": "--set"} | {
-    name: f"--{name.replace('_', '-')}"
-    for name in (
-        *("annotator", "categories", "decimal", "drop", "encoding", "folds", "groups", "item", "keep", "kind", "label"),
-        *(
-            "labels",
-            "prefix",
-            "model",
-            "repeats",
-            "selection_rows",
-            "separator",
-            "text",
-            "text_ngrams",
-            "values",
-            "weight",
-        ),
-    )
-}
-_PARAMETER = re.compile(rf"(?<![\w.(])({'|'.join(_OPTIONS)})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|-?[\w.]+(?<!\.))?(?!\w)")
+_RENAMED = {"na_values": "na", "random_state": "seed", "source": "from", "settings": "set", "weigh_raters": "weights"}
+_OF_TABLES = ("categories", "decimal", "drop", "encoding", "groups", "keep", "kind", "labels", "text", "weight")
+_OF_FIT = ("budget", "folds", "model", "preset", "repeats", "selection_rows", "text_ngrams", "splits", "values")
+_OF_CONVERT = ("annotator", "item", "label", "prefix", "raters", "separator")
+_SAME_NAME = {name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CONVERT)}
+_OPTIONS = {name: f"--{option.replace('_', '-')}" for name, option in (_RENAMED | _SAME_NAME).items()}
+_PARAMETER = re.compile(
+    rf"(?<![\w.(])({'|'.join(_OPTIONS)})="
+    r"(\[[^\]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"|-?[\w.]+(?<!\.))?(?!\w)"
+)
 
 
 def as_options(text: str) -> str:
@@ -124,12 +162,17 @@ def as_options(text: str) -> str:
     --------
     >>> as_options("If these are counts, use kind='counts'; leave it out with drop=['a', 'b']; see labels=.")
     'If these are counts, use --kind counts; leave it out with --drop a,b; see --labels.'
+    >>> as_options("settings={'alpha': 0.1, 'solver': 'bfgs'}: parameters belong to a model.")
+    '--set alpha=0.1 --set solver=bfgs: parameters belong to a model.'
     """
 
     def rewritten(match: re.Match[str]) -> str:
         option, value = _OPTIONS[match[1]], match[2]
         if value is None:
             return option
+        if value.startswith("{"):
+            pairs = re.findall(r"'(\w+)': ('[^']*'|\[[^\]]*\]|[^,\[]+)", value[1:-1])
+            return " ".join(f"{option} {_quoted(name + '=' + its.strip().strip(chr(39)))}" for name, its in pairs)
         if value.startswith("["):
             value = ",".join(word.strip().strip("'\"") for word in value[1:-1].split(","))
         else:
@@ -140,7 +183,7 @@ def as_options(text: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    return value if re.fullmatch(r"[\w.,:+-]+", value) else f"'{value}'"
+    return value if re.fullmatch(r"[\w.,:+=-]+", value) else f"'{value}'"
 
 
 def refuse_model_as_table(source: str) -> None:
@@ -149,34 +192,32 @@ def refuse_model_as_table(source: str) -> None:
         raise TableError(f"{source} looks like a model. The model comes first, then the table.")
 
 
-def check_target(out: str | Path, *inputs: str | Path, overwrite: bool) -> None:
-    """Refuse to write over an input, and over a file that is already there unless this is wanted.
+def check_targets(
+    targets: Iterable[tuple[str, str | Path | None]], inputs: Iterable[str | Path], *, overwrite: bool
+) -> None:
+    """Refuse to write over an input, twice into one file, or over a file that is there unless this is wanted.
 
     Parameters
     ----------
-    out : str or path
-        Where a command is going to write; - is standard output.
-    *inputs : str or path
-        The files that it reads: never written over.
+    targets : iterable of pairs
+        Each option and where it makes the command write; None for nowhere, ``-`` for standard output.
+    inputs : iterable of str or path
+        The files that the command reads: never written over.
     overwrite : bool
-        Whether the user said ``--overwrite``.
+        Whether files that are there already may be written over.
     """
-    target = Path(out)
-    if str(out) == "-" or not target.is_file():
-        return
-    for name in inputs:
-        if str(name) != "-" and Path(name).exists() and target.samefile(name):
-            raise TableError(f"--out {out} is a file that this command reads. Write to another one.")
-    if not overwrite and not _is_model(target):
-        raise TableError(f"--out {out} is there already. Name another file, or say --overwrite.")
-
-
-def _is_model(path: Path) -> bool:
-    from skldl.exceptions import ModelFileError
-    from skldl.persistence import inspect
-
-    try:
-        inspect(path)
-    except (ModelFileError, OSError):
-        return False
-    return True
+    seen: dict[str, str] = {}
+    for option, target in targets:
+        if target is None:
+            continue
+        place = "-" if str(target) == "-" else os.path.realpath(target)
+        if place in seen:
+            raise TableError(f"{seen[place]} and {option} both write to {target}. Name two files.")
+        seen[place] = option
+        if place == "-" or not os.path.isfile(place):
+            continue
+        for name in inputs:
+            if str(name) != "-" and os.path.exists(name) and os.path.samefile(place, name):
+                raise TableError(f"{option} {target} is a file that this command reads. Write to another one.")
+        if not overwrite:
+            raise TableError(f"{option} {target} is there already. Name another file, or say --overwrite.")

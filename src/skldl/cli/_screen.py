@@ -4,12 +4,17 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from skldl._whole_files import whole_file
 from skldl.cli._options import as_options
 from skldl.data import TableFile
+from skldl.data._array_table import ArrayTable
+
+IMAGES = (".png", ".pdf", ".svg")
 
 
 def note(text: str) -> None:
@@ -62,12 +67,12 @@ def status() -> Iterator[Callable[[str], None] | None]:
 
 
 @contextmanager
-def progress_of(table: TableFile, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+def progress_of(table: TableFile | ArrayTable, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """Show how far the reading of a table is, on a terminal only.
 
     Parameters
     ----------
-    table : TableFile
+    table : TableFile or ArrayTable
         The table that is read.
     quiet : bool
         Show nothing, since the result itself goes to the terminal.
@@ -123,3 +128,24 @@ def print_table(table: pd.DataFrame, title: str, *, decimals: int = 4) -> None:
 
 def _show(cell: Any, decimals: int) -> str:
     return f"{cell:.{decimals}f}" if isinstance(cell, float) else printable(str(cell))
+
+
+def save_figure(target: Path, draw: Callable[[], Any]) -> None:
+    """Draw a figure without a window and write it, whole or not at all.
+
+    Parameters
+    ----------
+    target : Path
+        Where to; the ending says the format.
+    draw : callable
+        Returns a display of `skldl.plots`.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure = draw().figure_
+    with whole_file(target) as stream:
+        figure.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
+    plt.close(figure)

@@ -1,14 +1,17 @@
 """What `skldl bench` and `skldl evaluate` share: where a study goes, and what is written and printed when it ends."""
 
+import errno
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from joblib import cpu_count
 
+from skldl.cli._progress import watch
 from skldl.exceptions import StudyError
-from skldl.experiments import StudyResults
+from skldl.experiments import Plan, Study, StudyResults, run_study
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, write_outputs
 from skldl.experiments.output.layout import ResultTable
 from skldl.experiments.output.tables import grid_end_notes
@@ -36,8 +39,44 @@ def new_folder(study: str) -> Path:
 
 def need_the_packages_of_the_tests() -> None:
     """Fail before hours of work, not after, if a package of the extra ``bench`` is missing."""
-    import baycomp  # noqa: F401
-    import scikit_posthocs  # noqa: F401
+    import_module("baycomp")
+    import_module("scikit_posthocs")
+
+
+def run_and_show(study: Study | Plan, folder: Path, again: str, *, n_jobs: int, **options: Any) -> int:
+    """Run a study, show its progress, and write and print its results; say how to go on where it is stopped.
+
+    Parameters
+    ----------
+    study : Study or Plan
+        The study.
+    folder : Path
+        Where its records go.
+    again : str
+        What to type to go on.
+    n_jobs : int
+        Number of processes.
+    **options : dict
+        Further arguments of `run_study`.
+
+    Returns
+    -------
+    int
+        The exit status: 1 if tasks failed.
+    """
+    try:
+        with watch(n_jobs) as on_progress:
+            results = run_study(study, out=folder, n_jobs=n_jobs, on_progress=on_progress, **options)
+        return show_results(results, folder)
+    except KeyboardInterrupt:
+        print(f"Stopped. What is recorded is safe; go on with: {again}", file=sys.stderr)
+        raise
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise StudyError(
+            f"The disk that holds {folder} is full. What is recorded is safe: make room, then go on with: {again}"
+        ) from error
 
 
 def show_results(results: StudyResults, folder: Path) -> int:

@@ -1,20 +1,17 @@
 """``skldl bench``: run a study, print its tables, and say where everything lies."""
 
-import errno
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
-from skldl.cli._options import Columns, Words, words
-from skldl.cli._progress import watch
+from skldl.cli._options import Columns, Flag, Words, words
 from skldl.cli._screen import note
-from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, show_results
+from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
 from skldl.data._spelling import plain, split_list
 from skldl.exceptions import StudyError
-from skldl.experiments import DatasetSpec, Plan, Study, load_study, plan_study, run_study
+from skldl.experiments import DatasetSpec, Plan, Study, load_study, plan_study
 from skldl.experiments.store import FILE_NAME, read_records
 from skldl.experiments.tasks import Task
 from skldl.names import find_candidate
@@ -22,20 +19,11 @@ from skldl.names import find_candidate
 app = App(name="bench")
 
 
-@Parameter(name="*")
-@dataclass(kw_only=True)
-class TableColumns(Columns):
-    """Which column of the tables that --datasets names is what."""
-
-    labels: Words = field(default_factory=list)
-    """The label columns: names or patterns such as 'emo_*', separated by commas."""
-
-
 @app.default
 def bench(
     study: str = "",
     *,
-    columns: TableColumns | None = None,
+    columns: Columns | None = None,
     data: Path | None = None,
     datasets: str = "",
     algorithms: str = "",
@@ -48,12 +36,12 @@ def bench(
     jobs: int = -1,
     scheduler: str = "",
     out: Path | None = None,
-    resume: Annotated[bool, Parameter(negative="")] = False,
-    retry_failed: Annotated[bool, Parameter(negative="")] = False,
+    resume: Flag = False,
+    retry_failed: Flag = False,
     timeout: float | None = None,
     trust: Words | None = None,
     keep_predictions: str = "sample",
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: Flag = False,
 ) -> int:
     """Compare algorithms by a study: folds, selection, records, tables and tests.
 
@@ -137,28 +125,16 @@ def bench(
     again = f"skldl bench --resume --out {folder}" + (f" --data {data}" if data else "")
     again += f" --keep-predictions {keep_predictions}" if keep_predictions != "sample" else ""
     again += f" --trust {','.join(trusted)}" if trusted else ""
-    try:
-        with watch(n_jobs) as on_progress:
-            results = run_study(
-                plan,
-                out=folder,
-                resume=resume,
-                retry_failed=retry_failed,
-                n_jobs=jobs,
-                scheduler=scheduler,
-                keep_predictions=keep_predictions,
-                on_progress=on_progress,
-            )
-        return show_results(results, folder)
-    except KeyboardInterrupt:
-        print(f"Stopped. What is recorded is safe; go on with: {again}", file=sys.stderr)
-        raise
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise StudyError(
-            f"The disk that holds {folder} is full. What is recorded is safe: make room, then go on with: {again}"
-        ) from error
+    return run_and_show(
+        plan,
+        folder,
+        again,
+        n_jobs=n_jobs,
+        resume=resume,
+        retry_failed=retry_failed,
+        scheduler=scheduler,
+        keep_predictions=keep_predictions,
+    )
 
 
 def _study(name: str, folder: Path | None, trust: list[str]) -> Study:
@@ -175,19 +151,23 @@ def _study(name: str, folder: Path | None, trust: list[str]) -> Study:
     return load_study(path, trust=trust)
 
 
-def _with_options(study: Study, datasets: str, columns: TableColumns | None, algorithms: str, measures: str) -> Study:
+def _with_options(study: Study, datasets: str, columns: Columns | None, algorithms: str, measures: str) -> Study:
     changes: dict[str, Any] = {}
-    given = {} if columns is None else columns.as_arguments() | columns.as_reading()
-    roles: dict[str, Any] = {name: value for name, value in given.items() if value and value != "distribution"}
-    if roles and not datasets:
+    roles: dict[str, Any] = {}
+    if columns is not None:
+        roles |= {name: value for name, value in columns.as_arguments().items() if value and value != "distribution"}
+        roles |= {name: value for name, value in columns.as_reading().items() if value is not None}  # --na '' is []
+    known = {plain(spec.name): spec for spec in study.datasets}
+    named = split_list(datasets)
+    tables = [word for word in named if plain(word) not in known and _is_table(word)]
+    if roles and not tables:
         raise StudyError(
-            f"--{next(iter(roles))} says which column of a table is what. Name the tables with --datasets."
+            f"{next(iter(roles))}= is about the columns of tables. Name the tables with --datasets, by their paths; "
+            "datasets of the catalogue and of the study have columns of their own."
         )
-    if datasets:
-        known = {plain(spec.name): spec for spec in study.datasets}
+    if named:
         changes["datasets"] = [
-            known.get(plain(word)) or DatasetSpec(word, **(roles if _is_table(word) else {}))
-            for word in split_list(datasets)
+            known.get(plain(word)) or DatasetSpec(word, **(roles if word in tables else {})) for word in named
         ]
     if algorithms:
         changes["candidates"] = [find_candidate(word, study.candidates) for word in split_list(algorithms)]

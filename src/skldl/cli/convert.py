@@ -1,10 +1,11 @@
 """``skldl convert``: from votes, counts, scores, labels, sets or rankings to a table of distributions."""
 
+from contextlib import nullcontext
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Flag, Name, Reading, Source, Words, check_target, words
+from skldl.cli._options import Flag, Name, Reading, Source, Words, check_targets, words
 from skldl.cli._screen import note
 from skldl.data import TableWriter, convert_table
 
@@ -74,9 +75,8 @@ def convert(
         Put an apostrophe before text that a spreadsheet would take for a formula.
     """
     writer = TableWriter(out, escape_formulas=escape_formulas)
-    check_target(out, table, overwrite=overwrite)
-    if raters is not None:
-        check_target(raters, table, overwrite=overwrite)
+    quality = None if raters is None else TableWriter(raters, escape_formulas=escape_formulas)
+    check_targets([("--out", out), ("--raters", raters)], [table], overwrite=overwrite)
     converted = convert_table(
         (reading or Reading()).open(table).read(),
         source,
@@ -90,11 +90,11 @@ def convert(
         raters=raters is not None,
         weigh_raters=weights,
     )
-    with writer:
+    with writer, quality or nullcontext():  # both files or none
         writer.write(converted.table)
-    if raters is not None and converted.raters is not None:
-        with TableWriter(raters, escape_formulas=escape_formulas) as quality:
+        if quality is not None and converted.raters is not None:
             quality.write(converted.raters)
+    if converted.raters is not None and raters is not None:
         note(f"Quality of {len(converted.raters)} raters written to {raters}.")
     for line in converted.notes:
         note(f"Note: {line}")

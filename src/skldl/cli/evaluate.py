@@ -1,38 +1,39 @@
 """``skldl evaluate``: a cross-validated comparison of models on your own table, by the machinery of ``skldl bench``."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from cyclopts import Parameter
 
-from skldl.cli._options import Columns, Name, Source
-from skldl.cli._progress import watch
+from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, is_array_file
 from skldl.cli._screen import note
-from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, show_results
-from skldl.data import from_table
+from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
 from skldl.data._spelling import split_list
 from skldl.exceptions import StudyError
-from skldl.experiments import DatasetSpec, Study, run_study
+from skldl.experiments import DatasetSpec, Study
+from skldl.experiments.loading import load_datasets
 from skldl.metrics import PAPER_MEASURES
 from skldl.tabular import AUTO
-from skldl.tabular._models import candidates_for, check_learners, limited_to
+from skldl.tabular._models import candidates_for, limited_to
 
 
 def evaluate(
     table: Source,
     /,
     *,
-    columns: Columns,
+    columns: Columns | None = None,
     models: Name = None,
     measures: Name = None,
+    text_ngrams: TextNgrams = "auto",
     folds: int = 5,
+    splits: Name = None,
     inner_folds: int = 3,
     repeats: int = 1,
     seed: int = 0,
     jobs: int = -1,
     out: Path | None = None,
-    resume: Annotated[bool, Parameter(negative="")] = False,
+    resume: Flag = False,
 ) -> int:
     """Compare models on your own table by cross-validation, with the mean distribution as the yardstick.
 
@@ -45,15 +46,21 @@ def evaluate(
     Parameters
     ----------
     table
-        A CSV or Parquet file, or - for standard input.
+        A CSV or Parquet file, a .mat or .npz file with arrays of features and labels, or - for standard input.
     columns
         Which of its columns is what.
     models
         Which models, separated by commas; by default sa-bfgs, aa-knn and forest. The mean is always there.
     measures
         Which measures, separated by commas; by default the six of the paper.
+    text_ngrams
+        What --text columns are cut into: words (single ones and pairs) or characters (pieces of two to four letters);
+        auto takes words for prose and characters for single words.
     folds
         Number of folds.
+    splits
+        Take the folds from this file: a table with a header and one line for each row, in which each column is one
+        repeat and names the fold in which the row is tested; an empty cell, or train, means never.
     inner_folds
         Number of folds inside a training part, by which settings are chosen.
     repeats
@@ -70,20 +77,31 @@ def evaluate(
     if resume and out is None:
         raise StudyError("--resume needs --out, the folder of the comparison to continue.")
     n_jobs = number_of_jobs(jobs)
-    source = columns.open(table)
     name = "table" if table == "-" else Path(table).stem
-    roles: dict[str, Any] = columns.as_arguments()
-    dataset = from_table(source.read(), name=name, source=source.name, **roles)
+    columns = columns or Columns()
+    roles: dict[str, Any] = columns.as_arguments() | columns.as_reading()
+    roles["labels"] = roles["labels"] or None
+    spec = DatasetSpec(name, source=table, encode=True, text_ngrams=text_ngrams, splits=splits or "", **roles)
+    source = columns.open(table)
+    if is_array_file(table):
+        spec = load_datasets([spec])[0][0]
+    else:
+        spec = replace(spec, data=columns.dataset(source, name=name, splits=splits))
+    dataset = spec.data
+    assert dataset is not None
     for line in dataset.notes:
         note(f"Note: {line}")
     n_rows = dataset.n_samples
-    _check_folds(folds, inner_folds, n_rows if dataset.groups is None else len(np.unique(dataset.groups)))
-    least = n_rows * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
+    if dataset.splits is None:
+        _check_folds(folds, inner_folds, n_rows if dataset.groups is None else len(np.unique(dataset.groups)))
+        least = n_rows * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
+    else:
+        largest = max(int(np.bincount(column[column >= 0]).max()) for column in dataset.splits.T)
+        least = (n_rows - largest) * (inner_folds - 1) // inner_folds
     least = max(1, least - 1 if dataset.groups is None else least // 2)  # groups differ in size
     chosen = [candidate for word in split_list(models or "") for candidate in candidates_for(word)] or list(AUTO)
-    check_learners(chosen)
     study = Study(
-        datasets=[DatasetSpec(name, source=table, encode=True, data=dataset, **roles, **columns.as_reading())],
+        datasets=[spec],
         candidates=[limited_to(candidate, least) for candidate in chosen],
         name=name,
         title=f"Models compared on {source.name}",
@@ -95,9 +113,8 @@ def evaluate(
     )
     need_the_packages_of_the_tests()
     folder = out or new_folder(name)
-    with watch(n_jobs) as on_progress:
-        results = run_study(study, out=folder, resume=resume, n_jobs=n_jobs, on_progress=on_progress)
-    return show_results(results, folder)
+    again = f"skldl evaluate with the options of before, --resume and --out {folder}"
+    return run_and_show(study, folder, again, n_jobs=n_jobs, resume=resume)
 
 
 def _check_folds(folds: int, inner_folds: int, n_units: int) -> None:

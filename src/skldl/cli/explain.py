@@ -1,23 +1,24 @@
 """``skldl explain``: which columns move which label, for a table or for one row."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 from cyclopts import Parameter
 
-from skldl._whole_files import whole_file
 from skldl.cli._model_file import TableModel, open_model
-from skldl.cli._options import Flag, Reading, Source, check_target, refuse_model_as_table
-from skldl.cli._screen import note, print_table
+from skldl.cli._options import Flag, Reading, Source, check_targets, refuse_model_as_table
+from skldl.cli._screen import IMAGES, note, print_table, save_figure
 from skldl.data import TableWriter, read_labels
 from skldl.data._labels import rows_with_labels
 from skldl.data._write import ENDINGS
-from skldl.exceptions import TableError, UnknownLabelError
+from skldl.exceptions import TableError
 from skldl.tabular import column_effects, explain_row, feature_weights
+from skldl.tabular._training_rows import row_hashes, unseen_rows
 
-IMAGES = (".png", ".svg", ".pdf")
 MOST_LINES = 20
+FEWEST_UNSEEN = 20
 
 
 def explain(
@@ -29,6 +30,7 @@ def explain(
     repeats: int = 5,
     seed: int = 0,
     out: Annotated[list[Path] | None, Parameter(negative="")] = None,
+    all_rows: Flag = False,
     reading: Reading | None = None,
     overwrite: Flag = False,
 ) -> None:
@@ -46,7 +48,8 @@ def explain(
     model
         A model that skldl fit wrote.
     table
-        A CSV or Parquet file. Best are rows that the model was not trained on, with their labels.
+        A CSV or Parquet file. Rows that the model learned from are left out if there are at least 20 others; the model
+        file knows them by a hash, if it was trained on at most 100,000 rows.
     row
         Explain this row, counted from 1 after the header.
     repeats
@@ -55,6 +58,8 @@ def explain(
         Seed of the shuffling.
     out
         Write the table (.csv, .tsv, .parquet) or the figure (.png, .svg, .pdf); may be given twice.
+    all_rows
+        Use rows that the model learned from, too.
     reading
         How the file is written.
     overwrite
@@ -65,32 +70,33 @@ def explain(
     for target in targets:
         if target.suffix.lower() not in (*ENDINGS, *IMAGES):
             raise TableError(f"--out {target}: the ending says what to write. Use {', '.join((*ENDINGS, *IMAGES))}.")
-        check_target(target, model, table, overwrite=overwrite)
+    check_targets([("--out", target) for target in targets], [model, table], overwrite=overwrite)
     if repeats < 1:
         raise TableError(f"--repeats {repeats}: each column must be shuffled at least once.")
     made = open_model(str(model))
     with (reading or Reading()).open(table) as source:
         made.encoder.check_columns(source.columns)
         frame = source.read()
-    if made.about.get("source") == source.name and made.about.get("rows") == len(frame) and row is None:
-        note(
-            "This looks like the table that the model learned from: columns that it knows by heart seem more important "
-            "than they are for new rows. Explain it on rows that it has not seen."
-        )
     if row is None:
-        shown, display = _explain_table(made, frame, repeats, seed)
+        frame, D = _truth(made, frame)
+        same = made.about.get("source") == source.name and made.about.get("rows") == len(frame)
+        frame, D = _unseen(made, frame, D, all_rows=all_rows, same_table=same)
+        shown, explanation, how = *_explain_table(made, frame, D, repeats, seed), "from_effects"
     else:
-        shown, display = _explain_row(made, frame, row)
+        shown, explanation, how = *_explain_row(made, frame, row), "from_row"
     for target in targets:
         if target.suffix.lower() in IMAGES:
-            _save_figure(target, *display)
+            from skldl.plots import LabelEffectsDisplay
+
+            save_figure(target, partial(getattr(LabelEffectsDisplay, how), explanation))
         else:
             with TableWriter(target) as writer:
                 writer.write(shown)
 
 
-def _explain_table(made: TableModel, frame: pd.DataFrame, repeats: int, seed: int) -> tuple[pd.DataFrame, Any]:
-    frame, D = _truth(made, frame)
+def _explain_table(
+    made: TableModel, frame: pd.DataFrame, D: pd.DataFrame | None, repeats: int, seed: int
+) -> tuple[pd.DataFrame, Any]:
     effects = column_effects(made.pipeline, frame, D, n_repeats=repeats, random_state=seed)
     shown = effects.to_pandas()
     truth = "of the labels in the table" if D is not None else "of the model's own predictions"
@@ -102,7 +108,7 @@ def _explain_table(made: TableModel, frame: pd.DataFrame, repeats: int, seed: in
     if weights is not None:
         title = f"Weights, centred over labels{_cut(len(weights))}"
         print_table(weights.head(MOST_LINES).rename_axis("feature").reset_index(), title)
-    return shown, ("from_effects", effects)
+    return shown, effects
 
 
 def _explain_row(made: TableModel, frame: pd.DataFrame, row: int) -> tuple[pd.DataFrame, Any]:
@@ -112,7 +118,7 @@ def _explain_row(made: TableModel, frame: pd.DataFrame, row: int) -> tuple[pd.Da
         explanation.table if explanation.how == "neighbours" else explanation.table.rename_axis("feature").reset_index()
     )
     print_table(shown.head(MOST_LINES), f"{_MEANINGS[explanation.how]}{_cut(len(shown))}")
-    return shown, ("from_row", explanation)
+    return shown, explanation
 
 
 _MEANINGS = {
@@ -126,6 +132,30 @@ def _cut(n_rows: int) -> str:
     return f", the first {MOST_LINES} of {n_rows}" if n_rows > MOST_LINES else ""
 
 
+def _unseen(
+    made: TableModel, frame: pd.DataFrame, D: pd.DataFrame | None, *, all_rows: bool, same_table: bool
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """The rows that the model has not learned from, where there are enough; else all, with a note."""
+    known = made.about.get("training_rows", "")
+    if known and D is not None:
+        unseen = unseen_rows(row_hashes(made.encoder, frame, D), known)
+        if unseen.all():
+            return frame, D
+        if unseen.sum() >= FEWEST_UNSEEN and not all_rows:
+            note(
+                f"The model learned from {int((~unseen).sum()):,} of the {len(frame):,} rows; the other "
+                f"{int(unseen.sum()):,} are explained. --all-rows takes all."
+            )
+            return frame[unseen], D[unseen]
+    elif not same_table:
+        return frame, D
+    note(
+        "The model learned from these rows: columns that it knows by heart seem more important than they are for new "
+        "rows. Explain it on rows that it has not seen."
+    )
+    return frame, D
+
+
 def _truth(made: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Rows with labels and their distributions, if the table has the label columns of the training table."""
     columns = made.about.get("label_columns", [])
@@ -136,22 +166,4 @@ def _truth(made: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.Data
     if not len(labelled):
         note("No row has labels, so the model's own predictions take their place.")
         return frame, None
-    D = read_labels(labelled[columns], made.about["kind"])
-    unknown = [name for name in D if name not in made.labels]
-    if unknown:
-        raise UnknownLabelError(f"The label {unknown[0]!r} is not among those of the model: {', '.join(made.labels)}.")
-    return labelled, D.reindex(columns=made.labels, fill_value=0.0)
-
-
-def _save_figure(target: Path, how: str, what: Any) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from skldl.plots import LabelEffectsDisplay
-
-    display = getattr(LabelEffectsDisplay, how)(what)
-    with whole_file(target) as stream:
-        display.figure_.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
-    plt.close(display.figure_)
+    return labelled, read_labels(labelled[columns], made.about["kind"], names=made.labels)

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Columns, Flag, Name, Source, check_target
+from skldl.cli._model_file import is_model
+from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, check_targets, words
 from skldl.cli._progress import working
 from skldl.cli._screen import note
 from skldl.data._spelling import split_list
@@ -19,15 +20,16 @@ def fit(
     table: Source,
     /,
     *,
-    columns: Columns,
+    columns: Columns | None = None,
     out: Path,
     model: str = "auto",
     settings: Annotated[list[str] | None, Parameter(name="--set", negative="")] = None,
     preset: Literal["best", "fast"] | None = None,
     budget: Name = None,
     values: Name = None,
-    text_ngrams: Literal["auto", "words", "characters"] = "auto",
+    text_ngrams: TextNgrams = "auto",
     folds: int | None = None,
+    splits: Name = None,
     selection_rows: int | None = None,
     seed: int = 0,
     overwrite: Flag = False,
@@ -44,7 +46,7 @@ def fit(
     Parameters
     ----------
     table
-        A CSV or Parquet file, or - for standard input.
+        A CSV or Parquet file, a .mat or .npz file with arrays of features and labels, or - for standard input.
     columns
         Which of its columns is what.
     out
@@ -67,6 +69,9 @@ def fit(
         auto takes words for prose and characters for single words.
     folds
         Number of folds of the cross-validation, by default 5; for --preset fast and named models.
+    splits
+        Take the folds from this file: a table with a header and one line for each row, whose first column names the
+        fold in which the row is tested; an empty cell, or train, means never. For --preset fast and named models.
     selection_rows
         Rows on which the model is chosen, by default 5000, drawn at random where the table has more; it then learns
         from all rows. For --preset fast and named models.
@@ -77,13 +82,22 @@ def fit(
     """
     if out.is_dir() or not out.parent.is_dir():
         raise TableError(f"--out {out} is a folder, or lies in a folder that does not exist. Name a file.")
-    check_target(out, table, overwrite=overwrite)
+    check_targets([("--out", out)], [table], overwrite=overwrite or is_model(out))
     import skops  # noqa: F401 - if it is missing, say so before the training, not after
 
+    columns = columns or Columns()
     source = columns.open(table)
+    labels = columns.labels_in(source)
     with working() as tell:
-        fitted = fit_table(
-            source.read(),
+        fitted = fit_table(  # nothing here keeps the table, nor does a call without **: a large one goes when it can
+            columns.dataset(source, splits=splits),
+            labels,
+            kind=columns.kind,
+            weight=columns.weight,
+            groups=columns.groups,
+            drop=words(columns.drop),
+            text=words(columns.text),
+            categories=words(columns.categories),
             model=model,
             settings=typed_settings(settings or []),
             preset=preset,
@@ -95,7 +109,6 @@ def fit(
             random_state=seed,
             source=source.name,
             on_progress=tell,
-            **columns.as_arguments(),  # type: ignore[arg-type]
         )
     save(fitted.model, out, description=fitted.description)
     for line in fitted.why:

@@ -26,6 +26,8 @@ def inspect(model: Path, /, *, as_json: Annotated[bool, Parameter(name="--json",
         Everything that the file says about itself, as JSON.
     """
     about = read_description(model)
+    if hashes := about["description"].get("training_rows"):
+        about["description"]["training_rows"] = f"{len(hashes):,} hexadecimal digits"
     if as_json:
         print(json.dumps(about, indent=2, ensure_ascii=False))
         return
@@ -37,10 +39,9 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
     description = about["description"]
     lines = [("made", f"{about['created']} by scikit-ldl {about['versions']['scikit-ldl']}")]
     lines.append(("with", ", ".join(f"{n} {v}" for n, v in about["versions"].items() if n != "scikit-ldl")))
-    try:
+    if description.keys() >= _OF_FIT:
         return lines + _table_lines(description)
-    except (AttributeError, KeyError, TypeError, ValueError):  # saved from Python, with whatever description was given
-        return [*lines, *((str(name), str(value)) for name, value in description.items())]
+    return [*lines, *((str(name), str(value)) for name, value in description.items())]
 
 
 def _table_lines(description: dict[str, Any]) -> list[tuple[str, str]]:
@@ -68,4 +69,6 @@ def _origin(description: dict[str, Any]) -> str:
     return f"from {description['kind']}{columns}"
 
 
+_OF_FIT = {"source", "rows", "labels", "values", "kind", "label_columns", "features", "roles", "estimator", "why"}
+"""What ``skldl fit`` writes; a model saved from Python has whatever description it was given."""
 _HEADINGS = {"number": "numbers", "boolean": "booleans", "date": "dates", "category": "categories", "text": "text"}

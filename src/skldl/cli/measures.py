@@ -6,11 +6,13 @@ import textwrap
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from cyclopts import App, Parameter, validators
 
+from skldl.cli._options import Flag, check_targets
+from skldl.cli._screen import IMAGES, save_figure
 from skldl.data import TableFile
 from skldl.data._labels import label_numbers
+from skldl.data._read_arrays import read_npz
 from skldl.data._write import ENDINGS
 from skldl.exceptions import DatasetError, DatasetNotFoundError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
@@ -73,7 +75,8 @@ def select(
     labels: Annotated[int, Parameter(validator=validators.Number(gte=2))] = 10,
     concentration: Annotated[float, Parameter(validator=validators.Number(gt=0))] = 1.0,
     dissimilarity: Literal["sine", "one_minus_r"] = "sine",
-    repeat: Annotated[bool, Parameter(negative=())] = False,
+    repeat: Flag = False,
+    overwrite: Flag = False,
 ) -> None:
     """Choose six measures by the four principles of the paper, and save the dendrogram.
 
@@ -99,9 +102,12 @@ def select(
         How a correlation r becomes a distance: sine is √(1−r²), one_minus_r is 1−|r|.
     repeat
         Also repeat the choice over seeds, numbers of labels and concentrations (some seconds).
+    overwrite
+        Write over a figure that is there already.
     """
-    if out.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise DatasetError(f"--out {out}: the figure can be a .png, .pdf or .svg file.")
+    if out.suffix.lower() not in IMAGES:
+        raise DatasetError(f"--out {out}: the figure can be a {', '.join(IMAGES)} file.")
+    check_targets([("--out", out)], [], overwrite=overwrite)
     D_true, D_pred = (None, None) if data is None else read_pairs(data)
     selection = select_measures(
         D_true,
@@ -117,7 +123,7 @@ def select(
 
     from skldl.plots import MeasureDendrogramDisplay
 
-    MeasureDendrogramDisplay.from_selection(selection).figure_.savefig(out, dpi=150)
+    save_figure(out, lambda: MeasureDendrogramDisplay.from_selection(selection))
     print(f"\nfigure: {out}")
 
 
@@ -171,7 +177,8 @@ def read_pairs(path: Path) -> tuple[Any, Any]:
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file {path}. Say where the table of distributions is.")
     if path.suffix.lower() == ".npz":
-        return _read_npz(path)
+        pair = read_npz(path, "D_true", "D_pred")
+        return pair.features, pair.labels
     if path.suffix.lower() not in ENDINGS:
         raise DatasetError(f"{path} is neither an .npz file nor a table ({', '.join(ENDINGS)}).")
     frame = TableFile(path).read()
@@ -183,15 +190,3 @@ def read_pairs(path: Path) -> tuple[Any, Any]:
         )
     true, pred = (label_numbers(frame[[side + name for name in sides[0]]]).to_numpy() for side in ("true_", "pred_"))
     return true, pred
-
-
-def _read_npz(path: Path) -> tuple[Any, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            missing = {"D_true", "D_pred"} - set(content)
-            if not missing:
-                return content["D_true"], content["D_pred"]
-            held = ", ".join(content) or "nothing"
-    except (ValueError, OSError) as error:
-        raise DatasetError(f"{path} cannot be read as an .npz file: {error}") from error
-    raise DatasetError(f"{path} lacks {' and '.join(sorted(missing))}; it holds {held}.")

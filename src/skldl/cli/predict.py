@@ -3,6 +3,7 @@
 import json
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from cyclopts import Parameter, validators
 
 from skldl._whole_files import whole_file
 from skldl.cli._model_file import open_model
-from skldl.cli._options import Flag, Reading, Source, Words, check_target, refuse_model_as_table, words
+from skldl.cli._options import Flag, Reading, Source, Words, check_targets, refuse_model_as_table, words
 from skldl.cli._screen import note, progress_of
 from skldl.data import TableWriter
 from skldl.tabular import predict_table
@@ -48,7 +49,8 @@ def predict(
     model
         A model that skldl fit wrote.
     table
-        A CSV or Parquet file with the columns of the training table, in any order; - for standard input.
+        A CSV or Parquet file with the columns of the training table, in any order; a .mat or .npz file with an array of
+        features; - for standard input.
     out
         Where to write: .csv, .tsv or .parquet, or - for CSV on standard output. A run that fails leaves no file.
     keep
@@ -66,9 +68,7 @@ def predict(
         Put an apostrophe before text that a spreadsheet would take for a formula.
     """
     refuse_model_as_table(table)
-    for target in (out, monitor):
-        if target is not None:
-            check_target(target, model, table, overwrite=overwrite)
+    check_targets([("--out", out), ("--monitor", monitor)], [model, table], overwrite=overwrite)
     made = open_model(str(model))
     values = made.about.get("values")
     kept = words(keep)
@@ -79,6 +79,7 @@ def predict(
     with (
         (reading or Reading()).open(table) as source,
         writer,
+        nullcontext() if monitor is None else whole_file(monitor) as counts_file,
         progress_of(source, quiet=to_terminal) as tell,
     ):
         made.encoder.check_columns(source.columns)
@@ -92,9 +93,8 @@ def predict(
         if not rows and not writer.written:
             nothing = source.nothing()
             writer.write(predict_table(made.pipeline, nothing, labels=made.labels, values=values, keep=kept))
-    if monitor is not None:
-        with whole_file(monitor) as stream:
-            stream.write(json.dumps({"rows": rows, **unusual}, indent=1).encode())
+        if counts_file is not None:
+            counts_file.write(json.dumps({"rows": rows, **unusual}, indent=1).encode())
     if not rows:
         note(f"{source.name} has a header but no rows: the result has only a header, too.")
     elif out != "-":

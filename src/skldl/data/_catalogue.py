@@ -181,6 +181,12 @@ _ENTRIES = (
 CATALOGUE: dict[str, CatalogueEntry] = {entry.name: entry for entry in _ENTRIES}
 
 
+BUILT_IN: dict[str, dict[str, int | str]] = {
+    "Lexicon": {"n": 7506, "q": 512, "c": 9, "origin": "bundled", "what": "Words rated from -4 to 4"},
+    "Tweets": {"n": 4200, "q": 1000, "c": 9, "origin": "bundled", "what": "Short texts rated from -4 to 4"},
+    "Artificial": {"n": 500, "q": 3, "c": 3, "origin": "generated", "what": "Geng's artificial data"},
+}
+"""What `load_dataset` knows by name and needs no file for: the row of `list_datasets`."""
 _BY_SPELLING = {plain(spelling): entry for entry in _ENTRIES for spelling in (entry.name, *entry.aliases)}
 
 
@@ -215,13 +221,17 @@ def find_entry(name: str) -> CatalogueEntry:
     """
     entry = _BY_SPELLING.get(plain(name))
     if entry is None:
+        for built_in in BUILT_IN:
+            if plain(name) == plain(built_in):
+                raise UnknownDatasetError(f"{built_in} needs no file and no download: load_dataset({built_in!r}).")
         raise UnknownDatasetError(f"There is no dataset {name!r}. {suggestion(name)}")
     return entry
 
 
 def suggestion(name: str) -> str:
     """What the person may have meant, and which names there are."""
-    close = difflib.get_close_matches(plain(name), list(_BY_SPELLING), n=3)
-    meant = list(dict.fromkeys(_BY_SPELLING[spelling].name for spelling in close))
+    names = {plain(name): name for name in BUILT_IN} | {word: entry.name for word, entry in _BY_SPELLING.items()}
+    close = difflib.get_close_matches(plain(name), list(names), n=3)
+    meant = list(dict.fromkeys(names[spelling] for spelling in close))
     hint = f"Did you mean {' or '.join(meant)}? " if meant else ""
-    return f"{hint}Known are: {', '.join(CATALOGUE)}; see skldl.data.list_datasets()."
+    return f"{hint}Known are: {', '.join((*BUILT_IN, *CATALOGUE))}; see skldl.data.list_datasets()."

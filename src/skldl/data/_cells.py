@@ -1,7 +1,7 @@
 """Cells of a column as numbers, truth values or words, whatever the file made of them; bad cells by row and column."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,21 @@ def as_frame(table: Any) -> pd.DataFrame:
     if len(twice):
         raise TableError(f"Two columns of the table are called {twice[0]!r}. Rename one of them.")
     return frame
+
+
+def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """The table with other columns in the place of some; ``DataFrame.assign`` cannot do it for one called ``self``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> with_columns(pd.DataFrame({"self": [1, 2], "x": [3, 4]}), {"self": [5, 6]}).to_dict("list")
+    {'self': [5, 6], 'x': [3, 4]}
+    """
+    changed = frame.copy(deep=False)
+    for name, values in columns.items():
+        changed[name] = values
+    return changed
 
 
 def list_names(names: Iterable[Any]) -> str:

@@ -32,8 +32,8 @@ class RawContent:
 
 def checked_content(path: Path, raw: RawContent, convert: Converter | None) -> tuple[Any, FloatArray]:
     """Return X and D as the rest of the package expects them, or say what is wrong with the file."""
-    X = _numeric_table(path, raw.features, raw.features_called, keep_sparse=True)
-    D = _numeric_table(path, raw.labels, raw.labels_called, keep_sparse=False)
+    X = numeric_table(path, raw.features, raw.features_called, keep_sparse=True)
+    D = numeric_table(path, raw.labels, raw.labels_called, keep_sparse=False)
     if X.shape[0] != D.shape[0]:
         raise DatasetError(_length_message(path, raw, X, D))
     _check_features_finite(path, raw, X)
@@ -46,7 +46,8 @@ def checked_content(path: Path, raw: RawContent, convert: Converter | None) -> t
     return fitting_type(X), distributions
 
 
-def _numeric_table(path: Path, values: Any, called: str, *, keep_sparse: bool) -> Any:
+def numeric_table(path: Path, values: Any, called: str, *, keep_sparse: bool) -> Any:
+    """Two dimensions of real numbers, or an error that says what there is instead."""
     if sparse.issparse(values):
         values = sparse.csr_matrix(values) if keep_sparse else values.toarray()
     else:

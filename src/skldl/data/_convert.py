@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from skldl.annotators import DawidSkene, rater_table
-from skldl.data._cells import as_frame, as_words, cell_place, list_names
+from skldl.data._cells import as_frame, as_words, cell_place, list_names, with_columns
 from skldl.data._labels import in_order, label_values, read_labels, read_votes
 from skldl.data._roles import find_columns
 from skldl.distributions import Votes, from_label_sets, from_rankings, from_votes
@@ -146,7 +146,8 @@ def _votes_in_rows(
     if annotator is None or label is None:
         raise TableError("Votes in rows need three columns: item=, annotator= and label=.")
     _refuse_empty(frame, item, annotator)
-    answered = frame[frame[label].notna()].assign(**{label: lambda table: as_words(table[label], "")})
+    answered = frame[frame[label].notna()]
+    answered = with_columns(answered, {label: as_words(answered[label], "")})
     if len(answered) < len(frame):
         notes.append(f"{len(frame) - len(answered)} rows without an answer are left out.")
     if not len(answered):

@@ -17,7 +17,7 @@ from skldl.exceptions import LengthMismatchError
 from skldl.simplex import entropy
 
 NEAR_ZERO = 0.01
-_PER_ROW = ("X", "D", "groups", "sample_weight", "votes", "counts")
+_PER_ROW = ("X", "D", "groups", "sample_weight", "votes", "counts", "splits")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -42,6 +42,8 @@ class Dataset:
         Rows of one group never stand on both sides of a split.
     sample_weight : array of shape (n_samples,), default=None
         Weight of each row, in fitting and in the measures.
+    splits : array of int of shape (n_samples,) or (n_samples, n_repeats), default=None
+        Given folds: for each repeat of a study the fold in which a row is tested, from 0; -1 where it only trains.
     X_test, D_test : as X and D, default=None
         A fixed test set. Then there are no folds: each candidate is tested once.
     votes : ndarray of shape (n_samples, n_raters), default=None
@@ -80,6 +82,7 @@ class Dataset:
     source: str = ""
     groups: Any = field(default=None, kw_only=True)
     sample_weight: Any = field(default=None, kw_only=True)
+    splits: IntArray | None = field(default=None, kw_only=True)
     X_test: Any = field(default=None, kw_only=True)
     D_test: Any = field(default=None, kw_only=True)
     votes: AnyArray | None = field(default=None, kw_only=True)
@@ -101,6 +104,12 @@ class Dataset:
             if len(self.groups) != self.n_samples:
                 raise LengthMismatchError(
                     f"{self.name}: {len(self.groups)} groups for {self.n_samples} rows. Give one group for each row."
+                )
+        if self.splits is not None:
+            self._set("splits", np.asarray(self.splits, dtype=np.intp).reshape(len(self.splits), -1))
+            if len(self.splits) != self.n_samples:
+                raise LengthMismatchError(
+                    f"{self.name}: {len(self.splits)} lines of splits for {self.n_samples} rows. Give one for each row."
                 )
         if self.has_test_set:
             self._set("D_test", check_distributions(self.D_test, name=f"D_test of {self.name}"))
@@ -154,7 +163,7 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of everything that can change a number."""
-        parts = (self.X, self.D, self.groups, self.sample_weight, self.X_test, self.D_test)
+        parts = (self.X, self.D, self.groups, self.sample_weight, self.X_test, self.D_test, self.splits)
         return _digest(*(part for part in parts if part is not None))
 
     def take(self, rows: IntArray) -> "Dataset":
@@ -214,6 +223,7 @@ class Dataset:
             "n_groups": None if self.groups is None else len(np.unique(self.groups)),
             "weighted": self.sample_weight is not None,
             "apart": self.apart,
+            **({} if self.splits is None else {"n_splits": int(self.splits[:, 0].max()) + 1}),
         }
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from skldl import simplex
 from skldl._validation import check_distributions, check_same_length
-from skldl.data._catalogue import CATALOGUE, find_entry, in_catalogue
+from skldl.data._catalogue import BUILT_IN, CATALOGUE, find_entry, in_catalogue
 from skldl.data._dataset import Dataset
 from skldl.data._files import load_dataset
 from skldl.data._printed_rows import PrintedRows
@@ -306,12 +306,9 @@ def list_datasets() -> PrintedRows:
     --------
     >>> from skldl.data import list_datasets
     >>> [row["name"] for row in list_datasets()][:3]
-    ['Lexicon', 'Artificial', 'Yeast_alpha']
+    ['Lexicon', 'Tweets', 'Artificial']
     """
-    rows = [
-        {"name": "Lexicon", "n": 7506, "q": 512, "c": 9, "origin": "bundled", "what": "Words rated from -4 to 4"},
-        {"name": "Artificial", "n": 500, "q": 3, "c": 3, "origin": "generated", "what": "Geng's artificial data"},
-    ]
+    rows: list[dict[str, Any]] = [{"name": name, **facts} for name, facts in BUILT_IN.items()]
     for entry in CATALOGUE.values():
         rows.append(
             {

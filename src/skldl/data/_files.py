@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pooch
 
-from skldl._validation import label_names as default_label_names
 from skldl.data._artificial import artificial_manifold, make_artificial
-from skldl.data._catalogue import CatalogueEntry, find_entry, in_catalogue, suggestion
+from skldl.data._catalogue import BUILT_IN, CatalogueEntry, find_entry, in_catalogue, suggestion
 from skldl.data._content import Converter, checked_content
 from skldl.data._dataset import Dataset
 from skldl.data._lexicon import load_lexicon
@@ -152,16 +151,13 @@ def _first_given(options: dict[str, Any]) -> str | None:
     return next((name for name, value in options.items() if not (value is None or value == ())), None)
 
 
-_BUILT_IN = ("lexicon", "tweets", "artificial")
-
-
 def _is_name(name_or_path: str | os.PathLike[str]) -> bool:
     """A name unless it can only be a path: a path object, a known ending, a separator, or a file that is there."""
     if not isinstance(name_or_path, str):
         return False
     if Path(name_or_path).suffix.lower() in (*_ARRAYS, *_TABLES) or any(mark in name_or_path for mark in "/\\"):
         return False
-    if in_catalogue(name_or_path) or plain(name_or_path) in _BUILT_IN:
+    if in_catalogue(name_or_path) or plain(name_or_path) in _LOADERS:
         return True
     if Path(name_or_path).is_file():
         return False
@@ -169,25 +165,27 @@ def _is_name(name_or_path: str | os.PathLike[str]) -> bool:
 
 
 def _load_by_name(name: str, data_home: str | os.PathLike[str] | None, *, verify: bool) -> Dataset:
-    if plain(name) == "lexicon":
-        return load_lexicon()
-    if plain(name) == "tweets":
-        return load_tweets()
-    if plain(name) == "artificial":
-        X, D = make_artificial(random_state=0)
-        X_test, D_test = artificial_manifold()
-        return Dataset(
-            name="Artificial",
-            X=X,
-            D=D,
-            label_names=tuple(default_label_names(D, D.shape[1])),
-            description="Artificial data of Geng (2016): three features on a cube, degrees a function of them.",
-            source="skldl.data.make_artificial(random_state=0)",
-            X_test=X_test,
-            D_test=D_test,
-        )
+    if plain(name) in _LOADERS:
+        return _LOADERS[plain(name)]()
     entry = find_entry(name)
     return load_entry_file(entry, find_file(entry, data_home), verify=verify)
+
+
+def _load_artificial() -> Dataset:
+    X, D = make_artificial(random_state=0)
+    X_test, D_test = artificial_manifold()
+    return Dataset(
+        name="Artificial",
+        X=X,
+        D=D,
+        description="Artificial data of Geng (2016): three features on a cube, degrees a function of them.",
+        source="skldl.data.make_artificial(random_state=0)",
+        X_test=X_test,
+        D_test=D_test,
+    )
+
+
+_LOADERS = dict(zip(map(plain, BUILT_IN), (load_lexicon, load_tweets, _load_artificial), strict=True))
 
 
 def cache_folder() -> Path:
@@ -291,7 +289,7 @@ def _load_arrays(path: Path, *, labels: Any = None, features: Any = None, conver
         name=path.stem,
         X=X,
         D=D,
-        label_names=raw.label_names or tuple(default_label_names(D, D.shape[1])),
+        label_names=raw.label_names or (),
         feature_names=raw.feature_names,
         source=str(path),
     )

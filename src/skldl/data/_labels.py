@@ -15,6 +15,7 @@ from skldl.exceptions import (
     RowSumError,
     SingleLabelError,
     TableError,
+    UnknownLabelError,
     ZeroRowError,
 )
 
@@ -26,7 +27,7 @@ def rows_with_labels(labels: pd.DataFrame) -> BoolArray:
     return labels.notna().any(axis=1).to_numpy()
 
 
-def read_labels(labels: pd.DataFrame, kind: str) -> pd.DataFrame:
+def read_labels(labels: pd.DataFrame, kind: str, *, names: Sequence[str] | None = None) -> pd.DataFrame:
     """Turn label columns into distributions.
 
     Parameters
@@ -36,6 +37,9 @@ def read_labels(labels: pd.DataFrame, kind: str) -> pd.DataFrame:
     kind : {"distribution", "counts", "scores", "votes", "label"}
         What they hold: shares that sum to one; counts, one column for each label; intensities, one column for each
         label; the answers of annotators, one column for each of them; or, in a single column, the one label of the row.
+    names : sequence of str, default=None
+        The labels, in the order of the result, such as those that a model knows. By default the columns; for votes and
+        single labels, those that occur.
 
     Returns
     -------
@@ -52,24 +56,26 @@ def read_labels(labels: pd.DataFrame, kind: str) -> pd.DataFrame:
     if kind not in KINDS:
         raise TableError(f"kind={kind!r} is not known. The kinds are {', '.join(KINDS)}.")
     if kind == "label":
-        return _from_one_column(labels)
+        return _from_one_column(labels, names)
     if kind == "votes":
-        return read_votes(labels)[0].D
+        return read_votes(labels, names)[0].D
     _at_least_two(list(labels))
-    numbers = label_numbers(labels)
+    numbers = label_numbers(labels if names is None else labels[list(names)])
     if kind == "distribution":
         return _distributions(numbers)
     _refuse_empty_rows(numbers, kind)
     return from_counts(numbers) if kind == "counts" else from_scores(numbers)
 
 
-def read_votes(labels: pd.DataFrame) -> tuple[Votes, AnyArray]:
+def read_votes(labels: pd.DataFrame, names: Sequence[str] | None = None) -> tuple[Votes, AnyArray]:
     """Answers of annotators, one column for each; numbers that are equal are one label.
 
     Parameters
     ----------
     labels : DataFrame
         The columns of the annotators.
+    names : sequence of str, default=None
+        The labels; by default those that occur.
 
     Returns
     -------
@@ -79,9 +85,9 @@ def read_votes(labels: pd.DataFrame) -> tuple[Votes, AnyArray]:
         The answers as words; None where there is none.
     """
     words = labels.apply(lambda column: as_words(column, ""))
-    names = in_order(set(words.to_numpy().ravel()) - {""})
+    known = _known_labels(set(words.to_numpy().ravel()) - {""}, names)
     words = words.where(words != "", None)
-    return from_votes(words, labels=_at_least_two(names)), words.to_numpy()
+    return from_votes(words, labels=known), words.to_numpy()
 
 
 def label_values(names: Sequence[str], given: Sequence[float] | None = None) -> list[float] | None:
@@ -119,14 +125,24 @@ def label_values(names: Sequence[str], given: Sequence[float] | None = None) -> 
     return values
 
 
-def _from_one_column(labels: pd.DataFrame) -> pd.DataFrame:
+def _from_one_column(labels: pd.DataFrame, names: Sequence[str] | None) -> pd.DataFrame:
     if labels.shape[1] != 1:
         raise TableError(
             f"kind='label' needs one column that names the label of each row, not {labels.shape[1]}: "
             f"{list_names(labels.columns)}. If each column belongs to an annotator, use kind='votes'."
         )
     words = as_words(labels.iloc[:, 0], "")
-    return from_labels(words, classes=_at_least_two(in_order(words.unique())))
+    return from_labels(words, classes=_known_labels(set(words), names))
+
+
+def _known_labels(found: set[str], names: Sequence[str] | None) -> list[str]:
+    """The labels that occur, two or more; or the given ones, if there are no others."""
+    if names is None:
+        return _at_least_two(in_order(found))
+    unknown = sorted(found - set(names))
+    if unknown:
+        raise UnknownLabelError(f"The label {unknown[0]!r} is not among those of the model: {', '.join(names)}.")
+    return list(names)
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -62,9 +62,10 @@ def label_leaks(X: pd.DataFrame, D: pd.DataFrame) -> list[str]:
 def _told_by(column: pd.Series, degrees: FloatArray) -> FloatArray:
     """How completely a column tells each label: 1 is all."""
     values = as_numbers(column).to_numpy()
-    if np.isnan(values).all():
+    numeric = ~np.isnan(values)
+    if numeric.sum() < max(_FEWEST_ROWS, column.notna().sum() / 2):  # few cells are numbers
         return _told_by_categories(column, degrees)
-    in_order = degrees[np.argsort(values, kind="stable")]
+    in_order = degrees[numeric][np.argsort(values[numeric], kind="stable")]  # where it is missing it tells nothing
     middle = in_order[1:-1]
     error = ((middle - (in_order[:-2] + in_order[2:]) / 2) ** 2).sum(axis=0)
     spread = 1.5 * ((middle - middle.mean(axis=0)) ** 2).sum(axis=0)

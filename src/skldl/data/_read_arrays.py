@@ -24,6 +24,16 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 def read_mat(path: Path, features: str | None, labels: str | None) -> RawContent:
     """Read a MATLAB file of version 7.2 or older."""
+    return _choose(path, mat_variables(path), features, labels)
+
+
+def read_npz(path: Path, features: str | None, labels: str | None) -> RawContent:
+    """Read a NumPy archive."""
+    return _choose(path, npz_variables(path), features, labels)
+
+
+def mat_variables(path: Path) -> dict[str, Any]:
+    """The variables of a MATLAB file of version 7.2 or older, by name."""
     with path.open("rb") as stream:
         head = stream.read(520)
     if head.startswith((b"MATLAB 7.3", _HDF5)) or head[512:520] == _HDF5:
@@ -38,12 +48,11 @@ def read_mat(path: Path, features: str | None, labels: str | None) -> RawContent
     except Exception as error:  # a broken file makes SciPy raise nearly anything
         text = str(error) or type(error).__name__
         raise DatasetError(f"{path} cannot be read as a MATLAB file ({text}). {_what_it_is(head)}") from error
-    variables = {key: value for key, value in content.items() if not key.startswith("__")}
-    return _choose(path, variables, features, labels)
+    return {key: value for key, value in content.items() if not key.startswith("__")}
 
 
-def read_npz(path: Path, features: str | None, labels: str | None) -> RawContent:
-    """Read a file that was written with `numpy.savez` or `numpy.savez_compressed`."""
+def npz_variables(path: Path) -> dict[str, Any]:
+    """The arrays of a NumPy archive, by name."""
     with path.open("rb") as stream:
         head = stream.read(520)
     if head.startswith(b"\x93NUMPY"):
@@ -68,7 +77,7 @@ def read_npz(path: Path, features: str | None, labels: str | None) -> RawContent
             f"{path} holds one sparse matrix, as scipy.sparse.save_npz writes it, and no labels. Write both into one "
             "file with scipy.io.savemat('file.mat', {'features': X, 'labels': D}), which keeps X sparse."
         )
-    return _choose(path, variables, features, labels)
+    return variables
 
 
 def _what_it_is(head: bytes) -> str:
@@ -90,19 +99,20 @@ def _what_it_is(head: bytes) -> str:
 def _choose(path: Path, variables: dict[str, Any], features: str | None, labels: str | None) -> RawContent:
     if features is None and labels is None and {"features", "labels"} <= set(variables):
         features, labels = "features", "labels"
-    features = _key(path, variables, features, FEATURE_KEYS, "features")
-    labels = _key(path, variables, labels, LABEL_KEYS, "labels")
+    features = find_key(path, variables, features, FEATURE_KEYS, "features")
+    labels = find_key(path, variables, labels, LABEL_KEYS, "labels")
     return RawContent(
         features=variables[features],
         labels=variables[labels],
         features_called=features,
         labels_called=labels,
-        label_names=_names(path, variables, "label_names"),
-        feature_names=_names(path, variables, "feature_names"),
+        label_names=names_in(path, variables, "label_names"),
+        feature_names=names_in(path, variables, "feature_names"),
     )
 
 
-def _key(path: Path, variables: dict[str, Any], wanted: str | None, known: tuple[str, ...], role: str) -> str:
+def find_key(path: Path, variables: dict[str, Any], wanted: str | None, known: tuple[str, ...], role: str) -> str:
+    """The name of the array of features or labels: the one that is wanted, or the only one with a usual name."""
     held = ", ".join(f"{key} {getattr(value, 'shape', '')}" for key, value in variables.items()) or "nothing"
     if wanted is not None:
         if wanted not in variables:
@@ -119,7 +129,7 @@ def _key(path: Path, variables: dict[str, Any], wanted: str | None, known: tuple
     )
 
 
-def _names(path: Path, variables: dict[str, Any], key: str) -> tuple[str, ...] | None:
+def names_in(path: Path, variables: dict[str, Any], key: str) -> tuple[str, ...] | None:
     """Names of columns: an array of text, or a MATLAB cell array of texts."""
     if key not in variables:
         return None

@@ -94,6 +94,14 @@ def from_table(
     for role, column in (("weight", weight), ("groups", groups)):
         if column is not None and column not in frame.columns:
             raise TableError(f"{role}={column!r}: the table has no such column. It has {list_names(frame.columns)}.")
+    for role, columns in (("text", text), ("categories", categories)):
+        for column in columns:
+            if column not in frame.columns:
+                raise TableError(
+                    f"{role}={column!r}: the table has no such column. It has {list_names(frame.columns)}."
+                )
+            if column in (*others, *dropped):
+                raise TableError(f"{role}={column!r}: the column has another role, or is left out. Name it once.")
     for column in (*others, *dropped, *text, *categories):
         if column in label_columns:
             raise TableError(f"The column {column!r} is a label; it cannot be something else as well.")

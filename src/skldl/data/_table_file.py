@@ -127,7 +127,7 @@ class TableFile:
     def close(self) -> None:
         """Close the file; standard input stays open."""
         for stream in (self._stream, self._source):
-            if stream is not sys.stdin.buffer:
+            if self._path is not None or stream is not self._source:
                 stream.close()
 
     def __enter__(self) -> Self:
@@ -175,6 +175,7 @@ class TableFile:
         else:
             with self:
                 frame = join_pieces(list(self._csv_pieces(10 * CHUNK_ROWS, ())), self.columns)
+            release_unused_memory()
         if not len(frame):
             raise TableError(f"{self.name} has a header but no rows.")
         frame.attrs["notes"] = tuple(self.notes)
@@ -330,6 +331,13 @@ class TableFile:
                     if cells and len(cells) == wrong.actual_columns != wrong.expected_columns:
                         return f"line {self._first_line - 1 + reader.line_num}"
         return f"row {n_rows + wrong.number}"
+
+
+def release_unused_memory() -> None:
+    """Give back what Arrow keeps for later: after a large CSV file that is more than the table itself."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _beginning_of(stream: IO[bytes]) -> tuple[bytes, bool]:

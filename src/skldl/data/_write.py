@@ -12,6 +12,7 @@ from typing import Any, Self
 import pandas as pd
 
 from skldl._whole_files import whole_file
+from skldl.data._cells import with_columns
 from skldl.exceptions import TableError
 
 ENDINGS = (".csv", ".tsv", ".parquet")
@@ -100,12 +101,11 @@ class TableWriter:
     def _as_text(self, piece: pd.DataFrame) -> pd.DataFrame:
         exact = [name for name in piece if name in self._exact and pd.api.types.is_float_dtype(piece[name])]
         if exact and self._digits is not None:
-            piece = piece.assign(
-                **{name: piece[name].map(lambda value: repr(float(value)), na_action="ignore") for name in exact}
-            )
+            written = {name: piece[name].map(lambda value: repr(float(value)), na_action="ignore") for name in exact}
+            piece = with_columns(piece, written)
         if self._escape:
             words = [name for name in piece if not pd.api.types.is_numeric_dtype(piece[name])]
-            piece = piece.assign(**{name: piece[name].map(_harmless, na_action="ignore") for name in words})
+            piece = with_columns(piece, {name: piece[name].map(_harmless, na_action="ignore") for name in words})
             piece = piece.rename(columns=_harmless)
         return piece
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from skldl import data  # its readers of tables need pandas: they are looked up when a table is read
 from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
+from skldl.experiments.given_files import ARRAYS, load_arrays, read_splits
 from skldl.experiments.study import DatasetSpec
 
 TABLE_ENCODER = "skldl.tabular:TableEncoder"
@@ -56,20 +57,30 @@ def load_datasets(specs: Sequence[DatasetSpec], *, data_home: Any = None) -> tup
 
 
 def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
-    place = spec.source or spec.name
-    if data_home is not None and not Path(place).exists() and (Path(data_home) / place).is_file():
-        place = str(Path(data_home) / place)
-    if spec.encode:
+    place = _found(spec.source or spec.name, data_home)
+    if Path(place).suffix.lower() in ARRAYS:
+        dataset = load_arrays(place, spec)
+    elif spec.encode:
         if spec.labels is None:
             raise StudyError(f"{spec.name}: encode = true needs labels, the label columns of the table.")
+        if spec.features is not None:
+            raise StudyError(f"{spec.name}: encode = true takes drop, the columns to leave out, and no features.")
         reading = {key: value for key, value in spec.columns.items() if key in READING}
         roles = {key: value for key, value in spec.columns.items() if key not in READING}
         dataset = data.from_table(data.TableFile(place, **reading).read(), name=Path(place).stem, source=place, **roles)
     else:
         dataset = data.load_dataset(place, data_home, **spec.columns)
+    if spec.splits:
+        dataset = dataset.changed(splits=read_splits(_found(spec.splits, data_home), dataset))
     source = place if Path(place).is_file() else ""
     name = spec.name if spec.source else dataset.name
     return replace(spec, name=name, source=source, data=dataset.changed(name=name, apart=spec.apart, source=source))
+
+
+def _found(place: str, data_home: Any) -> str:
+    """A file here, else the one in the folder of the data; a name stays a name."""
+    inside = None if data_home is None else Path(data_home) / place
+    return str(inside) if inside is not None and not Path(place).exists() and inside.is_file() else place
 
 
 def encoder_of(spec: DatasetSpec) -> Any:
@@ -89,4 +100,5 @@ def encoder_of(spec: DatasetSpec) -> Any:
     if not (is_table or spec.encode or spec.text or spec.categories):
         return None
     module, _, name = TABLE_ENCODER.partition(":")
-    return getattr(import_module(module), name)(text=spec.text, categories=spec.categories)
+    make = getattr(import_module(module), name)
+    return make(text=spec.text, categories=spec.categories, text_ngrams=spec.text_ngrams)

@@ -96,6 +96,11 @@ class StudyResults:
         )
 
     @property
+    def control(self) -> str:
+        """Name of the candidate that the others are tested against; the study may spell it otherwise."""
+        return find(self.study["control"], {name: name for name in self.candidates}, "candidate")
+
+    @property
     def averaged(self) -> list[str]:
         """Datasets that count in average ranks and tests."""
         return [name for name in self.datasets if not self.info[name]["apart"]] or self.datasets
@@ -128,8 +133,9 @@ class StudyResults:
 
     def n_expected(self, dataset: str) -> int:
         """Number of tests of each candidate on a dataset."""
-        single = self.info[dataset]["n_test"] or self.study["protocol"] == "holdout"
-        return int(self.study["repeats"]) * (1 if single else int(self.study["folds"]))
+        info = self.info[dataset]
+        usual = 1 if self.study["protocol"] == "holdout" else int(self.study["folds"])
+        return int(self.study["repeats"]) * (1 if info["n_test"] else int(info.get("n_splits", usual)))
 
     def state(self, dataset: str, candidate: str) -> str:
         """Say what is wrong with a cell of the tables: empty if all its tests ran.

@@ -99,7 +99,7 @@ def compare(
         The tests, and reasons for those that are not possible.
     """
     candidates = results.candidates
-    control = find(control or results.study["control"], {name: name for name in candidates}, "candidate")
+    control = find(control, {name: name for name in candidates}, "candidate") if control else results.control
     wanted = results.averaged if datasets is None else list(datasets)
     all_losses = dict(zip(results.datasets, losses_of(results, measure), strict=True))
     used = [name for name in wanted if not np.isnan(all_losses[name]).any()]

@@ -3,8 +3,9 @@
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import wraps
 from typing import Any
 
 from skldl.data._dataset import Dataset
@@ -15,6 +16,7 @@ from skldl.metrics import MEASURES, PAPER_MEASURES
 from skldl.selection import BASELINE, PROTOCOLS, Candidate, Layout
 
 ORDERS = ("file", "shuffled")
+TEXT_NGRAMS = ("auto", "words", "characters")
 MOST_FITS = 10_000_000
 _MEASURE_NAMES = {
     **{name: name for name in MEASURES},
@@ -48,14 +50,21 @@ class DatasetSpec:
         Listed in the tables, but left out of average ranks and tests.
     source : str
         The file to load it from; empty means that the name says it.
-    labels : sequence of str or None
-        The label columns, see `skldl.data.load_dataset`, which takes this and the following arguments.
+    labels, features : sequence of str or None
+        The label columns, and the feature columns if not all others are meant, see `skldl.data.load_dataset`, which
+        takes these and the following arguments. For a ``.mat`` or ``.npz`` file the names of the arrays.
     kind : str
         What the label columns hold.
     weight, groups : str or None
-        Columns with the weight and the group of each row.
+        Columns, or arrays of a ``.mat`` or ``.npz`` file, with the weight and the group of each row.
     drop, text, categories : sequence of str
         Columns to leave out, to take as prose, and to take as categories though they hold numbers.
+    text_ngrams : {"auto", "words", "characters"}
+        What prose is cut into, see `skldl.tabular.TableEncoder`.
+    splits : str
+        A table (CSV or Parquet) with one line for each row of the data, in their order: every column is one repeat, and
+        its cells name the fold in which the row is tested. An empty cell, or ``train``, means that the row is never
+        tested. It takes the place of ``folds``.
     encode : bool
         Read it as a table and put the table encoder before every candidate, which scales numbers, though all columns
         are numbers. A table with other columns always gets it.
@@ -69,12 +78,15 @@ class DatasetSpec:
     apart: bool = False
     source: str = ""
     labels: tuple[str, ...] | None = None
+    features: tuple[str, ...] | None = None
     kind: str = "distribution"
     weight: str | None = None
     groups: str | None = None
     drop: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    text_ngrams: str = "auto"
+    splits: str = ""
     encode: bool = False
     encoding: str | None = None
     decimal: str | None = None
@@ -82,10 +94,12 @@ class DatasetSpec:
     data: Dataset | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for key in ("labels", "drop", "text", "categories", "na_values"):
+        for key in ("labels", "features", "drop", "text", "categories", "na_values"):
             value = getattr(self, key)
             if value is not None:
                 object.__setattr__(self, key, (value,) if isinstance(value, str) else tuple(value))
+        if self.text_ngrams not in TEXT_NGRAMS:
+            raise StudyError(f"{self.name}: text_ngrams = {self.text_ngrams!r} is not one of {', '.join(TEXT_NGRAMS)}.")
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -96,10 +110,15 @@ class DatasetSpec:
         """Describe the dataset in plain values, as a study file holds it."""
         told: dict[str, Any] = {"name": self.name, "apart": self.apart, "source": self.source}
         told |= {key: list(value) if isinstance(value, tuple) else value for key, value in self.columns.items()}
-        return told | ({"encode": True} if self.encode else {})
+        for key in ("encode", "text_ngrams", "splits"):
+            if getattr(self, key) != _DEFAULTS[key]:
+                told[key] = getattr(self, key)
+        return told
 
 
-_COLUMNS = ("labels", "kind", "weight", "groups", "drop", "text", "categories", "encoding", "decimal", "na_values")
+_COLUMNS = (
+    "labels", "features", "kind", "weight", "groups", "drop", "text", "categories", "encoding", "decimal", "na_values",
+)  # fmt: skip
 _DEFAULTS = {entry.name: entry.default for entry in fields(DatasetSpec)}
 
 
@@ -145,8 +164,11 @@ class Study:
     timeout : float or None
         Seconds after which a task is ended and recorded as failed; None means never. It needs processes of their own
         for the tasks, so that ``run_study`` starts at least one.
-    contenders, seed
-        Names of ``candidates`` and ``random_state`` until 0.1; they go in 0.4.
+
+    Notes
+    -----
+    ``contenders`` and ``seed`` are the names of ``candidates`` and ``random_state`` until 0.1, as arguments and as
+    attributes; they go in 0.4.
 
     Examples
     --------
@@ -173,14 +195,8 @@ class Study:
     random_state: int = 0
     control: str = ""
     timeout: float | None = None
-    contenders: InitVar[Sequence[Candidate] | None] = None
-    seed: InitVar[int | None] = None
 
-    def __post_init__(self, contenders: Sequence[Candidate] | None, seed: int | None) -> None:
-        for old, value, new in (("contenders", contenders, "candidates"), ("seed", seed, "random_state")):
-            if value is not None:
-                warnings.warn(f"{old}= is now {new}=; it goes in 0.4.", DeprecationWarning, stacklevel=4)
-                self._settle(new, value)
+    def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise StudyError(f"protocol = {self.protocol!r} is not one of {', '.join(PROTOCOLS)}.")
         self._settle("datasets", tuple(_spec(dataset) for dataset in self.datasets))
@@ -251,6 +267,18 @@ class Study:
         """Name of the mean baseline among the candidates."""
         return next(candidate.name for candidate in self.candidates if candidate.is_baseline)
 
+    @property
+    def contenders(self) -> Sequence[Candidate]:
+        """The candidates, by their name of 0.1."""
+        _warn_of_old_name("contenders", "candidates")
+        return self.candidates
+
+    @property
+    def seed(self) -> int:
+        """The random state, by its name of 0.1."""
+        _warn_of_old_name("seed", "random_state")
+        return self.random_state
+
     def with_options(self, **options: Any) -> "Study":
         """Copy the study with other fields; an order that followed from the protocol follows from the new one.
 
@@ -286,6 +314,27 @@ class Study:
         return fingerprint_of(self.to_dict())
 
 
+def _warn_of_old_name(old: str, new: str) -> None:
+    warnings.warn(f"{old} of a Study is now {new}; the old name goes in 0.4.", DeprecationWarning, stacklevel=3)
+
+
+def _with_old_names(made: Callable[..., None]) -> Callable[..., None]:
+    """Take the arguments of 0.1, too. They are no fields: `dataclasses.replace` would pass them beside the new ones."""
+
+    @wraps(made)
+    def __init__(self: Any, *args: Any, **options: Any) -> None:
+        for old, new in (("contenders", "candidates"), ("seed", "random_state")):
+            if (value := options.pop(old, None)) is not None:
+                _warn_of_old_name(old, new)
+                options[new] = value
+        made(self, *args, **options)
+
+    return __init__
+
+
+Study.__init__ = _with_old_names(Study.__init__)  # type: ignore[method-assign]  # in place, so that Study stays one class
+
+
 def fingerprint_of(told: Mapping[str, Any]) -> str:
     """Hash a study that is described in plain values; the names are those of 0.1, so that its records stay valid.
 
@@ -301,7 +350,7 @@ def fingerprint_of(told: Mapping[str, Any]) -> str:
     """
     hashed = {key: value for key, value in told.items() if key not in ("candidates", "timeout")} | {"title": ""}
     # a file may move and columns have their effect through the data, which have a fingerprint of their own
-    hashed["datasets"] = _without(told["datasets"], {"source", *_COLUMNS} - {"text", "categories"})
+    hashed["datasets"] = _without(told["datasets"], {"source", "splits", *_COLUMNS} - {"text", "categories"})
     hashed["contenders"] = _without(told["candidates"], {"natural"})
     return hashlib.sha256(json.dumps(json_ready(hashed), sort_keys=True).encode()).hexdigest()[:16]
 

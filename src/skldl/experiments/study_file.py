@@ -126,9 +126,11 @@ _TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("name", "title", "protocol", "criterion", "order", "control"), (str, "text in quotes")),
     **dict.fromkeys(("source", "estimator", "path", "refine", "kind", "weight", "groups"), (str, "text in quotes")),
     **dict.fromkeys(("params", "grid", "grids", "natural"), (dict, "a table, { name = value }")),
+    **dict.fromkeys(("text_ngrams", "splits"), (str, "text in quotes")),
     **dict.fromkeys(("encoding", "decimal"), (str, "text in quotes")),
     **dict.fromkeys(
-        ("labels", "drop", "text", "categories", "na_values"), (str | list, "text in quotes, or a list of such")
+        ("labels", "features", "drop", "text", "categories", "na_values"),
+        (str | list, "text in quotes, or a list of such"),
     ),
     **dict.fromkeys(("apart", "encode"), (bool, "true or false")),
 }

@@ -107,6 +107,39 @@ class Measure:
         """
         return float(self.bound.value(n_labels, **self.options))
 
+    @property
+    def has_least_loss(self) -> bool:
+        """Whether its losses have a least value, 0, so that there can be a skill: not so without an upper bound."""
+        return not self.higher_is_better or bool(np.isfinite(self.upper(2)))
+
+    def loss(self, values: Any, n_labels: Any) -> FloatArray:
+        """Turn values into losses, of which the lower is the better.
+
+        Parameters
+        ----------
+        values : array-like
+            Values of this measure.
+        n_labels : int or array-like of int
+            Number of labels of the distributions; several must fit the shape of the values.
+
+        Returns
+        -------
+        ndarray
+            A distance as it is. A similarity as what it lacks to its upper bound, at least 0; if it has no bound, the
+            similarity below zero, which can be compared, but of which nobody can take a share.
+
+        Examples
+        --------
+        >>> from skldl.metrics import clark, cosine
+        >>> clark.loss([0.5, 0.0], 3), cosine.loss([0.25, 1.0], 3)
+        (array([0.5, 0. ]), array([0.75, 0.  ]))
+        """
+        values = np.asarray(values, dtype=np.float64)
+        if not self.higher_is_better:
+            return values
+        bounds = np.vectorize(self.upper, otypes=[np.float64])(n_labels)
+        return np.asarray(np.where(np.isfinite(bounds), bounds, 0.0) - values)
+
     def with_options(self, **options: Any) -> "Measure":
         """Make the same measure with other options; this one stays as it is.
 

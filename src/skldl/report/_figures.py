@@ -163,8 +163,7 @@ def _ceilings(results: StudyResults, criterion: str) -> dict[str, float]:
     for dataset, loss in zip(results.datasets, losses, strict=True):
         best = results.info[dataset].get("noise_ceiling", {}).get(criterion)
         if best is not None and loss > 0:
-            left = known.upper(results.info[dataset]["n_labels"]) - best if known.higher_is_better else best
-            ceilings[dataset] = float(skill_ratio(left, loss))
+            ceilings[dataset] = float(skill_ratio(known.loss(best, results.info[dataset]["n_labels"]), loss))
     return ceilings
 
 
@@ -220,9 +219,7 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
             used = candidate.on(dataset)
             trials = _trials(results, dataset, told["name"], len(used.settings))
             if len(trials):
-                loss = trials.mean(axis=0)
-                if known.higher_is_better:
-                    loss = known.upper(results.info[dataset]["n_labels"]) - loss
+                loss = known.loss(trials.mean(axis=0), results.info[dataset]["n_labels"])
                 best = _best_by_value(loss, used, name)
                 if np.isfinite(best).all() and best.min() > 0:
                     relative = dict(zip(used.grid[name], best / best.min(), strict=True))

@@ -14,6 +14,7 @@ import numpy as np
 
 from skldl._typing import FloatArray, IntArray
 from skldl.data._dataset import Dataset, rows_of
+from skldl.exceptions import StudyError
 from skldl.metrics import MEASURES, Skill, skill_of_losses
 from skldl.selection._trials import SearchResult, Setting, Trials
 
@@ -63,15 +64,21 @@ def estimate_choice(dataset: Dataset, result: SearchResult, reference: Trials) -
         Losses and skill.
     """
     everything = range(len(result.pairs))
-    known = MEASURES[result.criterion]
-    best = known.upper(dataset.n_labels) if known.higher_is_better else 0.0
+    measure = MEASURES[result.criterion]
+    if not measure.has_least_loss:
+        raise StudyError(
+            f"{measure.title} has no upper bound, so that there is no loss of which the choice could take a part away. "
+            "Choose another criterion, such as kullback_leibler."
+        )
     losses, choices = [], []
     for own in everything:
         trials, place = result.best([pair for pair in everything if pair != own])
         losses.append(trials.rows[own][place])
         choices.append((trials.candidate.name, trials.settings[place]))
     rows = np.concatenate([validation for _, validation in result.pairs])
-    chosen, other = (np.abs(best - np.concatenate(table)) for table in (losses, [table[0] for table in reference.rows]))
+    chosen, other = (
+        measure.loss(np.concatenate(table), dataset.n_labels) for table in (losses, [row[0] for row in reference.rows])
+    )
     weight = rows_of(dataset.sample_weight, rows)
     return Estimate(
         rows,

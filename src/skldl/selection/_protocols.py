@@ -7,6 +7,7 @@ import numpy as np
 
 from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
+from skldl.exceptions import StudyError
 from skldl.selection._folds import assign_folds, derive_seed, hold_out, pairs_of
 
 HELD_OUT_SHARE = 0.2
@@ -82,7 +83,8 @@ def rounds_of(dataset: Dataset, layout: Layout, repeat: int = 0) -> list[Round]:
     Parameters
     ----------
     dataset : Dataset
-        The data. A fixed test set overrides the protocol: one round, settings chosen on a random fifth.
+        The data. A fixed test set overrides the protocol: one round, settings chosen on a random fifth. Given splits
+        take the place of the folds, or of the random fifth that ``holdout`` tests.
     layout : Layout
         Protocol, folds, order and seed.
     repeat : int, default=0
@@ -105,6 +107,9 @@ def rounds_of(dataset: Dataset, layout: Layout, repeat: int = 0) -> list[Round]:
     """
     if dataset.has_test_set:
         return [_round(dataset, layout, repeat, np.arange(dataset.n_samples), None)]
+    if dataset.splits is not None and layout.protocol == "holdout":
+        pairs = pairs_of(_fold_of(dataset, layout, repeat))
+        return [_round(dataset, layout, repeat, train, test) for train, test in pairs]
     return PROTOCOLS[layout.protocol].rounds(dataset, layout, repeat)
 
 
@@ -114,6 +119,16 @@ def shares_choice(dataset: Dataset, protocol: str) -> bool:
 
 
 def _fold_of(dataset: Dataset, layout: Layout, repeat: int) -> IntArray:
+    if dataset.splits is not None:
+        _, n_repeats = dataset.splits.shape
+        if repeat >= n_repeats:
+            raise StudyError(
+                f"{dataset.name}: splits are given for {n_repeats} repeat{'' if n_repeats == 1 else 's'}, not for "
+                f"{repeat + 1}. Use at most as many repeats."
+            )
+        if layout.protocol == "geng2016" and dataset.splits.max() < 2:
+            raise StudyError(f"{dataset.name}: geng2016 needs at least 3 folds, and the given splits have fewer.")
+        return dataset.splits[:, repeat]
     seed = None if layout.order == "file" else derive_seed(layout.random_state, "folds", repeat)
     return assign_folds(dataset.n_samples, layout.folds, seed=seed, groups=dataset.groups, name=dataset.name)
 
@@ -122,7 +137,7 @@ def _geng2016(dataset: Dataset, layout: Layout, repeat: int) -> list[Round]:
     fold_of = _fold_of(dataset, layout, repeat)
     rounds = []
     for fold, (train, test) in enumerate(pairs_of(fold_of)):
-        validation = (fold + 1) % layout.folds
+        validation = (fold + 1) % (int(fold_of.max()) + 1)
         tuning = (np.flatnonzero((fold_of != fold) & (fold_of != validation)), np.flatnonzero(fold_of == validation))
         rounds.append(Round(train, test, (tuning,)))
     return rounds

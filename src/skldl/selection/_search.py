@@ -12,6 +12,7 @@ memory never chooses a model.
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -153,19 +154,10 @@ class _Engine:
         """What each setting predicts for the validation rows; None where it failed."""
         D, weight = self.dataset.D[fit_rows], rows_of(self.dataset.sample_weight, fit_rows)
         groups = rows_of(self.dataset.groups, fit_rows)
-        for piece in _along_path(candidate, settings):
-            done = 0
-            if candidate.path:  # a path that breaks says little about its single values: these are then tried alone
-                try:
-                    for predicted in self._along(candidate, piece, features, D, weight):
-                        yield predicted
-                        done += 1
-                except MACHINE_FAULTS:
-                    raise
-                except (Exception, SystemExit) as error:
-                    where = f"predict_path over {candidate.path} stopped"
-                    failures.append(_failure(candidate, piece[min(done, len(piece) - 1)], error, where))
-            for setting in piece[done:]:
+        for piece in _pieces(candidate, settings):
+            shared = self._along_path(candidate, piece, features, D, weight, failures) if candidate.path else []
+            yield from shared
+            for setting in piece[len(shared) :]:
                 try:
                     model = candidate.make(setting, self.random_state)
                     learn, new = _as_needed(model, features) if self.encoder is not None else features
@@ -178,15 +170,42 @@ class _Engine:
                     predicted = None
                 yield predicted
 
-    def _along(
-        self, candidate: Candidate, settings: Sequence[Setting], features: tuple[Any, Any], D: FloatArray, weight: Any
-    ) -> Iterator[Any]:
-        model = candidate.make(settings[0], self.random_state)
-        if not hasattr(model, "predict_path"):  # an estimator that cannot share work
-            return
-        learn, new = _as_needed(model, features) if self.encoder is not None else features
-        values = [setting[candidate.path] for setting in settings]
-        yield from model.predict_path(learn, D, new, param=candidate.path, values=values, sample_weight=weight)
+    def _along_path(
+        self,
+        candidate: Candidate,
+        settings: Sequence[Setting],
+        features: tuple[Any, Any],
+        D: FloatArray,
+        weight: Any,
+        failures: list[Failure],
+    ) -> list[Any]:
+        """What ``predict_path`` predicts for the first settings, all of them if nothing goes wrong.
+
+        A path that breaks says little about the values that were left: these are then tried alone. One that gives more
+        or fewer predictions than values does not say which belongs to which, so that none is used.
+        """
+        found: list[Any] = []
+        try:
+            model = candidate.make(settings[0], self.random_state)
+            if not hasattr(model, "predict_path"):  # an estimator that cannot share work
+                return []
+            learn, new = _as_needed(model, features) if self.encoder is not None else features
+            values = [setting[candidate.path] for setting in settings]
+            path = model.predict_path(learn, D, new, param=candidate.path, values=values, sample_weight=weight)
+            for predicted in islice(path, len(values) + 1):
+                found.append(predicted)  # one by one: what came before an error stays
+        except MACHINE_FAULTS:
+            raise
+        except (Exception, SystemExit) as error:
+            where = f"predict_path over {candidate.path} stopped"
+            failures.append(_failure(candidate, settings[min(len(found), len(settings) - 1)], error, where))
+            return found
+        if len(found) != len(settings):
+            number = f"more than {len(settings)}" if len(found) > len(settings) else str(len(found))
+            reason = f"predict_path over {candidate.path} gave {number} predictions for {len(settings)} values"
+            failures.append(Failure(candidate.name, settings[0], reason))
+            return []
+        return found
 
 
 def _failure(candidate: Candidate, setting: Setting, error: BaseException, where: str = "") -> Failure:
@@ -196,20 +215,15 @@ def _failure(candidate: Candidate, setting: Setting, error: BaseException, where
     return Failure(candidate.name, setting, f"{where}: {reason}" if where else reason)
 
 
-def _along_path(candidate: Candidate, settings: Sequence[Setting]) -> Iterator[Sequence[Setting]]:
-    """The settings in pieces that differ only in the hyper-parameter of the path."""
-    start = 0
-    for stop in range(1, len(settings) + 1):
-        if stop == len(settings) or _others(candidate, settings[stop]) != _others(candidate, settings[start]):
-            yield settings[start:stop]
-            start = stop
-
-
-def _others(candidate: Candidate, setting: Setting) -> dict[str, Any] | None:
-    """What does not vary along the path; without a path every setting stands alone."""
+def _pieces(candidate: Candidate, settings: Sequence[Setting]) -> list[list[Setting]]:
+    """The settings in pieces that differ only in the hyper-parameter of the path; one by one without a path."""
     if not candidate.path:
-        return {"": id(setting)}
-    return {name: value for name, value in setting.items() if name != candidate.path}
+        return [[setting] for setting in settings]
+
+    def others(setting: Setting) -> dict[str, Any]:
+        return {name: value for name, value in setting.items() if name != candidate.path}
+
+    return [list(piece) for _, piece in groupby(settings, key=others)]
 
 
 def _joined(one: Trials, more: Trials) -> Trials:

@@ -162,10 +162,4 @@ def why_pool(choice: Choice, model: Any, left_out: Mapping[str, str], *, grouped
         kept = "" if best.candidate.is_baseline else " A pool of them all gains less than 1 %, so one model is kept."
         lines.append(f"The others: {members}.{kept}")
     lines += [f"Left out: {name} ({reason})." for name, reason in left_out.items()]
-    skill = choice.estimate.skill
-    lines.append(
-        f"Skill {float(skill):.1%} (95 % interval {skill.low:.1%} to {skill.high:.1%}) to be expected on new rows: "
-        f"divergence {choice.estimate.loss:.4g} against {choice.estimate.reference_loss:.4g} of always predicting the "
-        "mean. Every row is judged by models and pool weights that have not seen it."
-    )
-    return lines
+    return [*lines, f"{choice.expectation} Every row is judged by models and pool weights that have not seen it."]

@@ -85,6 +85,15 @@ class Choice:
         return float(skill), skill.low, skill.high
 
     @property
+    def expectation(self) -> str:
+        """Skill and divergence to be expected, in words."""
+        skill, low, high = self.skill
+        return (
+            f"Skill {skill:.1%} (95 % interval {low:.1%} to {high:.1%}) to be expected on new rows: divergence "
+            f"{self.estimate.loss:.4g} against {self.estimate.reference_loss:.4g} of always predicting the mean."
+        )
+
+    @property
     def beats_mean(self) -> bool:
         """Whether even the lower end of the interval is better than the mean distribution."""
         return self.skill[1] > 0
@@ -111,7 +120,7 @@ def choose_model(
     encoder : TableEncoder
         Turns the table into features, anew in each fold.
     folds : int, default=5
-        Number of folds; fewer if there are fewer rows or groups.
+        Number of folds; fewer if there are fewer rows or groups. Splits of the dataset take their place.
     selection_rows : int, default=5000
         Larger tables are represented by so many rows, drawn at random.
     random_state : int, default=0
@@ -129,9 +138,14 @@ def choose_model(
     if units < 2:
         what = "row" if part.groups is None else "group"
         raise TableError(f"The table has a single {what}: a model cannot be tested. Two are the least, twenty better.")
-    n_folds = min(folds, units)
-    fold_of = assign_folds(part.n_samples, n_folds, seed=random_state, groups=part.groups)
-    least = part.n_samples - int(np.bincount(fold_of).max())
+    if part.splits is None:
+        fold_of = assign_folds(part.n_samples, min(folds, units), seed=random_state, groups=part.groups)
+    else:
+        fold_of = part.splits[:, 0]
+    n_folds = int(fold_of.max()) + 1
+    if min(n_folds, len(np.unique(fold_of))) < 2:
+        raise TableError("The splits name a single fold. Two are needed: each is judged by the choice of the others.")
+    least = part.n_samples - int(np.bincount(fold_of[fold_of >= 0]).max())
     own = [limited_to(candidate, least) for candidate in candidates]
     has_mean = any(candidate.is_baseline for candidate in own)
     with threadpool_limits(limits=1), warnings.catch_warnings():
@@ -158,7 +172,7 @@ def choose_model(
         best=trials[0],
         candidates=trials,
         estimate=estimate_choice(part, result, reference),
-        n_rows=part.n_samples,
+        n_rows=int((fold_of >= 0).sum()),
         n_folds=n_folds,
         failures=result.failures,
     )

@@ -40,7 +40,8 @@ from skldl.data._dates import as_dates, date_format, date_parts
 from skldl.exceptions import TableError
 
 MISSING_CATEGORY = "(missing)"
-BLOCK_ROWS = 50_000
+BLOCK_ROWS = 10_000
+LARGE = 50_000
 TEXT_NGRAMS: dict[str, dict[str, Any]] = {
     "words": {"analyzer": "word", "ngram_range": (1, 2)},
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
@@ -153,7 +154,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         numbers = self._number_columns()
         self.with_missing_ = [name for name in numbers if name in set(self.with_missing_)]
         with config_context(transform_output="default"):  # what was said about the output is not for the parts
-            if len(table) > BLOCK_ROWS and not self._of(CATEGORY, TEXT):
+            if len(table) > LARGE and not self._of(CATEGORY, TEXT):
                 self.encoder_ = self._fit_in_blocks(table, medians)
             else:
                 typed = self._typed(table)

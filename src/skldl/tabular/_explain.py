@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from skldl._typing import FloatArray
 from skldl._validation import check_distributions, check_weights
-from skldl.data._cells import as_frame
+from skldl.data._cells import as_frame, with_columns
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import kullback_leibler
 
@@ -114,7 +114,7 @@ def column_effects(
     for position, name in enumerate(names):
         for repeat in range(n_repeats):
             order = generator.permutation(len(frame))
-            shuffled = frame.assign(**{name: frame[name].iloc[order].set_axis(frame.index)})
+            shuffled = with_columns(frame, {name: frame[name].iloc[order].set_axis(frame.index)})
             after = np.asarray(model.predict(shuffled))
             rises[position, repeat] = kullback_leibler(reference, after, sample_weight=weight) - divergence
             movement[position] += np.average(np.abs(after - before), axis=0, weights=weight) / n_repeats

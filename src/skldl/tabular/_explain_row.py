@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from skldl.data._cells import as_frame, as_numbers
+from skldl.data._cells import NUMBER, as_frame, as_numbers, as_words, kind_of, with_columns
 from skldl.exceptions import TableError
 from skldl.tabular._explain import centred_weights, columns_used, feature_names, heaviest_first, label_names, last_step
 
@@ -84,7 +84,10 @@ def _contributions(model: Any, one: pd.DataFrame) -> pd.DataFrame:
 
 def _replacement(model: Any, frame: pd.DataFrame, one: pd.DataFrame, prediction: pd.Series) -> pd.DataFrame:
     names = columns_used(model, frame)
-    variants = pd.concat([one.assign(**{name: _typical(frame[name])}).astype(object) for name in names])
+    kinds = _kinds(model, frame)
+    variants = pd.concat(
+        [with_columns(one, {name: _typical(frame[name], kinds[name])}).astype(object) for name in names]
+    )
     table = prediction.to_numpy() - np.asarray(model.predict(variants))
     return heaviest_first(pd.DataFrame(table, index=names, columns=list(prediction.index)))
 
@@ -93,14 +96,19 @@ def _encoded(model: Any, table: pd.DataFrame) -> Any:
     return model[:-1].transform(table) if isinstance(model, Pipeline) and len(model.steps) > 1 else table
 
 
-def _typical(column: pd.Series) -> Any:
+def _kinds(model: Any, table: pd.DataFrame) -> dict[str, str]:
+    """What the model takes each column for; where it has no encoder, what the column looks like."""
+    encoder = model.steps[0][1] if isinstance(model, Pipeline) else None
+    return getattr(encoder, "kinds_", None) or {name: kind_of(table[name]) for name in columns_used(model, table)}
+
+
+def _typical(column: pd.Series, kind: str) -> Any:
     """The median of numbers, whether typed or written; else the most frequent value."""
     present = column.dropna()
     if not len(present):
         return None
-    numbers = as_numbers(present)
-    if numbers.notna().all() and not pd.api.types.is_bool_dtype(column):
-        return float(numbers.median())
-    return (
-        present.mode().iloc[0] if pd.api.types.is_datetime64_any_dtype(column) else present.astype(str).mode().iloc[0]
-    )
+    if kind == NUMBER:
+        return float(as_numbers(present).median())
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return present.mode().iloc[0]
+    return as_words(present, "").mode().iloc[0]

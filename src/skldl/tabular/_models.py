@@ -1,6 +1,6 @@
 """The candidates for a table: those of the automatic choice, and a named one with its parameters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -8,8 +8,6 @@ from skldl.base import BaseLDL
 from skldl.exceptions import DataError, StudyError, UnknownNameError
 from skldl.names import find_candidate
 from skldl.selection import BASELINE, Candidate
-
-find_model = find_candidate
 
 
 def _refined(candidate: Candidate) -> Candidate:
@@ -54,7 +52,7 @@ def candidates_for(model: str, settings: Mapping[str, Any] | None = None) -> lis
     return list(AUTO)
 
 
-def quick_candidates(n_rows: int, n_features: int) -> tuple[list[Candidate], str]:
+def quick_candidates(n_rows: int, n_features: int) -> tuple[list[Candidate], list[str]]:
     """The candidates of the quick choice that end in reasonable time on a table of this size.
 
     Parameters
@@ -66,8 +64,8 @@ def quick_candidates(n_rows: int, n_features: int) -> tuple[list[Candidate], str
     -------
     candidates : list of Candidate
         The candidates.
-    note : str
-        Which one is left out, and why; empty if none is.
+    notes : list of str
+        Which one is left out, and why.
 
     Examples
     --------
@@ -75,12 +73,12 @@ def quick_candidates(n_rows: int, n_features: int) -> tuple[list[Candidate], str
     ['Mean', 'SA-BFGS', 'AA-kNN']
     """
     if n_rows * n_features <= FOREST_CELLS:
-        return list(AUTO), ""
+        return list(AUTO), []
     note = (
         f"Forest was not tried: it would take minutes on {n_rows:,} rows of {n_features} columns. "
         "model='forest' fits it, and preset='best' with a budget all kinds of models."
     )
-    return [candidate for candidate in AUTO if candidate.name != "Forest"], note
+    return [candidate for candidate in AUTO if candidate.name != "Forest"], [note]
 
 
 def with_settings(candidate: Candidate, settings: Mapping[str, Any]) -> Candidate:
@@ -91,7 +89,7 @@ def with_settings(candidate: Candidate, settings: Mapping[str, Any]) -> Candidat
     candidate : Candidate
         The candidate.
     settings : mapping
-        Values by name.
+        Values by name; ``min_samples_leaf`` stands for ``regressor__min_samples_leaf``.
 
     Returns
     -------
@@ -107,17 +105,26 @@ def with_settings(candidate: Candidate, settings: Mapping[str, Any]) -> Candidat
     model = _built(candidate)
     if not settings:
         return candidate
-    known = model.get_params()
-    for name in settings:
-        if name not in known:
-            raise UnknownNameError(f"{candidate.name} has no parameter {name!r}. It has {', '.join(known)}.")
-    made = candidate.make(settings)
-    grid = {name: tried for name, tried in candidate.grid.items() if name not in settings}
+    known = list(model.get_params())
+    full = {_full_name(candidate, name, known): value for name, value in settings.items()}
+    made = candidate.make(full)
+    grid = {name: tried for name, tried in candidate.grid.items() if name not in full}
     path, refine = (name if name in grid else "" for name in (candidate.path, candidate.refine))
     return Candidate(candidate.name, made, grid=grid, path=path, refine=refine)
 
 
+def _full_name(candidate: Candidate, name: str, known: list[str]) -> str:
+    """The parameter that is meant: its full name, or the part behind the steps if only one has it."""
+    meant = [name] if name in known else [full for full in known if full.rpartition("__")[2] == name]
+    if len(meant) == 1:
+        return meant[0]
+    short = list(dict.fromkeys(full.rpartition("__")[2] for full in known))
+    trouble = f"several parameters {name!r}: {', '.join(meant)}" if meant else f"no parameter {name!r}"
+    raise UnknownNameError(f"{candidate.name} has {trouble}. It has {', '.join(short)}.")
+
+
 def _built(candidate: Candidate) -> Any:
+    """The estimator of a candidate, which must be a label distribution learner."""
     model = candidate.make()
     if not isinstance(model, BaseLDL):
         raise StudyError(
@@ -134,9 +141,3 @@ def limited_to(candidate: Candidate, n_train: int) -> Candidate:
         return candidate
     possible = tuple(value for value in values if value <= n_train) or (max(1, n_train),)
     return replace(candidate, grid={**candidate.grid, "n_neighbors": possible})
-
-
-def check_learners(candidates: Sequence[Candidate]) -> None:
-    """Refuse candidates that are no label distribution learners."""
-    for candidate in candidates:
-        _built(candidate)

@@ -10,8 +10,6 @@ from skldl.data._cells import as_frame, list_names
 from skldl.exceptions import TableError
 from skldl.simplex import entropy
 
-SUMMARY = ("top", "entropy", "expected")
-
 
 def predict_table(
     model: Any,

@@ -8,13 +8,15 @@ from typing import Any
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from skldl.data import find_columns, from_table, label_values
+from skldl.data import Dataset, find_columns, from_table, label_values
 from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
 from skldl.tabular._encoder import TEXT_NGRAMS, TableEncoder
 from skldl.tabular._models import candidates_for, quick_candidates
+from skldl.tabular._training_rows import MOST_ROWS as MOST_HASHES
+from skldl.tabular._training_rows import row_hashes
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,9 @@ def fit_table(
 
     Parameters
     ----------
-    table : DataFrame
-        Features and labels.
+    table : DataFrame or Dataset
+        Features and labels; or what `skldl.data.from_table` made of them, which can hold splits, too. Then ``labels``,
+        ``kind``, ``weight``, ``groups`` and ``drop`` must be the same as there: they are kept with the model.
     labels : str or sequence of str
         The label columns: names or patterns such as ``emo_*``.
     kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
@@ -130,30 +133,39 @@ def fit_table(
         raise DataError(f"selection_rows={selection_rows}: at least 2 rows are needed to choose a model.")
     if random_state < 0:
         raise DataError(f"random_state={random_state} must be 0 or more.")
-    if settings and model.casefold() == "auto":
-        candidates_for(model, settings)  # says that parameters belong to a model
     if text_ngrams not in ("auto", *TEXT_NGRAMS):
         raise DataError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
+    candidates = candidates_for(model, settings)
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
-    dataset = from_table(table, labels, kind=kind, source=source, **roles)
-    label_columns = find_columns(labels, [str(name) for name in table], "labels")
+    if isinstance(table, Dataset):
+        dataset, label_columns = table, [labels] if isinstance(labels, str) else list(labels)
+    else:
+        dataset = from_table(table, labels, kind=kind, source=source, **roles)
+        label_columns = find_columns(labels, [str(name) for name in table], "labels")
     del table  # what it holds is in the dataset now: a large one need not stay in memory twice
-    names = list(dataset.label_names)
+    names, n_rows = list(dataset.label_names), dataset.n_samples
     numbers = label_values(names, values)
     encoder = TableEncoder(text=tuple(text), categories=tuple(categories), text_ngrams=text_ngrams)
-    preset = _preset(model, preset, budget, dataset.n_samples)
-    candidates, left_out = candidates_for(model, settings), ""
+    preset = _preset(model, preset, budget, n_rows)
+    notes = list(dataset.notes)
     if preset == "best":
         for name, value in (("folds", folds), ("selection_rows", selection_rows)):
             if value is not None:
                 raise DataError(f"{name}={value} has no part in preset='best'. Say preset='fast', or leave it out.")
+        if dataset.splits is not None:
+            raise DataError(
+                "splits= have no part in preset='best', which holds rows out in ways of its own. Say "
+                "preset='fast', or name a model."
+            )
         pipeline, choice, without = fit_pool(
             dataset, encoder, budget=budget, random_state=random_state, on_progress=on_progress
         )
-        best = choice.best
+        hashes = _hashes(pipeline[0], dataset)
+        why = why_pool(choice, pipeline.named_steps[MODEL_STEP], without, grouped=groups is not None)
     else:
         if preset == "fast":
-            candidates, left_out = quick_candidates(dataset.n_samples, dataset.n_features)
+            candidates, left_out = quick_candidates(n_rows, dataset.n_features)
+            notes += left_out
         choice = choose_model(
             dataset,
             candidates,
@@ -167,28 +179,30 @@ def fit_table(
         if on_progress is not None:
             on_progress(f"fit of {best.candidate.name} on all rows")
         pipeline = with_encoder(best.candidate.make(best.setting, random_state), encoder)
+        features = pipeline[0].fit(dataset.X).transform(dataset.X)
+        hashes = _hashes(pipeline[0], dataset)
+        dataset = dataset.changed(X=features)  # the table is not needed any more, and may be large
+        learner = pipeline[-1]
         D = pd.DataFrame(dataset.D, columns=names)
-        pipeline.fit(dataset.X, D, **fit_arguments(pipeline, dataset.sample_weight, dataset.groups))
-    if preset == "best":
-        why = why_pool(choice, pipeline.named_steps[MODEL_STEP], without, grouped=groups is not None)
-    else:
-        why = _why(choice, auto=model.casefold() == "auto", n_rows=dataset.n_samples, grouped=groups is not None)
+        learner.fit(features, D, **fit_arguments(learner, dataset.sample_weight, dataset.groups))
+        why = _why(choice, auto=model.casefold() == "auto", n_rows=n_rows, grouped=groups is not None)
     description = {
         "source": source,
-        "rows": dataset.n_samples,
+        "rows": n_rows,
         "labels": names,
         "values": numbers,
         "kind": kind,
         "label_columns": label_columns,
         "features": dict(pipeline[0].kinds_),
         "roles": {"weight": weight or "", "groups": groups or "", "dropped": list(drop)},
-        "model": best.candidate.name,
+        "model": choice.best.candidate.name,
         "estimator": " ".join(repr(pipeline.named_steps[MODEL_STEP]).split()),
         "why": why,
         "candidates": [
             {"model": trial.candidate.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
             for trial in choice.candidates
         ],
+        "training_rows": hashes,
         "failures": [f"{failure.candidate}: {failure}" for failure in choice.failures],
         "score": {
             "kullback_leibler": choice.estimate.loss,
@@ -200,12 +214,15 @@ def fit_table(
             "rows": choice.n_rows,
         },
     }
-    notes = [
-        *dataset.notes,
-        *([left_out] if left_out else []),
-        *_doubts(choice, dataset.n_samples, pool=preset == "best"),
-    ]
+    notes += _doubts(choice, n_rows, pool=preset == "best")
     return FittedTable(pipeline, description, choice, why, notes)
+
+
+def _hashes(encoder: TableEncoder, dataset: Dataset) -> str:
+    """The hashes of the training rows, in no order that tells anything; nothing for a large table."""
+    if dataset.n_samples > MOST_HASHES:
+        return ""
+    return "".join(sorted(row_hashes(encoder, dataset.X, dataset.D)))
 
 
 def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
@@ -252,13 +269,8 @@ def _why(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]
     others = [trial for trial in choice.candidates if trial is not best]
     if others:
         lines.append(f"The others: {', '.join(f'{_name(trial)} {trial.divergence:.4g}' for trial in others)}.")
-    skill, low, high = choice.skill
     chosen = "" if len(set(map(str, estimate.choices))) == 1 else ", with the choice made anew from the other folds"
-    lines.append(
-        f"Skill {skill:.1%} (95 % interval {low:.1%} to {high:.1%}) to be expected on new rows: divergence "
-        f"{estimate.loss:.4g} against {estimate.reference_loss:.4g} of always predicting the mean. Each fold is judged "
-        f"by models that have not seen it{chosen}."
-    )
+    lines.append(f"{choice.expectation} Each fold is judged by models that have not seen it{chosen}.")
     return lines
 
 

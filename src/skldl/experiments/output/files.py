@@ -3,12 +3,14 @@
 import csv
 import io
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from skldl._whole_files import whole_file
 from skldl.experiments.output.claims import check_claims, claims_text, speed_claim
-from skldl.experiments.output.layout import ResultTable
+from skldl.experiments.output.layout import ResultTable, markdown_text
+from skldl.experiments.output.prediction_files import has_predictions, write_predictions
 from skldl.experiments.output.published import agreement_text, match_published, published_frame
 from skldl.experiments.output.statistics_text import statistics_text
 from skldl.experiments.output.tables import (
@@ -63,7 +65,7 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
             texts["claims.md"] = claims_text(verdicts)
             speed = speed_claim(results)
             texts["tables/time.md"] += f"\nThe paper says: {speed.claim} **{speed.verdict}.** {speed.evidence}\n"
-    return [_write(folder / name, text) for name, text in texts.items()]
+    return [*(_write(folder / name, text) for name, text in texts.items()), *write_predictions(results, folder)]
 
 
 def _csv(lines: list[dict[str, Any]]) -> str:
@@ -100,6 +102,8 @@ def meaning(results: StudyResults) -> list[str]:
     said = [PROTOCOLS[study["protocol"]].meaning]
     if study["protocol"] != "holdout":
         said.append(f"{study['folds']} folds, {order[study['order']]}; repeats: {study['repeats']}.")
+    if given := [name for name in results.datasets if "n_splits" in results.info[name]]:
+        said.append(f"The splits of {', '.join(given)} were given in a file.")
     if any(info["n_test"] for info in results.info.values()):
         said.append(FIXED_TEST_SET)
     said.append(f"Selection goes by {study['criterion']}. Deviations are over the tests, with n − 1.")
@@ -120,21 +124,21 @@ def overview(results: StudyResults) -> str:
         Markdown.
     """
     study = results.study
-    lines = [f"# Study {study['name']}", ""]
+    lines = [f"# Study {markdown_text(study['name'])}", ""]
     if study["title"]:
-        lines += [study["title"], ""]
-    lines += [f"**Protocol {study['protocol']}.** " + " ".join(meaning(results)), ""]
-    lines += [f"- Datasets: {', '.join(results.datasets)}"]
+        lines += [markdown_text(study["title"]), ""]
+    lines += [f"**Protocol {study['protocol']}.** {markdown_text(' '.join(meaning(results)))}", ""]
+    lines += [f"- Datasets: {_listed(results.datasets)}"]
     if results.missing:
-        lines.append(f"- Not found, and so not run: {', '.join(results.missing)}")
-    lines += [f"- Candidates: {', '.join(results.candidates)}", f"- Measures: {', '.join(results.measures)}"]
+        lines.append(f"- Not found, and so not run: {_listed(results.missing)}")
+    lines += [f"- Candidates: {_listed(results.candidates)}", f"- Measures: {_listed(results.measures)}"]
     if results.failures:
         lines.append(f"- **Tasks that failed: {len(results.failures)}**")
-        lines += [f"  - {failure_line(record)}" for record in results.failures]
+        lines += [f"  - {markdown_text(failure_line(record))}" for record in results.failures]
     if lost := failed_settings(results):
         lines.append(f"- **Settings that failed in a selection: {len(lost)}**")
-        lines += [f"  - {line}" for line in lost]
-    lines += [f"- {note}" for note in grid_end_notes(results)]
+        lines += [f"  - {markdown_text(line)}" for line in lost]
+    lines += [f"- {markdown_text(note)}" for note in grid_end_notes(results)]
     again = "`skldl bench study.toml` runs it again"
     if not repeats_from_file(results):
         again = "its candidates were built in Python or by `skldl evaluate`: run that again to repeat it"
@@ -149,11 +153,17 @@ def overview(results: StudyResults) -> str:
         "| `tables/time.*` | all times |",
         "| `statistics.md` | tests |",
     ]
+    if has_predictions(results):
+        lines.append("| `predictions/<dataset>.parquet` | the predictions in the records, as tables (needs pyarrow) |")
     if match_published(results):
         lines.append("| `published.md`, `.csv` | side by side with the published numbers |")
         if check_claims(results):
             lines.append("| `claims.md` | what the paper says, checked |")
     return "\n".join(lines) + "\n"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(markdown_text(word) for word in words)
 
 
 def repeats_from_file(results: StudyResults) -> bool:

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -153,13 +154,13 @@ class ResultTable:
         str
             Markdown.
         """
-        lines = [f"### {_markdown(self.title)}", ""]
-        lines.append("| " + " | ".join(_markdown(word) for word in self.head) + " |")
+        lines = [f"### {markdown_text(self.title)}", ""]
+        lines.append("| " + " | ".join(markdown_text(word) for word in self.head) + " |")
         lines.append("|" + "|".join(["---"] + ["---:"] * (len(self.head) - 1)) + "|")
         for name, cells in [*self.rows, *self.foot]:
-            texts = [f"**{_markdown(cell.text)}**" if cell.best else _markdown(cell.text) for cell in cells]
-            lines.append("| " + " | ".join([_markdown(name), *texts]) + " |")
-        lines += ["", *(f"{_markdown(note)}  " for note in self.notes)]
+            texts = [f"**{markdown_text(cell.text)}**" if cell.best else markdown_text(cell.text) for cell in cells]
+            lines.append("| " + " | ".join([markdown_text(name), *texts]) + " |")
+        lines += ["", *(f"{markdown_text(note)}  " for note in self.notes)]
         return "\n".join(lines).rstrip() + "\n"
 
     def to_latex(self) -> str:
@@ -264,17 +265,23 @@ class ResultTable:
         widths = [max(len(line[column]) for line in grid) for column in range(len(self.head))]
         lines = [self.title, ""]
         for line in grid:
-            first, *others = (word.ljust(w) if i == 0 else word.rjust(w) for i, (word, w) in _numbered(line, widths))
-            lines.append("  ".join([first, *others]).rstrip())
+            others = (word.rjust(width) for word, width in zip(line[1:], widths[1:], strict=True))
+            lines.append("  ".join([line[0].ljust(widths[0]), *others]).rstrip())
         return "\n".join([*lines, "", *self.notes]).rstrip()
 
 
-def _numbered(line: Sequence[str], widths: Sequence[int]) -> list[tuple[int, tuple[str, int]]]:
-    return list(enumerate(zip(line, widths, strict=True)))
+_MARKDOWN = re.compile(r"[\\|*`]|](?=[(\[])|<(?=[A-Za-z/!?])")  # what makes cells, stress, code, links and HTML
 
 
-def _markdown(text: str) -> str:
-    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+def markdown_text(text: str) -> str:
+    """Text of anybody's, such as a name, so that Markdown shows it as it is: on one line, without links or HTML.
+
+    Examples
+    --------
+    >>> print(markdown_text("a_b [x](http://y) <script>"))
+    a_b [x\\](http://y) &lt;script>
+    """
+    return _MARKDOWN.sub(lambda found: "&lt;" if found[0] == "<" else f"\\{found[0]}", " ".join(text.split()))
 
 
 _LATEX_SPECIAL = {

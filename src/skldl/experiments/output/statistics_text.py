@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skldl.experiments.output.layout import NOTHING, Cell, ResultTable
+from skldl.experiments.output.layout import NOTHING, Cell, ResultTable, markdown_text
 from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import ALPHA, ROPE, Comparison, PairTests, compare, pair_tests
 from skldl.metrics import MEASURES
@@ -25,20 +25,22 @@ def statistics_text(results: StudyResults) -> str:
         Markdown.
     """
     shared = [family for family in results.families if len(family) > 1]
-    control = results.study["control"]
+    control = results.control
     lines = [
         "# Statistics",
         "",
-        f"Level {ALPHA:g}. The control is {control}. Tests over datasets use one mean per dataset; those of Wilcoxon "
-        "and the Bayesian signed-rank test use losses relative to "
-        f"{results.baseline} and to the control, so that datasets of every scale count alike. Practical equivalence: a "
+        f"Level {ALPHA:g}. The control is {markdown_text(control)}. Tests over datasets use one mean per dataset; "
+        "those of Wilcoxon and the Bayesian signed-rank test use losses relative to "
+        f"{markdown_text(results.baseline)} and to the control, so that datasets of every scale count alike. Practical "
+        "equivalence: a "
         f"loss within {ROPE:.0%} of the control's.",
         "",
     ]
     for family in shared:
         lines.append(
-            f"> **Not independent:** {', '.join(family)} share their features, so that a test which counts them as "
-            f"{len(family)} datasets finds too much. Each test is repeated with {family[0]} alone for them."
+            f"> **Not independent:** {markdown_text(', '.join(family))} share their features, so that a test which "
+            f"counts them as {len(family)} datasets finds too much. Each test is repeated with "
+            f"{markdown_text(family[0])} alone for them."
         )
         lines.append("")
     one_each = [family[0] for family in results.families]
@@ -54,7 +56,8 @@ def statistics_text(results: StudyResults) -> str:
 
 def _comparison(tests: Comparison, title: str) -> list[str]:
     table = comparison_table(tests)
-    lines = [f"### {title} ({len(tests.datasets)})", "", *comparison_sentences(tests), ""]
+    sentences = [markdown_text(sentence) for sentence in comparison_sentences(tests)]
+    lines = [f"### {title} ({len(tests.datasets)})", "", *sentences, ""]
     return lines if table is None else [*lines, *table.to_markdown().splitlines()[2:], "", *_wilcoxon(tests), ""]
 
 
@@ -127,14 +130,14 @@ def _wilcoxon(tests: Comparison) -> list[str]:
         for j in range(len(tests.candidates))
         if tests.wilcoxon[i, j] < ALPHA and tests.average_ranks[i] < tests.average_ranks[j]
     ]
-    said = ", ".join(found) if found else "none"
+    said = markdown_text(", ".join(found)) if found else "none"
     return [f"Pairs that Wilcoxon with Holm tells apart: {said}."]
 
 
 def _pairs(results: StudyResults, tests: PairTests, control: str) -> list[str]:
-    lines = [f"### Within each dataset: corrected resampled t-test against {control}", ""]
+    lines = [f"### Within each dataset: corrected resampled t-test against {markdown_text(control)}", ""]
     tested = [name for name in results.datasets if name not in tests.reasons]
-    lines += [f"{name}: no test, {reason}." for name, reason in tests.reasons.items()]
+    lines += [f"{markdown_text(name)}: no test, {reason}." for name, reason in tests.reasons.items()]
     others = [name for name in results.candidates if name != control]
     if not tested or not others:
         return [*lines, ""]
@@ -150,7 +153,10 @@ def _pairs(results: StudyResults, tests: PairTests, control: str) -> list[str]:
     foot = [("win/tie/loss", [Cell(text) for text in totals])]
     table = ResultTable("", ["Dataset", *others], rows, foot)
     lines += ["", *table.to_markdown().splitlines()[2:], ""]
-    lines += [f"• better than {control}, ◦ worse, – no difference at this level; beside it the p value.", ""]
+    lines += [
+        f"• better than {markdown_text(control)}, ◦ worse, – no difference at this level; beside it the p value.",
+        "",
+    ]
     counts = [
         (
             one,

@@ -71,21 +71,18 @@ def skill_of(results: StudyResults, measure: str) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_datasets, n_candidates)
-        The skills; NaN where there is none.
+        The skills; NaN where there is none, as by a similarity without upper bound.
     """
     losses = losses_of(results, measure)
-    reference = losses[:, [results.candidates.index(results.baseline)]]
-    return skill_ratio(losses, reference)
+    if not MEASURES[measure].has_least_loss:
+        return np.full_like(losses, np.nan)
+    return skill_ratio(losses, losses[:, [results.candidates.index(results.baseline)]])
 
 
 def losses_of(results: StudyResults, measure: str) -> FloatArray:
-    """Mean losses: a distance as it is, a similarity as what it lacks to its upper bound, or else below zero."""
-    means = results.means(measure)
-    known = MEASURES[measure]
-    if not known.higher_is_better:
-        return means
-    bounds = np.array([[known.upper(results.info[dataset]["n_labels"])] for dataset in results.datasets])
-    return np.asarray(np.where(np.isfinite(bounds), bounds, 0.0) - means)
+    """Mean losses, for each dataset and candidate, see `skldl.metrics.Measure.loss`."""
+    n_labels = [[results.info[dataset]["n_labels"]] for dataset in results.datasets]
+    return MEASURES[measure].loss(results.means(measure), n_labels)
 
 
 def measure_table(results: StudyResults, measure: str) -> ResultTable:

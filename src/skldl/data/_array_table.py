@@ -1,0 +1,138 @@
+"""Arrays in a ``.mat`` or ``.npz`` file as a table: a column for each feature and label, and for what has one value
+for each row."""
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from skldl._typing import AnyArray
+from skldl.data._content import numeric_table
+from skldl.data._read_arrays import FEATURE_KEYS, LABEL_KEYS, find_key, mat_variables, names_in, npz_variables
+from skldl.exceptions import DatasetError
+
+ARRAY_ENDINGS = (".mat", ".npz")
+
+
+class ArrayTable:
+    """A file of arrays with the methods of `TableFile`.
+
+    Parameters
+    ----------
+    source : str or path
+        A ``.mat`` or ``.npz`` file.
+    labels : str, default=None
+        Name of the array of labels. By default the one with a usual name, such as labels or D; there need not be one.
+    also : sequence of str, default=()
+        Further arrays to take as columns, such as weights and groups: one value for each row.
+
+    Attributes
+    ----------
+    name : str
+        The path.
+    columns, label_columns : list of str
+        Names of all columns, and of those that hold labels: ``feature_names`` and ``label_names`` of the file if it has
+        such arrays, else feature_0, feature_1, … and label_0, label_1, ….
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "votes.npz"
+    ...     np.savez(file, X=[[31.0], [54.0]], D=[[3, 1], [0, 2]], person=["ann", "bob"])
+    ...     ArrayTable(file, also=["person"]).read()
+       feature_0  label_0  label_1 person
+    0       31.0        3        1    ann
+    1       54.0        0        2    bob
+    """
+
+    def __init__(self, source: str | Path, *, labels: str | None = None, also: Sequence[str] = ()) -> None:
+        path = Path(source)
+        self.name = str(source)
+        if not path.is_file():
+            raise FileNotFoundError(f"There is no file {source}.")
+        variables = mat_variables(path) if path.suffix.lower() == ".mat" else npz_variables(path)
+        features = find_key(path, variables, None, FEATURE_KEYS, "features")
+        X = _columns(path, variables, features, "feature")
+        has_labels = labels is not None or any(key.lower() in LABEL_KEYS for key in variables)
+        parts = [X]
+        if has_labels:
+            parts.append(_columns(path, variables, find_key(path, variables, labels, LABEL_KEYS, "labels"), "label"))
+        self.label_columns = list(parts[-1]) if has_labels else []
+        parts += [_one_per_row(path, variables, key, len(X)) for key in dict.fromkeys(also)]
+        for part in parts:
+            if len(part) != len(X):
+                raise DatasetError(
+                    f"{path}: {features!r} has {len(X)} rows and the labels have {len(part)}; each needs one row per "
+                    "instance."
+                )
+        self._frame = pd.concat(parts, axis=1)
+        self.columns = list(self._frame)
+        self._rows_read = 0
+
+    def read(self) -> pd.DataFrame:
+        """All rows; a second call has nothing left to give.
+
+        Returns
+        -------
+        DataFrame
+            The table.
+        """
+        frame, self._frame = self._frame, self._frame.iloc[:0]
+        return frame
+
+    def chunks(self, rows: int = 20_000, *, text: Collection[str] = ()) -> Iterator[pd.DataFrame]:
+        """The rows in pieces.
+
+        Parameters
+        ----------
+        rows : int, default=20000
+            At most so many rows at a time.
+        text : ignored
+            There for `TableFile`.
+
+        Yields
+        ------
+        DataFrame
+            The next rows.
+        """
+        for start in range(0, len(self._frame), rows):
+            piece = self._frame.iloc[start : start + rows]
+            self._rows_read = start + len(piece)
+            yield piece
+
+    def nothing(self) -> pd.DataFrame:
+        """A table with the same columns and no rows."""
+        return self._frame.iloc[:0]
+
+    def share_read(self) -> float | None:
+        """What part of the rows has been handed out."""
+        return self._rows_read / max(1, len(self._frame))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """There is nothing to close: the arrays are in memory."""
+
+
+def _columns(path: Path, variables: dict[str, Any], key: str, what: str) -> pd.DataFrame:
+    values = numeric_table(path, variables[key], key, keep_sparse=False)
+    names = names_in(path, variables, f"{what}_names") or tuple(f"{what}_{place}" for place in range(values.shape[1]))
+    if len(names) != values.shape[1]:
+        raise DatasetError(f"{path}: '{what}_names' has {len(names)} entries for {values.shape[1]} columns.")
+    return pd.DataFrame(values, columns=list(names))
+
+
+def _one_per_row(path: Path, variables: dict[str, Any], key: str, n_rows: int) -> pd.DataFrame:
+    if key not in variables:
+        raise DatasetError(f"{path} holds no {key!r}; it holds {', '.join(variables)}.")
+    values: AnyArray = np.asarray(variables[key]).ravel()
+    if values.dtype == object:  # a cell array of MATLAB: each cell is an array of its own
+        values = np.array([np.ravel(cell)[0] if np.size(cell) else None for cell in values], dtype=object)
+    if len(values) != n_rows:
+        raise DatasetError(f"{path}: {key!r} has {len(values)} values for {n_rows} rows; one for each is needed.")
+    return pd.DataFrame({key: values})

@@ -1,0 +1,156 @@
+"""What a study file names besides tables: arrays in ``.mat`` and ``.npz`` files, and splits."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import io
+
+from skldl import data
+from skldl._typing import IntArray
+from skldl.data import Dataset
+from skldl.distributions import from_counts, from_scores
+from skldl.exceptions import DatasetError, StudyError
+from skldl.experiments.study import DatasetSpec
+
+ARRAYS = (".mat", ".npz")
+CONVERSIONS: dict[str, Callable[..., Any] | None] = {
+    "distribution": None,
+    "counts": from_counts,
+    "scores": from_scores,
+}
+ONLY_TRAINING = ("", "train")
+
+
+def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
+    """Load a ``.mat`` or ``.npz`` file of a study: names of arrays stand where a table has names of columns.
+
+    Parameters
+    ----------
+    place : str
+        The file.
+    spec : DatasetSpec
+        Which array is what.
+
+    Returns
+    -------
+    Dataset
+        The data.
+    """
+    if spec.kind not in CONVERSIONS:
+        raise StudyError(
+            f"{spec.name}: kind = {spec.kind!r} is for tables; an array of labels is one of {', '.join(CONVERSIONS)}."
+        )
+    for key in ("drop", "text", "categories", "encoding", "decimal", "na_values"):
+        if getattr(spec, key):
+            raise StudyError(f"{spec.name}: {key} is about the columns of a table, and {place} holds arrays.")
+    names = {key: getattr(spec, key) for key in ("labels", "features") if getattr(spec, key) is not None}
+    for key, value in names.items():
+        if len(value) != 1:
+            raise StudyError(f"{spec.name}: {key} must name one array of {place}, not {len(value)}.")
+    dataset = data.load_dataset(
+        Path(place), convert=CONVERSIONS[spec.kind], **{key: value[0] for key, value in names.items()}
+    )
+    given = {"groups": spec.groups, "sample_weight": spec.weight}
+    per_row = {role: _one_per_row(place, name, dataset) for role, name in given.items() if name is not None}
+    if per_row:
+        dataset = Dataset(
+            dataset.name, dataset.X, dataset.D, dataset.label_names, dataset.feature_names, source=place, **per_row
+        )
+    return dataset.changed(X=_as_table(dataset)) if spec.encode else dataset
+
+
+def _as_table(dataset: Dataset) -> Any:
+    """The features as a table, which the encoder takes."""
+    import pandas as pd
+
+    names = dataset.feature_names or [f"feature_{place}" for place in range(dataset.n_features)]
+    X = dataset.X.toarray() if hasattr(dataset.X, "toarray") else dataset.X
+    return pd.DataFrame(X, columns=list(names))
+
+
+def _one_per_row(place: str, name: str, dataset: Dataset) -> Any:
+    """An array of the file with one value for each row."""
+    if place.lower().endswith(".npz"):
+        with np.load(place, allow_pickle=False) as content:
+            known, found = list(content.files), content[name] if name in content.files else None
+    else:
+        content = io.loadmat(place, chars_as_strings=True)
+        known, found = [key for key in content if not key.startswith("__")], content.get(name)
+    if found is None:
+        raise DatasetError(f"{place} has no array {name!r}. It has {', '.join(known)}.")
+    values = np.asarray(found).ravel()
+    if values.dtype == object:  # a cell array of MATLAB: each cell is an array of its own
+        values = np.array([np.ravel(cell)[0] if np.size(cell) else "" for cell in values])
+    if len(values) != dataset.n_samples:
+        raise DatasetError(
+            f"The array {name!r} of {place} has {len(values)} values for {dataset.n_samples} rows; one for each is "
+            "needed."
+        )
+    return values
+
+
+def read_splits(place: str, dataset: Dataset) -> IntArray:
+    """Read which row is tested in which fold.
+
+    Parameters
+    ----------
+    place : str
+        A table: one line for each row of the data, one column for each repeat.
+    dataset : Dataset
+        The data that it belongs to.
+
+    Returns
+    -------
+    ndarray of int of shape (n_samples, n_repeats)
+        Number of the fold of each row, from 0, in the order of the folds' names; -1 where a row is never tested.
+    """
+    if not Path(place).is_file():
+        raise StudyError(f"{dataset.name}: there is no file of splits {place}.")
+    table = data.TableFile(place).read()
+    if len(table) != dataset.n_samples:
+        raise StudyError(
+            f"{place} has {len(table)} lines for the {dataset.n_samples} rows of {dataset.name}. A file of splits has "
+            "a header and one line for each row, in the order of the data."
+        )
+    columns = [_folds_of(table[name], f"{place}, column {name!r}", dataset) for name in table]
+    numbers = {int(column.max()) + 1 for column in columns}
+    if len(numbers) > 1:
+        raise StudyError(f"{place}: the repeats have {_listed(numbers)} folds; each needs the same number.")
+    return np.column_stack(columns).astype(np.intp)
+
+
+def _folds_of(cells: Any, where: str, dataset: Dataset) -> IntArray:
+    """Number the folds that the cells of one column name."""
+    words = ["" if cell is None or cell != cell else _word(cell) for cell in cells.tolist()]
+    names = sorted({word for word in words if word.casefold() not in ONLY_TRAINING}, key=_numbers_first)
+    if not names:
+        raise StudyError(f"{where} names no fold: a cell holds the fold in which its row is tested.")
+    number = {name: place for place, name in enumerate(names)}
+    fold_of = np.array([number.get(word, -1) for word in words], dtype=np.intp)
+    for place, name in enumerate(names):
+        inside = fold_of == place
+        if inside.all():
+            raise StudyError(f"{where}: all rows are in the fold {name!r}, so that none is left to learn from.")
+        if dataset.groups is not None:
+            torn = np.flatnonzero(inside & np.isin(dataset.groups, dataset.groups[~inside]))
+            if len(torn):
+                raise StudyError(
+                    f"{where}: row {torn[0]} is in the fold {name!r}, and other rows of its group are not. Groups stay "
+                    "together: change the splits, or leave groups out."
+                )
+    return fold_of
+
+
+def _word(cell: Any) -> str:
+    """Numbers that are equal are one fold: a column with gaps holds 1.0 for 1."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+
+
+def _numbers_first(word: str) -> tuple[bool, int, str]:
+    return (False, int(word), "") if word.isdecimal() else (True, 0, word)
+
+
+def _listed(numbers: set[int]) -> str:
+    return " and ".join(str(number) for number in sorted(numbers))

@@ -1,0 +1,76 @@
+"""Which rows a model has learned from: a model file keeps a hash of each, so that ``skldl explain`` can leave them out.
+
+A hash does not give the row back, but whoever has a row can tell whether the model has learned from it.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from skldl._typing import BoolArray
+from skldl.data._cells import as_frame
+
+MOST_ROWS = 100_000
+"""For larger tables no hashes are kept: they would take more room than the model."""
+_BYTES = 6
+
+
+def row_hashes(encoder: Any, table: Any, D: Any) -> list[str]:
+    """Hash the features and the distribution of each row.
+
+    The hash does not depend on the order of the columns, on further columns, or on how the file was written: numbers
+    are rounded to nine digits, degrees to six.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Fitted; it says which columns are features, and of which kind.
+    table : DataFrame
+        The rows.
+    D : array-like of shape (n_rows, n_labels)
+        Their distributions, labels in the order of the model.
+
+    Returns
+    -------
+    list of str
+        One hash for each row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import TableEncoder
+    >>> table = pd.DataFrame({"age": [31, 54], "town": ["Ulm", "Bonn"]})
+    >>> encoder = TableEncoder().fit(table)
+    >>> turned = pd.DataFrame({"town": ["Bonn"], "more": [1], "age": ["54.0"]})
+    >>> row_hashes(encoder, table, [[0.2, 0.8], [0.5, 0.5]])[1] == row_hashes(encoder, turned, [[0.5, 0.5]])[0]
+    True
+    """
+    typed = encoder._typed(as_frame(table))
+    cells = [
+        [f"{cell:.9g}" if isinstance(cell, float) else str(cell) for cell in typed[name].tolist()] for name in typed
+    ]
+    degrees = [[f"{degree:.6g}" for degree in column] for column in np.asarray(D, dtype=np.float64).T.tolist()]
+    rows = zip(*cells, *degrees, strict=True)
+    return [blake2b(repr(row).encode(), digest_size=_BYTES).hexdigest() for row in rows]
+
+
+def unseen_rows(hashes: Iterable[str], known: str) -> BoolArray:
+    """Which rows are not among those that a model has learned from.
+
+    Parameters
+    ----------
+    hashes : iterable of str
+        One for each row, see `row_hashes`.
+    known : str
+        The hashes of the training rows, one after the other.
+
+    Returns
+    -------
+    ndarray of bool
+        True for rows that the model has not seen.
+    """
+    width = 2 * _BYTES
+    seen = {known[start : start + width] for start in range(0, len(known), width)}
+    return np.array([row not in seen for row in hashes], dtype=bool)

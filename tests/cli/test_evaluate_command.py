@@ -1,0 +1,71 @@
+"""``skldl evaluate``: tables of a comparison, stopped and continued."""
+
+import shlex
+
+import pytest
+
+import skldl
+from skldl.cli._app import run
+
+
+def call(line):
+    return run(shlex.split(line))
+
+
+def test_evaluate_gives_the_tables_of_bench(here, capsys):
+    line = "evaluate faces.csv --labels 'emo_*' --groups person --models sa-bfgs --measures kl --folds 3 --jobs 1"
+    assert call(f"{line} --out compared") == 0
+    shown = capsys.readouterr().out
+    assert "Kullback-Leibler" in shown
+    assert "Protocol nested" in shown
+    for name in ("records.jsonl", "README.md", "statistics.md", "tables/kullback_leibler.csv", "report.html"):
+        assert (here / "compared" / name).is_file()
+    results = skldl.experiments.StudyResults.load("compared")
+    assert results.candidates == ["SA-BFGS", "Mean"]
+    assert results.info["faces"]["n_groups"] == 40
+    means = results.means("kl")[0]
+    assert means[0] < means[1]
+    assert "`skldl bench study.toml` runs it again" in (here / "compared" / "README.md").read_text(encoding="utf-8")
+
+
+def test_evaluate_goes_on_where_it_was_stopped(here, capsys):
+    line = "evaluate faces.csv --labels 'emo_*' --drop person --models aa-knn --measures kl --folds 3 --jobs 1"
+    assert call(f"{line} --resume") == 2
+    assert "--resume needs --out" in capsys.readouterr().err
+    assert call(f"{line} --out whole") == 0
+    shown = capsys.readouterr().out
+    assert call(f"{line} --out whole") == 2
+    assert "Continue it with --resume" in capsys.readouterr().err
+    records = here / "whole" / "records.jsonl"
+    kept = records.read_bytes().splitlines(keepends=True)[:4]
+    records.write_bytes(b"".join(kept))
+    assert call(f"{line} --out whole --resume") == 0
+    assert capsys.readouterr().out == shown
+    assert records.read_bytes().startswith(b"".join(kept))
+
+
+def test_evaluate_by_default_in_a_new_folder(here, faces, monkeypatch, capsys):
+    faces.assign(w=1.0, key=[f"k{i}" for i in range(120)]).to_csv("noted.csv", index=False)
+    line = "evaluate noted.csv --labels 'emo_*' --drop person --weight w --models mean,aaknn --folds 2 --inner-folds 2"
+    assert call(f"{line} --jobs 1 --measures kl") == 0
+    assert "Note: Column 'key'" in capsys.readouterr().err
+    assert skldl.experiments.StudyResults.load("skldl-noted").info["noted"]["weighted"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (KeyboardInterrupt(), 130, "Stopped. What is recorded is safe; go on with: skldl evaluate with the options"),
+        (OSError(28, "No space left"), 2, "The disk that holds run is full."),
+    ],
+)
+def test_a_comparison_that_is_stopped_says_how_to_go_on(here, capsys, monkeypatch, error, status, message):
+    def stop(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr("skldl.cli._study_output.run_study", stop)
+    line = "evaluate faces.csv --labels 'emo_*' --models mean --folds 2 --inner-folds 2 --jobs 1 --out run"
+    assert call(line) == status
+    said = capsys.readouterr().err
+    assert message in said
+    assert "--resume and --out run" in said
