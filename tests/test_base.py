@@ -1,6 +1,7 @@
 """BaseLDL, the mean baseline, and the public checks that other people's estimators run through."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -294,6 +295,16 @@ def test_groups_are_numbered_without_rows_of_no_weight(groups, weight, expected)
         ([1, 2, 2, 2, 2], [0, 1, 1, 1, 1], DataError, "one group"),
         ([1, 2, None, 2, 2], None, DataError, "missing"),
         ([1, 2, np.nan, 2, 2], None, DataError, "missing"),
+        (np.array(["a", "b", np.nan, "b", "a"], dtype=object), None, DataError, "missing values, the first in row 2"),
+        (pd.Series([1, 2, pd.NA, 2, 1], dtype="Int64"), None, DataError, "missing values, the first in row 2"),
+        (pd.Series(pd.to_datetime(["2020-01-01", None, "2020-01-02", None, None])), None, DataError, r"3 in all"),
+        (
+            pd.Series([pd.Timestamp(0), "b", pd.NaT, "b", "a"], dtype=object),
+            None,
+            DataError,
+            "missing values, the first in row 2",
+        ),
+        (np.ma.array([1, 2, 1, 2, 2], mask=[0, 0, 0, 1, 0]), None, DataError, "missing values, the first in row 3"),
     ],
 )
 @pytest.mark.parametrize("kind_of", [Listener, SABFGSCV, KernelRidgeLDL, AAKNNCV, RandomForestLDL])

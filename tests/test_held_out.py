@@ -74,3 +74,18 @@ def test_scalings(form):
     np.testing.assert_allclose(rooted, np.sign(signed) * np.sqrt(np.abs(signed)))
     assert is_non_negative(form(X))
     assert not is_non_negative(form(signed))
+
+
+@pytest.mark.parametrize("codes", [None, np.array([0, 1, 1, 2])])
+def test_means_without_a_row_that_outweighs_all_others_by_far(codes):
+    D = np.array([[0.5, 0.5], [0.2, 0.8], [0.9, 0.1], [0.3, 0.7]])
+    weight = np.array([1e20, 1.0, 2.0, 3.0])
+    means = means_without(D, weight, codes)
+    np.testing.assert_allclose(means[0], weight[1:] @ D[1:] / 6, rtol=1e-14)
+    np.testing.assert_allclose(means[1:], np.tile(D[0], (3, 1)), rtol=1e-14)
+
+
+def test_means_without_the_only_row_or_group_are_its_own():
+    D = np.array([[0.5, 0.5], [0.2, 0.8]])
+    np.testing.assert_allclose(means_without(D[:1], None, None), D[:1], rtol=1e-11)
+    np.testing.assert_allclose(means_without(D, np.array([1.0, 3.0]), np.zeros(2, dtype=int)), [[0.275, 0.725]] * 2)

@@ -1,4 +1,4 @@
-"""What estimators that choose their settings by leaving rows out share: feature scaling, the mean share.
+"""What estimators that choose their settings by leaving rows out share: groups, feature scaling, the mean share.
 
 A prediction P is mixed with the mean distribution of the training rows, (1 − s)P + s·mean. The mean share s > 0 makes
 every degree positive, so that the Kullback-Leibler divergence is finite. When a row (or its group) is left out, the
@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-from skldl._typing import FloatArray, IntArray
+from skldl._typing import AnyArray, BoolArray, FloatArray, IntArray
+from skldl.exceptions import DataError, LengthMismatchError
 
 MEAN_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 """Shares of the mean distribution to choose from."""
@@ -31,16 +32,25 @@ def mean_distribution(D: FloatArray, weight: FloatArray | None) -> FloatArray:
 
 
 def means_without(D: FloatArray, weight: FloatArray | None, codes: IntArray | None) -> FloatArray:
-    """For each row the mean distribution of the rows that remain when it, or its whole group, is left out."""
+    """For each row the mean distribution of the rows that remain when it, or its whole group, is left out.
+
+    Where all rows are one row or one group, nothing remains: then it is their own mean.
+    """
     w = np.ones(len(D)) if weight is None else weight
+    own = np.arange(len(D)) if codes is None else codes
     weighted = w[:, None] * D
-    left_out, left_out_weight = weighted, w
-    if codes is not None:
-        sums = np.zeros((codes.max() + 1, D.shape[1]))
-        np.add.at(sums, codes, weighted)
-        left_out, left_out_weight = sums[codes], np.bincount(codes, weights=w).astype(np.float64)[codes]
-    rest = np.maximum(weighted.sum(axis=0) - left_out, 0.0) / (w.sum() - left_out_weight)[:, None]
-    return _floored(rest)
+    left_out_weight = np.bincount(own, w)
+    left_out = np.column_stack([np.bincount(own, column) for column in weighted.T])
+    total_weight = w.sum()
+    rest = np.maximum(weighted.sum(axis=0) - left_out, 0.0)
+    rest_weight = total_weight - left_out_weight
+    heaviest = int(left_out_weight.argmax())
+    if left_out_weight[heaviest] > total_weight / 2:  # a difference would lose the digits of the others: add them up
+        others = own != heaviest
+        if not others.any():  # nothing remains
+            return _floored(left_out / left_out_weight[:, None])[own]
+        rest[heaviest], rest_weight[heaviest] = weighted[others].sum(axis=0), w[others].sum()
+    return _floored(rest / rest_weight[:, None])[own]
 
 
 def _floored(means: FloatArray) -> FloatArray:
@@ -108,9 +118,9 @@ class Scaling:
         """Learn the divisors that the scaling needs from the training rows."""
         return cls(name, _column_divisors(X, weight) if name == "standard" else None)
 
-    def apply(self, X: Any) -> Any:
-        """Scale rows, in double precision."""
-        X = X.astype(np.float64, copy=False)
+    def apply(self, X: Any, *, copy: bool = False) -> Any:
+        """Scale rows, in double precision; with ``copy`` the result never shares memory with X."""
+        X = X.astype(np.float64, copy=copy and self.name == "raw")
         if self.divisor is not None:
             return X.multiply(1 / self.divisor).tocsr() if sparse.issparse(X) else X / self.divisor
         if self.name == "sqrt":
@@ -153,3 +163,61 @@ def _column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
     spread = (high - low).astype(np.float64)
     divisor = np.where(two_valued_columns(X), spread, divisor)
     return np.where((spread > 0) & (divisor > 1e-12 * spread), divisor, 1.0)
+
+
+def group_codes(groups: Any, n_samples: int) -> IntArray:
+    """Number the groups of all rows from 0, in the order of their names; every row needs a group."""
+    labels = np.asarray(groups)
+    if labels.shape != (n_samples,):
+        raise LengthMismatchError(
+            f"groups has shape {labels.shape}, but there are {n_samples} rows. Pass one group for each row of X."
+        )
+    missing = _missing(labels) | np.ma.getmaskarray(groups) if np.ma.isMaskedArray(groups) else _missing(labels)
+    if missing.any():
+        row = int(missing.argmax())
+        raise DataError(
+            f"groups holds missing values, the first in row {row} ({int(missing.sum())} in all). "
+            "Every row needs a group: fill them in, or drop these rows."
+        )
+    return np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)[1].astype(np.intp)
+
+
+def _missing(labels: AnyArray) -> BoolArray:
+    """Which labels are NaN, infinity, NaT, None or pandas.NA."""
+    if labels.dtype.kind in "fc":
+        return ~np.isfinite(labels)
+    if labels.dtype.kind in "mM":
+        return np.isnat(labels)
+    if labels.dtype != object:
+        return np.zeros(labels.shape, dtype=bool)
+    # NaN and NaT differ from themselves; pandas.NA, without a truth value, is known by the name of its type
+    return np.array(
+        [label is None or type(label).__name__ == "NAType" or bool(label != label) for label in labels], dtype=bool
+    )
+
+
+def check_groups(groups: Any, rows: IntArray, n_samples: int) -> IntArray | None:
+    """Number the groups of some rows; at least two are needed, since one group alone cannot be held out.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_samples,) or None
+        Group of each row, as given to ``fit``.
+    rows : ndarray
+        Positions of the rows whose groups are wanted.
+    n_samples : int
+        Number of rows given to ``fit``.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or None
+        Number of the group of each of these rows, from 0; None if no groups were given.
+    """
+    if groups is None:
+        return None
+    present, codes = np.unique(group_codes(groups, n_samples)[rows], return_inverse=True)
+    if len(present) < 2:
+        raise DataError(
+            "All rows belong to one group, so none can be held out. Pass groups=None, or two groups or more."
+        )
+    return codes.astype(np.intp)

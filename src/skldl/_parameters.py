@@ -18,6 +18,7 @@ its errors name no cure; `sklearn.utils.check_scalar` is public, but knows neith
 """
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -188,11 +189,17 @@ def _in_range(
     def accepts(value: Any) -> bool:
         if not isinstance(value, kind) or isinstance(value, bool | np.bool_):
             return False
-        return bool(np.isfinite(float(value))) and all(fits(value, bound) for _, bound, fits in given)
+        return (kind is Integral or _is_finite(value)) and all(fits(value, bound) for _, bound, fits in given)
 
-    return Constraint(
-        f"{text} {' and '.join(f'{words} {bound:g}' for words, bound, _ in given)}".strip(), accepts, cure
-    )
+    return Constraint(f"{text} {' and '.join(f'{words} {bound}' for words, bound, _ in given)}".strip(), accepts, cure)
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a number is finite in double precision."""
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
 
 
 def one_of(*words: str, cure: str = "") -> Constraint:
@@ -270,7 +277,6 @@ POSITIVE = number(above=0)
 NOT_NEGATIVE = number(at_least=0)
 SHARE = number(at_least=0, at_most=1)
 COUNT = whole(at_least=1)
-ANYTHING = Constraint("anything", lambda value: True)
 N_JOBS = NOTHING | Constraint("a whole number other than 0", lambda value: whole().accepts(value) and value != 0)
 RANDOM_STATE = (
     NOTHING

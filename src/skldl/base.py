@@ -12,10 +12,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._column_names import column_names, label_names, order_of_labels
+from skldl._held_out import check_groups as check_groups
 from skldl._parameters import Constraint, check_parameters, check_value
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions, check_features, check_same_length, check_weights
-from skldl.exceptions import DataError, LengthMismatchError, UnknownNameError
+from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
 
 OUTPUTS = ("default", "pandas", "polars")
@@ -320,41 +321,6 @@ def kept_rows(sample_weight: Any, n_kept: int) -> tuple[IntArray, int]:
         return np.arange(n_kept), n_kept
     weight = np.asarray(sample_weight, dtype=np.float64)
     return np.flatnonzero(in_safe_range(weight)), len(weight)
-
-
-def check_groups(groups: Any, rows: IntArray, n_samples: int) -> IntArray | None:
-    """Number the groups from 0; at least two are needed, since one group alone cannot be held out.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_samples,) or None
-        Group of each row, as given to ``fit``.
-    rows : ndarray
-        Positions of the rows whose groups are wanted.
-    n_samples : int
-        Number of rows given to ``fit``.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,) or None
-        Number of the group of each of these rows; None if no groups were given.
-    """
-    if groups is None:
-        return None
-    labels = np.asarray(groups)
-    if labels.shape != (n_samples,):
-        raise LengthMismatchError(
-            f"groups has shape {labels.shape}, but there are {n_samples} rows. Pass one group for each row of X."
-        )
-    if (labels.dtype.kind == "f" and not np.isfinite(labels).all()) or any(label is None for label in labels):
-        raise DataError("groups holds missing values. Every row needs a group.")
-    labels = labels[rows]
-    names, codes = np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)
-    if len(names) < 2:
-        raise DataError(
-            "All rows belong to one group, so none can be held out. Pass groups=None, or two groups or more."
-        )
-    return codes.astype(np.intp)
 
 
 def data_frame(distributions: FloatArray, names: list[str], output: str, index: Any) -> Any:

@@ -12,7 +12,7 @@ from sklearn.svm import SVR
 
 from skldl import AAKNN, AARegressor
 from skldl.simplex import project
-from skldl.testing import CHECKS, check_estimator, make_distributions
+from skldl.testing import CHECKS, check_estimator, check_keeps_copies, make_distributions
 
 
 def test_passes_the_common_checks():
@@ -98,3 +98,7 @@ def test_predictions_that_are_not_finite_are_refused():
     X, D = make_distributions()
     with pytest.raises(ValueError, match="Broken predicted degrees that are not finite"):
         AARegressor(Broken()).fit(X, D).predict(X)
+
+
+def test_regressors_that_keep_their_rows_get_copies():
+    check_keeps_copies(AARegressor(KNeighborsRegressor(5, algorithm="brute")))

@@ -117,7 +117,32 @@ def test_bad_budgets(rows, budget):
         AutoLDL(budget=budget).fit(*rows)
 
 
-@pytest.mark.parametrize("members", [[], ["trees"], ["linear", "linear"], [("a", object())]])
+class NeverFits(MeanDistribution):
+    """Refuses all data."""
+
+    def _fit(self, X, D, sample_weight):
+        raise ValueError("not these data")
+
+
+@pytest.mark.parametrize("budget", [None, 60])
+def test_a_member_that_fails_is_named_and_does_not_end_the_fit(rows, budget):
+    X, D = (np.concatenate([table] * 4) for table in rows)  # enough rows for trial fits
+    model = AutoLDL(budget, [*QUICK, ("broken", NeverFits())], random_state=0).fit(X, D)
+    assert [(entry["member"], entry["note"]) for entry in model.report_][-1] == ("broken", "failed: not these data")
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [],
+        ["trees"],
+        ["linear", "linear"],
+        [("a", object())],
+        [("pool", MeanDistribution())],
+        ["kernel", ("kernel-clr", MeanDistribution())],
+        ["kernel", ("kernel", MeanDistribution())],
+    ],
+)
 def test_bad_members(rows, members):
     with pytest.raises(ParameterError, match="member"):
         AutoLDL(members=members).fit(*rows)

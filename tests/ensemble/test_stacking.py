@@ -138,3 +138,9 @@ def test_members_must_be_label_distribution_learners(rows):
 def test_bad_groups(rows, groups):
     with pytest.raises(DataError, match="group"):
         StackingLDL(MEMBERS).fit(*rows, groups=groups)
+
+
+@pytest.mark.parametrize("name", ["pool", "n_folds", "estimators"])
+def test_a_member_may_not_have_the_name_of_a_parameter(rows, name):
+    with pytest.raises(ParameterError, match=f"named '{name}', as a parameter of StackingLDL is"):
+        StackingLDL([(name, MeanDistribution())]).fit(*rows)

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skldl.kernel import KernelRidgeLDL, _kernels, _solutions, fit_each_target
 from skldl.metrics import kullback_leibler
-from skldl.testing import check_estimator, make_distributions
+from skldl.testing import check_estimator, check_keeps_copies, make_distributions
 
 FIXED = {"kernel": "exponential", "width": 1.0, "alpha": 1e-3, "scaling": "standard", "mean_share": 0.01}
 COPIES = dict.fromkeys(
@@ -260,3 +260,9 @@ def test_accuracy_on_faces(paper_data):
     for model in models.values():
         assert kullback_leibler(D[test], model.predict(X[test])) < 0.040
         assert model.loo_divergence_ < 0.0365
+
+
+@pytest.mark.parametrize("scaling", ["raw", "standard", "sqrt"])
+@pytest.mark.parametrize("solver", ["exact", "nystroem"])
+def test_keeps_copies(scaling, solver):
+    check_keeps_copies(KernelRidgeLDL(scaling=scaling, kernel="rbf", solver=solver))

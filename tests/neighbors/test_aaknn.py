@@ -386,3 +386,10 @@ def test_extreme_weights():
     expected = AAKNN(5).fit(X, D, weight).predict(X)
     for factor in (1e-300, 1e300, 1e-310):
         np.testing.assert_allclose(AAKNN(5).fit(X, D, weight * factor).predict(X), expected, atol=1e-8)
+
+
+def test_precomputed_distances_with_weights_too_small_to_be_kept():
+    X, D = make_distributions()
+    weight = np.where(np.arange(len(X)) < 5, 5e-324, 1e308)  # rescaled, the small ones vanish
+    model = AAKNN(4, metric="precomputed").fit(cdist(X, X), D, weight)
+    np.testing.assert_allclose(model.predict(cdist(X, X)), AAKNN(4).fit(X[5:], D[5:]).predict(X), atol=1e-12)

@@ -7,7 +7,7 @@ from sklearn.metrics import pairwise_distances
 from skldl.metrics import kullback_leibler
 from skldl.neighbors import AAKNN, AAKNNCV
 from skldl.neighbors import _aaknncv as module
-from skldl.testing import check_estimator, make_distributions
+from skldl.testing import check_estimator, check_keeps_copies, make_distributions
 
 COPIES = dict.fromkeys(
     (
@@ -182,3 +182,15 @@ def test_accuracy_on_faces(paper_data):
         train = np.concatenate([rows for place, rows in enumerate(folds) if place != fold])
         scores.append(-AAKNNCV().fit(X[train], D[train]).score(X[test], D[test]))
     assert np.mean(scores) < 0.0315
+
+
+@pytest.mark.parametrize("scaling", ["raw", "standard", "sqrt"])
+def test_keeps_copies(scaling):
+    check_keeps_copies(AAKNNCV(scaling=scaling))
+
+
+def test_one_weight_may_outweigh_all_others():
+    X, D = make_distributions()
+    model = AAKNNCV().fit(X, D, np.where(np.arange(len(X)) == 7, 1e20, 1.0))
+    assert np.isfinite(model.loo_predictions_).all()
+    assert np.isfinite(model.loo_divergence_)

@@ -8,6 +8,7 @@ import pytest
 from skldl import AAKNN
 from skldl.neighbors import _filter, _search
 from skldl.neighbors._filter import LowerBoundFilter
+from skldl.neighbors._search import StableSearch
 
 
 def every_pair(X, queries, n_neighbors):
@@ -79,3 +80,32 @@ def test_huge_numbers_are_left_to_the_search_in_double_precision(monkeypatch):
     model = AAKNN().fit(X, D)
     model.predict(X[:50])
     assert model._search._filter is None
+
+
+@pytest.mark.parametrize("count", [1, 7, 60])
+@pytest.mark.parametrize("n_places", [1000, 1007, 2400])
+def test_least_numbers_by_groups_equal_a_sort(count, n_places):
+    values = np.random.default_rng(0).integers(0, 3000, size=(11, n_places)).astype(float)  # with ties
+    values[3] = 5.0  # one row is nothing but ties
+    least, places = _search._first_of_groups(values, count)
+    np.testing.assert_array_equal(least, np.sort(values, axis=1)[:, :count])
+    np.testing.assert_array_equal(np.take_along_axis(values, places, axis=1), least)
+    assert all(len(set(row)) == count for row in places.tolist())
+
+
+def test_searches_of_middle_size_equal_a_loop(monkeypatch):
+    """Duplicates, a large common offset and blocks of few rows: ties still go to the lower row number."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(1500, 5)).astype(float) + 1e4
+    queries = np.concatenate([X[:20], X[:20] + 0.5])
+    monkeypatch.setattr(_search, "GROUPED_CELLS", 1500 * 7)
+    called = []
+    plain = _search._first_of_groups
+    monkeypatch.setattr(_search, "_first_of_groups", lambda *args: called.append(1) or plain(*args))
+    search = StableSearch(X, metric="euclidean", metric_params=None, algorithm="brute", n_jobs=None)
+    distances, neighbors = search.query(queries, 9, exact=True)
+    exact = np.sqrt(((queries[:, None] - X) ** 2).sum(axis=2))
+    expected = np.argsort(exact, axis=1, kind="stable")[:, :9]
+    assert called
+    np.testing.assert_array_equal(neighbors, expected)
+    np.testing.assert_allclose(distances, np.take_along_axis(exact, expected, axis=1), atol=1e-12)

@@ -280,3 +280,20 @@ def test_wrong_groups_are_refused():
         RandomForestLDL(2).fit(X, D, groups=[1, 2])
     with pytest.raises(ValueError, match="one group"):
         RandomForestLDL(2).fit(X, D, groups=np.zeros(150))
+
+
+def test_many_rows_are_calibrated_on_rows_from_the_whole_file(monkeypatch):
+    """Rows sorted by how hard they are to predict: the first ones alone would give no sign of the noise behind them."""
+    monkeypatch.setattr("skldl.trees._forest.MANY_ROWS", 50)
+    easy = np.arange(150) < 75
+    one_hot = np.eye(3)[np.random.default_rng(0).integers(3, size=150)]
+    noisy = np.where(easy[:, None], [0.2, 0.3, 0.5], one_hot)
+    shares = []
+
+    def spy(D, P, *rest):
+        shares.append(float((D.max(axis=1) == 1).mean()))
+        return choose_calibration(D, P, *rest)
+
+    monkeypatch.setattr("skldl.trees._forest.choose_calibration", spy)
+    RandomForestLDL(5, max_samples=1.0, random_state=0, **FIXED).fit(X, noisy)
+    assert shares[-1] == pytest.approx(0.5, abs=0.1)

@@ -84,6 +84,7 @@ class AARegressor(BaseLDL):
         self.regressor_ = clone(self.regressor)
         if not get_tags(self.regressor).target_tags.multi_output:
             self.regressor_ = MultiOutputRegressor(self.regressor_)
+        X, D = X.copy(), D.copy()  # neighbours, for one, keep what they are given, and the caller may change his arrays
         if sample_weight is None:
             self.regressor_.fit(X, D)
         else:

@@ -168,7 +168,7 @@ class LDLHVLC(LinearSoftmaxLDL):
         fit.W, M, fit.b = part(fit.parameters, plain)
         self._store(fit)
         self.neighbour_coef_ = np.ascontiguousarray(scale * M.T)
-        self._rows, self._distributions = training.X, training.D
+        self._rows, self._distributions = training.X.copy(), training.D.copy()  # the caller may change his arrays
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         C = self._neighbour_means(training)

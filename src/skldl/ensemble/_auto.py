@@ -244,17 +244,16 @@ class AutoLDL(PooledLDL):
         notes: dict[str, str] = {}
         for place, (name, recipe) in enumerate(recipes.items()):
             reason = recipe.idle(rows)
-            if not reason and budget is not None:
-                left = budget - (time.perf_counter() - started)
-                reason = _does_not_fit(recipe, rows, left, seed) if fitted else ""
+            try:
+                if not reason and budget is not None and fitted:
+                    reason = _does_not_fit(recipe, rows, budget - (time.perf_counter() - started), seed)
+                if not reason:
+                    self._say(f"fitting {name} ({place + 1} of {len(recipes)})")
+                    fitted += recipe.fit(rows, seed)
+            except ValueError as error:  # what a member says about these data; faults of the machine end the fit
+                reason = f"failed: {error}"
             if reason:
                 notes[name] = reason
-                continue
-            self._say(f"fitting {name} ({place + 1} of {len(recipes)})")
-            try:
-                fitted += recipe.fit(rows, seed)
-            except ValueError as error:  # what a member says about these data; faults of the machine end the fit
-                notes[name] = f"failed: {error}"
         self._say("")
         if not fitted:
             raise DataError(f"No member could be fitted. {'; '.join(f'{name}: {why}' for name, why in notes.items())}")
@@ -292,8 +291,11 @@ class AutoLDL(PooledLDL):
             else:
                 name, model = str(entry[0]), entry[1]
                 chosen[name] = Recipe(_one(name, model), _always, 1.0)
-        if len(chosen) < len(self.members):
-            raise ParameterError("members names a member twice. Name each of them once.")
+        clash = "kernel" in self.members and "kernel-clr" in chosen  # the recipe "kernel" makes both
+        if len(chosen) < len(self.members) or clash:
+            raise ParameterError("members names a member twice ('kernel' makes 'kernel-clr' too). Name each once.")
+        if "pool" in chosen:
+            raise ParameterError("members holds the name 'pool', which stands for the pool itself. Choose another.")
         return chosen
 
     def _say(self, text: str) -> None:

@@ -123,7 +123,13 @@ class StackingLDL(PooledLDL):
         self._keep(members, pool, held_out, rows)
 
     def _check_members(self) -> None:
+        own = super().get_params(deep=False)
         for name, model in self.estimators:
+            if name in own:
+                raise ParameterError(
+                    f"A member of estimators is named {name!r}, as a parameter of StackingLDL is: set_params could not "
+                    "tell them apart. Choose another name."
+                )
             if not isinstance(model, BaseLDL):
                 raise ParameterError(
                     f"The member {name!r} of estimators is {type(model).__name__}, not a label distribution learner. "

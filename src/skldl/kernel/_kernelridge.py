@@ -209,7 +209,8 @@ class KernelRidgeLDL(GroupedLDL):
         self.candidates_ = [_record(each) for each in tried]
         scaling = Scaling.fit(self.scaling_, data.X, data.weight)
         self._divisor = scaling.divisor
-        self.X_fit_ = scaling.apply(data.X if solution.support is None else data.X[solution.support])
+        support = data.X if solution.support is None else data.X[solution.support]
+        self.X_fit_ = scaling.apply(support, copy=True)  # the caller may change his own array afterwards
         self.dual_coef_ = solution.dual
         self.intercept_ = solution.intercept
         self.distribution_ = mean_distribution(data.D, data.weight)

@@ -10,10 +10,10 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from skldl._held_out import two_valued_columns
+from skldl._held_out import check_groups, two_valued_columns
 from skldl._parameters import COUNT, FOLDS, N_JOBS, NOT_NEGATIVE, NOTHING, TRUTH, one_of, sequence_of
 from skldl._typing import FloatArray, IntArray
-from skldl.base import BaseLDL, check_groups, kept_rows
+from skldl.base import BaseLDL, kept_rows
 from skldl.maxent._fitting import Settings, fit_path, fit_weights
 from skldl.maxent._objective import probabilities, row_weights
 from skldl.maxent._sabfgs import ALPHA

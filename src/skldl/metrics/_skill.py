@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from skldl._held_out import group_codes
 from skldl._typing import FloatArray
 from skldl._validation import check_weights
 from skldl.exceptions import DataError, LengthMismatchError
@@ -100,16 +101,14 @@ def skill_of_losses(
             f"losses has {len(own)} rows and reference_losses {len(reference)}. Pass one loss of each for every row."
         )
     weight = check_weights(sample_weight, len(own))
-    if groups is not None and np.shape(groups) != own.shape:
-        raise LengthMismatchError(f"groups has shape {np.shape(groups)}, but there are {len(own)} rows.")
+    place = None if groups is None else group_codes(groups, len(own))
     if weight is not None:
         weight = weight / weight.max()
         counted = weight > 0  # a row without weight does not count, even if its loss is infinite
         own, reference = weight[counted] * own[counted], weight[counted] * reference[counted]
-        groups = None if groups is None else np.asarray(groups)[counted]
+        place = None if place is None else np.unique(place[counted], return_inverse=True)[1]
     unit = "rows"
-    if groups is not None:
-        _, place = np.unique(np.asarray(groups), return_inverse=True)
+    if place is not None:
         own, reference = (np.asarray(np.bincount(place, loss), dtype=np.float64) for loss in (own, reference))
         unit = "groups"
     if len(own) < 2:

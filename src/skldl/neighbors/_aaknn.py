@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldl._parameters import CALLABLE, COUNT, N_JOBS, NOTHING, Constraint, check_value, one_of
 from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_features, check_weights
-from skldl.base import BaseLDL
+from skldl._validation import check_features
+from skldl.base import BaseLDL, kept_rows
 from skldl.neighbors._search import StableSearch
 
 Weights = str | Callable[[FloatArray], FloatArray]
@@ -197,10 +197,10 @@ class AAKNN(BaseLDL):
                     f"X has {len(y)} rows and {X.shape[1]} columns, but metric='precomputed' needs a square matrix: "
                     "the distances between all training rows."
                 )
-            weights = check_weights(sample_weight, len(y))
-            if weights is not None:  # rows of weight zero are gone: so must be the distances to them
-                self._columns = np.flatnonzero(weights)
-                X = X[:, self._columns]
+            kept, n_samples = kept_rows(sample_weight, len(D))
+            if len(kept) < n_samples:  # rows without weight are gone: so must be the distances to them
+                self._columns = kept
+                X = X[:, kept]
         return X, D, weight
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:

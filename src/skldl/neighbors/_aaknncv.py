@@ -190,10 +190,10 @@ class AAKNNCV(GroupedLDL):
         (self.scaling_, self.metric_), setting = pairs[place], settings[place]
         self.n_neighbors_, self.weights_ = setting.n_neighbors, setting.weights
         self._divisor = scalings[self.scaling_].divisor
-        self.distributions_ = D
+        self.distributions_ = D.copy()  # what the caller does to his own arrays must not reach the model
         self.distribution_ = mean_distribution(D, weight)
         self._row_weight = weight
-        scaled = scalings[self.scaling_].apply(X)
+        scaled = scalings[self.scaling_].apply(X, copy=True)
         self._search = StableSearch(scaled, metric=self.metric_, metric_params=None, algorithm="auto", n_jobs=None)
         rows = np.sort(order[: self.max_loo_rows])
         P = self._left_out(scaled, rows, codes)

@@ -10,11 +10,15 @@ distance, since a sum of squares grows with its terms. Pairs whose s, less a bou
 distance of the n-th nearest row found so far cannot be among the n nearest. All others are measured from their
 differences in double precision. So the filter decides how fast the search is, never what it finds.
 
-How many coordinates take part is decided by trials on rows of the training set: few where the columns depend on each
-other, all where they do not.
+How many coordinates take part is decided by a trial, some training rows as queries: few where the columns depend on
+each other, all where they do not.
 """
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
+import numpy.typing as npt
 
 from skldl._typing import FloatArray, IntArray
 
@@ -22,12 +26,11 @@ LEAST_ROWS = 20_000
 """On fewer training rows scikit-learn's search is as quick."""
 MOST_FEATURES = 512
 """Rotations of more columns take longer than they save."""
-QUERIES = 256
-ROWS = 8192
-"""A block of products has at most QUERIES × ROWS cells: 8 MiB."""
-TRIAL_ROWS, TRIAL_QUERIES, TRIAL_NEIGHBOURS = 20_000, 64, 10
-COST_OF_MEASURING = 20000.0
-"""Measuring a pair takes about as long as so many coordinates in the product, or more."""
+QUERIES, ROWS = 256, 2048
+"""A block of products has at most QUERIES × ROWS cells: 2 MiB."""
+TRIAL_ROWS, TRIAL_QUERIES, TRIAL_BLOCKS, TRIAL_NEIGHBOURS = 20_000, 16, 64, 10
+COST_OF_MEASURING = 10000.0
+"""Measuring a pair takes about as long as so many coordinates in the product."""
 MOST_CANDIDATES = 2**22
 """With more candidates than this at one time the filter gives up: it does not pay."""
 
@@ -48,38 +51,33 @@ class LowerBoundFilter:
         _, self._axes = np.linalg.eigh(some.T @ some)
         self._axes = self._axes[:, ::-1]
         n_features = X.shape[1]
-        self._n_used = self._trial(some @ self._axes)
-        rows = np.empty((len(X), self._n_used + 1), dtype=np.float32)
+        rotated = np.empty((len(X), n_features), dtype=np.float32)
+        for block in _blocks(len(X)):
+            rotated[block] = (X[block] - self._mean) @ self._axes
+        self._n_used = self._trial(rotated)
+        self._rows = np.empty((len(X), self._n_used + 1), dtype=np.float32)
         self._largest = 0.0
-        for start in range(0, len(X), ROWS):
-            block = slice(start, start + ROWS)
-            part = (X[block] - self._mean) @ self._axes[:, : self._n_used]
-            rows[block, :-1] = part
-            squares = np.einsum("ij,ij->i", part, part)
-            rows[block, -1] = squares
+        for block in _blocks(len(X)):
+            part = rotated[block, : self._n_used]
+            squares = np.einsum("ij,ij->i", part, part, dtype=np.float64)
+            self._rows[block, :-1], self._rows[block, -1] = part, squares
             self._largest = max(self._largest, float(squares.max()))
-        self._rows = rows
         # rounding of the rotated coordinates, of their product and of the stored squares; all in single precision
         self._error_of_mean = 32 * n_features * float(np.finfo(np.float64).eps * np.linalg.norm(self._mean))
         self._relative_error = 4 * (n_features + 16) * float(np.finfo(np.float32).eps)
 
-    def _trial(self, rotated: FloatArray) -> int:
+    def _trial(self, rotated: npt.NDArray[np.float32]) -> int:
         """Number of leading coordinates that costs least: products for all pairs, and a distance for each survivor."""
         n_features = rotated.shape[1]
         queries = rotated[:: max(1, len(rotated) // TRIAL_QUERIES)][:TRIAL_QUERIES]
-        squares = np.zeros((len(queries), len(rotated)))
         counts = sorted({max(1, n_features * share // 8) for share in (1, 2, 3, 4, 5, 6, 8)})
-        partial, begin = [], 0
-        for count in counts:
-            left, right = queries[:, begin:count], rotated[:, begin:count]
-            squares += (left**2).sum(axis=1)[:, None] - 2 * left @ right.T + (right**2).sum(axis=1)
-            partial.append(squares.astype(np.float32))
-            begin = count
-        reach = np.partition(squares, TRIAL_NEIGHBOURS, axis=1)[:, TRIAL_NEIGHBOURS, None]
-        costs = [
-            count + COST_OF_MEASURING * float((bound <= reach).mean())
-            for count, bound in zip(counts, partial, strict=True)
-        ]
+        blocks = list(_blocks(len(rotated)))
+        some = [rotated[block] for block in blocks[:: max(1, len(blocks) // TRIAL_BLOCKS)]]
+        nth = max(1, round(TRIAL_NEIGHBOURS * len(some) / len(blocks)))  # a query, one of the rows, is its own nearest
+        least = [np.partition(_partial_squares(queries, part, counts)[-1], nth, axis=1)[:, : nth + 1] for part in some]
+        reach = np.partition(np.hstack(least), nth, axis=1)[:, nth, None]
+        survivors = np.mean([(_partial_squares(queries, part, counts) <= reach).mean(axis=(1, 2)) for part in some], 0)
+        costs = np.array(counts) + COST_OF_MEASURING * survivors
         return counts[int(np.argmin(costs))]
 
     def query(self, X: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray] | None:
@@ -117,11 +115,14 @@ class LowerBoundFilter:
         )
         waiting: list[tuple[IntArray, IntArray]] = []
         n_waiting, merge_at = 0, 1
-        products = np.empty((len(X), ROWS), dtype=np.float32)
+        right = np.ascontiguousarray(left.T)
+        products = np.empty((ROWS, len(X)), dtype=np.float32)
+        is_near = np.empty(products.shape, dtype=bool)
         for done, start in enumerate(range(0, len(self._rows), ROWS), start=1):
             part = self._rows[start : start + ROWS]
-            block = np.matmul(left, part.T, out=products[:, : len(part)]) if len(part) == ROWS else left @ part.T
-            queries, rows = np.divmod(np.flatnonzero(block <= reach[:, None]), block.shape[1])
+            block, near = products[: len(part)], is_near[: len(part)]
+            np.less_equal(np.matmul(part, right, out=block), reach, out=near)
+            rows, queries = np.divmod(np.flatnonzero(near), len(X))
             waiting.append((queries, rows + start))
             n_waiting += len(queries)
             if done == merge_at or n_waiting > MOST_CANDIDATES // 4 or start + ROWS >= len(self._rows):
@@ -157,6 +158,8 @@ class LowerBoundFilter:
         queries = np.concatenate([part for part, _ in waiting])
         rows = np.concatenate([part for _, part in waiting])
         squares = self._measure(X, queries, rows)
+        near = squares <= nearest[0][queries, -1]  # what cannot be among the nearest need not be sorted
+        queries, rows, squares = queries[near], rows[near], squares[near]
         queries = np.concatenate([np.repeat(np.arange(len(X)), n_neighbors), queries])
         rows = np.concatenate([nearest[1].ravel(), rows])
         squares = np.concatenate([nearest[0].ravel(), squares])
@@ -165,3 +168,23 @@ class LowerBoundFilter:
         first = np.searchsorted(queries, np.arange(len(X)))
         kept = order[first[:, None] + np.arange(n_neighbors)]
         return squares[kept], rows[kept]
+
+
+def _blocks(n_rows: int) -> Iterator[slice]:
+    return (slice(start, start + ROWS) for start in range(0, n_rows, ROWS))
+
+
+def _partial_squares(
+    queries: npt.NDArray[np.float32], rows: npt.NDArray[np.float32], counts: list[int]
+) -> npt.NDArray[np.float32]:
+    """Squared distances of all pairs in the first coordinates: one table for each number of them."""
+    parts = [slice(begin, end) for begin, end in pairwise([0, *counts])]
+    return np.cumsum(
+        [
+            (queries[:, part] ** 2).sum(axis=1)[:, None]
+            - 2 * queries[:, part] @ rows[:, part].T
+            + (rows[:, part] ** 2).sum(axis=1)
+            for part in parts
+        ],
+        axis=0,
+    )

@@ -30,6 +30,10 @@ BLOCK_CELLS = 2**22
 """Temporary arrays hold at most about this many numbers (32 MiB)."""
 DIRECT_CELLS = 2**14
 """Up to so many distances between dense rows are computed by one matrix product."""
+GROUPED_CELLS = 2**20
+"""Distances from several rows to at most DIRECT_CELLS others are computed so many at a time, and searched by groups."""
+GROUPS_PER_NEIGHBOR, MOST_IN_GROUP = 16, 16
+"""Least number of training rows for each neighbour in that search, and the size of the groups."""
 LEAST_QUERIES = 32
 """For fewer rows the filter of large searches is not made."""
 LARGEST_NORM = 1e30
@@ -127,10 +131,16 @@ class StableSearch:
     def _candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
         """What scikit-learn finds; X has been checked, so it need not look again."""
         if self._direct and X.shape[0] * self.n_samples <= DIRECT_CELLS:
-            return self._direct_candidates(X, n_neighbors)
+            return self._direct_candidates(X, n_neighbors, _first_of_all)
         found = self._filtered_candidates(X, n_neighbors)
         if found is not None:
             return found
+        if self._direct and GROUPS_PER_NEIGHBOR * n_neighbors <= self.n_samples <= DIRECT_CELLS:
+            parts = [
+                self._direct_candidates(X[block], n_neighbors, _first_of_groups)
+                for block in row_blocks(X.shape[0], self.n_samples, GROUPED_CELLS)
+            ]
+            return np.concatenate([part for part, _ in parts]), np.concatenate([part for _, part in parts])
         with config_context(assume_finite=True, skip_parameter_validation=True):
             distances, neighbors = self._index.kneighbors(X, n_neighbors)
         return distances, neighbors
@@ -154,20 +164,17 @@ class StableSearch:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({"_direct": False, "_filter": None} | state)  # files of version 0.1 have neither
 
-    def _direct_candidates(self, X: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray]:
-        """The same by ‖x‖² − 2xᵀy + ‖y‖² for all pairs at once."""
+    def _direct_candidates(
+        self, X: FloatArray, n_neighbors: int, first: Callable[[FloatArray, int], tuple[FloatArray, IntArray]]
+    ) -> tuple[FloatArray, IntArray]:
+        """The same by ‖x‖² − 2xᵀy + ‖y‖² for all pairs at once; ``first`` finds the least numbers of each row."""
         X = np.asarray(X, dtype=np.float64)
-        squares: FloatArray = -2.0 * (X @ self._X.T.astype(np.float64, copy=False))
+        squares: FloatArray = (-2.0 * X) @ self._X.T.astype(np.float64, copy=False)
         squares += self._norms
-        found = np.broadcast_to(np.arange(self.n_samples), squares.shape)
-        if n_neighbors < self.n_samples:
-            found = np.argpartition(squares, n_neighbors - 1, axis=1)[:, :n_neighbors]
-        nearest: FloatArray = np.take_along_axis(squares, found, axis=1)
-        order = np.argsort(nearest, axis=1)
-        nearest = np.take_along_axis(nearest, order, axis=1)
+        nearest, found = first(squares, n_neighbors)
         nearest += row_norms(X, squared=True)[:, None]
-        nearest = np.maximum(nearest, 0.0)
-        return (nearest if self._squared else np.sqrt(nearest)), np.take_along_axis(found, order, axis=1)
+        np.maximum(nearest, 0.0, out=nearest)
+        return (nearest if self._squared else np.sqrt(nearest, out=nearest)), found
 
     def _settle(
         self, X: Any, rough: FloatArray, found: IntArray, n_neighbors: int, exact: bool
@@ -236,6 +243,33 @@ class StableSearch:
         return squares if self._squared else np.sqrt(squares)
 
 
+def _first_of_all(values: FloatArray, count: int) -> tuple[FloatArray, IntArray]:
+    """The least numbers of each row, ascending, and their places, by a partial sort."""
+    found = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    if count < values.shape[1]:
+        found = np.argpartition(values, count - 1, axis=1)[:, :count]
+    least = np.take_along_axis(values, found, axis=1)
+    order = np.argsort(least, axis=1)
+    return np.take_along_axis(least, order, axis=1), np.take_along_axis(found, order, axis=1)
+
+
+def _first_of_groups(values: FloatArray, count: int) -> tuple[FloatArray, IntArray]:
+    """The same, quicker on long rows: the count-th least among the minima of groups of places is a bound.
+
+    So many groups hold a number of at most that size. Few other numbers do, and only they are sorted.
+    """
+    n_rows, n_places = values.shape
+    size = min(MOST_IN_GROUP, n_places // (GROUPS_PER_NEIGHBOR // 2 * count))
+    n_groups = n_places // size
+    minima = values[:, : size * n_groups].reshape(n_rows, size, n_groups).min(axis=1)
+    bound = np.partition(minima, count - 1, axis=1)[:, count - 1 : count]
+    rows, places = np.divmod(np.flatnonzero(values <= bound), n_places)
+    small = values[rows, places]
+    order = np.lexsort((small, rows))
+    kept = order[np.searchsorted(rows, np.arange(n_rows))[:, None] + np.arange(count)]
+    return small[kept], places[kept]
+
+
 def _sums_of_products(left: Any, right: Any) -> FloatArray:
     """Inner product of each row on the left with the row on the right."""
     if sparse.issparse(left):
@@ -243,8 +277,8 @@ def _sums_of_products(left: Any, right: Any) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->i", left, right))
 
 
-def row_blocks(n_rows: int, cells_per_row: int) -> Iterator[slice]:
+def row_blocks(n_rows: int, cells_per_row: int, cells: int = BLOCK_CELLS) -> Iterator[slice]:
     """Cut the rows into blocks of a bounded number of cells."""
-    size = max(1, BLOCK_CELLS // cells_per_row)
+    size = max(1, cells // cells_per_row)
     for start in range(0, n_rows, size):
         yield slice(start, start + size)

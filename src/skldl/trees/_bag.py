@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
+from skldl._held_out import means_without
 from skldl._typing import FloatArray, IntArray
 from skldl.trees._flat_trees import FlatTrees
 
@@ -99,14 +100,7 @@ def add_up(bags: Iterable[Bag]) -> Bag:
 def out_of_bag(bag: Bag, D: FloatArray, weight: FloatArray | None, groups: IntArray | None) -> FloatArray:
     """Mean vote for each row; for rows without votes the mean distribution of all other rows, or groups."""
     P = bag.votes / np.maximum(bag.n_votes, 1)[:, None]
-    if (bag.n_votes == 0).any():
-        weight = np.ones(len(D)) if weight is None else weight
-        own = np.arange(len(D)) if groups is None else groups
-        mass = np.bincount(own, weight)
-        sums = np.column_stack([np.bincount(own, weight * column) for column in D.T])
-        others = np.maximum(sums.sum(axis=0) - sums, 0.0)
-        rest = mass.sum() - mass
-        means = np.where(rest[:, None] > 0, others / np.where(rest > 0, rest, 1.0)[:, None], sums / mass[:, None])
-        missing = bag.n_votes == 0
-        P[missing] = means[own[missing]]
+    missing = bag.n_votes == 0
+    if missing.any():
+        P[missing] = means_without(D, weight, groups)[missing]
     return P

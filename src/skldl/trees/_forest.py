@@ -272,7 +272,8 @@ class RandomForestLDL(GroupedLDL):
         self, D: FloatArray, P: FloatArray, bag: Bag, mean: FloatArray, weight: FloatArray | None
     ) -> tuple[float, float, float]:
         """Divergence that the whole forest should have, sharpness and mean share, on rows that were out of bag."""
-        rows = np.flatnonzero(bag.n_votes)[:MANY_ROWS] if bag.n_votes.any() else np.arange(len(D))
+        rows = np.flatnonzero(bag.n_votes) if bag.n_votes.any() else np.arange(len(D))
+        rows = rows[:: -(-len(rows) // MANY_ROWS)]  # at regular distances: files are often sorted
         sharpnesses = SHARPNESSES if self.sharpness == "auto" else (float(self.sharpness),)
         shares = MEAN_SHARES if self.mean_share == "auto" else (float(self.mean_share),)
         votes = bag.n_votes[rows, None]
