@@ -138,3 +138,5 @@ def test_ties_depend_neither_on_row_order_nor_on_sparsity():
     stored = PropagationEnhancer(n_neighbors=3).fit(sparse.csr_matrix(X), Y)
     np.testing.assert_allclose(stored.distributions_, plain.distributions_, atol=1e-9)
     np.testing.assert_allclose(stored.transform(sparse.csr_matrix(new)), plain.transform(new), atol=1e-9)
+    np.testing.assert_allclose(stored.transform(new), plain.transform(new), atol=1e-9)
+    np.testing.assert_allclose(plain.transform(sparse.csr_matrix(new)), plain.transform(new), atol=1e-9)
