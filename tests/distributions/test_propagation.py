@@ -118,7 +118,6 @@ def test_bad_input(monkeypatch):
         PropagationEnhancer().fit(X, Y)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_estimator_checks_of_scikit_learn():
     results = check_estimator(clone(PropagationEnhancer()), on_fail=None, on_skip=None)
     assert {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"} == {}
