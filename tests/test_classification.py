@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from skldl import AAKNN, SABFGS, LDLClassifier, MeanDistribution
 from skldl.classification import best_threshold, label_probabilities
 from skldl.distributions import PropagationEnhancer, from_similarity
-from skldl.exceptions import DataError, SampleWeightError, SingleLabelError
+from skldl.exceptions import DataError, MissingLabelError, SampleWeightError, SingleLabelError
 
 X, y = load_iris(return_X_y=True)
 X_SETS, SETS = make_multilabel_classification(n_samples=150, n_features=8, n_classes=4, random_state=0)
@@ -26,7 +26,8 @@ STRICT_PROBABILITIES = "probabilities may be 0 or 1; the check wants them strict
 WEIGHT_IS_NOT_A_COPY = "for nearest neighbours a row of weight two is not the row twice"
 
 
-@pytest.mark.filterwarnings("ignore")
+# classes that can be separated have the optimum of SA-BFGS without penalty at infinity
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("classifier", "expected"),
     [
@@ -188,3 +189,17 @@ def test_a_learner_without_weights_serves_until_weights_are_given():
 def test_bad_input(options, target, error, words):
     with pytest.raises(error, match=words):
         LDLClassifier(AAKNN(), **options).fit(X_SETS, target)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([0, 1, np.inf, 0], "y holds inf in row 2"),
+        ([0, np.nan, 1, 0], "y holds nan in row 1"),
+        (["a", "b", "a", None], "y holds None in row 3"),
+        ([[0, 1], [1, np.inf], [0, 1], [1, 1]], "y holds inf in row 1"),
+    ],
+)
+def test_missing_and_infinite_labels_are_refused_without_a_warning(labels, words):
+    with pytest.raises(MissingLabelError, match=words):
+        LDLClassifier(MeanDistribution()).fit(X[:4], labels)

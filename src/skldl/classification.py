@@ -34,7 +34,8 @@ from skldl._validation import (
     check_weights,
     column_names,
 )
-from skldl.exceptions import DataError, SampleWeightError, SingleLabelError
+from skldl.distributions._tables import is_missing
+from skldl.exceptions import DataError, MissingLabelError, SampleWeightError, SingleLabelError
 
 
 def label_probabilities(D: FloatArray) -> FloatArray:
@@ -242,6 +243,7 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
 
     def _read_target(self, y: Any) -> FloatArray:
         """Set ``classes_`` and return the labels as a matrix of zeros and ones, sets with the virtual label."""
+        _refuse_missing(y)
         self.multilabel_ = type_of_target(y, input_name="y") == "multilabel-indicator"
         if not self.multilabel_:
             y = column_or_1d(y, warn=True)
@@ -316,3 +318,23 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = self._takes_sparse()
         tags.target_tags.single_output = True
         return tags
+
+
+def _refuse_missing(y: Any) -> None:
+    """Refuse labels that are missing or infinite, with their row."""
+    try:
+        labels = np.asarray(y.data if sparse.issparse(y) else y)
+    except ValueError:  # rows of unequal length: `type_of_target` says so
+        return
+    if labels.dtype.kind == "f":
+        bad = ~np.isfinite(labels)
+    elif labels.dtype.kind == "O":
+        bad = np.array([is_missing(label) for label in labels.ravel()], dtype=bool).reshape(labels.shape)
+    else:
+        return
+    if bad.any():
+        place = np.unravel_index(int(np.argmax(bad)), labels.shape)
+        where = "" if sparse.issparse(y) else f" in row {place[0]}" if place else ""
+        raise MissingLabelError(
+            f"y holds {labels[place]!s}{where}, which is no label. Drop the row, or write the label that it has."
+        )

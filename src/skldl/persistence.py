@@ -160,9 +160,10 @@ def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[st
     from skldl._model_checks import VETTED_MODULES, check_loaded
 
     known = _known_types()
+    buildable = (known | COMPILED) - {"sklearn.tree._tree.Tree"}
 
     def may_build(name: str) -> bool:
-        return name in known | COMPILED - {"sklearn.tree._tree.Tree"} or name.startswith(VETTED_MODULES)
+        return name in buildable or name.startswith(VETTED_MODULES)
 
     try:
         content = checked_archive(content, may_build=may_build, trusted=trusted, renamed=RENAMED, most_bytes=most_bytes)

@@ -290,12 +290,16 @@ def test_bad_votes(table, options, error, words):
     [
         ({"model": "glad"}, "model='glad'"),
         ({"prior_strength": -1.0}, "prior_strength=-1.0"),
+        ({"prior_strength": "2"}, "prior_strength='2'"),
+        ({"prior_strength": [[1.0, -1.0], [0.0, 1.0]]}, "prior_strength="),
         ({"prior_strength": np.ones(3)}, "square array"),
         ({"prior_strength": np.ones((3, 3))}, "one row and one"),
         ({"prior_accuracy": 1.0}, "prior_accuracy=1.0"),
+        ({"prior_accuracy": "0.7"}, "prior_accuracy='0.7'"),
         ({"max_iter": 0}, "max_iter=0"),
         ({"max_iter": True}, "max_iter=True"),
         ({"tol": np.nan}, "tol=nan"),
+        ({"tol": None}, "tol=None"),
     ],
 )
 def test_bad_parameters(parameters, words):

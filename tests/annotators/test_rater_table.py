@@ -170,7 +170,7 @@ def test_bad_options_and_unfitted():
     with pytest.raises(NotFittedError):
         rater_table(DawidSkene())
     model = DawidSkene().fit([["a", "b"], ["a", "a"]])
-    for options in ({"level": 1.0}, {"habit_excess": 0.0}, {"min_votes": 0}):
+    for options in ({"level": 1.0}, {"level": "much"}, {"habit_excess": 0.0}, {"min_votes": 0}, {"min_votes": 2.5}):
         with pytest.raises(ValueError, match=next(iter(options))):
             rater_table(model, **options)
     assert np.isnan(rater_table(model).severity).all()

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy import optimize, sparse
+from sklearn.neighbors import NearestNeighbors
 
 from skldl import SABFGS
 from skldl.correlation import LDLHVLC, _joined
-from skldl.correlation._ldlhvlc import column_correlations, row_correlations
+from skldl.correlation._ldlhvlc import column_correlations, neighbour_means, row_correlations
 from skldl.simplex import softmax
 from skldl.testing import check_estimator, make_distributions
 
@@ -73,6 +74,46 @@ def test_new_rows_use_all_training_rows_as_neighbours():
     C = D[:5]  # the nearest training row of a training row is the row itself
     expected = softmax(X[:5] @ model.coef_.T + C @ model.neighbour_coef_.T)
     np.testing.assert_allclose(model.predict(X[:5]), expected, atol=1e-12)
+
+
+def test_equal_distances_depend_neither_on_the_order_of_the_rows_nor_on_sparsity():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(60, 4)).astype(float)  # copies and equal distances everywhere
+    D = rng.dirichlet(np.ones(3), size=60)
+    new = rng.integers(0, 2, size=(20, 4)) + 0.5
+    settings = {"alpha": 1e-2, "alpha_neighbours": 1e-2, "n_neighbors": 3, "tol": 1e-12}
+    expected = LDLHVLC(**settings).fit(X, D).predict(new)
+    order = rng.permutation(60)
+    np.testing.assert_allclose(LDLHVLC(**settings).fit(X[order], D[order]).predict(new), expected, atol=1e-6)
+    stored = LDLHVLC(**settings).fit(sparse.csr_array(X), D)
+    np.testing.assert_allclose(stored.predict(new), expected, atol=1e-6)
+    np.testing.assert_allclose(stored.predict(sparse.csr_array(new)), expected, atol=1e-6)
+    mixed = LDLHVLC(**settings).fit(X, D).predict(sparse.csr_array(new))
+    np.testing.assert_allclose(mixed, expected, atol=1e-6)
+
+
+def test_neighbour_means_with_ties_by_loops():
+    rng = np.random.default_rng(1)
+    X, D = rng.integers(0, 3, size=(30, 2)).astype(float), rng.dirichlet(np.ones(3), size=30)
+    distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    for k in (1, 4, 29, 50):
+        expected = []
+        for i in range(30):
+            others = [j for j in range(30) if j != i]
+            limit = sorted(distances[i, others])[min(k, 29) - 1]
+            expected.append(D[[j for j in others if distances[i, j] <= limit]].mean(axis=0))
+        found = neighbour_means(NearestNeighbors().fit(X), X, D, None, k)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_search_is_kept_and_later_changes_of_the_arrays_do_not_reach_the_model(monkeypatch):
+    X, D = make_distributions(40, 3, 3)
+    model = LDLHVLC().fit(X, D)
+    new = X[:5].copy()
+    expected = model.predict(new)
+    X[:], D[:] = 0.0, 1 / 3
+    monkeypatch.setattr(NearestNeighbors, "fit", lambda *_: pytest.fail("predict must not build the search again"))
+    np.testing.assert_array_equal(model.predict(new), expected)
 
 
 def test_without_neighbours_weight_it_is_sabfgs():

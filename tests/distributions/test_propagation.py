@@ -118,7 +118,6 @@ def test_bad_input(monkeypatch):
         PropagationEnhancer().fit(X, Y)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_estimator_checks_of_scikit_learn():
     results = check_estimator(clone(PropagationEnhancer()), on_fail=None, on_skip=None)
     assert {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"} == {}
@@ -138,3 +137,5 @@ def test_ties_depend_neither_on_row_order_nor_on_sparsity():
     stored = PropagationEnhancer(n_neighbors=3).fit(sparse.csr_matrix(X), Y)
     np.testing.assert_allclose(stored.distributions_, plain.distributions_, atol=1e-9)
     np.testing.assert_allclose(stored.transform(sparse.csr_matrix(new)), plain.transform(new), atol=1e-9)
+    np.testing.assert_allclose(stored.transform(new), plain.transform(new), atol=1e-9)
+    np.testing.assert_allclose(plain.transform(sparse.csr_matrix(new)), plain.transform(new), atol=1e-9)

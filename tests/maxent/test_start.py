@@ -52,7 +52,7 @@ def test_the_optimum_does_not_depend_on_the_start():
 
 
 @pytest.mark.parametrize("estimator", [SAIIS(tol=0, init="eye"), SABFGS(whiten=False, tol=0, init="eye")], ids=str)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # two and five steps with tol=0
 def test_path_begins_at_the_start_too(estimator):
     X, D = make_distributions()
     for value, P in zip([2, 5], estimator.predict_path(X, D, X, param="max_iter", values=[2, 5]), strict=True):

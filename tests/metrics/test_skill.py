@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from skldl.exceptions import DataError, LengthMismatchError, RowSumError
+from skldl.exceptions import DataError, LengthMismatchError, ParameterError, RowSumError
 from skldl.metrics import Skill, kullback_leibler, skill, skill_of_losses
 
 
@@ -174,8 +174,9 @@ def test_is_a_float_that_prints_and_pickles(data):
 
 def test_bad_arguments_get_a_clear_error(data):
     D, P, reference = data
-    with pytest.raises(ValueError, match="confidence=1"):
-        skill(D, P, reference, confidence=1)
+    for confidence in (1, 0.0, "0.95", None, np.nan, True):
+        with pytest.raises(ParameterError, match=f"confidence={confidence!r} must be a finite number above 0"):
+            skill(D, P, reference, confidence=confidence)
     with pytest.raises(DataError, match="at least two rows"):
         skill(D[:1], P[:1], reference)
     with pytest.raises(LengthMismatchError, match=r"D_reference \(3, 4\)"):

@@ -1,20 +1,28 @@
 """`DawidSkene`: the true label of each item and the errors of each rater, from votes alone."""
 
-import numbers
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._parameters import COUNT, NOT_NEGATIVE, Constraint, check_parameters, number, one_of
 from skldl._typing import FloatArray, IntArray
 from skldl.annotators._expectation import Evidence, Solution, run_em
 from skldl.annotators._noise_models import NO_PARAMETERS, Maximizer, OrderedProbit, full_confusion, one_coin
 from skldl.annotators._triples import Triples, check_single, gold_codes, read_triples
-from skldl.distributions._tables import check_choice
 from skldl.exceptions import DataError, DimensionError, UnknownLabelError
+
+
+def _is_pseudo_counts(value: Any) -> bool:
+    """Whether a value is a table of finite numbers of at least zero."""
+    try:
+        counts = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return bool(counts.ndim == 2 and np.isfinite(counts).all() and (counts >= 0).all())
 
 
 class DawidSkene(BaseEstimator):
@@ -88,6 +96,14 @@ class DawidSkene(BaseEstimator):
     array([0.91, 0.91, 0.34])
     """
 
+    _constraints: ClassVar = {
+        "model": one_of("confusion", "one-coin", "ordinal"),
+        "prior_strength": NOT_NEGATIVE | Constraint("a square array of such numbers", _is_pseudo_counts),
+        "prior_accuracy": number(above=0, below=1),
+        "max_iter": COUNT,
+        "tol": NOT_NEGATIVE,
+    }
+
     def __init__(
         self,
         model: str = "confusion",
@@ -132,7 +148,7 @@ class DawidSkene(BaseEstimator):
         self
             The fitted model.
         """
-        self._check_parameters()
+        check_parameters(self)
         triples = read_triples(votes, item=item, annotator=annotator, label=label, labels=labels)
         gold_of = gold_codes(gold, triples.labels)
         if gold_of and not any(name in gold_of for name in triples.items):
@@ -170,7 +186,7 @@ class DawidSkene(BaseEstimator):
         """
         if not hasattr(self, "posterior_"):
             return self.fit(votes, item=item, annotator=annotator, label=label, labels=labels, gold=gold)
-        self._check_parameters()
+        check_parameters(self)
         if self.model != self._fitted_kind:
             raise DataError(
                 f"The model was fitted as {self._fitted_kind!r} and is {self.model!r} now. Call fit with all votes."
@@ -325,21 +341,6 @@ class DawidSkene(BaseEstimator):
         """Confusion matrix of a rater of whom nothing is known yet: what all raters together did."""
         pooled = self._counts.sum(axis=0) + self._pseudo_counts(n_labels)
         return np.tile(full_confusion(pooled[None])[0], (n_new, 1, 1))
-
-    def _check_parameters(self) -> None:
-        check_choice(self.model, ("confusion", "one-coin", "ordinal"), name="model")
-        strength = np.asarray(self.prior_strength, dtype=np.float64)
-        if strength.ndim not in (0, 2) or not np.isfinite(strength).all() or (strength < 0).any():
-            raise ValueError(
-                f"prior_strength={self.prior_strength!r} counts pseudo-votes: pass a finite number of at least zero, "
-                "or a square array of such numbers."
-            )
-        if not 0 < self.prior_accuracy < 1:
-            raise ValueError(f"prior_accuracy={self.prior_accuracy!r} must lie between 0 and 1.")
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter={self.max_iter!r} must be a whole number of at least 1.")
-        if not (np.isfinite(self.tol) and self.tol >= 0):
-            raise ValueError(f"tol={self.tol!r} must be a finite number of at least zero.")
 
 
 def label_values(labels: list[Any]) -> FloatArray | None:

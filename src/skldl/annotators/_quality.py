@@ -12,10 +12,12 @@ import numpy as np
 from scipy import special
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._parameters import COUNT, check_value, number
 from skldl._typing import BoolArray, FloatArray, IntArray
 from skldl.annotators._dawid_skene import DawidSkene, label_values
 from skldl.annotators._rater_table import FLAGS, RaterTable
 
+_SHARE = number(above=0, below=1)
 _CHUNK = 250_000  # votes at a time, so that memory does not grow with their number
 _CERTAINLY_CONTRARY = 0.1  # one spammer in forty has an interval below zero by chance: ask for more
 
@@ -96,7 +98,9 @@ def rater_table(
     ['', '', '', 'spammer']
     """
     check_is_fitted(model, "posterior_")
-    _check_options(level, min_votes, habit_excess)
+    check_value("level", level, _SHARE)
+    check_value("habit_excess", habit_excess, _SHARE)
+    check_value("min_votes", min_votes, COUNT)
     z = float(special.ndtri(0.5 + level / 2))
     votes = model._triples
     n_raters = len(votes.raters)
@@ -312,11 +316,3 @@ def _weights(informedness: FloatArray, error: FloatArray, n_votes: IntArray) -> 
     weight[known] = np.maximum(pulled, 0.0)
     mean = float((weight * n_votes).sum() / n_votes.sum())
     return weight / mean if mean > 0 else weight
-
-
-def _check_options(level: float, min_votes: int, habit_excess: float) -> None:
-    for name, value in (("level", level), ("habit_excess", habit_excess)):
-        if not 0 < value < 1:
-            raise ValueError(f"{name}={value!r} must lie between 0 and 1.")
-    if min_votes < 1:
-        raise ValueError(f"min_votes={min_votes!r} must be at least 1.")

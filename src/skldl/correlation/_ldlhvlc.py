@@ -17,6 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 from skldl._parameters import COUNT, NOT_NEGATIVE
 from skldl._typing import FloatArray
 from skldl.correlation._joined import column_scale, join, part, strengths
+from skldl.distributions._nearest import nearest_rows
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
@@ -45,6 +46,17 @@ def column_correlations(D: FloatArray, weight: FloatArray) -> FloatArray:
     return np.asarray(covariance * scale * scale[:, None])
 
 
+def neighbour_means(search: NearestNeighbors, fitted: Any, D: FloatArray, X: Any | None, k: int) -> FloatArray:
+    """Mean of the rows of D that belong to the k nearest fitted rows, and to all that are as near as the last of them.
+
+    At most all fitted rows but one count, for new rows as for the fitted ones (X is None).
+    """
+    rows, nearest, _ = nearest_rows(search, fitted, X, min(k, len(D) - 1))
+    starts = np.searchsorted(rows, np.arange(fitted.shape[0] if X is None else X.shape[0]))
+    counts = np.diff(starts, append=len(rows))
+    return np.asarray(np.add.reduceat(D[nearest], starts, axis=0) / counts[:, None])
+
+
 class LDLHVLC(LinearSoftmaxLDL):
     r"""Maximum entropy model with horizontal and vertical label correlation (LDL-HVLC).
 
@@ -64,7 +76,8 @@ class LDLHVLC(LinearSoftmaxLDL):
     alpha_neighbours : float, default=1e-4
         Strength of the squared penalty on M.
     n_neighbors : int, default=5
-        Number of neighbours, by Euclidean distance; a training row is no neighbour of itself.
+        Number of neighbours, by Euclidean distance; a training row is no neighbour of itself. All rows that are as near
+        as the last neighbour count, too, so that the order of the rows does not matter.
     horizontal_weight : float, default=1e-3
         Weight of the distance to the neighbours' mean, α of the paper.
     vertical_weight : float, default=1e-3
@@ -140,16 +153,23 @@ class LDLHVLC(LinearSoftmaxLDL):
 
     def _neighbour_means(self, training: TrainingSet) -> FloatArray:
         """Mean distribution of the neighbours of each training row; with fewer rows, of all others."""
-        n_samples = training.X.shape[0]
-        if n_samples < 2:
-            raise ValueError(f"LDLHVLC needs at least 2 rows to have neighbours (n_samples={n_samples}).")
-        k = min(int(self.n_neighbors), n_samples - 1)
+        k = int(self.n_neighbors)
         return training.shared(
-            ("neighbours", k),
-            lambda: training.D[_searcher(training.X, k).kneighbors(return_distance=False)].mean(axis=1),
+            ("neighbour means", k), lambda: neighbour_means(*self._search_of(training), training.D, None, k)
         )
 
+    def _search_of(self, training: TrainingSet) -> tuple[NearestNeighbors, Any]:
+        """Search over a copy of the rows, and the copy: the model keeps both."""
+
+        def build() -> tuple[NearestNeighbors, Any]:
+            rows = training.X.copy()
+            return NearestNeighbors(algorithm="brute" if sparse.issparse(rows) else "auto").fit(rows), rows
+
+        return training.shared("neighbour search", build)
+
     def _fit_shared(self, training: TrainingSet) -> None:
+        if training.X.shape[0] < 2:
+            raise ValueError(f"LDLHVLC needs at least 2 rows to have neighbours (n_samples={training.X.shape[0]}).")
         C = self._neighbour_means(training)
         plain = training.factorisation(scale_free=False)
         scale = column_scale(self.alpha, self.alpha_neighbours)
@@ -168,7 +188,8 @@ class LDLHVLC(LinearSoftmaxLDL):
         fit.W, M, fit.b = part(fit.parameters, plain)
         self._store(fit)
         self.neighbour_coef_ = np.ascontiguousarray(scale * M.T)
-        self._rows, self._distributions = training.X.copy(), training.D.copy()  # the caller may change his arrays
+        self._search, self._rows = self._search_of(training)
+        self._distributions = training.D.copy()
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         C = self._neighbour_means(training)
@@ -189,11 +210,5 @@ class LDLHVLC(LinearSoftmaxLDL):
         return mean_of(loss, training.D, training.weight), -np.inf
 
     def _predict(self, X: Any) -> FloatArray:
-        k = min(int(self.n_neighbors), self._rows.shape[0] - 1)
-        nearest = _searcher(self._rows, k).kneighbors(X, return_distance=False)
-        C = self._distributions[nearest].mean(axis=1)
+        C = neighbour_means(self._search, self._rows, self._distributions, X, int(self.n_neighbors))
         return softmax(np.asarray(X @ self.coef_.T) + C @ self.neighbour_coef_.T + self.intercept_)
-
-
-def _searcher(X: Any, k: int) -> NearestNeighbors:
-    return NearestNeighbors(n_neighbors=k, algorithm="brute" if sparse.issparse(X) else "auto").fit(X)

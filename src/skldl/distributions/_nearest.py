@@ -25,7 +25,8 @@ def nearest_rows(
     fitted : array or CSR matrix of shape (n_fitted, n_features)
         The rows to search.
     X : array or CSR matrix of shape (n_samples, n_features), or None
-        The rows to find neighbours for; None for the fitted rows themselves, none of which is its own neighbour.
+        The rows to find neighbours for, dense or sparse whatever the fitted rows are; None for the fitted rows
+        themselves, none of which is its own neighbour.
     n_neighbors : int
         Least number of neighbours of each row.
 
@@ -36,6 +37,8 @@ def nearest_rows(
     distances : ndarray
         Their Euclidean distances.
     """
+    if X is not None and sparse.issparse(X) != sparse.issparse(fitted):
+        X = sparse.csr_array(X) if sparse.issparse(fitted) else X.toarray()
     most = fitted.shape[0] - (X is None)
     slack = _SLACK * _largest_norm(fitted)
     width = min(n_neighbors + 8, most)

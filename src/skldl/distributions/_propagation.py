@@ -9,7 +9,7 @@ The eigenvalues of P lie in [−1, 1], so I − αP is positive definite with a 
 (1 + α)/(1 − α): conjugate gradients solve it to the last digits in a few dozen products, with no fill-in.
 """
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import linalg, sparse
@@ -20,6 +20,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._parameters import COUNT, NOTHING, POSITIVE, check_parameters, number
 from skldl._typing import FloatArray
 from skldl._validation import check_features, check_same_length
 from skldl.distributions._labels import holds_sets, label_codes, membership
@@ -125,6 +126,12 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
            [0.  , 1.  ]])
     """
 
+    _constraints: ClassVar = {
+        "alpha": number(at_least=0, below=1, cure="it is the share of the neighbours"),
+        "n_neighbors": NOTHING | COUNT,
+        "bandwidth": NOTHING | POSITIVE,
+    }
+
     def __init__(self, alpha: float = 0.5, n_neighbors: int | None = 10, bandwidth: float | None = None) -> None:
         self.alpha = alpha
         self.n_neighbors = n_neighbors
@@ -145,7 +152,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         self
             The fitted enhancer.
         """
-        self._check_parameters()
+        check_parameters(self)
         if y is None:
             raise DataError("PropagationEnhancer requires y to be passed, but the target y is None.")
         X = check_features(self, X, reset=True, accept_sparse=True)
@@ -223,14 +230,6 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         stored = np.maximum(distances, _TINY)
         graph = sparse.csr_matrix((stored, (rows, columns)), shape=(n_samples, n_samples))
         return graph.maximum(graph.T).tocsr()
-
-    def _check_parameters(self) -> None:
-        if not 0 <= self.alpha < 1:
-            raise ValueError(f"alpha={self.alpha!r} is the share of the neighbours and must lie in [0, 1).")
-        if self.n_neighbors is not None and (self.n_neighbors != int(self.n_neighbors) or self.n_neighbors < 1):
-            raise ValueError(f"n_neighbors={self.n_neighbors!r} must be a whole number from 1 on, or None for all.")
-        if self.bandwidth is not None and not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
-            raise ValueError(f"bandwidth={self.bandwidth!r} must be a finite number above zero, or None.")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from skldl._validation import check_pair, check_weights
-from skldl.metrics._measure import mean
+from skldl._validation import check_weights
+from skldl.metrics._measure import checked_pair, compute_rows, mean
 from skldl.metrics._shannon_combinations import kullback_leibler
 
 
@@ -39,11 +39,11 @@ def mu(D_true: Any, D_pred: Any, sample_weight: Any = None) -> float:
     >>> mu([[0.9, 0.1], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7]]).__round__(3)
     0.889
     """
-    true, pred = check_pair(D_true, D_pred)
+    true, pred = checked_pair(D_true, D_pred)
     weight = check_weights(sample_weight, len(true))
-    divergences = kullback_leibler.rowwise(true, pred)
     uniform = np.full_like(true, 1.0 / true.shape[1])
-    reference = mean(kullback_leibler.rowwise(true, uniform), weight)
+    divergences, of_uniform = (compute_rows(true, P, [kullback_leibler])[kullback_leibler.name] for P in (pred, uniform))
+    reference = mean(of_uniform, weight)
     if reference <= 0:
         return float(mean(divergences, weight) <= 0)
     return 1.0 - mean(np.minimum(divergences, reference), weight) / reference

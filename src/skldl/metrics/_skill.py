@@ -19,9 +19,13 @@ import numpy as np
 from scipy import stats
 
 from skldl._held_out import group_codes
+from skldl._parameters import check_value, number
 from skldl._typing import FloatArray
 from skldl._validation import check_weights
 from skldl.exceptions import DataError, LengthMismatchError
+
+
+CONFIDENCE = number(above=0, below=1, cure="0.95 gives an interval of 95 %")
 
 
 class Skill(float):
@@ -93,8 +97,7 @@ def skill_of_losses(
     >>> skill_of_losses([0.1, 0.2, 0.1, 0.3], [0.4, 0.5, 0.3, 0.6], groups=["a", "a", "b", "c"])
     Skill(0.6111, 95% interval 0.2627 to 0.7949)
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence!r} must lie between 0 and 1, such as 0.95.")
+    check_value("confidence", confidence, CONFIDENCE)
     own, reference = _check_losses(losses, "losses"), _check_losses(reference_losses, "reference_losses")
     if own.shape != reference.shape:
         raise LengthMismatchError(
