@@ -128,8 +128,8 @@ def _check_identified(array: FloatArray, reading: str, columns: list[Any], name:
     if len(never):
         label = str(columns[never[0]]) if columns else int(never[0])
         raise DataError(
-            f"Label {label!r} of {name} is observed in no row ({len(never)} such labels): nothing can be learnt about it. "
-            "Leave out its column, or observe it in some rows."
+            f"Label {label!r} of {name} is observed in no row ({len(never)} such labels). Nothing can be learnt about "
+            "it: leave out its column, or observe it in some rows."
         )
     if reading == "renormalised":
         pairs = sparse.csr_matrix(observed[observed.sum(axis=1) > 1], dtype=np.float64)
