@@ -242,6 +242,17 @@ def observed_pair(D: FloatArray, P: FloatArray, reading: str) -> tuple[FloatArra
     return np.column_stack([true, rest_of(D[kept])]), np.column_stack([predicted, rest]), kept
 
 
+def comparable_rows(D: FloatArray, P: FloatArray, reading: str) -> tuple[FloatArray, FloatArray]:
+    """Like `observed_pair` with all rows, those that carry nothing as a perfect prediction; without gaps D and P."""
+    if not has_gaps(D):
+        return D, P
+    true, predicted, kept = observed_pair(D, P, reading)
+    even = np.full((len(D), true.shape[1]), 1.0 / true.shape[1])
+    whole, guess = even, even.copy()
+    whole[kept], guess[kept] = true, predicted
+    return whole, guess
+
+
 def mean_distribution(D: FloatArray, weight: FloatArray, reading: str) -> FloatArray:
     r"""Find the constant prediction under which what was observed is most likely.
 

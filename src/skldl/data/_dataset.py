@@ -17,7 +17,7 @@ from skldl.exceptions import LengthMismatchError
 from skldl.simplex import entropy
 
 NEAR_ZERO = 0.01
-_PER_ROW = ("X", "D", "groups", "sample_weight", "votes", "counts")
+_PER_ROW = ("X", "D", "observed", "groups", "sample_weight", "votes", "counts")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -54,6 +54,11 @@ class Dataset:
         Listed in the tables of a study, but left out of average ranks and tests.
     notes : tuple of str, default=()
         What the user should know about the data, found while they were read.
+    observed : ndarray of shape (n_samples, n_labels), default=None
+        What there is to learn from, where it is not D itself: degrees with NaN, as `skldl.data.make_missing` gives
+        them. Tests compare with D.
+    reading : {"degrees", "renormalised"}, default="degrees"
+        How to read ``observed``.
 
     Examples
     --------
@@ -87,6 +92,8 @@ class Dataset:
     tokens: tuple[str, ...] | None = field(default=None, kw_only=True)
     apart: bool = field(default=False, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
+    observed: Any = field(default=None, kw_only=True)
+    reading: str = field(default="degrees", kw_only=True)
 
     def __post_init__(self) -> None:
         names = self.label_names or label_names(self.D, np.shape(self.D)[1])
@@ -146,6 +153,11 @@ class Dataset:
         """Whether the test set is fixed."""
         return self.X_test is not None
 
+    @property
+    def target(self) -> FloatArray:
+        """What there is to learn from: D, or the part of it that was observed."""
+        return np.asarray(self.D if self.observed is None else self.observed)
+
     @cached_property
     def family(self) -> str:
         """Fingerprint of X alone: datasets that share it are not independent."""
@@ -154,7 +166,7 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of everything that can change a number."""
-        parts = (self.X, self.D, self.groups, self.sample_weight, self.X_test, self.D_test)
+        parts = (self.X, self.D, self.groups, self.sample_weight, self.X_test, self.D_test, self.observed)
         return _digest(*(part for part in parts if part is not None))
 
     def take(self, rows: IntArray) -> "Dataset":
