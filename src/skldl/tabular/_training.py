@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from skldl.data import find_columns, from_table, label_values
+from skldl._missing import has_gaps
+from skldl.data import Dataset, find_columns, from_table, label_values
 from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
@@ -141,6 +142,10 @@ def fit_table(
     names = list(dataset.label_names)
     numbers = label_values(names, values)
     encoder = TableEncoder(text=tuple(text), categories=tuple(categories), text_ngrams=text_ngrams)
+    if has_gaps(dataset.D):
+        asked = model
+        dataset, model, settings = _with_gaps(dataset, model, settings, preset)
+        preset = None if model != asked else preset
     preset = _preset(model, preset, budget, dataset.n_samples)
     candidates, left_out = candidates_for(model, settings), ""
     if preset == "best":
@@ -167,7 +172,7 @@ def fit_table(
         if on_progress is not None:
             on_progress(f"fit of {best.candidate.name} on all rows")
         pipeline = with_encoder(best.candidate.make(best.setting, random_state), encoder)
-        D = pd.DataFrame(dataset.D, columns=names)
+        D = pd.DataFrame(dataset.target, columns=names)
         pipeline.fit(dataset.X, D, **fit_arguments(pipeline, dataset.sample_weight, dataset.groups))
     if preset == "best":
         why = why_pool(choice, pipeline.named_steps[MODEL_STEP], without, grouped=groups is not None)
@@ -206,6 +211,27 @@ def fit_table(
         *_doubts(choice, dataset.n_samples, pool=preset == "best"),
     ]
     return FittedTable(pipeline, description, choice, why, notes)
+
+
+def _with_gaps(
+    dataset: Dataset, model: str, settings: Mapping[str, Any] | None, preset: str | None
+) -> tuple[Dataset, str, Mapping[str, Any] | None]:
+    """What a table with empty label cells is fitted with: by default the best model that learns from such rows."""
+    if model.casefold() != "auto":
+        reading = (settings or {}).get("missing", "auto")
+        return (dataset if reading == "auto" else dataset.changed(reading=reading)), model, settings
+    if preset == "best":
+        raise DataError(
+            "Some label cells are empty, and the members of preset='best' need every degree. Leave out preset=, name a "
+            "model that learns from what was observed (sa-bfgs-cv, incomldl), or fill the table with "
+            "skldl.incomplete.complete."
+        )
+    meant = {"degrees": "the rest of the mass lies on the empty labels", "renormalised": "only their ratios count"}
+    note = (
+        f"SA-BFGS-CV was taken, which learns from the degrees that were observed: {meant[dataset.reading]} "
+        f"(missing={dataset.reading!r}; another reading: model='sa-bfgs-cv' with the setting missing=)."
+    )
+    return dataset.changed(notes=(*dataset.notes, note)), "sa-bfgs-cv", {"missing": dataset.reading}
 
 
 def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
