@@ -61,6 +61,9 @@ class DatasetSpec:
         are numbers. A table with other columns always gets it.
     encoding, decimal, na_values
         How a CSV file is written, where this is not found out.
+    recover : bool
+        Test on the rows that the candidates learn from: the recovery experiment of label enhancement, for
+        `skldl.enhancement.EnhancedLDL`, which sees logical labels alone.
     hide : float or sequence of float
         Share of the degrees that are hidden from the candidates, see `skldl.data.make_missing`; tests compare with all
         of them. Several shares make several datasets, whose names say which.
@@ -86,6 +89,7 @@ class DatasetSpec:
     encoding: str | None = None
     decimal: str | None = None
     na_values: tuple[str, ...] | None = None
+    recover: bool = False
     hide: float | tuple[float, ...] | None = None
     mechanism: str = "uniform"
     renormalise: bool = False
@@ -106,6 +110,8 @@ class DatasetSpec:
         """Describe the dataset in plain values, as a study file holds it."""
         told: dict[str, Any] = {"name": self.name, "apart": self.apart, "source": self.source}
         told |= {key: list(value) if isinstance(value, tuple) else value for key, value in self.columns.items()}
+        if self.recover:
+            told["recover"] = True
         if self.hide is not None:
             told |= {"hide": self.hide, "mechanism": self.mechanism, "renormalise": self.renormalise}
         return told | ({"encode": True} if self.encode else {})

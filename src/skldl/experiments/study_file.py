@@ -123,7 +123,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(
         ("labels", "drop", "text", "categories", "na_values"), (str | list, "text in quotes, or a list of such")
     ),
-    **dict.fromkeys(("apart", "encode", "renormalise"), (bool, "true or false")),
+    **dict.fromkeys(("apart", "encode", "recover", "renormalise"), (bool, "true or false")),
     "hide": (float | int | list, "a share of the degrees from 0 to 1, or a list of such"),
     "mechanism": (str, "text in quotes"),
 }
