@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from skldl import MeanDistribution, exceptions
+from skldl import AAKNN, MeanDistribution, exceptions
 from skldl._validation import check_distributions, check_numbers, check_pair, check_weights
 from skldl.exceptions import DataError, SampleWeightError
 from skldl.testing import make_distributions
@@ -55,18 +55,18 @@ BAD_D = {
 def test_bad_distributions_have_their_own_error(case):
     bad, kind, message = BAD_D[case]
     with pytest.raises(kind, match=message) as caught:
-        MeanDistribution().fit(X, bad)
+        AAKNN(1).fit(X, bad)
     assert isinstance(caught.value, ValueError)
 
 
 def test_errors_name_the_label():
     frame = pd.DataFrame(change(D, 3, 1, np.nan), columns=NAMES)
     with pytest.raises(exceptions.NonFiniteError, match="row 3, label 'anger'"):
-        MeanDistribution().fit(X, frame)
+        AAKNN(1).fit(X, frame)
     with pytest.raises(exceptions.NonFiniteError, match="row 3, label 'anger'"):
-        MeanDistribution().fit(X, pl.DataFrame(change(D, 3, 1, np.nan), schema=NAMES))
+        AAKNN(1).fit(X, pl.DataFrame(change(D, 3, 1, np.nan), schema=NAMES))
     with pytest.raises(exceptions.NegativeDegreeError, match="label 'joy'"):
-        MeanDistribution().fit(X, pd.DataFrame(change(D, 3, 0, -1.0), columns=NAMES))
+        AAKNN(1).fit(X, pd.DataFrame(change(D, 3, 0, -1.0), columns=NAMES))
 
 
 BAD_X = {

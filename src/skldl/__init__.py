@@ -28,6 +28,7 @@ _SUBMODULES = (
     "distributions",
     "exceptions",
     "experiments",
+    "incomplete",
     "metrics",
     "names",
     "selection",

@@ -4,6 +4,7 @@ from skldl import data as data
 from skldl import distributions as distributions
 from skldl import exceptions as exceptions
 from skldl import experiments as experiments
+from skldl import incomplete as incomplete
 from skldl import metrics as metrics
 from skldl import names as names
 from skldl import plots as plots
@@ -29,6 +30,8 @@ from skldl.decision._ldlhr import LDLHR as LDLHR
 from skldl.decision._ldlm import LDLM as LDLM
 from skldl.ensemble._auto import AutoLDL as AutoLDL
 from skldl.ensemble._stacking import StackingLDL as StackingLDL
+from skldl.incomplete._incomldl import IncomLDL as IncomLDL
+from skldl.incomplete._winldl import WInLDL as WInLDL
 from skldl.kernel._kernelridge import KernelRidgeLDL as KernelRidgeLDL
 from skldl.kernel._ldsvr import LDSVR as LDSVR
 from skldl.losses._dirichletldl import DirichletLDL as DirichletLDL

@@ -33,6 +33,8 @@ class Algorithm(NamedTuple):
         Full names of further classes of this package, ``module.Class``, that a fitted model holds in its attributes.
         A model file may hold them. A class whose arrays are positions in others has a method ``_check_fitted_state``
         that demands so (see `skldl._model_checks`).
+    missing_degrees : bool
+        Whether the estimator learns from y with NaN, as its tag says.
     """
 
     module: str
@@ -42,6 +44,7 @@ class Algorithm(NamedTuple):
     grid: Mapping[str, tuple[Any, ...]] = {}
     path: str = ""
     parts: tuple[str, ...] = ()
+    missing_degrees: bool = False
 
 
 _LEAST_SQUARES = {"estimator": "sklearn.linear_model:Ridge"}
@@ -55,7 +58,7 @@ _PT_SVM_PARTS = (
 )
 
 ALGORITHMS: tuple[Algorithm, ...] = (
-    Algorithm("skldl.baseline", "MeanDistribution", "Mean"),
+    Algorithm("skldl.baseline", "MeanDistribution", "Mean", missing_degrees=True),
     Algorithm(
         "skldl.maxent._sabfgs",
         "SABFGS",
@@ -63,8 +66,9 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         params={"fit_intercept": True},
         grid={"alpha": (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)},
         path="alpha",
+        missing_degrees=True,
     ),
-    Algorithm("skldl.maxent._sabfgscv", "SABFGSCV", "SA-BFGS-CV"),
+    Algorithm("skldl.maxent._sabfgscv", "SABFGSCV", "SA-BFGS-CV", missing_degrees=True),
     Algorithm(
         "skldl.maxent._saiis", "SAIIS", "SA-IIS", grid={"max_iter": (5, 10, 20, 50, 100, 200, 500)}, path="max_iter"
     ),
@@ -142,6 +146,8 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("skldl.correlation._ldlhvlc", "LDLHVLC", "LDL-HVLC", grid={"alpha": _PENALTIES}),
     Algorithm("skldl.correlation._ldldpa", "LDLDPA", "LDL-DPA", grid={"alpha": _PENALTIES}),
     Algorithm("skldl.correlation._bdldl", "BDLDL", "BD-LDL", grid={"alpha": _PENALTIES}),
+    Algorithm("skldl.incomplete._incomldl", "IncomLDL", "IncomLDL", missing_degrees=True),
+    Algorithm("skldl.incomplete._winldl", "WInLDL", "WInLDL", missing_degrees=True),
     Algorithm("skldl.losses._smoothlossldl", "SmoothLossLDL", "Smooth-Loss", grid={"alpha": _PENALTIES}),
     Algorithm("skldl.losses._dirichletldl", "DirichletLDL", "Dirichlet", grid={"alpha": _PENALTIES}),
     Algorithm("skldl.decision._ldl4c", "LDL4C", "LDL4C", grid={"alpha": _PENALTIES}),
@@ -166,6 +172,13 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("skldl.classification", "LDLClassifier"),
 )
 """Every estimator, in the order of the documentation. A class with several lines is found under its first."""
+
+MISSING_DEGREES_CURE = (
+    "Drop such rows, fill them in, or use an estimator that learns from what was observed: "
+    + ", ".join(algorithm.class_name for algorithm in ALGORITHMS if algorithm.missing_degrees)
+    + "."
+)
+"""What to do about NaN in y."""
 
 MODEL_PARTS: tuple[str, ...] = ("skldl.tabular._encoder.TableEncoder",)
 """Further classes of this package that a model file may hold: steps of a pipeline that are no estimators."""

@@ -32,12 +32,15 @@ from skldl.exceptions import (
 )
 
 SUM_TOLERANCE = 1e-3
+DEFAULT_NAN_CURE = "Drop such rows or fill in the degree before fitting or scoring."
 
 __all__ = [
+    "check_degrees",
     "check_distributions",
     "check_features",
     "check_numbers",
     "check_pair",
+    "check_row_sums",
     "check_same_length",
     "check_same_shape",
     "check_weights",
@@ -152,8 +155,11 @@ def _first_non_finite_cell(X: Any, columns: list[Any]) -> str:
     return f" The first of {len(bad)} such cells is {values[row, column]} in row {row}, column {label}."
 
 
-def check_numbers(values: Any, *, name: str) -> FloatArray:
-    """Return a two-dimensional, non-empty, finite float64 array, or say what keeps it from being one."""
+def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: str = "") -> FloatArray:
+    """Return a two-dimensional, non-empty, finite float64 array, or say what keeps it from being one.
+
+    With ``allow_nan``, cells may be missing (NaN, None, ``pandas.NA``); ``nan_cure`` is what the error says otherwise.
+    """
     if sparse.issparse(values):
         raise SparseDistributionError(f"{name} is a sparse matrix. Distributions are dense: pass {name}.toarray().")
     columns = column_names(values)
@@ -164,7 +170,7 @@ def check_numbers(values: Any, *, name: str) -> FloatArray:
             raise ValueError
         array = array.astype(np.float64, copy=False)
     except (ValueError, TypeError):
-        array = _from_objects(values, columns, name)
+        array = _from_objects(values, columns, name, allow_nan=allow_nan, nan_cure=nan_cure)
     if array.ndim != 2:
         raise DimensionError(
             f"{name} has {array.ndim} dimension{'s' * (array.ndim != 1)} (shape {array.shape}), but needs two: "
@@ -177,20 +183,20 @@ def check_numbers(values: Any, *, name: str) -> FloatArray:
         )
     with np.errstate(over="ignore", invalid="ignore"):
         sum_is_finite = np.isfinite(array.sum())  # quicker than a look at each number, and false for huge ones too
-    if not sum_is_finite and not np.isfinite(array).all():
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        kind = "NaN" if np.isnan(array[row, column]) else "infinity"
-        raise NonFiniteError(
-            f"Input {name} contains {kind}: row {row}, {_label(columns, column)}. "
-            "Drop such rows or fill in the degree before fitting or scoring."
-        )
+    if not sum_is_finite:
+        bad = np.argwhere(np.isinf(array) if allow_nan else ~np.isfinite(array))
+        if len(bad):
+            row, column = (int(i) for i in bad[0])
+            kind = "NaN" if np.isnan(array[row, column]) else "infinity"
+            cure = nan_cure if nan_cure and kind == "NaN" else DEFAULT_NAN_CURE
+            raise NonFiniteError(f"Input {name} contains {kind}: row {row}, {_label(columns, column)}. {cure}")
     return array
 
 
-def _from_objects(values: Any, columns: list[Any], name: str) -> FloatArray:
+def _from_objects(values: Any, columns: list[Any], name: str, *, allow_nan: bool, nan_cure: str) -> FloatArray:
     """Numbers in disguise (Decimal, pandas.NA, lists of different length): convert, or say which cell it is."""
     try:
-        cells = np.asarray(values, dtype=object)
+        cells = np.array(values, dtype=object)
     except ValueError:
         cells = np.empty(0, dtype=object)
     if cells.ndim != 2:
@@ -209,7 +215,11 @@ def _from_objects(values: Any, columns: list[Any], name: str) -> FloatArray:
         cell = cells[row, column]
         if isinstance(cell, str | bytes) or not _is_number(cell):
             if cell is None or type(cell).__name__ == "NAType":
-                raise NonFiniteError(f"Input {name} contains NaN: row {row}, {_label(columns, column)} is missing.")
+                if allow_nan:
+                    cells[row, column] = np.nan
+                    continue
+                where = f"row {row}, {_label(columns, column)} is missing."
+                raise NonFiniteError(f"Input {name} contains NaN: {where} {nan_cure}".rstrip())
             raise NotNumericError(
                 f"{name} holds {cell!r} in row {row}, {_label(columns, column)}, where a number belongs. "
                 "For single labels or label sets use skldl.distributions.from_labels or from_label_sets."
@@ -229,7 +239,7 @@ def _label(columns: list[Any], column: int) -> str:
     return f"label {str(columns[column])!r}" if columns else f"label {column}"
 
 
-def check_distributions(D: Any, *, name: str = "y", renormalize: bool = True) -> FloatArray:
+def check_distributions(D: Any, *, name: str = "y", renormalize: bool = True, nan_cure: str = "") -> FloatArray:
     """Return D as rows that sum to one, in float64; the argument itself is never changed.
 
     Parameters
@@ -240,8 +250,21 @@ def check_distributions(D: Any, *, name: str = "y", renormalize: bool = True) ->
         What the messages call it.
     renormalize : bool, default=True
         Divide each row by its sum, so that it sums to one exactly.
+    nan_cure : str, default=""
+        What the error about NaN says instead of "drop or fill in".
     """
-    array = check_numbers(D, name=name)
+    array = check_numbers(D, name=name, nan_cure=nan_cure)
+    check_degrees(array, D, name=name)
+    with np.errstate(over="ignore"):
+        sums = array.sum(axis=1)
+    check_row_sums(sums, name=name)
+    if renormalize and np.any(sums != 1.0):
+        array = array / sums[:, None]
+    return array
+
+
+def check_degrees(array: FloatArray, D: Any, *, name: str) -> None:
+    """Demand at least two labels, one name for each column of D, and no negative degree."""
     columns = column_names(D)
     if array.shape[1] < 2:
         raise SingleLabelError(
@@ -257,8 +280,10 @@ def check_distributions(D: Any, *, name: str = "y", renormalize: bool = True) ->
             "Degrees are at least zero: use skldl.simplex.project for predictions of a regression, "
             "or skldl.distributions.from_scores for scores."
         )
-    with np.errstate(over="ignore"):
-        sums = array.sum(axis=1)
+
+
+def check_row_sums(sums: FloatArray, *, name: str) -> None:
+    """Demand sums of one within the tolerance."""
     wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -273,9 +298,6 @@ def check_distributions(D: Any, *, name: str = "y", renormalize: bool = True) ->
             f"If these are counts, use skldl.distributions.from_counts({name}); for intensities, from_scores; "
             f"to divide each row by its sum, skldl.simplex.normalize({name})."
         )
-    if renormalize and np.any(sums != 1.0):
-        array = array / sums[:, None]
-    return array
 
 
 def check_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:

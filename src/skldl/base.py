@@ -11,8 +11,10 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._algorithms import MISSING_DEGREES_CURE
 from skldl._column_names import column_names, label_names, order_of_labels
 from skldl._held_out import check_groups as check_groups
+from skldl._missing import DistributionTargetTags
 from skldl._parameters import Constraint, check_parameters, check_value
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions, check_features, check_same_length, check_weights
@@ -52,6 +54,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
     _accept_sparse: bool = True
     _allow_nan: bool = False  # whether NaN in X is a missing value that the algorithm can use
+    _allow_missing_degrees: bool = False  # whether NaN in y is a degree that was not observed
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from features and label distributions.
@@ -96,7 +99,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
                 "Pass the label distributions of the rows of X."
             )
         X = check_features(self, X, reset=True, accept_sparse=self._accept_sparse)
-        D = check_distributions(y)
+        D = self._check_target(y)
         check_same_length(X, D)
         weight = check_weights(sample_weight, X.shape[0])
         if weight is not None:
@@ -106,6 +109,10 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         self.label_names_ = label_names(y, D.shape[1])
         self.n_labels_ = D.shape[1]
         return X, D, weight
+
+    def _check_target(self, y: Any) -> FloatArray:
+        """Check y; those who can learn from missing degrees do it in `skldl._partial_base`."""
+        return check_distributions(y, nan_cure=f"{type(self).__name__} needs every degree. {MISSING_DEGREES_CURE}")
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a label distribution for each row.
@@ -220,13 +227,17 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         float
             At most 0, which only a perfect prediction reaches.
         """
-        predicted = np.asarray(self.predict(X))
+        predicted = self._in_order_of(y, np.asarray(self.predict(X)))
+        return -kullback_leibler(y, predicted, sample_weight=sample_weight)
+
+    def _in_order_of(self, y: Any, predicted: FloatArray) -> FloatArray:
+        """Predictions with the labels in the order of the columns of y."""
         names = column_names(y)
         generic = list(self.label_names_) == [f"label_{j}" for j in range(self.n_labels_)]
         if len(names) == self.n_labels_ and not generic:  # another number of labels is refused by the measure
             order = order_of_labels(names, list(self.label_names_), name="the table that fit saw")
-            predicted = predicted if order is None else predicted[:, order]
-        return -kullback_leibler(y, predicted, sample_weight=sample_weight)
+            return predicted if order is None else predicted[:, order]
+        return predicted
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         raise NotImplementedError
@@ -247,10 +258,14 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accept_sparse
         tags.input_tags.allow_nan = self._allow_nan
-        tags.target_tags.single_output = False
-        tags.target_tags.multi_output = True
-        tags.target_tags.positive_only = True
-        tags.target_tags.two_d_labels = True
+        tags.target_tags = DistributionTargetTags(
+            required=tags.target_tags.required,
+            single_output=False,
+            multi_output=True,
+            positive_only=True,
+            two_d_labels=True,
+            missing_degrees=self._allow_missing_degrees,
+        )
         tags.regressor_tags.poor_score = True
         return tags
 

@@ -4,21 +4,31 @@ Among all constant predictions it is the one with the least mean Kullback-Leible
 label distribution learning prints it, and on several datasets it beats most columns: every comparison should hold it.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from skldl._missing import COMPLETE, mean_distribution
+from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray
-from skldl.base import BaseLDL
 
 
-class MeanDistribution(BaseLDL):
+class MeanDistribution(PartialLDL):
     """Predict the weighted mean of the training distributions for every row.
+
+    With missing degrees it is the constant prediction under which what was observed is most likely.
+
+    Parameters
+    ----------
+    missing : {"auto", "degrees", "renormalised"}, default="auto"
+        What NaN in y means; see `skldl.SABFGS`.
 
     Attributes
     ----------
     distribution_ : ndarray of shape (n_labels,)
         The mean distribution.
+    missing_ : {"complete", "degrees", "renormalised"}
+        How gaps in y were read.
     n_features_in_ : int
         Number of features seen by ``fit``.
     n_labels_ : int
@@ -37,7 +47,16 @@ class MeanDistribution(BaseLDL):
     array([[0.3, 0.7]])
     """
 
+    _constraints: ClassVar = {"missing": MISSING}
+
+    def __init__(self, missing: str = "auto") -> None:
+        self.missing = missing
+
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        if self.missing_ != COMPLETE:
+            weight = np.ones(len(D)) if sample_weight is None else sample_weight
+            self.distribution_ = mean_distribution(D, weight, self.missing_)
+            return
         self.distribution_ = np.average(D, axis=0, weights=sample_weight)
 
     def _predict(self, X: Any) -> FloatArray:

@@ -116,3 +116,7 @@ class UnknownDatasetError(UnknownNameError, DatasetNotFoundError):
 
 class ParameterError(ValueError, TypeError):
     """A hyper-parameter that is not what it must be. Cure: a value that the message describes."""
+
+
+class MissingDegreesWarning(UserWarning):
+    """How missing degrees are read, and how many rows carry nothing. Cure: say ``missing=`` yourself."""

@@ -220,10 +220,11 @@ def check_bad_input(estimator: Any) -> None:
     missing_X, missing_D = X.copy(), D.copy()
     missing_X[1, 1] = missing_D[1, 1] = np.nan
     negative = D + np.where(np.arange(3) == 0, -2.0, 1.0)
-    infinite_X = np.where(np.isnan(missing_X), np.inf, missing_X)
+    infinite_X, infinite_D = (np.where(np.isnan(table), np.inf, table) for table in (missing_X, missing_D))
+    tags = get_tags(estimator)
     bad: list[tuple[Any, ...]] = [
-        (infinite_X if get_tags(estimator).input_tags.allow_nan else missing_X, D),
-        (X, missing_D),
+        (infinite_X if tags.input_tags.allow_nan else missing_X, D),
+        (X, infinite_D if getattr(tags.target_tags, "missing_degrees", False) else missing_D),
         (X, negative),
         (X, 3 * D),
         (X, np.where(np.arange(len(D))[:, None] == 5, 0.0, D)),

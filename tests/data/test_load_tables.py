@@ -128,7 +128,7 @@ HEAD = "age,height,label_happy,label_sad\n31,1.75,0.75,0.25\n"
         ("sep=;\n", {}, "is empty"),
         ("age,label_a,label_b\n", {}, "has a header but no rows"),
         (HEAD + "58,1.5,half,0.5\n", {}, "Row 2 of column 'label_happy' holds 'half', where a number belongs"),
-        (HEAD + "58,1.5,,0.5\n", {}, "Row 2 of column 'label_happy', a label, is empty"),
+        (HEAD + "58,1.5,,0.5\n", {"kind": "counts"}, "Row 2 of column 'label_happy', a label, is empty"),
         (HEAD + "58,inf,0.5,0.5\n", {}, "Row 2 of column 'height' is infinite"),
         (HEAD + "58,1.5,0.5\n", {}, "line 3 has 3 cells, the header 4.*comments must be taken out"),
         (HEAD + "58,1.5,0.5,0.5,\n", {}, "line 3 has 5 cells"),

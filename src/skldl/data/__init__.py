@@ -12,6 +12,7 @@ from skldl.data._dataset import Dataset
 from skldl.data._describe import Card, describe, list_datasets, statistics_table
 from skldl.data._fetch import fetch_dataset
 from skldl.data._files import load_dataset
+from skldl.data._gaps import make_missing
 from skldl.data._lexicon import load_lexicon
 from skldl.data._tweets import load_tweets
 from skldl.data._vader_texts import fetch_vader_texts
@@ -58,6 +59,7 @@ __all__ = [
     "load_lexicon",
     "load_tweets",
     "make_artificial",
+    "make_missing",
     "read_labels",
     "statistics_table",
 ]

@@ -11,13 +11,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
+from skldl._missing import COMPLETE, check_partial_distributions, has_gaps, mean_distribution
 from skldl._typing import AnyArray, FloatArray, IntArray
 from skldl._validation import check_distributions, check_same_length, check_weights, label_names
 from skldl.exceptions import LengthMismatchError
 from skldl.simplex import entropy
 
 NEAR_ZERO = 0.01
-_PER_ROW = ("X", "D", "groups", "sample_weight", "votes", "counts", "splits")
+_PER_ROW = ("X", "D", "observed", "groups", "sample_weight", "votes", "counts", "splits")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -31,7 +32,8 @@ class Dataset:
     X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         Features.
     D : array or DataFrame of shape (n_samples, n_labels)
-        Distributions: rows that sum to one. Kept as an array in double precision.
+        Distributions: rows that sum to one. Kept as an array in double precision. NaN is a degree that was not
+        observed.
     label_names : tuple of str, default=()
         Names of the labels; by default the columns of D, or label_0, label_1, … where D has no names.
     feature_names : tuple of str, default=None
@@ -56,6 +58,11 @@ class Dataset:
         Listed in the tables of a study, but left out of average ranks and tests.
     notes : tuple of str, default=()
         What the user should know about the data, found while they were read.
+    observed : ndarray of shape (n_samples, n_labels), default=None
+        What there is to learn from, where it is not D itself: degrees with NaN, as `skldl.data.make_missing` gives
+        them. Tests compare with D.
+    reading : {"degrees", "renormalised"}, default="degrees"
+        How to read gaps in ``observed`` or D.
 
     Examples
     --------
@@ -90,13 +97,18 @@ class Dataset:
     tokens: tuple[str, ...] | None = field(default=None, kw_only=True)
     apart: bool = field(default=False, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
+    observed: Any = field(default=None, kw_only=True)
+    reading: str = field(default="degrees", kw_only=True)
 
     def __post_init__(self) -> None:
         names = self.label_names or label_names(self.D, np.shape(self.D)[1])
         self._set("label_names", tuple(str(name) for name in names))
         X = sparse.csr_matrix(self.X) if sparse.issparse(self.X) else self.X
         self._set("X", X if hasattr(X, "shape") else np.asarray(X))
-        self._set("D", check_distributions(self.D, name=f"D of {self.name}"))
+        D, reading = check_partial_distributions(self.D, "auto", name=f"D of {self.name}", to_learn=False)
+        self._set("D", D)
+        if reading != COMPLETE:
+            self._set("reading", reading)
         check_same_length(self.X, self.D)
         self._set("sample_weight", check_weights(self.sample_weight, self.n_samples))
         if self.groups is not None:
@@ -155,6 +167,11 @@ class Dataset:
         """Whether the test set is fixed."""
         return self.X_test is not None
 
+    @property
+    def target(self) -> FloatArray:
+        """What there is to learn from: D, or the part of it that was observed."""
+        return np.asarray(self.D if self.observed is None else self.observed)
+
     @cached_property
     def family(self) -> str:
         """Fingerprint of X alone: datasets that share it are not independent."""
@@ -163,7 +180,16 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of everything that can change a number."""
-        parts = (self.X, self.D, self.groups, self.sample_weight, self.X_test, self.D_test, self.splits)
+        parts = (
+            self.X,
+            self.D,
+            self.groups,
+            self.sample_weight,
+            self.X_test,
+            self.D_test,
+            self.splits,
+            self.observed,
+        )
         return _digest(*(part for part in parts if part is not None))
 
     def take(self, rows: IntArray) -> "Dataset":
@@ -208,6 +234,10 @@ class Dataset:
 
     def describe(self) -> dict[str, Any]:
         """Describe the data in plain values, for the record file."""
+        complete = self.D[~np.isnan(self.D).any(axis=1)] if has_gaps(self.D) else self.D
+        mean = self.D.mean(axis=0)
+        if has_gaps(self.D):
+            mean = mean_distribution(self.D, np.ones(self.n_samples), self.reading)
         return {
             "name": self.name,
             "fingerprint": self.fingerprint,
@@ -218,8 +248,8 @@ class Dataset:
             "n_labels": self.n_labels,
             "label_names": list(self.label_names),
             "near_zero_share": float(np.mean(self.D < NEAR_ZERO)),
-            "mean_entropy_share": float(np.mean(entropy(self.D)) / np.log(self.n_labels)),
-            "mean_distribution": [float(degree) for degree in self.D.mean(axis=0)],
+            "mean_entropy_share": float(np.mean(entropy(complete)) / np.log(self.n_labels)) if len(complete) else 0.0,
+            "mean_distribution": [float(degree) for degree in mean],
             "n_groups": None if self.groups is None else len(np.unique(self.groups)),
             "weighted": self.sample_weight is not None,
             "apart": self.apart,

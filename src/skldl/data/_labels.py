@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from skldl._missing import check_partial_distributions
 from skldl._typing import AnyArray, BoolArray
 from skldl._validation import SUM_TOLERANCE, check_distributions
 from skldl.data._cells import as_words, cell_place, checked_numbers, list_names
@@ -44,7 +45,8 @@ def read_labels(labels: pd.DataFrame, kind: str, *, names: Sequence[str] | None 
     Returns
     -------
     DataFrame
-        One column for each label, rows that sum to one.
+        One column for each label, rows that sum to one. An empty cell of a row of shares stays empty: a degree that was
+        not observed, see `skldl.SABFGS`.
 
     Examples
     --------
@@ -60,7 +62,7 @@ def read_labels(labels: pd.DataFrame, kind: str, *, names: Sequence[str] | None 
     if kind == "votes":
         return read_votes(labels, names)[0].D
     _at_least_two(list(labels))
-    numbers = label_numbers(labels if names is None else labels[list(names)])
+    numbers = label_numbers(labels if names is None else labels[list(names)], allow_gaps=kind == "distribution")
     if kind == "distribution":
         return _distributions(numbers)
     _refuse_empty_rows(numbers, kind)
@@ -169,12 +171,12 @@ def _at_least_two(names: list[str]) -> list[str]:
     return names
 
 
-def label_numbers(labels: pd.DataFrame) -> pd.DataFrame:
-    """Numbers of at least zero; any other cell is an error."""
+def label_numbers(labels: pd.DataFrame, *, allow_gaps: bool = False) -> pd.DataFrame:
+    """Numbers of at least zero; any other cell is an error, an empty one unless gaps are allowed."""
     numbers = pd.DataFrame({name: checked_numbers(labels[name], "a number belongs") for name in labels})
     for name in numbers:
         column = numbers[name]
-        if column.isna().any():
+        if column.isna().any() and not allow_gaps:
             place = cell_place(column, int(np.argmax(column.isna().to_numpy())))
             raise NonFiniteError(f"{place}, a label, is empty. Fill in a number, 0 if the label does not apply.")
         if (column < 0).any():
@@ -198,6 +200,9 @@ def _refuse_empty_rows(numbers: pd.DataFrame, kind: str) -> None:
 
 
 def _distributions(numbers: pd.DataFrame) -> pd.DataFrame:
+    if numbers.isna().any(axis=None):
+        D, _ = check_partial_distributions(numbers.to_numpy(), "auto", name="the labels", to_learn=False)
+        return pd.DataFrame(D, index=numbers.index, columns=numbers.columns)
     _refuse_empty_rows(numbers, "distribution")
     sums = numbers.sum(axis=1).to_numpy()
     wrong = np.abs(sums - 1.0) > SUM_TOLERANCE

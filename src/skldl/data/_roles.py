@@ -132,7 +132,13 @@ def from_table(
     for column in X:
         if column not in (*text, *categories):
             notes += _oddities(X[column])
-    notes += _like_the_labels(label_columns, X.columns) + label_leaks(X, D)
+    gaps = int(answers.isna().sum().sum()) if kind == "distribution" else 0
+    if gaps:
+        notes.append(
+            f"{gaps} of {answers.size} label cells are empty: degrees that were not observed. Only some models learn "
+            "from such rows; write 0 where a label does not apply."
+        )
+    notes += _like_the_labels(label_columns, X.columns) + label_leaks(X, D.fillna(D.mean()))
     return Dataset(
         name,
         X,

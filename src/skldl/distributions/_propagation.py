@@ -156,7 +156,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         if y is None:
             raise DataError("PropagationEnhancer requires y to be passed, but the target y is None.")
         X = check_features(self, X, reset=True, accept_sparse=True)
-        L, self.classes_ = _as_indicator(y)
+        L, self.classes_ = as_indicator(y)
         check_same_length(X, L)
         self._X = X
         self._neighbors = NearestNeighbors().fit(X)
@@ -239,7 +239,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _as_indicator(y: Any) -> tuple[FloatArray, list[Any]]:
+def as_indicator(y: Any) -> tuple[FloatArray, list[Any]]:
     """Sets of labels as they are; a column of single labels as sets of one."""
     if hasattr(y, "__array__") and not library(y):
         y = np.asarray(y)

@@ -37,7 +37,7 @@ def load_datasets(specs: Sequence[DatasetSpec], *, data_home: Any = None) -> tup
     shared: dict[str, Any] = {}
     for spec in specs:
         if spec.data is not None:
-            found.append(spec)
+            found.append(replace(spec, data=_prepared(spec, spec.data)))
             continue
         try:
             loaded = _load(spec, data_home)
@@ -72,9 +72,22 @@ def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
         dataset = data.load_dataset(place, data_home, **spec.columns)
     if spec.splits:
         dataset = dataset.changed(splits=read_splits(_found(spec.splits, data_home), dataset))
-    source = place if Path(place).is_file() else ""
+    source = place if Path(place).is_file() or spec.hide is not None else ""
     name = spec.name if spec.source else dataset.name
-    return replace(spec, name=name, source=source, data=dataset.changed(name=name, apart=spec.apart, source=source))
+    dataset = _prepared(spec, dataset).changed(name=name, apart=spec.apart, source=source)
+    return replace(spec, name=name, source=source, data=dataset)
+
+
+def _prepared(spec: DatasetSpec, dataset: data.Dataset) -> data.Dataset:
+    """The dataset with part of its degrees hidden from the candidates, or tested on itself, as the study asks for."""
+    if spec.recover:
+        dataset = dataset.changed(X_test=dataset.X, D_test=dataset.D)
+    if spec.hide is None or isinstance(spec.hide, tuple):  # a study has made one dataset of each of several shares
+        return dataset
+    if not spec.hide:
+        return dataset.changed(name=spec.name)
+    observed = data.make_missing(dataset.D, spec.hide, mechanism=spec.mechanism, renormalise=spec.renormalise)
+    return dataset.changed(name=spec.name, observed=observed, reading="renormalised" if spec.renormalise else "degrees")
 
 
 def _found(place: str, data_home: Any) -> str:

@@ -70,6 +70,16 @@ class DatasetSpec:
         are numbers. A table with other columns always gets it.
     encoding, decimal, na_values
         How a CSV file is written, where this is not found out.
+    recover : bool
+        Test on the rows that the candidates learn from: the recovery experiment of label enhancement, for
+        `skldl.enhancement.EnhancedLDL`, which sees logical labels alone.
+    hide : float or sequence of float
+        Share of the degrees that are hidden from the candidates, see `skldl.data.make_missing`; tests compare with all
+        of them. Several shares make several datasets, whose names say which.
+    mechanism : {"uniform", "degree", "label"}
+        What is hidden.
+    renormalise : bool
+        Whether what is left is divided by its sum.
     data : Dataset or None
         The data, if they are at hand.
     """
@@ -91,6 +101,10 @@ class DatasetSpec:
     encoding: str | None = None
     decimal: str | None = None
     na_values: tuple[str, ...] | None = None
+    recover: bool = False
+    hide: float | tuple[float, ...] | None = None
+    mechanism: str = "uniform"
+    renormalise: bool = False
     data: Dataset | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -110,10 +124,21 @@ class DatasetSpec:
         """Describe the dataset in plain values, as a study file holds it."""
         told: dict[str, Any] = {"name": self.name, "apart": self.apart, "source": self.source}
         told |= {key: list(value) if isinstance(value, tuple) else value for key, value in self.columns.items()}
-        for key in ("encode", "text_ngrams", "splits"):
+        for key in ("encode", "text_ngrams", "splits", "recover"):
             if getattr(self, key) != _DEFAULTS[key]:
                 told[key] = getattr(self, key)
+        if self.hide is not None:
+            told |= {"hide": self.hide, "mechanism": self.mechanism, "renormalise": self.renormalise}
         return told
+
+    def at_each_rate(self) -> list["DatasetSpec"]:
+        """One dataset for each share of hidden degrees."""
+        if not isinstance(self.hide, list | tuple):
+            return [self]
+        source = self.source or ("" if self.data is not None else self.name)
+        return [
+            replace(self, name=f"{self.name}, {100 * rate:g} % hidden", source=source, hide=rate) for rate in self.hide
+        ]
 
 
 _COLUMNS = (
@@ -199,7 +224,8 @@ class Study:
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise StudyError(f"protocol = {self.protocol!r} is not one of {', '.join(PROTOCOLS)}.")
-        self._settle("datasets", tuple(_spec(dataset) for dataset in self.datasets))
+        specs = (_spec(dataset) for dataset in self.datasets)
+        self._settle("datasets", tuple(one for spec in specs for one in spec.at_each_rate()))
         candidates = tuple(self.candidates)
         if not any(candidate.is_baseline for candidate in candidates):
             candidates = (*candidates, BASELINE)

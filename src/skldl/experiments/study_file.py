@@ -132,7 +132,9 @@ _TYPES: dict[str, tuple[Any, str]] = {
         ("labels", "features", "drop", "text", "categories", "na_values"),
         (str | list, "text in quotes, or a list of such"),
     ),
-    **dict.fromkeys(("apart", "encode"), (bool, "true or false")),
+    **dict.fromkeys(("apart", "encode", "recover", "renormalise"), (bool, "true or false")),
+    "hide": (float | int | list, "a share of the degrees from 0 to 1, or a list of such"),
+    "mechanism": (str, "text in quotes"),
 }
 
 

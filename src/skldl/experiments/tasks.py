@@ -14,6 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import skldl
+from skldl._missing import comparable_rows, has_gaps
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions
 from skldl.data._dataset import Dataset, rows_of
@@ -187,7 +188,7 @@ def _evaluate(call: Call, round_: Round, seed: int) -> Record:
     told["predict_seconds"] = time.perf_counter() - started
     told["n_train"], told["n_test"] = len(round_.train), len(truth)
     told["n_iter"] = _iterations(model)
-    told["measures"] = evaluate(truth, predicted, weight, measures=rules.measures)
+    told["measures"] = evaluate(*comparable_rows(truth, predicted, dataset.reading), weight, measures=rules.measures)
     rows = kept_rows(dataset, rules)
     mine = rows if round_.test is None else np.intersect1d(rows, round_.test)
     if len(mine):
@@ -218,6 +219,8 @@ def kept_rows(dataset: Dataset, rules: Rules) -> IntArray:
         Row numbers in the dataset, or in its fixed test set, ascending.
     """
     n_rows = len(dataset.D_test) if dataset.has_test_set else dataset.n_samples
+    if has_gaps(dataset.D):  # the truth of such rows is not known
+        return np.empty(0, dtype=np.intp)
     if rules.keep == "all":
         return np.arange(n_rows)
     size = min(SAMPLE_SIZE, n_rows) if rules.keep in ("sample", "predictions") else 0

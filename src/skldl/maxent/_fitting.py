@@ -8,9 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skldl._missing import COMPLETE, informative_rows
 from skldl._solvers import Metric, Minimum, minimise
 from skldl._typing import FloatArray
 from skldl.maxent._objective import CrossEntropy, row_weights, weighted_softmax
+from skldl.maxent._partial_objective import PartialCrossEntropy, cross_entropy
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
 
 LARGEST_DENSE_INVERSE = 20_000
@@ -27,6 +29,7 @@ class Settings:
     solver: Literal["lbfgs", "bfgs"]
     max_iter: int
     tol: float
+    reading: str = COMPLETE  # of missing degrees
 
 
 @dataclass
@@ -111,13 +114,16 @@ def fit_weights(
     keep: Collection[int] = (),
 ) -> Weights:
     """Fit one alpha, from W and b in ``start`` (zero if None); ``keep`` says after which steps to keep W and b."""
+    X, D, sample_weight = informative_rows(X, D, sample_weight, settings.reading)
     weight = row_weights(X.shape[0], sample_weight)
     factorisation = factorise(
         X, weight, fit_intercept=settings.fit_intercept, scale_free=alpha == 0 and settings.whiten
     )
     fit = _fit_whitened if settings.whiten else _fit_plain
     design = factorisation.design if settings.whiten else X
-    objective = CrossEntropy(design, D, weight, alpha=alpha, fit_intercept=settings.fit_intercept)
+    objective = cross_entropy(
+        design, D, weight, reading=settings.reading, alpha=alpha, fit_intercept=settings.fit_intercept
+    )
     origin = None
     if start is not None:
         origin = factorisation.from_features(*start) if settings.whiten else _stack(*start, settings.fit_intercept)
@@ -132,9 +138,10 @@ def fit_path(
     Yields the place of each alpha in ``alphas`` and its weights. Zero is fitted alone: without a penalty the optimum
     need not be unique, and then it would depend on the start.
     """
+    X, D, sample_weight = informative_rows(X, D, sample_weight, settings.reading)
     weight = row_weights(X.shape[0], sample_weight)
     shared = factorise(X, weight, fit_intercept=settings.fit_intercept, scale_free=False)
-    objective = CrossEntropy(shared.design, D, weight, fit_intercept=settings.fit_intercept)
+    objective = cross_entropy(shared.design, D, weight, reading=settings.reading, fit_intercept=settings.fit_intercept)
     origin, curvature = None, 1.0
     for place in sorted(range(len(alphas)), key=lambda place: -alphas[place]):
         if alphas[place] == 0:
@@ -194,7 +201,7 @@ def _fit_whitened(
     )
     if first:
         weights.run.n_iter += 1
-        weights.run.loss_curve.insert(0, float(np.log(n_labels)))
+        weights.run.loss_curve.insert(0, objective.loss_at_zero)
         weights.kept = {steps + 1: kept for steps, kept in weights.kept.items()}
     return weights
 
@@ -212,6 +219,8 @@ def _towards_mean(objective: CrossEntropy, whitening: Whitening) -> tuple[FloatA
     if objective.fit_intercept:
         origin[-1] = goal
         return origin, mean
+    if isinstance(objective, PartialCrossEntropy):  # what lies between zero and the mean is not a matter of D alone
+        return origin, np.full(n_labels, 1.0 / n_labels)
     u = whitening.solve(np.asarray(objective.weight @ objective.X, dtype=np.float64))  # X u is nearest to 1 on all rows
     scores = np.asarray(objective.X @ u, dtype=np.float64)
     for size in 0.5 ** np.arange(MAX_HALVINGS):

@@ -58,6 +58,8 @@ class CrossEntropy:
         Weighted mean of D.
     mean_prediction : ndarray of shape (n_labels,)
         Weighted mean of P at the last evaluation.
+    loss_at_zero : float
+        The loss of the uniform prediction.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class CrossEntropy:
         if fit_intercept:
             self.target[-1] = self.mean_target
         self.mean_prediction = np.full(D.shape[1], 1.0 / D.shape[1])
+        self.loss_at_zero = float(np.log(D.shape[1]))
         self._block = max(64, BLOCK_CELLS // D.shape[1])
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
@@ -87,7 +90,7 @@ class CrossEntropy:
             P = np.ascontiguousarray((self.X @ U).T)
             if self.fit_intercept:
                 P += b.T
-            log_partition = weighted_softmax(P, self.weight)
+            log_partition = self._normalise(P, slice(None))
             gradient[:n_columns] = self.X.T @ P.T
             mean = P.sum(axis=1)
         else:
@@ -100,7 +103,7 @@ class CrossEntropy:
                 P = across @ rows.T
                 if self.fit_intercept:
                     P += b.T
-                log_partition += weighted_softmax(P, self.weight[first : first + self._block])
+                log_partition += self._normalise(P, slice(first, first + self._block))
                 gradient[:n_columns] += (P @ rows).T
                 mean += P.sum(axis=1)
         if self.fit_intercept:
@@ -112,6 +115,10 @@ class CrossEntropy:
             loss += 0.5 * self.alpha * float(np.vdot(U, U))
             gradient[:n_columns] += self.alpha * U
         return loss, gradient
+
+    def _normalise(self, scores: FloatArray, rows: slice) -> float:
+        """Turn the scores of some rows into ω_i p_ij in place, and return Σ ω_i ln Σ_j exp s_ij."""
+        return weighted_softmax(scores, self.weight[rows])
 
 
 def weighted_softmax(scores: FloatArray, weight: FloatArray) -> float:

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH, number, one_of
+from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray
-from skldl.base import BaseLDL
 from skldl.maxent._fitting import Settings, Weights, fit_path, fit_weights
 from skldl.maxent._objective import probabilities
 from skldl.maxent._start import INIT, Init, starting_weights
@@ -24,7 +24,7 @@ from skldl.maxent._start import INIT, Init, starting_weights
 ALPHA = number(at_least=0, cure="0 means no penalty")
 
 
-class SABFGS(BaseLDL):
+class SABFGS(PartialLDL):
     """Maximum entropy model with soft targets, fitted by L-BFGS or BFGS (SA-BFGS of Geng, 2016).
 
     The loss is the weighted mean of the cross-entropy plus ``alpha / 2`` times the sum of squared weights; it is
@@ -63,6 +63,12 @@ class SABFGS(BaseLDL):
         The weights at which the search begins, without those of a fit before. Only with ``whiten=False``: the whitened
         search goes to the mean distribution first. "eye" is ``numpy.eye(n_features, n_labels)``, the start of the code
         published with the paper.
+    missing : {"auto", "degrees", "renormalised"}, default="auto"
+        What NaN in y means. "degrees": the observed degrees are true, and the rest of the mass lies on the missing
+        labels. "renormalised": what was observed was divided by its sum, so that only ratios are known. "auto" takes
+        "renormalised" if the observed degrees of every row sum to one, else "degrees", and says so. The model is the
+        one under which what was observed is most likely: with "degrees" over the observed labels and one cell for the
+        others, with "renormalised" over the observed labels alone.
 
     Attributes
     ----------
@@ -79,6 +85,8 @@ class SABFGS(BaseLDL):
         The loss at the start and after each step.
     excess_ : float
         The estimate of the excess at the end. The true excess can be larger; see above.
+    missing_ : {"complete", "degrees", "renormalised"}
+        How gaps in y were read; "complete" if there were none, or none that does not follow from the other cells.
 
     See Also
     --------
@@ -107,6 +115,13 @@ class SABFGS(BaseLDL):
     array([[0.65, 0.35]])
     >>> model.n_iter_ <= 10
     True
+
+    Degrees that were not observed are NaN:
+
+    >>> nan = float("nan")
+    >>> D = [[0.5, 0.3, 0.2], [0.4, nan, nan], [nan, 0.5, nan]]
+    >>> SABFGS(missing="degrees").fit(X, D).predict([[1.0, 1.0]]).round(2)
+    array([[0.4, 0.4, 0.2]])
     """
 
     _constraints: ClassVar = {
@@ -118,6 +133,7 @@ class SABFGS(BaseLDL):
         "tol": NOT_NEGATIVE,
         "warm_start": TRUTH,
         "init": INIT,
+        "missing": MISSING,
     }
 
     def __init__(
@@ -131,6 +147,7 @@ class SABFGS(BaseLDL):
         tol: float = 1e-8,
         warm_start: bool = False,
         init: Init = "zeros",
+        missing: str = "auto",
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -140,6 +157,7 @@ class SABFGS(BaseLDL):
         self.tol = tol
         self.warm_start = warm_start
         self.init = init
+        self.missing = missing
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         settings = self._settings()
@@ -202,4 +220,11 @@ class SABFGS(BaseLDL):
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
 
     def _settings(self) -> Settings:
-        return Settings(bool(self.fit_intercept), bool(self.whiten), self.solver, int(self.max_iter), float(self.tol))
+        return Settings(
+            bool(self.fit_intercept),
+            bool(self.whiten),
+            self.solver,
+            int(self.max_iter),
+            float(self.tol),
+            self.missing_,
+        )

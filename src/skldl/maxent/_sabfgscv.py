@@ -1,6 +1,7 @@
 """SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation, ready for data as they come."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -11,9 +12,11 @@ from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from skldl._held_out import check_groups, two_valued_columns
+from skldl._missing import has_gaps, informative, row_divergences
 from skldl._parameters import COUNT, FOLDS, N_JOBS, NOT_NEGATIVE, NOTHING, TRUTH, one_of, sequence_of
+from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray, IntArray
-from skldl.base import BaseLDL, kept_rows
+from skldl.base import kept_rows
 from skldl.maxent._fitting import Settings, fit_path, fit_weights
 from skldl.maxent._objective import probabilities, row_weights
 from skldl.maxent._sabfgs import ALPHA
@@ -27,7 +30,7 @@ MOST_KEPT_NUMBERS = 20_000_000
 FOLD_TOL = 1e-6  # the choice of alpha does not see smaller differences
 
 
-class SABFGSCV(BaseLDL):
+class SABFGSCV(PartialLDL):
     """Maximum entropy model whose penalty is chosen by cross-validation: the model to begin with.
 
     The model is that of `skldl.SABFGS` with an intercept and with features scaled inside, so that the penalty treats
@@ -59,6 +62,8 @@ class SABFGSCV(BaseLDL):
         `skldl.SABFGS`.
     n_jobs : int, default=None
         Number of folds to work on at once, through joblib.
+    missing : {"auto", "degrees", "renormalised"}, default="auto"
+        What NaN in y means; see `skldl.SABFGS`. The held-out divergence is that of what was observed, too.
 
     Attributes
     ----------
@@ -81,6 +86,8 @@ class SABFGSCV(BaseLDL):
         Number of steps of the final fit.
     loss_curve_ : list of float
         The loss of the final fit at the start and after each step.
+    missing_ : {"complete", "degrees", "renormalised"}
+        How gaps in y were read; "complete" if there were none, or none that does not follow from the other cells.
 
     Notes
     -----
@@ -115,6 +122,7 @@ class SABFGSCV(BaseLDL):
         "max_iter": COUNT,
         "tol": NOT_NEGATIVE,
         "n_jobs": N_JOBS,
+        "missing": MISSING,
     }
 
     def __init__(
@@ -127,6 +135,7 @@ class SABFGSCV(BaseLDL):
         max_iter: int = 1000,
         tol: float = 1e-8,
         n_jobs: int | None = None,
+        missing: str = "auto",
     ) -> None:
         self.alphas = alphas
         self.cv = cv
@@ -135,6 +144,7 @@ class SABFGSCV(BaseLDL):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.missing = missing
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose alpha and fit.
@@ -166,7 +176,7 @@ class SABFGSCV(BaseLDL):
 
     def _select(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, splits: list[Split]) -> None:
         alphas = np.atleast_1d(np.asarray(DEFAULT_ALPHAS if self.alphas is None else self.alphas, dtype=np.float64))
-        settings = Settings(True, True, "lbfgs", int(self.max_iter), float(self.tol))
+        settings = Settings(True, True, "lbfgs", int(self.max_iter), float(self.tol), self.missing_)
         keep = len(alphas) * D.size <= MOST_KEPT_NUMBERS and _holds_out_once(splits, len(D))
         candidates = self._scalings(X)
         outcomes = Parallel(n_jobs=self.n_jobs)(
@@ -298,13 +308,20 @@ def _held_out(
     scaled, factors = _scaled(X[train], weight, scaling)
     X_test, D_test = X[test], D[test]
     test_weight = row_weights(len(test), None if sample_weight is None else sample_weight[test])
-    minus_entropy = -float(test_weight @ entropy(D_test))
-    settings = Settings(True, True, "lbfgs", settings.max_iter, max(settings.tol, FOLD_TOL))
+    gaps = has_gaps(D_test)
+    if gaps:  # rows that carry nothing do not count
+        test_weight = test_weight * informative(D_test, settings.reading)
+        test_weight /= test_weight.sum() or 1.0
+    minus_entropy = 0.0 if gaps else -float(test_weight @ entropy(D_test))
+    settings = replace(settings, tol=max(settings.tol, FOLD_TOL))
     divergences = np.empty(len(alphas))
     predictions = np.empty((len(alphas), *D_test.shape) if keep else 0)
     for place, weights in fit_path(scaled, D[train], weight, list(alphas), settings):
         log_P = log_softmax(X_test @ (weights.W * factors[:, None]) + weights.b)
-        divergences[place] = minus_entropy - float(test_weight @ (D_test * log_P).sum(axis=1))
+        if gaps:
+            divergences[place] = float(test_weight @ row_divergences(D_test, log_P, settings.reading))
+        else:
+            divergences[place] = minus_entropy - float(test_weight @ (D_test * log_P).sum(axis=1))
         if keep:
             predictions[place] = np.exp(log_P)
     return divergences, predictions

@@ -15,6 +15,7 @@ from skldl.plots._flow import FlowDisplay
 from skldl.plots._label_effects import LabelEffectsDisplay
 from skldl.plots._learning import LearningCurveDisplay
 from skldl.plots._manifold import ManifoldDisplay, decorrelation_stretch
+from skldl.plots._missing_rate import MissingRateDisplay
 from skldl.plots._rank_heatmap import RankHeatmapDisplay
 from skldl.plots._raters import RatersDisplay
 from skldl.plots._residuals import ResidualsDisplay
@@ -37,6 +38,7 @@ __all__ = [
     "LearningCurveDisplay",
     "ManifoldDisplay",
     "MeasureDendrogramDisplay",
+    "MissingRateDisplay",
     "QualityTimeDisplay",
     "RankHeatmapDisplay",
     "RatersDisplay",

@@ -15,6 +15,7 @@ from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES, skill_ratio
 from skldl.plots import (
     CriticalDifferenceDisplay,
+    MissingRateDisplay,
     QualityTimeDisplay,
     RankHeatmapDisplay,
     SensitivityDisplay,
@@ -96,6 +97,7 @@ def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Ite
     if criterion in results.measures:
         yield from _skill(results, criterion)
         yield from _quality_and_time(results, criterion)
+        yield from _hidden_degrees(results, criterion)
     for measure in results.measures:
         known = MEASURES[measure]
         compared = tests[measure]
@@ -126,6 +128,20 @@ def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Ite
                 2.2 + 0.68 * len(names),
                 min(1.4 + 0.24 * (len(means) + 1), 16.0),
             )
+
+
+def _hidden_degrees(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
+    """Draw the criterion against the share of hidden degrees, where a dataset was studied at several."""
+    for number, (dataset, display) in enumerate(MissingRateDisplay.of_study(results, criterion).items()):
+        yield draw(
+            f"hidden-{number}",
+            f"{MEASURES[criterion].title} against the share of hidden degrees, {dataset}",
+            "Mean over the tests, with one standard deviation to either side. Degrees are hidden from the candidates "
+            "alone: the tests compare with all of them.",
+            display.plot,
+            7.2,
+            3.6,
+        )
 
 
 def _skill(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:

@@ -51,7 +51,7 @@ def fit_candidate(
     if encoder is not None:
         model = with_encoder(model, encoder)
     part = dataset if rows is None else dataset.take(rows)
-    return model.fit(part.X, part.D, **fit_arguments(model, part.sample_weight, part.groups))
+    return model.fit(part.X, part.target, **fit_arguments(model, part.sample_weight, part.groups))
 
 
 def with_encoder(estimator: Any, encoder: Any) -> Pipeline:

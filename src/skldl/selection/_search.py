@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from skldl._missing import comparable_rows
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_weights
 from skldl.data._dataset import Dataset, rows_of
@@ -111,7 +112,7 @@ class _Engine:
         values: list[list[list[float]]] = [[] for _ in work]
         failures: list[list[Failure]] = [[] for _ in work]
         for number, (fit_rows, validation_rows) in enumerate(self.pairs, start=1):
-            truth = self.dataset.D[validation_rows]
+            truth = self.dataset.target[validation_rows]
             weight = check_weights(rows_of(self.dataset.sample_weight, validation_rows), len(truth))
             features = self._features(fit_rows, validation_rows)
             for place, (candidate, settings) in enumerate(work):
@@ -123,7 +124,7 @@ class _Engine:
                     if predicted is None:
                         continue
                     try:
-                        losses[row] = measure.rowwise(truth, predicted)
+                        losses[row] = measure.rowwise(*comparable_rows(truth, predicted, self.dataset.reading))
                     except MACHINE_FAULTS:
                         raise
                     except Exception as error:  # what it predicts are no distributions
@@ -152,7 +153,7 @@ class _Engine:
         failures: list[Failure],
     ) -> Iterator[Any]:
         """What each setting predicts for the validation rows; None where it failed."""
-        D, weight = self.dataset.D[fit_rows], rows_of(self.dataset.sample_weight, fit_rows)
+        D, weight = self.dataset.target[fit_rows], rows_of(self.dataset.sample_weight, fit_rows)
         groups = rows_of(self.dataset.groups, fit_rows)
         for piece in _pieces(candidate, settings):
             shared = self._along_path(candidate, piece, features, D, weight, failures) if candidate.path else []

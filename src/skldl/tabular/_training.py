@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
+from skldl._missing import has_gaps
 from skldl.data import Dataset, find_columns, from_table, label_values
 from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
@@ -146,7 +147,12 @@ def fit_table(
     names, n_rows = list(dataset.label_names), dataset.n_samples
     numbers = label_values(names, values)
     encoder = TableEncoder(text=tuple(text), categories=tuple(categories), text_ngrams=text_ngrams)
+    if has_gaps(dataset.D):
+        asked = model
+        dataset, model, settings = _with_gaps(dataset, model, settings, preset)
+        preset = None if model != asked else preset
     preset = _preset(model, preset, budget, n_rows)
+    candidates = candidates_for(model, settings)
     notes = list(dataset.notes)
     if preset == "best":
         for name, value in (("folds", folds), ("selection_rows", selection_rows)):
@@ -183,7 +189,7 @@ def fit_table(
         hashes = _hashes(pipeline[0], dataset)
         dataset = dataset.changed(X=features)  # the table is not needed any more, and may be large
         learner = pipeline[-1]
-        D = pd.DataFrame(dataset.D, columns=names)
+        D = pd.DataFrame(dataset.target, columns=names)
         learner.fit(features, D, **fit_arguments(learner, dataset.sample_weight, dataset.groups))
         why = _why(choice, auto=model.casefold() == "auto", n_rows=n_rows, grouped=groups is not None)
     description = {
@@ -223,6 +229,27 @@ def _hashes(encoder: TableEncoder, dataset: Dataset) -> str:
     if dataset.n_samples > MOST_HASHES:
         return ""
     return "".join(sorted(row_hashes(encoder, dataset.X, dataset.D)))
+
+
+def _with_gaps(
+    dataset: Dataset, model: str, settings: Mapping[str, Any] | None, preset: str | None
+) -> tuple[Dataset, str, Mapping[str, Any] | None]:
+    """What a table with empty label cells is fitted with: by default the best model that learns from such rows."""
+    if model.casefold() != "auto":
+        reading = (settings or {}).get("missing", "auto")
+        return (dataset if reading == "auto" else dataset.changed(reading=reading)), model, settings
+    if preset == "best":
+        raise DataError(
+            "Some label cells are empty, and the members of preset='best' need every degree. Leave out preset=, name a "
+            "model that learns from what was observed (sa-bfgs-cv, incomldl), or fill the table with "
+            "skldl.incomplete.complete."
+        )
+    meant = {"degrees": "the rest of the mass lies on the empty labels", "renormalised": "only their ratios count"}
+    note = (
+        f"SA-BFGS-CV was taken, which learns from the degrees that were observed: {meant[dataset.reading]} "
+        f"(missing={dataset.reading!r}; another reading: model='sa-bfgs-cv' with the setting missing=)."
+    )
+    return dataset.changed(notes=(*dataset.notes, note)), "sa-bfgs-cv", {"missing": dataset.reading}
 
 
 def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:

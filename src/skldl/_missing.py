@@ -1,0 +1,299 @@
+"""Missing degrees: what NaN in a table of distributions means, and the arithmetic that all who take it share.
+
+Two readings. With **degrees**, the observed degrees are true, so that the rest of the mass, r = 1 − Σ_Ω d, lies on
+the missing labels. With **renormalised**, what was observed was divided by its sum: only ratios between observed labels
+are known. In both a row is a coarsened distribution: its observed cells, and with "degrees" one further cell "rest".
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.special import entr, logsumexp
+from sklearn.utils import TargetTags
+
+from skldl._column_names import column_names
+from skldl._typing import BoolArray, FloatArray
+from skldl._validation import SUM_TOLERANCE, check_degrees, check_distributions, check_numbers, check_row_sums
+from skldl.exceptions import DataError, MissingDegreesWarning, RowSumError
+
+READINGS = ("auto", "degrees", "renormalised")
+COMPLETE = "complete"  # the reading of a table without gaps
+NO_REST = 1e-9  # a rest of mass below this is rounding error
+MOST_STEPS = 5000
+CHANGE = 1e-13
+
+
+@dataclass(slots=True)
+class DistributionTargetTags(TargetTags):
+    """Tags of a target of distributions; ``missing_degrees`` says whether NaN in it means "not observed"."""
+
+    missing_degrees: bool = False
+
+
+def has_gaps(D: FloatArray) -> bool:
+    """Tell whether a table of numbers holds NaN; quicker than a look at each number."""
+    return bool(np.isnan(D.sum()))
+
+
+def check_partial_distributions(
+    D: Any, missing: str, *, name: str = "y", to_learn: bool = True
+) -> tuple[FloatArray, str]:
+    """Return D with NaN where a degree is unknown, and the reading in use.
+
+    Parameters
+    ----------
+    D : array-like or DataFrame of shape (n_samples, n_labels)
+        Degrees; NaN, None and ``pandas.NA`` mean "not observed".
+    missing : {"auto", "degrees", "renormalised"}
+        How to read a row with gaps.
+    name : str, default="y"
+        What the messages call it.
+    to_learn : bool, default=True
+        Whether to refuse what nothing can be learnt from, and to say which reading "auto" took and how many rows carry
+        nothing. False for rows that are scored or completed.
+
+    Returns
+    -------
+    D : ndarray of shape (n_samples, n_labels)
+        Rows without gaps sum to one. With "degrees", cells that follow from the others are filled in (one gap, or no
+        mass left); with "renormalised" the observed cells sum to one.
+    reading : {"complete", "degrees", "renormalised"}
+        The reading; "complete" if there are no gaps, or none that is unknown.
+    """
+    array = check_numbers(D, name=name, allow_nan=True)
+    if not has_gaps(array):
+        return check_distributions(D, name=name), COMPLETE
+    array = array.copy()
+    gaps = np.isnan(array)
+    degrees = np.where(gaps, 0.0, array)
+    check_degrees(degrees, D, name=name)
+    with np.errstate(over="ignore"):
+        sums = degrees.sum(axis=1)
+    whole = ~gaps.any(axis=1)
+    check_row_sums(np.where(whole, sums, 1.0), name=name)
+    array[whole] /= sums[whole][:, None]
+    partial = np.asarray(~whole & ~gaps.all(axis=1))
+    reading = missing
+    if missing == "auto":
+        scaled = partial.any() and bool((np.abs(sums[partial] - 1.0) <= SUM_TOLERANCE).all())
+        reading = "renormalised" if scaled else "degrees"
+    _check_sums(sums, partial, reading, name)
+    # true degrees may exceed one by rounding alone
+    array[partial] /= (sums[partial] if reading == "renormalised" else np.maximum(sums[partial], 1.0))[:, None]
+    if reading == "degrees":
+        _fill_determined(array)
+    if to_learn:
+        _check_identified(array, reading, column_names(D), name)
+        _say(array, gaps, reading, missing, name)
+    return array, reading if has_gaps(array) else COMPLETE
+
+
+def _check_sums(sums: FloatArray, partial: BoolArray, reading: str, name: str) -> None:
+    wrong = partial & (
+        (np.abs(sums - 1.0) > SUM_TOLERANCE) if reading == "renormalised" else (sums > 1 + SUM_TOLERANCE)
+    )
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        rule = "sum to 1" if reading == "renormalised" else "sum to at most 1"
+        cure = " If they are true degrees, set missing='degrees'." if reading == "renormalised" else ""
+        raise RowSumError(
+            f"The observed degrees of row {row} of {name} sum to {sums[row]:.6g} ({int(wrong.sum())} such rows), but "
+            f"with missing='{reading}' they {rule}.{cure} If these are counts or scores, divide each row by the total "
+            "of all its labels, or by the sum of those observed and set missing='renormalised'."
+        )
+
+
+def _fill_determined(array: FloatArray) -> None:
+    """Fill in what follows from the other cells of a row whose observed degrees are true."""
+    gaps = np.isnan(array)
+    number = gaps.sum(axis=1)
+    rest = rest_of(array)
+    known = (number == 1) | ((rest <= NO_REST) & (number > 0))
+    array[known] = np.where(gaps[known], np.where(number[known] == 1, rest[known], 0.0)[:, None], array[known])
+
+
+def _check_identified(array: FloatArray, reading: str, columns: list[Any], name: str) -> None:
+    """Refuse labels of which nothing can be learnt."""
+    observed = ~np.isnan(array)
+    if not informative(array, reading).any():
+        raise DataError(
+            f"No row of {name} carries anything to learn from: with missing='{reading}' a row needs at least "
+            f"{2 if reading == 'renormalised' else 1} observed labels."
+        )
+    never = np.flatnonzero(~observed.any(axis=0))
+    if len(never):
+        label = str(columns[never[0]]) if columns else int(never[0])
+        raise DataError(
+            f"Label {label!r} of {name} is observed in no row ({len(never)} such labels). Nothing can be learnt about "
+            "it: leave out its column, or observe it in some rows."
+        )
+    if reading == "renormalised":
+        pairs = sparse.csr_matrix(observed[observed.sum(axis=1) > 1], dtype=np.float64)
+        number, group = connected_components(pairs.T @ pairs, directed=False)
+        if number > 1:
+            apart = int(np.argmax(group != group[0]))
+            first, second = (columns[0], columns[apart]) if columns else (0, apart)
+            raise DataError(
+                f"Labels {str(first)!r} and {str(second)!r} of {name} are never observed together, nor tied by others "
+                f"that are: the labels fall into {number} groups, and nothing is known about the ratio between them. "
+                "Observe labels of both groups in some rows, fit each group alone, or, if these are true degrees, set "
+                "missing='degrees'."
+            )
+
+
+def _say(array: FloatArray, gaps: BoolArray, reading: str, missing: str, name: str) -> None:
+    """Warn about the reading that was taken and about rows that carry nothing."""
+    said = []
+    if missing == "auto":
+        reason = "sum to one in every row" if reading == "renormalised" else "sum to less than one in some rows"
+        meant = "only their ratios are used" if reading == "renormalised" else "the rest lies on the missing labels"
+        said.append(
+            f"{name} has {int(gaps.sum())} missing degrees. The observed ones {reason}, so missing='auto' reads "
+            f"missing='{reading}': {meant}. Set missing= to say it yourself."
+        )
+    nothing = int((~informative(array, reading)).sum())
+    if nothing:
+        least = "fewer than two observed labels" if reading == "renormalised" else "no observed label"
+        said.append(f"{nothing} of {len(array)} rows of {name} have {least} and carry nothing: they are left out.")
+    if said:
+        warnings.warn(" ".join(said), MissingDegreesWarning, stacklevel=6)
+
+
+def rest_of(D: FloatArray) -> FloatArray:
+    """Mass that is left for the missing labels of each row; zero for rows without gaps."""
+    rest = np.maximum(1.0 - np.nansum(D, axis=1), 0.0)
+    return np.where(np.isnan(D).any(axis=1), rest, 0.0)
+
+
+def informative(D: FloatArray, reading: str) -> BoolArray:
+    """Tell which rows carry something: two observed labels where only ratios count, else one."""
+    return np.asarray((~np.isnan(D)).sum(axis=1) >= (2 if reading == "renormalised" else 1))
+
+
+def informative_rows(
+    X: Any, D: FloatArray, sample_weight: FloatArray | None, reading: str
+) -> tuple[Any, FloatArray, FloatArray | None]:
+    """Leave out rows that carry nothing; without gaps, what comes in goes out."""
+    if not has_gaps(D):
+        return X, D, sample_weight
+    kept = informative(D, reading)
+    if kept.all():
+        return X, D, sample_weight
+    if not kept.any():
+        raise DataError(
+            "No training row carries anything to learn from: all have too few observed labels. Use fewer folds."
+        )
+    return X[kept], D[kept], None if sample_weight is None else sample_weight[kept]
+
+
+def row_divergences(D: FloatArray, log_P: FloatArray, reading: str) -> FloatArray:
+    """Kullback-Leibler divergence of what was observed in each row, from logarithms of predictions.
+
+    With "renormalised" it is that of the observed labels alone, both rows divided by their sums there; with "degrees"
+    that over the observed labels and the cell "rest". Rows that carry nothing have zero.
+    """
+    gaps = np.isnan(D)
+    seen = np.where(gaps, 0.0, D)
+    divergences = -(entr(seen) + seen * np.where(gaps, 0.0, log_P)).sum(axis=1)
+    if reading == "renormalised":
+        some = ~gaps.all(axis=1)
+        divergences[some] += logsumexp(np.where(gaps[some], -np.inf, log_P[some]), axis=1)
+        return np.asarray(divergences)
+    rest = rest_of(D)
+    some = rest > 0
+    divergences[some] -= entr(rest[some])
+    divergences[some] -= rest[some] * logsumexp(np.where(gaps[some], log_P[some], -np.inf), axis=1)
+    return np.asarray(divergences)
+
+
+def observed_pair(D: FloatArray, P: FloatArray, reading: str) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Turn partly observed and predicted rows into two tables of distributions that any measure can compare.
+
+    Parameters
+    ----------
+    D : ndarray of shape (n_samples, n_labels)
+        Degrees with NaN where they were not observed, as `check_partial_distributions` gives them.
+    P : ndarray of shape (n_samples, n_labels)
+        Predicted distributions.
+    reading : {"degrees", "renormalised"}
+        How to read D.
+
+    Returns
+    -------
+    true, predicted : ndarray
+        With "renormalised": observed labels only, each row divided by its sum there, zero elsewhere. With "degrees":
+        observed labels, zero elsewhere, and one further column with the rest.
+    kept : ndarray of bool
+        Which rows they hold: those that carry something.
+    """
+    kept = informative(D, reading)
+    gaps = np.isnan(D[kept])
+    true, predicted = np.where(gaps, 0.0, D[kept]), np.where(gaps, 0.0, P[kept])
+    if reading == "renormalised":
+        sums = predicted.sum(axis=1, keepdims=True)
+        even = ~gaps / (~gaps).sum(axis=1, keepdims=True)  # a prediction without mass on what was observed
+        predicted = np.divide(predicted, sums, out=even, where=sums > 0)
+        return true, predicted, kept
+    rest = np.where(gaps, P[kept], 0.0).sum(axis=1)
+    return np.column_stack([true, rest_of(D[kept])]), np.column_stack([predicted, rest]), kept
+
+
+def comparable_rows(D: FloatArray, P: FloatArray, reading: str) -> tuple[FloatArray, FloatArray]:
+    """Like `observed_pair` with all rows, those that carry nothing as a perfect prediction; without gaps D and P."""
+    if not has_gaps(D):
+        return D, P
+    true, predicted, kept = observed_pair(D, P, reading)
+    even = np.full((len(D), true.shape[1]), 1.0 / true.shape[1])
+    whole, guess = even, even.copy()
+    whole[kept], guess[kept] = true, predicted
+    return whole, guess
+
+
+def mean_distribution(D: FloatArray, weight: FloatArray, reading: str) -> FloatArray:
+    r"""Find the constant prediction under which what was observed is most likely.
+
+    With "degrees" by expectation maximisation, :math:`m_j \leftarrow \sum_i \omega_i (d_{ij}` or :math:`r_i m_j /
+    \sum_{k \notin \Omega_i} m_k)`; with "renormalised" by minorisation, :math:`m_j \leftarrow \sum_i \omega_i d_{ij} /
+    \sum_{i: j \in \Omega_i} (\omega_i / \sum_{k \in \Omega_i} m_k)`, as for Plackett-Luce models (Hunter, 2004).
+
+    Parameters
+    ----------
+    D : ndarray of shape (n_samples, n_labels)
+        Degrees with NaN.
+    weight : ndarray of shape (n_samples,)
+        Row weights.
+    reading : {"degrees", "renormalised"}
+        How to read D.
+
+    Returns
+    -------
+    ndarray of shape (n_labels,)
+        The distribution. A label that is observed nowhere gets an equal share.
+    """
+    kept = informative(D, reading)
+    D, weight = D[kept], weight[kept] / weight[kept].sum()
+    n_labels = D.shape[1]
+    observed, place = np.unique(~np.isnan(D), axis=0, return_inverse=True)  # rows with the same gaps go together
+    place = place.ravel()
+    mass = np.bincount(place, weights=weight)
+    rest = np.bincount(place, weights=weight * rest_of(D))
+    total = weight @ np.nan_to_num(D)
+    never = ~observed.any(axis=0)
+    mean = np.full(n_labels, 1.0 / n_labels)
+    for _ in range(MOST_STEPS):
+        before = mean
+        if reading == "renormalised":
+            level = observed.T @ (mass / (observed @ mean))
+            mean = np.divide(total, level, out=np.full(n_labels, 1.0 / n_labels), where=~never)
+            mean[~never] *= (1.0 - never.mean()) / mean[~never].sum()
+        else:
+            hidden = ~observed @ mean
+            mean = total + mean * (~observed.T @ np.divide(rest, hidden, out=np.zeros_like(rest), where=hidden > 0))
+            mean = mean / mean.sum()
+        if np.abs(mean - before).max() < CHANGE:
+            break
+    return np.asarray(mean)

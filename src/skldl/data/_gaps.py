@@ -1,0 +1,83 @@
+"""`make_missing`: hide degrees of a table, to study what learners make of the others."""
+
+from typing import Any
+
+import numpy as np
+
+from skldl._parameters import NOTHING, SHARE, check_value, one_of, whole
+from skldl._typing import FloatArray
+from skldl._validation import check_distributions
+from skldl.exceptions import DataError
+
+MECHANISMS = ("uniform", "degree", "label")
+LEAST = 2  # observed labels that a ratio needs
+
+
+def make_missing(
+    D: Any,
+    rate: float = 0.5,
+    *,
+    mechanism: str = "uniform",
+    renormalise: bool = False,
+    keep: int = LEAST,
+    random_state: int | None = 0,
+) -> FloatArray:
+    r"""Hide degrees of label distributions: NaN where they are hidden.
+
+    Parameters
+    ----------
+    D : array-like or DataFrame of shape (n_samples, n_labels)
+        Distributions.
+    rate : float, default=0.5
+        Share of the cells to hide, from 0 to 1.
+    mechanism : {"uniform", "degree", "label"}, default="uniform"
+        What is hidden. "uniform": each cell with the same probability. "degree": small degrees first; in each row cells
+        are drawn one after the other with probabilities in proportion to 1 − d. "label": whole labels, the same in all
+        rows but a tenth, drawn at random, in which everything is observed.
+    renormalise : bool, default=False
+        Whether what is left is divided by its sum, so that only ratios are known.
+    keep : int, default=2
+        Number of labels that stay in every row; one alone carries no ratio. At the highest rates fewer cells are
+        hidden for that.
+    random_state : int, default=0
+        Seed.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        The degrees with NaN. A row whose remaining degrees are all zero keeps its largest one, too.
+
+    Examples
+    --------
+    >>> from skldl.data import make_missing
+    >>> make_missing([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]], rate=0.34)
+    array([[nan, 0.3, 0.2],
+           [0.2, nan, 0.6]])
+    """
+    check_value("rate", rate, SHARE)
+    check_value("mechanism", mechanism, one_of(*MECHANISMS))
+    check_value("random_state", random_state, NOTHING | whole(at_least=0))
+    table = check_distributions(D, name="D")
+    n_samples, n_labels = table.shape
+    if not 1 <= keep <= n_labels:
+        raise DataError(f"keep={keep!r} must lie between 1 and the number of labels, {n_labels}.")
+    # with the plain seed, gaps would depend on degrees that were themselves drawn from default_rng of the same seed
+    generator = np.random.default_rng(None if random_state is None else [random_state, len("make_missing")])
+    if mechanism == "label":
+        n_hidden = min(round(rate * n_labels), n_labels - keep)
+        labels = generator.permutation(n_labels)[:n_hidden]
+        rows = generator.permutation(n_samples)[-(-n_samples // 10) :]
+        gaps = np.zeros(table.shape, dtype=bool)
+        gaps[np.ix_(rows, labels)] = True
+    else:
+        # keys whose order is a draw without replacement: Efraimidis and Spirakis, with probabilities 1 or 1 − d
+        odds = np.ones_like(table) if mechanism == "uniform" else np.maximum(1.0 - table, 1e-9)
+        keys = generator.exponential(size=table.shape) / odds
+        place = keys.argsort(axis=1).argsort(axis=1)
+        exact = rate * n_labels
+        number = np.floor(exact) + (generator.uniform(size=n_samples) < exact - np.floor(exact))
+        gaps = place < np.minimum(number, n_labels - keep)[:, None]
+    empty = np.where(gaps, 0.0, table).sum(axis=1) == 0
+    gaps[np.flatnonzero(empty), table.argmax(axis=1)[empty]] = False
+    hidden = np.where(gaps, np.nan, table)
+    return np.asarray(hidden / np.nansum(hidden, axis=1, keepdims=True) if renormalise else hidden)

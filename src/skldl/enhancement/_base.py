@@ -1,0 +1,131 @@
+"""`LabelEnhancer`: the transformer interface of label enhancement, and the graph and width that several share."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import Tags
+
+from skldl._parameters import check_parameters
+from skldl._typing import FloatArray, IntArray
+from skldl._validation import check_features, check_same_length
+from skldl.distributions._nearest import nearest_rows
+from skldl.distributions._propagation import as_indicator
+from skldl.distributions._tables import frame_like
+from skldl.exceptions import DataError
+
+MOST_DISTANCES = 2000  # rows between which all distances are taken for their mean
+
+
+class LabelEnhancer(TransformerMixin, BaseEstimator):
+    """Base class: a subclass writes ``_enhance(X, L)``, which gives scores of the training rows.
+
+    X comes in standardised (each column to mean 0 and variance 1, constant ones to 0) and L as zeros and ones. The
+    scores become distributions by softmax, as in the literature.
+
+    Attributes
+    ----------
+    distributions_ : ndarray of shape (n_samples, n_labels)
+        Distributions of the training rows.
+    classes_ : list
+        Names of the labels.
+    n_features_in_ : int
+        Number of features.
+    """
+
+    _constraints: ClassVar[Any] = {}
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Enhance the labels of the training rows.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features. They are standardised inside.
+        y : indicator matrix, list of sets of labels, or column of labels
+            Logical labels, as in `skldl.distributions.from_label_sets` or ``from_labels``.
+
+        Returns
+        -------
+        self
+            The fitted enhancer.
+        """
+        check_parameters(self)
+        if y is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        X = np.asarray(check_features(self, X, reset=True), dtype=np.float64)
+        L, self.classes_ = as_indicator(y)
+        check_same_length(X, L)
+        self._mean = X.mean(axis=0)
+        deviation = X.std(axis=0)
+        constant = deviation <= 1e-13 * np.abs(self._mean)
+        self._scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=~constant)
+        self.distributions_ = softmax_rows(self._enhance(self._standardised(X), L))
+        return self
+
+    def fit_transform(self, X: Any, y: Any) -> Any:
+        """Enhance the labels of the training rows and return their distributions.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : indicator matrix, list of sets of labels, or column of labels
+            Logical labels.
+
+        Returns
+        -------
+        ndarray or DataFrame of shape (n_samples, n_labels)
+            The distributions; a DataFrame y gives a DataFrame of the same library.
+        """
+        return frame_like(y, self.fit(X, y).distributions_, self.classes_)
+
+    def _standardised(self, X: FloatArray) -> FloatArray:
+        return (X - self._mean) * self._scale
+
+    def _new_rows(self, X: Any) -> FloatArray:
+        """Check and standardise new rows."""
+        return self._standardised(np.asarray(check_features(self, X, reset=False), dtype=np.float64))
+
+    def _enhance(self, X: FloatArray, L: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def softmax_rows(scores: FloatArray) -> FloatArray:
+    """Softmax of each row."""
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def neighbours(X: FloatArray, n_neighbors: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Nearest rows of each row, other than itself, with all that are equally near; pairs and distances."""
+    if len(X) < 2:
+        nothing = np.empty(0, dtype=np.intp)
+        return nothing, nothing, np.empty(0)
+    return nearest_rows(NearestNeighbors().fit(X), X, None, min(n_neighbors, len(X) - 1))
+
+
+def mean_distance(X: FloatArray) -> float:
+    """Mean distance between different rows, of at most 2,000 rows spread over the table; 1 if all are equal."""
+    rows = X[np.linspace(0, len(X) - 1, min(len(X), MOST_DISTANCES)).astype(np.intp)]
+    n_rows = len(rows)
+    mean = pairwise_distances(rows).sum() / (n_rows * (n_rows - 1)) if n_rows > 1 else 0.0
+    return float(mean) if mean > 0 else 1.0
+
+
+def laplacian(X: FloatArray, n_neighbors: int, width: float) -> Any:
+    """Sparse Laplacian of the graph that ties each row to its neighbours, with weights exp(−distance² / 2 width²)."""
+    rows, columns, distances = neighbours(X, n_neighbors)
+    weights = np.exp(-0.5 * (distances / width) ** 2)
+    affinity = sparse.csr_matrix((weights, (rows, columns)), shape=(len(X), len(X)))
+    affinity = affinity.maximum(affinity.T).tocsr()
+    return (sparse.diags(np.asarray(affinity.sum(axis=1)).ravel()) - affinity).tocsr()

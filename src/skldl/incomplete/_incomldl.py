@@ -1,0 +1,225 @@
+r"""IncomLDL: incomplete label distribution learning with low rank (Xu and Zhou, 2017).
+
+With the observed cells R_Ω, and means over rows (weights ω that sum to one, Ω = diag ω):
+
+    min_W  ½ Σ_i ω_i ‖R_i ∘ (x_i W − d_i)‖² + alpha ‖Ω^{1/2} X W‖_*      (the nuclear norm: sum of singular values)
+
+"admm" keeps the constraints X W ≥ 0 and X W 1 = 1, "prox" drops them. With Ω^{1/2} X = Q R (orthonormal columns in Q)
+and V = R W the nuclear norm is ‖V‖_*, a matrix of the size of W, and
+
+- prox: the smooth part has the Lipschitz constant 1, so that accelerated proximal gradient steps V ← SVT(V − ∇, alpha)
+  need no line search, where SVT takes alpha off every singular value;
+- admm: split off the predictions Z = X W. The row problem in Z has a diagonal Hessian and is a weighted projection onto
+  the simplex (no quadratic program); the problem in V is one SVT; then the dual step.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import linalg
+from sklearn.model_selection import KFold
+
+from skldl._parameters import COUNT, NOT_NEGATIVE, NOTHING, POSITIVE, one_of, whole
+from skldl._partial_base import MISSING, PartialLDL
+from skldl._typing import FloatArray
+from skldl.incomplete._rows import LinearProblem, project_weighted
+from skldl.simplex import project
+
+RANK_CUT = 1e-10
+SHARES = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # of the smallest alpha at which prox predicts nothing
+SELECTION_TOL = 1e-3
+
+
+class IncomLDL(PartialLDL):
+    r"""Linear model of low rank, fitted to the degrees that were observed (IncomLDL).
+
+    It minimises the mean squared error on observed degrees plus ``alpha`` times the nuclear norm of the predictions,
+    which ties the labels to each other, subject to predictions that are distributions on the training rows ("admm").
+
+    Parameters
+    ----------
+    alpha : float, default=None
+        Weight of the nuclear norm. None chooses it by cross-validation, as the one of eight values with the least
+        squared error on observed degrees of rows held out. With sums over n rows, as in the paper, the weight is alpha
+        times the square root of n.
+    method : {"admm", "prox"}, default="admm"
+        With the constraints, or without them.
+    n_folds : int, default=5
+        Number of folds for the choice of alpha.
+    rho : float, default=1.0
+        Weight of the quadratic term of ADMM: it changes the way, not the goal.
+    max_iter : int, default=500
+        Largest number of steps.
+    tol : float, default=1e-5
+        The search ends when the steps (for ADMM, both residuals) are smaller, measured as root of the mean over rows of
+        squared distances.
+    missing : {"auto", "degrees", "renormalised"}, default="auto"
+        What NaN in y means; see `skldl.SABFGS`. With "renormalised" the observed part of each row is multiplied by the
+        mass that the mean distribution has there: the method itself knows true degrees only.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_labels, n_features)
+        Weights of the features.
+    intercept_ : ndarray of shape (n_labels,)
+        Intercepts.
+    alpha_ : float
+        The alpha in use.
+    n_iter_ : int
+        Number of steps.
+    missing_ : {"complete", "degrees", "renormalised"}
+        How gaps in y were read.
+
+    Notes
+    -----
+    Features are standardised and a constant column is added. Predictions for new rows are moved to the nearest
+    distribution.
+
+    References
+    ----------
+    .. [1] M. Xu and Z.-H. Zhou, "Incomplete label distribution learning", IJCAI 2017.
+
+    Examples
+    --------
+    >>> from skldl import IncomLDL
+    >>> nan = float("nan")
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> D = [[0.6, 0.3, 0.1], [0.5, nan, nan], [nan, 0.3, nan], [0.3, 0.3, 0.4]]
+    >>> IncomLDL(alpha=1e-4, missing="degrees").fit(X, D).predict([[1.5]]).round(2)
+    array([[0.45, 0.3 , 0.25]])
+    """
+
+    _constraints: ClassVar = {
+        "alpha": NOTHING | NOT_NEGATIVE,
+        "method": one_of("admm", "prox"),
+        "n_folds": whole(at_least=2),
+        "rho": POSITIVE,
+        "max_iter": COUNT,
+        "tol": NOT_NEGATIVE,
+        "missing": MISSING,
+    }
+    _accept_sparse = False
+
+    def __init__(
+        self,
+        alpha: float | None = None,
+        *,
+        method: str = "admm",
+        n_folds: int = 5,
+        rho: float = 1.0,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        missing: str = "auto",
+    ) -> None:
+        self.alpha = alpha
+        self.method = method
+        self.n_folds = n_folds
+        self.rho = rho
+        self.max_iter = max_iter
+        self.tol = tol
+        self.missing = missing
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        problem = LinearProblem.of(X, D, sample_weight, self.missing_)
+        self.alpha_ = self._choose(problem) if self.alpha is None else float(self.alpha)
+        solver = LowRank(problem, self.rho)
+        self.n_iter_ = solver.run(self.alpha_, self.method, self.max_iter, self.tol)
+        self.coef_, self.intercept_ = problem.to_features(solver.weights())
+
+    def _choose(self, problem: LinearProblem) -> float:
+        """Alpha with the least squared error on observed degrees of held-out rows."""
+        alphas = LowRank(problem, self.rho).largest_alpha() * np.array(SHARES)
+        n_samples = len(problem.D)
+        if n_samples < 2:
+            return float(alphas[0])
+        errors = np.zeros(len(alphas))
+        for train, test in KFold(min(self.n_folds, n_samples), shuffle=True, random_state=0).split(problem.X):
+            solver, held_out = LowRank(problem.take(train), self.rho), problem.take(test)
+            share = problem.weight[test].sum()
+            for place, alpha in enumerate(alphas):  # each from the one before
+                solver.run(alpha, self.method, self.max_iter, max(self.tol, SELECTION_TOL))
+                miss = (project(held_out.X @ solver.weights()) - held_out.D) * held_out.observed
+                errors[place] += share * float(held_out.weight @ (miss**2).sum(axis=1))
+        return float(alphas[int(np.argmin(errors))])
+
+    def _predict(self, X: Any) -> FloatArray:
+        return project(np.asarray(X @ self.coef_.T + self.intercept_, dtype=np.float64))
+
+
+class LowRank:
+    """The two solvers on V, which keep where they are between runs.
+
+    Parameters
+    ----------
+    problem : LinearProblem
+        The training rows.
+    rho : float
+        Weight of the quadratic term of ADMM.
+    """
+
+    def __init__(self, problem: LinearProblem, rho: float) -> None:
+        self.problem, self.rho = problem, rho
+        self.root = np.sqrt(problem.weight)[:, None]
+        self.Q, self.values, self.right = linalg.svd(self.root * problem.X, full_matrices=False)
+        kept = self.values > RANK_CUT * self.values[0]
+        self.Q, self.values, self.right = self.Q[:, kept], self.values[kept], self.right[kept]
+        n_labels = problem.D.shape[1]
+        self.V = self.Q.T @ (self.root * np.full_like(problem.D, 1.0 / n_labels))
+        self.dual = np.zeros_like(problem.D)
+        self.Z = np.full_like(problem.D, 1.0 / n_labels)
+
+    def weights(self) -> FloatArray:
+        """W of shape (1 + n_features, n_labels), the shortest that gives V."""
+        return np.asarray(self.right.T @ (self.V / self.values[:, None]))
+
+    def largest_alpha(self) -> float:
+        """The smallest alpha at which the unconstrained problem has the solution zero."""
+        return float(linalg.norm(self.Q.T @ (self.root * self.problem.D), 2))
+
+    def run(self, alpha: float, method: str, max_iter: int, tol: float) -> int:
+        """Run until steps are small, and return their number."""
+        step = self._admm if method == "admm" else self._prox
+        return step(alpha, max_iter, tol)
+
+    def objective(self, alpha: float) -> float:
+        """The loss at V, without constraints."""
+        miss = (self.Q @ self.V - self.root * self.problem.D) * self.problem.observed
+        return 0.5 * float((miss**2).sum()) + alpha * float(linalg.svdvals(self.V).sum())
+
+    def _prox(self, alpha: float, max_iter: int, tol: float) -> int:
+        target, observed = self.root * self.problem.D, self.problem.observed
+        momentum, point = 1.0, self.V
+        for n_iter in range(1, max_iter + 1):
+            gradient = self.Q.T @ ((self.Q @ point - target) * observed)
+            V = shrink(point - gradient, alpha)
+            if np.vdot(point - V, V - self.V) > 0:  # the momentum points uphill: begin anew
+                momentum = 1.0
+            following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
+            moved = V - self.V
+            point = V + (momentum - 1.0) / following * moved
+            self.V, momentum = V, following
+            if linalg.norm(moved) <= tol:
+                return n_iter
+        return max_iter
+
+    def _admm(self, alpha: float, max_iter: int, tol: float) -> int:
+        D, cells = self.problem.D, self.problem.observed.astype(np.float64)
+        curvature = cells + self.rho
+        for n_iter in range(1, max_iter + 1):
+            goal = (self.Q @ self.V - self.dual) / self.root
+            Z = project_weighted((cells * D + self.rho * goal) / curvature, curvature)
+            scaled = self.root * Z
+            V = shrink(self.Q.T @ (scaled + self.dual), alpha / self.rho)
+            apart = scaled - self.Q @ V
+            self.dual += apart
+            moved = self.rho * linalg.norm(V - self.V)
+            self.Z, self.V = Z, V
+            if max(float(linalg.norm(apart)), float(moved)) <= tol:
+                return n_iter
+        return max_iter
+
+
+def shrink(V: FloatArray, amount: float) -> FloatArray:
+    """Take an amount off every singular value, down to zero: the proximal step of the nuclear norm."""
+    left, values, right = linalg.svd(V, full_matrices=False, check_finite=False)
+    return np.asarray((left * np.maximum(values - amount, 0.0)) @ right)

@@ -1,0 +1,104 @@
+"""What `IncomLDL` and `WInLDL` share: degrees with gaps as targets, features with a constant, rows on the simplex."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skldl._missing import informative_rows, mean_distribution
+from skldl._typing import BoolArray, FloatArray
+
+
+def project_weighted(A: FloatArray, weight: FloatArray) -> FloatArray:
+    r"""Find the nearest distribution of each row, where cells count differently.
+
+    Solves :math:`\min_z \sum_j \frac{w_j}{2} (z_j - a_j)^2` subject to :math:`z \ge 0, \sum_j z_j = 1` for each row.
+    The solution is :math:`z_j = \max(0, a_j - \tau / w_j)`, where τ is the root of a falling, piecewise linear
+    function, whose pieces follow from the order of :math:`a_j w_j`: O(c log c).
+
+    Parameters
+    ----------
+    A : ndarray of shape (n_samples, n_labels)
+        Rows to project.
+    weight : ndarray of shape (n_samples, n_labels)
+        Positive weights.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        Distributions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> project_weighted(np.array([[0.5, 0.8]]), np.array([[1.0, 2.0]])).round(3)
+    array([[0.3, 0.7]])
+    """
+    order = np.argsort(-A * weight, axis=1)
+    a, w = np.take_along_axis(A, order, 1), np.take_along_axis(weight, order, 1)
+    tau = (np.cumsum(a, axis=1) - 1.0) / np.cumsum(1.0 / w, axis=1)
+    last = (a * w > tau).sum(axis=1) - 1  # the largest label always stays
+    threshold = np.take_along_axis(tau, last[:, None], 1)
+    return np.maximum(A - threshold / weight, 0.0)
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """Training rows of a linear model of degrees.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, 1 + n_features)
+        A constant column and the features, centred and divided by their standard deviations.
+    D : ndarray of shape (n_samples, n_labels)
+        Observed degrees, zero elsewhere.
+    observed : ndarray of bool of shape (n_samples, n_labels)
+        Which degrees were observed.
+    weight : ndarray of shape (n_samples,)
+        Row weights that sum to one.
+    mean, scale : ndarray of shape (n_features,)
+        What features are centred by and multiplied with.
+    """
+
+    X: FloatArray
+    D: FloatArray
+    observed: BoolArray
+    weight: FloatArray
+    mean: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, X: Any, D: FloatArray, sample_weight: FloatArray | None, reading: str) -> "LinearProblem":
+        """Prepare checked training data.
+
+        Where only ratios are known, the observed part of a row is multiplied by the mass that the mean distribution
+        has on the labels observed in that row, so that it is an estimate of the true degrees.
+        """
+        X, D, sample_weight = informative_rows(X, D, sample_weight, reading)
+        weight = np.ones(len(D)) if sample_weight is None else sample_weight
+        weight = weight / weight.sum()
+        observed = ~np.isnan(D)
+        degrees = np.where(observed, D, 0.0)
+        if reading == "renormalised":
+            degrees *= (observed @ mean_distribution(D, weight, reading))[:, None]
+        X = np.asarray(X, dtype=np.float64)
+        mean = weight @ X
+        deviation = np.sqrt(weight @ (X - mean) ** 2)
+        constant = deviation <= 1e-13 * np.abs(mean)
+        scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=~constant)
+        return cls(with_constant((X - mean) * scale), degrees, observed, weight, mean, scale)
+
+    def take(self, rows: Any) -> "LinearProblem":
+        """Return the problem of some of the rows, with features scaled as before."""
+        weight = self.weight[rows] / self.weight[rows].sum()
+        return LinearProblem(self.X[rows], self.D[rows], self.observed[rows], weight, self.mean, self.scale)
+
+    def to_features(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weights of the features as they came in (n_labels, n_features), and intercepts."""
+        weights = W[1:] * self.scale[:, None]
+        return np.ascontiguousarray(weights.T), W[0] - self.mean @ weights
+
+
+def with_constant(X: FloatArray) -> FloatArray:
+    """X with a constant column in front."""
+    return np.column_stack([np.ones(len(X)), X])

@@ -1,0 +1,103 @@
+r"""WInLDL: incomplete label distribution learning by weights instead of a penalty (Li and Chen, 2024).
+
+    min_W  ½ Σ_i ω_i Σ_j q_ij² (x_i w_j − y_ij)²   subject to  X W ≥ 0, X W 1 = 1
+
+Observed degrees have the weight q = 2^{1 − d}, so that small degrees count more. A missing degree has the present
+prediction as its target y, and a weight that grows with the steps t of T: q = (1 + t/T)^{m_j}, where m_j is the mean of
+the observed degrees of label j. Split off Z = X W: each step of ADMM is one weighted projection of rows onto the
+simplex and one least squares problem, whose matrix is factorised once. There is nothing to choose.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import linalg
+
+from skldl._parameters import COUNT, POSITIVE
+from skldl._partial_base import MISSING, PartialLDL
+from skldl._typing import FloatArray
+from skldl.incomplete._rows import LinearProblem, project_weighted
+from skldl.simplex import project
+
+
+class WInLDL(PartialLDL):
+    r"""Weighted least squares on observed degrees, without a penalty to choose (WInLDL).
+
+    Parameters
+    ----------
+    max_iter : int, default=100
+        Number of steps, T; the weights of missing degrees grow from 1 to 2 to the power of the label's mean over them.
+    rho : float, default=2.0
+        Weight of the quadratic term of ADMM.
+    ridge : float, default=1e-5
+        Added to the diagonal of the mean of products of the standardised features, which are singular where there are
+        more features than rows.
+    missing : {"auto", "degrees", "renormalised"}, default="auto"
+        What NaN in y means; see `skldl.SABFGS`. With "renormalised" the observed part of each row is multiplied by the
+        mass that the mean distribution has there: the method itself knows true degrees only.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_labels, n_features)
+        Weights of the features.
+    intercept_ : ndarray of shape (n_labels,)
+        Intercepts.
+    n_iter_ : int
+        Number of steps.
+    missing_ : {"complete", "degrees", "renormalised"}
+        How gaps in y were read.
+
+    Notes
+    -----
+    Features are standardised and a constant column is added. The row problem is solved exactly; python-ldl projects
+    without regard to the weights. Predictions for new rows are moved to the nearest distribution. With more features
+    than rows the model fits the training rows exactly, as the paper's does: prefer `skldl.SABFGSCV` there.
+
+    References
+    ----------
+    .. [1] X. Li and S. Chen, "No regularization is needed: efficient and effective incomplete label distribution
+       learning", IJCAI 2024.
+
+    Examples
+    --------
+    >>> from skldl import WInLDL
+    >>> nan = float("nan")
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> D = [[0.6, 0.3, 0.1], [0.5, nan, nan], [nan, 0.3, nan], [0.3, 0.3, 0.4]]
+    >>> WInLDL(missing="degrees").fit(X, D).predict([[1.5]]).round(2)
+    array([[0.45, 0.3 , 0.25]])
+    """
+
+    _constraints: ClassVar = {"max_iter": COUNT, "rho": POSITIVE, "ridge": POSITIVE, "missing": MISSING}
+    _accept_sparse = False
+
+    def __init__(self, *, max_iter: int = 100, rho: float = 2.0, ridge: float = 1e-5, missing: str = "auto") -> None:
+        self.max_iter = max_iter
+        self.rho = rho
+        self.ridge = ridge
+        self.missing = missing
+
+    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        problem = LinearProblem.of(X, D, sample_weight, self.missing_)
+        X, D, observed = problem.X, problem.D, problem.observed
+        n_labels = D.shape[1]
+        weighted = X * problem.weight[:, None]
+        solve = linalg.cho_factor(X.T @ weighted + self.ridge * np.eye(X.shape[1]))
+        total = problem.weight @ observed
+        mean = np.divide(problem.weight @ D, total, out=np.full(n_labels, 1.0 / n_labels), where=total > 0)
+        of_observed = np.where(observed, 4.0 ** (1.0 - D), 0.0)  # squares of the weights
+        fitted, dual = np.full_like(D, 1.0 / n_labels), np.zeros_like(D)
+        for step in range(1, self.max_iter + 1):
+            of_missing = (1.0 + step / self.max_iter) ** (2.0 * mean)
+            squares = np.where(observed, of_observed, of_missing)
+            target = np.where(observed, D, fitted)
+            curvature = squares + self.rho
+            Z = project_weighted((squares * target + self.rho * (fitted + dual)) / curvature, curvature)
+            W = linalg.cho_solve(solve, weighted.T @ (Z - dual))
+            fitted = X @ W
+            dual = dual + fitted - Z
+        self.n_iter_ = self.max_iter
+        self.coef_, self.intercept_ = problem.to_features(W)
+
+    def _predict(self, X: Any) -> FloatArray:
+        return project(np.asarray(X @ self.coef_.T + self.intercept_, dtype=np.float64))

@@ -1,0 +1,187 @@
+"""The door for missing degrees: readings, refusals, and what all who take them share."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+import skldl
+from skldl import AAKNN, SABFGS, MeanDistribution
+from skldl._algorithms import ALGORITHMS
+from skldl._missing import check_partial_distributions, mean_distribution, observed_pair, row_divergences
+from skldl._partial_base import fill_gaps
+from skldl.exceptions import DataError, MissingDegreesWarning, NegativeDegreeError, NonFiniteError, RowSumError
+from skldl.metrics import kullback_leibler
+from skldl.testing import make_distributions
+
+nan = float("nan")
+TRUE_DEGREES = [[0.5, nan, nan], [0.2, 0.3, 0.5], [nan, nan, 0.1], [nan, 0.4, nan]]
+RATIOS = [[0.5, 0.5, nan], [0.2, 0.3, 0.5], [nan, 0.75, 0.25]]
+
+
+def test_auto_says_which_reading_it_takes():
+    with pytest.warns(MissingDegreesWarning, match="missing='auto' reads missing='degrees'"):
+        assert check_partial_distributions(TRUE_DEGREES, "auto")[1] == "degrees"
+    with pytest.warns(MissingDegreesWarning, match="missing='renormalised': only their ratios"):
+        assert check_partial_distributions(RATIOS, "auto")[1] == "renormalised"
+
+
+def test_named_readings_do_not_warn():
+    assert check_partial_distributions(TRUE_DEGREES, "degrees")[1] == "degrees"
+    assert check_partial_distributions(RATIOS, "renormalised")[1] == "renormalised"
+
+
+def test_cells_that_follow_from_the_others_are_filled_in():
+    D, reading = check_partial_distributions([[0.5, nan, 0.2], [0.4, 0.6, nan], [nan, nan, 1.0]], "degrees")
+    assert reading == "complete"
+    np.testing.assert_allclose(D, [[0.5, 0.3, 0.2], [0.4, 0.6, 0.0], [0.0, 0.0, 1.0]])
+
+
+def test_rounding_is_taken_out():
+    D, _ = check_partial_distributions([[0.5004, 0.5, nan], [0.2, 0.3, 0.5004]], "renormalised")
+    np.testing.assert_allclose(np.nansum(D, axis=1), 1.0, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "table", [pd.DataFrame(TRUE_DEGREES).astype("Float64"), [[0.5, None, None], *TRUE_DEGREES[1:]]]
+)
+def test_missing_values_of_all_kinds_are_gaps(table):
+    D, _ = check_partial_distributions(table, "degrees")
+    np.testing.assert_array_equal(np.isnan(D), np.isnan(TRUE_DEGREES))
+
+
+@pytest.mark.parametrize(
+    ("table", "missing", "error", "message"),
+    [
+        ([[0.7, 0.7, nan], [0.2, 0.3, 0.5]], "degrees", RowSumError, "row 0 of y sum to 1.4"),
+        ([[0.2, 0.3, 0.5], [0.3, 0.3, nan]], "renormalised", RowSumError, "set missing='degrees'"),
+        ([[nan, 0.3, 0.1], [0.2, 0.3, 0.4]], "degrees", RowSumError, "Row 1 of y sums to 0.9"),
+        ([[nan, -0.3, 0.1], [0.2, 0.3, 0.5]], "degrees", NegativeDegreeError, "Row 0"),
+        ([[nan, np.inf, 0.1], [0.2, 0.3, 0.5]], "degrees", NonFiniteError, "infinity"),
+        ([[nan, 0.3, nan], [nan, 0.3, nan]], "degrees", DataError, "Label 0 of y is observed in no row"),
+        ([[nan] * 3, [nan] * 3], "auto", DataError, "carries anything"),
+        ([[1.0, nan, nan], [nan, nan, 1.0]], "renormalised", DataError, "at least 2 observed"),
+        ([[0.5, 0.5, nan, nan], [nan, nan, 0.5, 0.5]], "renormalised", DataError, "fall into 2 groups"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_refused(table, missing, error, message):
+    with pytest.raises(error, match=message):
+        check_partial_distributions(table, missing)
+
+
+def test_labels_that_are_tied_by_others_are_one_group():
+    table = [[0.5, 0.5, nan, nan], [nan, nan, 0.5, 0.5], [nan, 0.5, 0.5, nan]]
+    assert check_partial_distributions(table, "renormalised")[1] == "renormalised"
+
+
+def test_the_table_of_algorithms_says_what_the_tags_say():
+    for algorithm in ALGORITHMS:
+        kind = getattr(skldl, algorithm.class_name)
+        assert getattr(kind, "_allow_missing_degrees", False) is algorithm.missing_degrees, algorithm.class_name
+    assert get_tags(SABFGS()).target_tags.missing_degrees
+    assert not get_tags(AAKNN()).target_tags.missing_degrees
+
+
+@pytest.mark.parametrize("cell", [nan, None])
+def test_those_that_cannot_name_those_that_can(cell):
+    X, D = make_distributions()
+    table = D.astype(object) if cell is None else D.copy()
+    table[1, 1] = cell
+    with pytest.raises(NonFiniteError, match=r"AAKNN needs every degree\..*MeanDistribution, SABFGS, SABFGSCV"):
+        AAKNN().fit(X, table)
+
+
+@pytest.mark.parametrize("reading", ["degrees", "renormalised"])
+def test_mean_distribution_is_the_most_likely_constant(reading):
+    rng = np.random.default_rng(0)
+    D = rng.dirichlet([1, 2, 3, 4], size=50)
+    D[rng.uniform(size=D.shape) < 0.4] = nan
+    weight = rng.uniform(1, 2, size=50)
+    if reading == "renormalised":
+        D /= np.maximum(np.nansum(D, axis=1, keepdims=True), 1e-12)
+
+    def loss(scores):
+        log_P = np.tile(scores - np.log(np.exp(scores).sum()), (50, 1))
+        useful = (~np.isnan(D)).sum(axis=1) >= (2 if reading == "renormalised" else 1)
+        return (weight * row_divergences(D, log_P, reading))[useful].sum()
+
+    best = optimize.minimize(loss, np.zeros(4), tol=1e-12).x
+    np.testing.assert_allclose(mean_distribution(D, weight, reading), np.exp(best) / np.exp(best).sum(), atol=1e-5)
+
+
+def test_the_mean_of_complete_rows_is_their_mean():
+    X, D = make_distributions()
+    np.testing.assert_allclose(MeanDistribution("degrees").fit(X, D).distribution_, D.mean(axis=0), rtol=1e-14)
+
+
+def test_the_mean_recovers_a_constant_from_ratios():
+    truth = np.array([0.1, 0.2, 0.3, 0.4])
+    D = np.tile(truth, (30, 1))
+    D[np.random.default_rng(0).uniform(size=D.shape) < 0.4] = nan
+    D = D[(~np.isnan(D)).sum(axis=1) > 1]
+    D /= np.nansum(D, axis=1, keepdims=True)
+    model = MeanDistribution("renormalised").fit(np.ones((len(D), 1)), D)
+    np.testing.assert_allclose(model.distribution_, truth, atol=1e-9)
+    assert model.missing_ == "renormalised"
+
+
+@pytest.mark.parametrize("reading", ["degrees", "renormalised"])
+def test_measures_of_pairs_equal_the_divergence_of_what_was_observed(reading):
+    table = np.array(TRUE_DEGREES if reading == "degrees" else RATIOS)
+    P = np.random.default_rng(0).dirichlet([1, 1, 1], size=len(table))
+    true, predicted, kept = observed_pair(table, P, reading)
+    assert kept.all()
+    expected = row_divergences(table, np.log(P), reading).mean()
+    assert kullback_leibler(true, predicted) == pytest.approx(expected, rel=1e-12)
+
+
+def test_pairs_without_predicted_mass_are_spread_evenly():
+    _, predicted, _ = observed_pair(np.array([[0.5, 0.5, nan]]), np.array([[0.0, 0.0, 1.0]]), "renormalised")
+    np.testing.assert_array_equal(predicted, [[0.5, 0.5, 0.0]])
+
+
+def test_score_of_complete_rows_is_that_of_the_base_class():
+    X, D = make_distributions()
+    model = SABFGS().fit(X, D)
+    assert model.score(X, D) == -kullback_leibler(D, model.predict(X))
+
+
+def test_score_and_complete_follow_the_names_of_the_labels():
+    X, D = make_distributions()
+    table = pd.DataFrame(D, columns=["a", "b", "c"])
+    model = SABFGS().fit(X, table)
+    hidden = table.copy()
+    hidden.iloc[:10, 0] = nan
+    hidden.iloc[:10, 1] = nan
+    turned = hidden[["c", "a", "b"]]
+    clean = clone(model).set_params(missing="degrees").fit(X, table)
+    assert clean.score(X, hidden) == pytest.approx(clean.score(X, turned))
+    np.testing.assert_allclose(clean.complete(X, hidden)[:, [2, 0, 1]], clean.complete(X, turned))
+    weight = np.where(np.arange(len(X)) < 10, 1.0, 0.0)
+    assert clean.score(X, hidden, weight) == pytest.approx(clean.score(X[:10], hidden[:10]))
+
+
+def test_complete_keeps_what_was_observed():
+    X, D = make_distributions(40, 4, 5)
+    hidden = D.copy()
+    hidden[np.random.default_rng(0).uniform(size=D.shape) < 0.4] = nan
+    seen = ~np.isnan(hidden)
+    model = SABFGS(missing="degrees").fit(X, hidden)
+    filled = model.complete(X, hidden)
+    np.testing.assert_allclose(filled[seen], D[seen], atol=1e-12)
+    np.testing.assert_allclose(filled.sum(axis=1), 1.0, rtol=1e-12)
+    ratios = hidden / np.nansum(hidden, axis=1, keepdims=True)
+    kept = seen.sum(axis=1) > 1
+    model = SABFGS(missing="renormalised").fit(X[kept], ratios[kept])
+    filled = model.complete(X[kept], ratios[kept])
+    again = np.where(seen[kept], filled, 0.0)
+    np.testing.assert_allclose(again / again.sum(axis=1, keepdims=True), np.nan_to_num(ratios[kept]), atol=1e-12)
+    P = model.predict(X[kept])
+    np.testing.assert_allclose(filled[~seen[kept]], P[~seen[kept]], atol=1e-12)
+
+
+def test_missing_labels_without_predicted_mass_share_the_rest_evenly():
+    filled = fill_gaps(np.array([[0.5, nan, nan]]), np.array([[1.0, 0.0, 0.0]]), "degrees")
+    np.testing.assert_allclose(filled, [[0.5, 0.25, 0.25]])
