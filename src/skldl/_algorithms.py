@@ -165,12 +165,14 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("skldl.trees._structrf", "StructRF", "StructRF", parts=("skldl.trees._newton_tree.NewtonTree",)),
     Algorithm("skldl.uncertainty._calibrated", "CalibratedLDL"),
     Algorithm("skldl.uncertainty._conformal", "ConformalLDL"),
-    Algorithm(
-        "skldl.uncertainty._spread", "DirichletSpread", parts=("skldl.uncertainty._coverage.CoverageCurve",)
-    ),
+    Algorithm("skldl.uncertainty._spread", "DirichletSpread", parts=("skldl.uncertainty._coverage.CoverageCurve",)),
     Algorithm("skldl.classification", "LDLClassifier"),
 )
 """Every estimator, in the order of the documentation. A class with several lines is found under its first."""
 
-MODEL_PARTS: tuple[str, ...] = ("skldl.tabular._encoder.TableEncoder", "skldl.uncertainty._intervals.Intervals")
+MODEL_PARTS: tuple[str, ...] = (
+    "skldl.tabular._drift.TrainingReference",
+    "skldl.tabular._encoder.TableEncoder",
+    "skldl.uncertainty._intervals.Intervals",
+)
 """Further classes of this package that a model file may hold: steps of a pipeline that are no estimators."""

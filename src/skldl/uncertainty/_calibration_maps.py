@@ -118,7 +118,8 @@ def fit_map(method: str, D: FloatArray, P: FloatArray, means: FloatArray, weight
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=least, options={"ftol": 1e-14, "gtol": 1e-9})
     if shared:
         return CalibrationMap(np.full(n_labels, found.x[0]), zeros)
-    return CalibrationMap(*np.split(found.x, 2))
+    w, b = np.split(found.x, 2)
+    return CalibrationMap(w, b)
 
 
 def _logarithms(P: FloatArray) -> FloatArray:

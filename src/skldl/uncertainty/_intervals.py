@@ -81,7 +81,9 @@ class Intervals:
             raise ValueError("calibration scores are not as many as the calibration rows")
 
 
-def coverage_of_folds(D: FloatArray, P: FloatArray, fold_of: Any, level: float, groups: Any = None) -> tuple[float, float]:
+def coverage_of_folds(
+    D: FloatArray, P: FloatArray, fold_of: Any, level: float, groups: Any = None
+) -> tuple[float, float]:
     """Coverage and mean width that the intervals of `Intervals` have in a cross-validation.
 
     Each row was predicted by a model that did not learn from its fold. The intervals of a fold are calibrated on all
