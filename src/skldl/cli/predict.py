@@ -40,7 +40,6 @@ def predict(
 
         skldl predict faces.skldl new.csv --out predictions.csv
         skldl predict faces.skldl new.csv --keep person > predictions.csv
-        skldl predict faces.skldl new.csv --level 0.9 --out predictions.csv
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from skldl.base import BaseLDL, GroupedLDL
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import TrainingRows, out_of_sample, seed_of
 from skldl.selection._candidate import with_seed
-from skldl.uncertainty._calibration_maps import METHODS, CalibrationMap, fit_map
+from skldl.uncertainty._calibration_maps import METHODS, CalibrationMap, cross_fit_maps, fit_map
 
 
 class CalibratedLDL(GroupedLDL):
@@ -92,16 +92,7 @@ class CalibratedLDL(GroupedLDL):
         means = means_without(D, sample_weight, groups)
         known = np.asarray(np.isfinite(held_out[:, 0]))
         methods = METHODS if self.method == "auto" else tuple(dict.fromkeys(("none", self.method)))
-
-        def fitted(method: str, part: IntArray) -> CalibrationMap:
-            part = part[known[part]]
-            return fit_map(method, D[part], held_out[part], means[part], rows_of(sample_weight, part))
-
-        corrected = {method: np.full_like(held_out, np.nan) for method in methods}
-        for train, test in rows.folds:
-            test = test[known[test]]
-            for method, table in corrected.items():
-                table[test] = fitted(method, train).apply(held_out[test], means[test])
+        corrected = cross_fit_maps(methods, D, held_out, means, sample_weight, rows.folds)
         weight = rows_of(sample_weight, np.flatnonzero(known))
         self.scores_ = {
             method: float(np.average(rel_entr(D[known], table[known]).sum(axis=1), weights=weight))
@@ -110,7 +101,7 @@ class CalibratedLDL(GroupedLDL):
         self.method_ = self.method
         if self.method == "auto":
             self.method_ = methods[first_best(list(self.scores_.values()))]
-        chosen = fitted(self.method_, np.arange(len(D)))
+        chosen = fit_map(self.method_, D[known], held_out[known], means[known], weight)
         self.weights_, self.offset_, self.mean_share_ = chosen.weights, chosen.offset, chosen.mean_share
         self.mean_distribution_ = mean_distribution(D, sample_weight)
         self.uncalibrated_, self.oof_predictions_ = held_out, corrected[self.method_]

@@ -14,6 +14,7 @@ References
 C. Guo, G. Pleiss, Y. Sun and K. Q. Weinberger (2017), On calibration of modern neural networks, ICML.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from skldl._held_out import SMALLEST_DEGREE, best_share, mix
-from skldl._typing import FloatArray
+from skldl._typing import FloatArray, IntArray
 
 METHODS = ("none", "temperature", "vector", "shrink")
 SHARES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
@@ -120,6 +121,41 @@ def fit_map(method: str, D: FloatArray, P: FloatArray, means: FloatArray, weight
         return CalibrationMap(np.full(n_labels, found.x[0]), zeros)
     w, b = np.split(found.x, 2)
     return CalibrationMap(w, b)
+
+
+def cross_fit_maps(
+    methods: Sequence[str],
+    D: FloatArray,
+    P: FloatArray,
+    means: FloatArray,
+    weight: FloatArray | None,
+    folds: Iterable[tuple[IntArray, IntArray]],
+) -> dict[str, FloatArray]:
+    """Correct held-out predictions by maps that were fitted without the row's fold.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Which maps.
+    D, P, means, weight : as in `fit_map`
+        Rows of P that hold NaN are left out.
+    folds : iterable of pairs
+        Rows to fit on, and rows to correct.
+
+    Returns
+    -------
+    dict
+        From each map to the corrected predictions.
+    """
+    known = np.asarray(np.isfinite(P[:, 0]))
+    corrected = {method: np.full_like(P, np.nan) for method in methods}
+    for train, test in folds:
+        fit_on, apply_to = train[known[train]], test[known[test]]
+        own = None if weight is None else weight[fit_on]
+        for method, table in corrected.items():
+            found = fit_map(method, D[fit_on], P[fit_on], means[fit_on], own)
+            table[apply_to] = found.apply(P[apply_to], means[apply_to])
+    return corrected
 
 
 def _logarithms(P: FloatArray) -> FloatArray:
