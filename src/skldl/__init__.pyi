@@ -53,6 +53,9 @@ from skldl.trees._forest import RandomForestLDL as RandomForestLDL
 from skldl.trees._ldlf import LDLF as LDLF
 from skldl.trees._ldlogitboost import LDLogitBoost as LDLogitBoost
 from skldl.trees._structrf import StructRF as StructRF
+from skldl.uncertainty._calibrated import CalibratedLDL as CalibratedLDL
+from skldl.uncertainty._conformal import ConformalLDL as ConformalLDL
+from skldl.uncertainty._spread import DirichletSpread as DirichletSpread
 
 ESTIMATORS: tuple[str, ...]
 __version__: str

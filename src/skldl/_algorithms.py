@@ -169,6 +169,9 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         parts=("skldl.trees._newton_tree.NewtonTree",),
     ),
     Algorithm("skldl.trees._structrf", "StructRF", "StructRF", parts=("skldl.trees._newton_tree.NewtonTree",)),
+    Algorithm("skldl.uncertainty._calibrated", "CalibratedLDL"),
+    Algorithm("skldl.uncertainty._conformal", "ConformalLDL"),
+    Algorithm("skldl.uncertainty._spread", "DirichletSpread", parts=("skldl.uncertainty._coverage.CoverageCurve",)),
     Algorithm("skldl.classification", "LDLClassifier"),
 )
 """Every estimator, in the order of the documentation. A class with several lines is found under its first."""
@@ -180,5 +183,9 @@ MISSING_DEGREES_CURE = (
 )
 """What to do about NaN in y."""
 
-MODEL_PARTS: tuple[str, ...] = ("skldl.tabular._encoder.TableEncoder",)
+MODEL_PARTS: tuple[str, ...] = (
+    "skldl.tabular._drift.TrainingReference",
+    "skldl.tabular._encoder.TableEncoder",
+    "skldl.uncertainty._intervals.Intervals",
+)
 """Further classes of this package that a model file may hold: steps of a pipeline that are no estimators."""

@@ -347,3 +347,15 @@ def test_settings_of_the_user_stay_as_they_are():
     before = dict(plt.rcParams)
     plots.FlowDisplay().plot()
     assert dict(plt.rcParams) == before
+
+
+def test_coverage_against_level():
+    from skldl.uncertainty import DirichletSpread
+
+    X, D = make_distributions(n_samples=80)
+    model = DirichletSpread(MeanDistribution(), random_state=0).fit(X, D)
+    display = plots.CoverageDisplay.from_spread({"one": model, "two": model}, X, D)
+    line = display.ax_.get_lines()[1]
+    np.testing.assert_allclose(line.get_ydata(), model.coverage(X, D).observed)
+    assert line.get_label() == f"one (error {model.coverage(X, D).error:.3f})"
+    assert list(plots.CoverageDisplay.from_spread(model, X, D).curves) == ["Dirichlet spread"]

@@ -3,9 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import rel_entr, softmax
+from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skldl import SABFGS, MeanDistribution
 from skldl.exceptions import DataError, ParameterError
@@ -196,7 +200,7 @@ def test_frames_weights_and_names():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "jackknife"}, "'split' or 'cv+'"),
+        ({"method": "jackknife"}, "'split' or 'cv+' or 'prefit'"),
         ({"score": "cosine"}, "total_variation"),
         ({"method": "cv+", "score": "kullback_leibler"}, "split"),
         ({"method": "cv+", "adaptive": True}, "split"),
@@ -232,4 +236,41 @@ def test_bad_arguments():
 
 def test_scores_of_impossible_rows_are_infinite_and_covered_only_by_everything():
     assert score_rows("kullback_leibler", np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]]), np.ones(2))[0] == np.inf
-    assert rel_entr(0.5, 0.0) == np.inf
+    X, D = np.zeros((40, 1)), np.tile([1.0, 0.0], (40, 1))
+    model = ConformalLDL(MeanDistribution(), score="kullback_leibler", calibration_size=0.5, random_state=0).fit(X, D)
+    finite = model.predict_region(X[:2], 0.9)
+    np.testing.assert_array_equal(finite.contains([[1.0, 0.0], [0.5, 0.5]]), [True, False])
+    with pytest.warns(TooFewCalibrationRowsWarning):
+        everything = model.predict_region(X[:2], 0.99)
+    assert everything.contains([[1.0, 0.0], [0.5, 0.5]]).all()
+
+
+def test_a_fitted_estimator_is_calibrated_as_it_is():
+    X, D = draw(0, 900)
+    fitted = make_pipeline(StandardScaler(), clone(LINEAR)).fit(X[:300], D[:300])
+    model = ConformalLDL(fitted, method="prefit").fit(X[300:600], D[300:600])
+    assert model.estimator_ is fitted
+    assert model.n_calibration_ == 300
+    expected = 0.5 * np.abs(D[300:600] - fitted.predict(X[300:600])).sum(axis=1)
+    np.testing.assert_allclose(model.calibration_scores_, expected)
+    assert 0.84 <= model.predict_region(X[600:]).contains(D[600:]).mean() <= 0.96
+    with pytest.raises(NotFittedError):
+        ConformalLDL(LINEAR, method="prefit").fit(X, D)
+    with pytest.raises(ParameterError, match="split"):
+        ConformalLDL(fitted, method="prefit", adaptive=True).fit(X, D)
+
+
+def test_groups_and_strata_of_cv_plus_count_as_the_definition_says():
+    X, D = draw(0, 60)
+    groups, strata = np.repeat(np.arange(20), 3), np.repeat([0, 1], 30)
+    model = ConformalLDL(MeanDistribution(), method="cv+", n_folds=5, random_state=0)
+    model.fit(X, D, groups=groups, strata=strata)
+    region = model.predict_region(X, 0.7, strata=strata)
+    inside = region.contains(D)
+    for row in range(60):
+        mass = 0.0
+        for other in np.flatnonzero(strata == strata[row]):
+            member = model.fold_estimators_[model.folds_[other]]
+            own = 0.5 * np.abs(D[row] - member.predict(X[[row]])[0]).sum()
+            mass += (own > model.calibration_scores_[other]) / 3
+        assert inside[row] == (mass < 0.7 * 11 - 1e-9)

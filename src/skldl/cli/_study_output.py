@@ -15,6 +15,7 @@ from skldl.experiments import Plan, Study, StudyResults, run_study
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, write_outputs
 from skldl.experiments.output.layout import ResultTable
 from skldl.experiments.output.tables import grid_end_notes
+from skldl.experiments.output.uncertainty import interval_table
 
 MOST_FAILURES = 10
 
@@ -116,7 +117,8 @@ def _print_results(results: StudyResults, folder: Path) -> None:
 
     wide = None if sys.stdout.isatty() else 200
     console = Console(width=wide, highlight=False, soft_wrap=False)
-    tables = [results.table(measure) for measure in results.measures]
+    intervals = interval_table(results)
+    tables = [*(results.table(measure) for measure in results.measures), *([] if intervals is None else [intervals])]
     for table in tables:
         for part in table.fitted(console.width - 2):
             console.print(_rich(part))

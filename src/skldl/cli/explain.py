@@ -15,6 +15,7 @@ from skldl.data._labels import rows_with_labels
 from skldl.data._write import ENDINGS
 from skldl.exceptions import TableError
 from skldl.tabular import column_effects, explain_row, feature_weights
+from skldl.tabular._interval_columns import LEVEL, few_rows_note
 from skldl.tabular._training_rows import row_hashes, unseen_rows
 
 MOST_LINES = 20
@@ -113,12 +114,30 @@ def _explain_table(
 
 def _explain_row(made: TableModel, frame: pd.DataFrame, row: int) -> tuple[pd.DataFrame, Any]:
     explanation = explain_row(made.pipeline, frame, row - 1)
-    print_table(explanation.prediction.to_frame().T, f"Prediction for row {row}")
+    _print_prediction(made, explanation.prediction, row)
     shown = (
         explanation.table if explanation.how == "neighbours" else explanation.table.rename_axis("feature").reset_index()
     )
     print_table(shown.head(MOST_LINES), f"{_MEANINGS[explanation.how]}{_cut(len(shown))}")
     return shown, explanation
+
+
+def _print_prediction(made: TableModel, prediction: pd.Series, row: int) -> None:
+    """The prediction and, if the model keeps calibration rows, its intervals."""
+    intervals = getattr(made.pipeline, "intervals_", None)
+    if intervals is None:
+        print_table(prediction.to_frame().T, f"Prediction for row {row}")
+        return
+    lower, upper, radius = intervals.around(prediction.to_numpy()[None], LEVEL)
+    lines = pd.DataFrame([prediction.to_numpy(), lower[0], upper[0]], columns=list(prediction.index))
+    lines.insert(0, "", ["prediction", "low", "high"])
+    print_table(
+        lines,
+        f"Prediction for row {row}; with probability {LEVEL:.0%} all degrees lie between low and high, and within "
+        f"{radius[0]:.3f} in total variation",
+    )
+    for line in few_rows_note(intervals, LEVEL):
+        note(f"Note: {line}")
 
 
 _MEANINGS = {

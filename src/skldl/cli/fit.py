@@ -31,6 +31,7 @@ def fit(
     folds: int | None = None,
     splits: Name = None,
     selection_rows: int | None = None,
+    intervals: Flag = False,
     seed: int = 0,
     overwrite: Flag = False,
 ) -> None:
@@ -75,6 +76,9 @@ def fit(
     selection_rows
         Rows on which the model is chosen, by default 5000, drawn at random where the table has more; it then learns
         from all rows. For --preset fast and named models.
+    intervals
+        Keep a quarter of the rows (with --groups, of the groups) for calibration, so that skldl predict --level can
+        give intervals; the model learns from the others.
     seed
         Seed of everything that is drawn.
     overwrite
@@ -106,6 +110,7 @@ def fit(
             text_ngrams=text_ngrams,
             folds=folds,
             selection_rows=selection_rows,
+            intervals=intervals,
             random_state=seed,
             source=source.name,
             on_progress=tell,

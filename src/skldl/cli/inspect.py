@@ -6,25 +6,52 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from skldl._whole_files import whole_file
+from skldl.cli._options import Flag, Reading, Source, check_target, refuse_model_as_table
 from skldl.cli._screen import printable
+from skldl.exceptions import TableError
 from skldl.persistence import inspect as read_description
 
 
-def inspect(model: Path, /, *, as_json: Annotated[bool, Parameter(name="--json", negative="")] = False) -> None:
-    """Show what a model was trained on, what it needs, and how good it is.
+def inspect(
+    model: Path,
+    table: Source | None = None,
+    /,
+    *,
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    monitor: Path | None = None,
+    reading: Reading | None = None,
+    overwrite: Flag = False,
+) -> None:
+    """Show what a model was trained on, what it needs, and how good it is; or how unlike its training table rows are.
 
     For instance:
 
         skldl inspect faces.skldl
         skldl inspect faces.skldl --json
+        skldl inspect faces.skldl new.csv --monitor drift.json
 
     Parameters
     ----------
     model
         A model file.
+    table
+        Compare the rows of this CSV or Parquet file with the training table, instead: unknown categories, numbers out
+        of range, distances to the nearest training rows, shift of the mean prediction.
     as_json
-        Everything that the file says about itself, as JSON.
+        Everything that the file says about itself, as JSON; with a table the numbers of the comparison.
+    monitor
+        Write the numbers of the comparison to this file, as JSON.
+    reading
+        How the table is written.
+    overwrite
+        Write over a file that is there already.
     """
+    if table is not None:
+        _compare(model, table, as_json=as_json, monitor=monitor, reading=reading or Reading(), overwrite=overwrite)
+        return
+    if monitor is not None:
+        raise TableError("--monitor writes how unlike the training table rows are: name a table after the model.")
     about = read_description(model)
     if hashes := about["description"].get("training_rows"):
         about["description"]["training_rows"] = f"{len(hashes):,} hexadecimal digits"
@@ -33,6 +60,33 @@ def inspect(model: Path, /, *, as_json: Annotated[bool, Parameter(name="--json",
         return
     for heading, text in _lines(about):
         print(printable(f"{heading:<12} {text}"))
+
+
+def _compare(
+    model: Path, table: str, *, as_json: bool, monitor: Path | None, reading: Reading, overwrite: bool
+) -> None:
+    """Compare the rows of a table with the training table of a model."""
+    from skldl.cli._model_file import open_model  # the description alone needs none of this
+    from skldl.tabular._drift import DriftMonitor
+
+    refuse_model_as_table(table)
+    if monitor is not None:
+        check_target(monitor, model, table, overwrite=overwrite)
+    made = open_model(str(model))
+    drift = DriftMonitor(made.pipeline)
+    with reading.open(table) as source:
+        made.encoder.check_columns(source.columns)
+        for chunk in source.chunks():
+            drift.update(chunk, made.pipeline.predict(chunk))
+    numbers = json.dumps(drift.numbers(), indent=2, ensure_ascii=False)
+    if monitor is not None:
+        with whole_file(monitor) as stream:
+            stream.write(numbers.encode())
+    if as_json:
+        print(numbers)
+        return
+    for line in drift.warnings() or [f"{drift.n_rows:,} rows: nothing in them is unlike the training table."]:
+        print(printable(line))
 
 
 def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:

@@ -2,11 +2,11 @@
 
 import json
 import sys
-from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import pandas as pd
 from cyclopts import Parameter, validators
 
 from skldl._whole_files import whole_file
@@ -15,12 +15,9 @@ from skldl.cli._options import Flag, Reading, Source, Words, check_targets, refu
 from skldl.cli._screen import note, progress_of
 from skldl.data import TableWriter
 from skldl.tabular import predict_table
+from skldl.tabular._drift import DriftMonitor
+from skldl.tabular._interval_columns import few_rows_note, intervals_of, with_intervals
 from skldl.tabular._prediction import checked_keep
-
-_MEANINGS = {
-    "unknown_categories": "holds a category that the model does not know",
-    "far_outside_range": "is far outside the range of the training table",
-}
 
 
 def predict(
@@ -30,6 +27,7 @@ def predict(
     *,
     out: Source = "-",
     keep: Words | None = None,
+    level: float | None = None,
     digits: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=17))] = 6,
     monitor: Path | None = None,
     reading: Reading | None = None,
@@ -55,11 +53,16 @@ def predict(
         Where to write: .csv, .tsv or .parquet, or - for CSV on standard output. A run that fails leaves no file.
     keep
         Columns of the table to copy to the result, separated by commas.
+    level
+        Add intervals: low_<label> and high_<label>, between which all degrees lie at once with this probability, and
+        radius, the total variation distance from the prediction that is not exceeded with it. The model must have been
+        made with skldl fit --intervals.
     digits
         Significant digits of the predictions in text; Parquet keeps all.
     monitor
-        Write what the training table did not hold (unknown categories, numbers far outside its range, empty rows), as
-        counts in JSON.
+        Write how unlike the training table the rows are, as JSON: numbers of rows with unknown categories, with numbers
+        far outside its range and without any value; distances to the nearest training rows; shift of the mean
+        prediction.
     reading
         How the file is written.
     overwrite
@@ -73,8 +76,8 @@ def predict(
     values = made.about.get("values")
     kept = words(keep)
     writer = TableWriter(out, digits=digits, exact=kept, escape_formulas=escape_formulas)
-    rows = 0
-    unusual: dict[str, Counter[str]] = {}
+    intervals = None if level is None else intervals_of(made.pipeline, level)
+    drift = DriftMonitor(made.pipeline)
     to_terminal = out == "-" and sys.stdout.isatty()
     with (
         (reading or Reading()).open(table) as source,
@@ -85,26 +88,23 @@ def predict(
         made.encoder.check_columns(source.columns)
         as_written = set(checked_keep(kept, source.columns, made.labels)) - set(made.encoder.kinds_)
         for chunk in source.chunks(text=as_written):
-            writer.write(predict_table(made.pipeline, chunk, labels=made.labels, values=values, keep=kept))
-            for what, counts in made.encoder.unusual(chunk).items():
-                unusual.setdefault(what, Counter()).update(counts)
-            rows += len(chunk)
-            tell(rows)
-        if not rows and not writer.written:
-            nothing = source.nothing()
-            writer.write(predict_table(made.pipeline, nothing, labels=made.labels, values=values, keep=kept))
+            predicted = predict_table(made.pipeline, chunk, labels=made.labels, values=values, keep=kept)
+            drift.update(chunk, predicted[made.labels].to_numpy())
+            writer.write(_with_intervals(predicted, intervals, made.labels, level))
+            tell(drift.n_rows)
+        if not drift.n_rows and not writer.written:
+            nothing = predict_table(made.pipeline, source.nothing(), labels=made.labels, values=values, keep=kept)
+            writer.write(_with_intervals(nothing, intervals, made.labels, level))
         if counts_file is not None:
-            counts_file.write(json.dumps({"rows": rows, **unusual}, indent=1).encode())
+            counts_file.write(json.dumps(drift.numbers(), indent=1).encode())
+    rows = drift.n_rows
     if not rows:
         note(f"{source.name} has a header but no rows: the result has only a header, too.")
     elif out != "-":
         note(f"{rows:,} rows written to {out}.")
-    _say_what_is_unusual(unusual, rows)
+    for line in (*drift.warnings(), *(() if intervals is None or level is None else few_rows_note(intervals, level))):
+        note(f"Note: {line}")
 
 
-def _say_what_is_unusual(unusual: dict[str, Counter[str]], rows: int) -> None:
-    for what, meaning in _MEANINGS.items():
-        for column, count in unusual.get(what, Counter()).most_common(5):
-            note(f"Note: Column {column!r} {meaning} in {count:,} of {rows:,} rows.")
-    if empty := unusual.get("empty_rows", Counter())["rows"]:
-        note(f"Note: All features are empty in {empty:,} of {rows:,} rows.")
+def _with_intervals(table: pd.DataFrame, intervals: Any, labels: list[str], level: float | None) -> pd.DataFrame:
+    return table if intervals is None or level is None else with_intervals(table, intervals, labels, level)

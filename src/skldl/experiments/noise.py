@@ -2,29 +2,25 @@
 
 from typing import Any
 
-import numpy as np
-
 from skldl.data._dataset import Dataset
-from skldl.distributions import Votes, from_votes
 from skldl.experiments.study import Study
-
-MOST_VOTES = 200_000
 
 
 def noise_ceiling_of(dataset: Dataset, study: Study) -> dict[str, Any]:
-    """Estimate the best value of each measure that the noise of the votes allows.
+    """Estimate the noise floor of each measure: the value that the true distributions would have.
 
     Parameters
     ----------
     dataset : Dataset
-        The data; without counts or votes there is no estimate, nor with a fixed test set, whose votes are not known.
+        The data; without counts of votes there is no estimate, nor with a fixed test set, whose votes are not known.
     study : Study
         Its measures.
 
     Returns
     -------
     dict
-        ``{"noise_ceiling": {measure: value}}``, or nothing.
+        ``noise_ceiling``, from the name of each measure to the value, and ``noise_ceiling_error``, to its standard
+        error; or nothing.
 
     Examples
     --------
@@ -36,22 +32,12 @@ def noise_ceiling_of(dataset: Dataset, study: Study) -> dict[str, Any]:
     >>> 0 < noise_ceiling_of(dataset, study)["noise_ceiling"]["clark"] < 2 ** 0.5
     True
     """
-    votes = None if dataset.has_test_set else _votes(dataset)
-    if votes is None or votes.n_votes.max() < 2:
+    if dataset.has_test_set:
         return {}
-    ceilings = votes.noise_ceiling([*dict.fromkeys([*study.measures, study.criterion])])
-    return {"noise_ceiling": {name: ceiling.ceiling for name, ceiling in ceilings.items()}}
-
-
-def _votes(dataset: Dataset) -> Votes | None:
-    if dataset.votes is not None:
-        return from_votes(dataset.votes)
-    if dataset.counts is None:
-        return None
-    counts = np.asarray(dataset.counts, dtype=np.float64)
-    number = np.rint(counts).astype(np.intp)
-    if not np.allclose(number, counts) or number.sum() > MOST_VOTES:
-        return None  # weighted votes, or so many that their noise does not matter
-    items, labels = (np.repeat(places.ravel(), number.ravel()) for places in np.indices(number.shape))
-    long = {"item": items, "annotator": np.arange(len(items)), "label": labels}
-    return from_votes(long, item="item", annotator="annotator", label="label", labels=range(dataset.n_labels))
+    floors = dataset.noise_floor([*dict.fromkeys([*study.measures, study.criterion])])
+    if not floors:
+        return {}
+    return {
+        "noise_ceiling": {name: floor.value for name, floor in floors.items()},
+        "noise_ceiling_error": {name: floor.standard_error for name, floor in floors.items()},
+    }

@@ -7,6 +7,7 @@ figure is about a table of results) compute them and draw; ``plot(ax)`` draws ag
 from skldl.plots._calibration import CalibrationCurve, CalibrationDisplay, calibration_curve
 from skldl.plots._cases import LabelCasesDisplay
 from skldl.plots._convergence import ConvergenceDisplay
+from skldl.plots._coverage import CoverageDisplay
 from skldl.plots._critical_difference import CriticalDifferenceDisplay
 from skldl.plots._dendrogram import MeasureDendrogramDisplay
 from skldl.plots._distribution import DistributionDisplay
@@ -29,6 +30,7 @@ __all__ = [
     "CalibrationCurve",
     "CalibrationDisplay",
     "ConvergenceDisplay",
+    "CoverageDisplay",
     "CriticalDifferenceDisplay",
     "DistributionDisplay",
     "ExamplesDisplay",

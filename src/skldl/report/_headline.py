@@ -6,7 +6,8 @@ import numpy as np
 
 from skldl.experiments import StudyResults
 from skldl.experiments.output.published import count_text, match_published
-from skldl.experiments.output.tables import average_ranks, skill_of
+from skldl.experiments.output.tables import average_ranks, losses_of, skill_of
+from skldl.experiments.output.uncertainty import floor_columns
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES
 
@@ -26,7 +27,8 @@ def headline(results: StudyResults, tests: Comparison | None) -> list[str]:
     list of str
         Sentences.
     """
-    said = [*_winner(results), *_trust(tests), *_against_the_mean(results), *_against_the_paper(results)]
+    said = [*_winner(results), *_trust(tests), *_against_the_mean(results), *_against_the_floor(results)]
+    said += _against_the_paper(results)
     if results.missing:
         said.append(f"Not found, and so not run: {enumerate_words(results.missing)}.")
     if results.failures:
@@ -86,6 +88,19 @@ def _against_the_mean(results: StudyResults) -> list[str]:
     if lost:
         said.append(f"Nothing beats the mean on {enumerate_words(lost)}.")
     return said
+
+
+def _against_the_floor(results: StudyResults) -> list[str]:
+    criterion = results.study["criterion"]
+    if criterion not in results.measures:
+        return []
+    known = floor_columns(results, criterion, losses_of(results, criterion))
+    return [
+        f"On {dataset}, made of votes, the noise floor of {MEASURES[criterion].title} is {line['noise floor']:.4g}; of "
+        f"the loss that can be explained, the best candidate explains {line['explained by the best']:.0%}."
+        for dataset, line in known.items()
+        if np.isfinite(line["explained by the best"])
+    ]
 
 
 def _against_the_paper(results: StudyResults) -> list[str]:

@@ -18,8 +18,10 @@ from skldl.experiments.output.layout import Cell, ResultTable
 from skldl.experiments.output.published import REASONS, match_published, published_table
 from skldl.experiments.output.statistics_text import comparison_sentences, comparison_table
 from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, skill_table, time_table
+from skldl.experiments.output.uncertainty import interval_table
 from skldl.experiments.statistics import Comparison, compare
 from skldl.metrics import MEASURES
+from skldl.report._correction_figures import correction_figures
 from skldl.report._figures import overview_figures, sensitivity_figures
 from skldl.report._headline import headline
 from skldl.report._instances import browsers
@@ -98,7 +100,12 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         tables=_tables(results),
         statistics=[_statistics(tests[measure]) for measure in results.measures],
         families=[family for family in results.families if len(family) > 1],
-        figures=[*overview_figures(results, tests), *prediction_figures(results), *sensitivity_figures(results)],
+        figures=[
+            *overview_figures(results, tests),
+            *prediction_figures(results),
+            *correction_figures(results),
+            *sensitivity_figures(results),
+        ],
         paper=_paper(results),
         browsers=browsers(results),
         failures=[*(failure_line(record) for record in results.failures), *failed_settings(results)],
@@ -141,6 +148,7 @@ def _tables(results: StudyResults) -> dict[str, Any]:
         "datasets": dataset_table(results),
         "settings": settings_table(results),
         "time": time_table(results),
+        "intervals": interval_table(results),
     }
 
 

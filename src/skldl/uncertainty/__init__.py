@@ -1,6 +1,21 @@
 """How sure a prediction is: regions that cover, spread, calibration, and the floor that noise in the labels sets."""
 
+from skldl.distributions._noise_floor import NoiseFloor, explainable_share, noise_floor
+from skldl.uncertainty._calibrated import CalibratedLDL
 from skldl.uncertainty._conformal import ConformalLDL
+from skldl.uncertainty._coverage import CoverageCurve, coverage_curve
 from skldl.uncertainty._region import Region, TooFewCalibrationRowsWarning
+from skldl.uncertainty._spread import DirichletSpread
 
-__all__ = ["ConformalLDL", "Region", "TooFewCalibrationRowsWarning"]
+__all__ = [
+    "CalibratedLDL",
+    "ConformalLDL",
+    "CoverageCurve",
+    "DirichletSpread",
+    "NoiseFloor",
+    "Region",
+    "TooFewCalibrationRowsWarning",
+    "coverage_curve",
+    "explainable_share",
+    "noise_floor",
+]

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._parameters import RANDOM_STATE, TRUTH, Constraint, check_parameters, check_value, number, one_of, whole
@@ -44,10 +45,11 @@ class ConformalLDL(BaseEstimator):
     ----------
     estimator : estimator
         A label distribution learner.
-    method : {"split", "cv+"}, default="split"
+    method : {"split", "cv+", "prefit"}, default="split"
         "split" keeps a share of the rows for calibration; coverage of at least the level is a theorem for exchangeable
         rows. "cv+" calibrates on out-of-fold predictions and fits on all rows; its guarantee is about
-        :math:`1 - 2\alpha` for the level :math:`1 - \alpha`, its coverage usually near the level.
+        :math:`1 - 2\alpha` for the level :math:`1 - \alpha`, its coverage usually near the level. "prefit" takes an
+        estimator or pipeline that is fitted already, and calibrates on all rows, which it must not have seen.
     score : {"total_variation", "kullback_leibler", "label"}, default="total_variation"
         How the distance from the prediction is measured. "label" is the largest deviation of one label, in units of
         that label's standard deviation over the training rows: the region is a box, and covers all labels at once.
@@ -70,8 +72,7 @@ class ConformalLDL(BaseEstimator):
 
     Notes
     -----
-    The parameter ``score`` takes the place of scikit-learn's method of that name; ``model.estimator_.score(X, y)`` is
-    there.
+    The parameter ``score`` takes the place of scikit-learn's method; ``model.estimator_.score(X, y)`` is there.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class ConformalLDL(BaseEstimator):
     n_calibration_ : int
         Number of calibration rows.
     label_scale_ : ndarray of shape (n_labels,)
-        Unit of each label's deviation in the score "label".
+        Unit of each label's deviation in the score "label"; 1 under "prefit".
 
     References
     ----------
@@ -105,8 +106,8 @@ class ConformalLDL(BaseEstimator):
     """
 
     _constraints: ClassVar = {
-        "estimator": Constraint("a label distribution learner", lambda value: isinstance(value, BaseLDL)),
-        "method": one_of("split", "cv+"),
+        "estimator": Constraint("a label distribution learner", lambda value: isinstance(value, BaseLDL | Pipeline)),
+        "method": one_of("split", "cv+", "prefit"),
         "score": one_of(*SCORES),
         "calibration_size": number(above=0, below=1),
         "n_folds": whole(at_least=2),
@@ -178,13 +179,15 @@ class ConformalLDL(BaseEstimator):
         if stratum_of is not None and len(stratum_of) != n_rows:
             raise LengthMismatchError(f"strata has {len(stratum_of)} entries for {n_rows} rows. Give one for each row.")
         seed = seed_of(self.random_state)
-        model = with_seed(clone(self.estimator), seed)
         self.folds_: IntArray
         self.fold_estimators_: list[Any]
-        part = partial(fit_rows, model, X, y, weight, group_of)
+        if self.method == "prefit":
+            held, held_out = self._use_fitted(X, n_rows)
+        else:
+            part = partial(fit_rows, with_seed(clone(self.estimator), seed), X, y, weight, group_of)
         if self.method == "split":
             held, held_out = self._fit_split(part, X, D, group_of, n_rows, seed)
-        else:
+        elif self.method == "cv+":
             held, held_out = self._fit_folds(part, X, D, group_of, n_rows, seed)
         difficulty = self._difficulty(rows_of(X, held))
         truths = [D[held]] if votes is None else plausible_truths(held_out, votes[held], seed)
@@ -212,6 +215,17 @@ class ConformalLDL(BaseEstimator):
         if self._adapts():
             self.difficulty_ = self._fit_difficulty(part, X, D, train, groups, seed)
         return held, np.asarray(self.estimator_.predict(rows_of(X, held)))
+
+    def _use_fitted(self, X: Any, n_rows: int) -> tuple[IntArray, FloatArray]:
+        """Take the estimator as it is; return all rows and what it predicts for them."""
+        check_is_fitted(self.estimator)
+        self.estimator_ = self.estimator
+        held_out = np.asarray(self.estimator_.predict(X))
+        self.label_scale_ = np.ones(held_out.shape[1])  # no row is left that could tell a unit
+        self.folds_ = np.zeros(n_rows, dtype=np.intp)
+        self.fold_estimators_ = []
+        self.difficulty_ = None
+        return np.arange(n_rows), held_out
 
     def _fit_folds(
         self, part: Any, X: Any, D: FloatArray, groups: IntArray | None, n_rows: int, seed: int
@@ -296,7 +310,7 @@ class ConformalLDL(BaseEstimator):
         codes, calibration = self._match_strata(strata, len(center))
         difficulty = np.broadcast_to(self._difficulty(X), len(center))
         radius = np.empty(len(center))
-        if self.method == "split":
+        if self.method != "cv+":
             for stratum, rows in enumerate(calibration):
                 quantile = conformal_quantile(self.calibration_scores_[rows], level, rows_of(self.groups_, rows))
                 radius[codes == stratum] = quantile
@@ -330,14 +344,14 @@ class ConformalLDL(BaseEstimator):
         """A distribution lies outside if its scores under the fold models exceed too many of the calibration scores."""
         scores = np.stack([self._scores(D, member) for member in members])
         inside = np.empty(len(D), dtype=bool)
-        for row in range(len(D)):
-            rows = calibration[codes[row]]
-            exceeds = scores[self.folds_[rows], row] > self.calibration_scores_[rows]
-            if self.groups_ is None:
-                inside[row] = exceeds.sum() < round(level * (len(rows) + 1), 9)
-            else:
+        for stratum, rows in enumerate(calibration):
+            mass, n_units = np.ones(len(rows)), len(rows)
+            if self.groups_ is not None:
                 _, code, sizes = np.unique(self.groups_[rows], return_inverse=True, return_counts=True)
-                inside[row] = (exceeds / sizes[code]).sum() < level * (len(sizes) + 1) - 1e-12
+                mass, n_units = 1.0 / sizes[code], len(sizes)
+            for row in np.flatnonzero(codes == stratum):
+                exceeds = scores[self.folds_[rows], row] > self.calibration_scores_[rows]
+                inside[row] = mass @ exceeds < level * (n_units + 1) - 1e-9
         return inside
 
     def _match_strata(self, strata: Any, n_rows: int) -> tuple[IntArray, list[IntArray]]:
@@ -363,7 +377,7 @@ class ConformalLDL(BaseEstimator):
             raise ParameterError(
                 "score='kullback_leibler' works with method='split' only. Use 'total_variation' or 'label'."
             )
-        if self.method == "cv+" and self._adapts():
+        if self.method != "split" and self._adapts():
             raise ParameterError("adaptive works with method='split' only. Set adaptive=False, or method='split'.")
 
     def _adapts(self) -> bool:

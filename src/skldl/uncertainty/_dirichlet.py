@@ -6,12 +6,14 @@ Where only votes are seen, counts n of m votes, the likelihood is that of the Di
 .. math:: \ln L = \ln\Gamma(\tau) - \ln\Gamma(\tau+m) + \sum_j \ln\Gamma(\tau p_j + n_j) - \ln\Gamma(\tau p_j),
 
 which keeps the scatter of the true distributions apart from the noise of the votes. Zeros in d have no density under
-the Dirichlet distribution, so without counts the degrees are raised to a floor first.
+the Dirichlet distribution, so without counts a floor takes their place first.
 """
 
+from typing import Any
+
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
-from scipy.special import gammaln
+from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.special import digamma, gammaln
 
 from skldl._typing import FloatArray
 
@@ -22,9 +24,12 @@ HALF_CHI_SQUARE = 1.3528  # half of the 90 % quantile of the chi-square distribu
 _LEAST = 1e-12
 
 
-def raise_to_floor(D: FloatArray, floor: float = FLOOR) -> FloatArray:
-    """Raise degrees to a floor and divide the rows by their sums."""
-    raised = np.maximum(D, floor)
+def fill_zeros(D: FloatArray, floor: float = FLOOR) -> FloatArray:
+    """Put a floor in the place of zeros and divide the rows by their sums; other degrees keep their ratios.
+
+    To raise small degrees too would make the scatter look smaller than it is.
+    """
+    raised = np.where(D > 0, D, floor)
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
@@ -127,6 +132,88 @@ def fit_concentration(
         limit = float(found.fun) + HALF_CHI_SQUARE
         best = brentq(lambda x: loss(x) - limit, LOG_RANGE[0], best) if loss(LOG_RANGE[0]) > limit else LOG_RANGE[0]
     return float(np.exp(best))
+
+
+def log_concentration_slope(
+    P: FloatArray, concentration: FloatArray, *, D: FloatArray | None = None, counts: FloatArray | None = None
+) -> FloatArray:
+    r"""Derivative of the log-likelihood of each row by the logarithm of its concentration.
+
+    From distributions :math:`\tau[\psi(\tau) + \sum_j p_j(\ln d_j - \psi(\tau p_j))]`, from votes
+    :math:`\tau[\psi(\tau) - \psi(\tau + m) + \sum_j p_j(\psi(\tau p_j + n_j) - \psi(\tau p_j))]`.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n_samples, n_labels)
+        Predicted means.
+    concentration : ndarray of shape (n_samples,)
+        Concentration of each row.
+    D, counts : ndarray of shape (n_samples, n_labels), default=None
+        Distributions without zeros, or votes.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Derivatives.
+    """
+    p = np.maximum(P, _LEAST)
+    alpha = concentration[:, None] * p
+    total = alpha.sum(axis=1)
+    if counts is not None:
+        inner = (p * (digamma(alpha + counts) - digamma(alpha))).sum(axis=1)
+        return np.asarray(concentration * (digamma(total) - digamma(total + counts.sum(axis=1)) + inner))
+    assert D is not None
+    return np.asarray(concentration * (digamma(total) + (p * (np.log(D) - digamma(alpha))).sum(axis=1)))
+
+
+def fit_concentration_model(
+    Z: Any,
+    P: FloatArray,
+    penalty: float,
+    *,
+    D: FloatArray | None = None,
+    counts: FloatArray | None = None,
+    weight: FloatArray | None = None,
+) -> FloatArray:
+    r"""Fit :math:`\ln\tau(x) = w_0 + z(x)\cdot w` by penalised maximum likelihood.
+
+    Parameters
+    ----------
+    Z : ndarray or sparse matrix of shape (n_samples, n_features)
+        Features.
+    P : ndarray of shape (n_samples, n_labels)
+        Held-out predictions.
+    penalty : float
+        Factor of the squared norm of w, without w₀; the likelihood is averaged over the rows.
+    D, counts, weight : as in `fit_concentration`
+
+    Returns
+    -------
+    ndarray of shape (n_features + 1,)
+        w₀ and w.
+    """
+    share = np.full(len(P), 1 / len(P)) if weight is None else weight / weight.sum()
+    start = np.zeros(Z.shape[1] + 1)
+    start[0] = np.log(fit_concentration(P, D=D, counts=counts, weight=weight))
+
+    def loss(w: FloatArray) -> tuple[float, FloatArray]:
+        tau = concentration_of(w, Z)
+        if counts is not None:
+            likelihood = votes_log_likelihood(counts, P, tau)
+        else:
+            assert D is not None
+            likelihood = dirichlet_log_density(D, P, tau)
+        slope = share * log_concentration_slope(P, tau, D=D, counts=counts)
+        gradient = -np.concatenate([[slope.sum()], np.asarray(Z.T @ slope)])
+        gradient[1:] += 2 * penalty * w[1:]
+        return -float(share @ likelihood) + penalty * float(w[1:] @ w[1:]), gradient
+
+    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x)
+
+
+def concentration_of(w: FloatArray, Z: Any) -> FloatArray:
+    """Concentration of each row, kept between exp(-4) and exp(14)."""
+    return np.asarray(np.exp(np.clip(w[0] + Z @ w[1:], *LOG_RANGE)))
 
 
 def plausible_truths(P: FloatArray, votes: FloatArray, seed: int) -> list[FloatArray]:

@@ -21,6 +21,7 @@ from skldl.experiments.output.tables import (
     skill_table,
     time_table,
 )
+from skldl.experiments.output.uncertainty import interval_table
 from skldl.experiments.results import StudyResults
 from skldl.selection import PROTOCOLS
 from skldl.selection._protocols import FIXED_TEST_SET
@@ -51,6 +52,8 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
     tables["datasets"] = dataset_table(results)
     tables["settings"] = settings_table(results)
     tables["time"] = time_table(results)
+    if (intervals := interval_table(results)) is not None:
+        tables["intervals"] = intervals
     for name, table in tables.items():
         texts[f"tables/{name}.csv"] = table.to_csv()
         texts[f"tables/{name}.md"] = table.to_markdown()

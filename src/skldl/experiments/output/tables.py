@@ -20,6 +20,7 @@ from skldl.experiments.output.layout import (
     show_rank,
     show_share,
 )
+from skldl.experiments.output.uncertainty import FLOOR_HEADINGS, FLOOR_NOTE, floor_cells, floor_columns
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES, skill_ratio
 from skldl.selection import Candidate
@@ -105,10 +106,12 @@ def measure_table(results: StudyResults, measure: str) -> ResultTable:
     parts = {"mean": results.means(measure), "std": results.deviations(measure)}
     parts["rank"] = rank_rows(parts["mean"], higher_is_better=known.higher_is_better)
     rivals = np.delete(skill_of(results, measure), names.index(results.baseline), axis=1)
+    floors = floor_columns(results, measure, losses_of(results, measure))
     lines: dict[str, dict[str, Any]] = {}
     for i, dataset in enumerate(results.datasets):
         lines[dataset] = {f"{name} {part}": parts[part][i, j] for j, name in enumerate(names) for part in parts}
         lines[dataset]["skill of the best"] = np.nan if np.isnan(rivals[i]).all() else np.nanmax(rivals[i])
+        lines[dataset] |= floors.get(dataset, {})
 
     def show(dataset: str, line: Mapping[str, Any]) -> list[Cell]:
         decimals = decimals_to_tell_apart(np.array([line[f"{name} mean"] for name in names]))
@@ -123,7 +126,7 @@ def measure_table(results: StudyResults, measure: str) -> ResultTable:
             place = "" if np.isnan(rank) else f" ({show_rank(rank)})"
             cells.append(Cell(f"{mean:.{places}f}{spread}{place}", bool(rank == first)))
         skill = line["skill of the best"]
-        return [*cells, Cell(NOTHING if np.isnan(skill) else show_share(skill))]
+        return [*cells, Cell(NOTHING if np.isnan(skill) else show_share(skill)), *floor_cells(line)]
 
     average = average_ranks(results, measure)
     best = np.nanmin(average) if np.isfinite(average).any() else np.nan
@@ -132,9 +135,16 @@ def measure_table(results: StudyResults, measure: str) -> ResultTable:
         Frame("dataset", lines),
         show,
         f"{known.title} {known.arrow}: mean ± std (rank)",
-        ["Dataset", *names, "Skill"],
-        foot=[("Average rank", [*foot, Cell("")])] if len(results.datasets) > 1 else [],
-        notes=[*_which_are_averaged(results), *_failures(results), _SKILL_NOTE.format(baseline=results.baseline)],
+        ["Dataset", *names, "Skill", *(FLOOR_HEADINGS if floors else ())],
+        foot=[("Average rank", [*foot, Cell(""), *(Cell("") for _ in floors and FLOOR_HEADINGS)])]
+        if len(results.datasets) > 1
+        else [],
+        notes=[
+            *_which_are_averaged(results),
+            *_failures(results),
+            _SKILL_NOTE.format(baseline=results.baseline),
+            *([FLOOR_NOTE] if floors else []),
+        ],
     )
 
 

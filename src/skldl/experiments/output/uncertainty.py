@@ -1,0 +1,144 @@
+"""What the tables of a study say about uncertainty: the noise floor, and the coverage and width of intervals."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skldl._typing import FloatArray, IntArray
+from skldl.experiments.output.layout import NOTHING, Cell, Frame, ResultTable, show_deviation, show_share
+from skldl.experiments.results import StudyResults
+from skldl.metrics import MEASURES
+from skldl.uncertainty import explainable_share
+from skldl.uncertainty._intervals import coverage_of_folds
+
+LEVEL = 0.9
+FEWEST_ROWS = 40
+FLOOR_HEADINGS = ("Noise floor", "Explained")
+FLOOR_NOTE = (
+    "Noise floor: the value (± standard error) that the true distributions would have on rows made of so many votes. "
+    "Explained: the part of the explainable loss, between the mean and the floor, that the best other candidate takes "
+    "away."
+)
+
+
+def floor_columns(results: StudyResults, measure: str, losses: FloatArray) -> dict[str, dict[str, float]]:
+    """The noise floor of each dataset and the share of the explainable loss, where votes are known.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    measure : str
+        The measure.
+    losses : ndarray of shape (n_datasets, n_candidates)
+        Mean losses: a distance as it is, a similarity as what it lacks to its upper bound.
+
+    Returns
+    -------
+    dict
+        From the name of each dataset to its numbers, NaN where votes are not known; empty if that is everywhere.
+    """
+    known, column = MEASURES[measure], results.candidates.index(results.baseline)
+    rivals = np.delete(losses, column, axis=1)
+    table = {}
+    for place, dataset in enumerate(results.datasets):
+        info = results.info[dataset]
+        floor = info.get("noise_ceiling", {}).get(measure, np.nan)
+        error = info.get("noise_ceiling_error", {}).get(measure, np.nan)
+        least = known.upper(info["n_labels"]) - floor if known.higher_is_better else floor
+        best = np.nan if np.isnan(rivals[place]).all() else float(np.nanmin(rivals[place]))
+        share = explainable_share(best, losses[place, column], least) if np.isfinite(least) else np.nan
+        table[dataset] = {"noise floor": floor, "noise floor error": error, "explained by the best": share}
+    return table if any(np.isfinite(line["noise floor"]) for line in table.values()) else {}
+
+
+def floor_cells(line: Mapping[str, Any]) -> list[Cell]:
+    """The two cells of `floor_columns` in one row of a table; none if the table has no such columns."""
+    if "noise floor" not in line:
+        return []
+    floor, error, share = (line[name] for name in ("noise floor", "noise floor error", "explained by the best"))
+    if np.isnan(floor):
+        return [Cell(NOTHING), Cell(NOTHING)]
+    spread = "" if np.isnan(error) else f" ± {show_deviation(error)}"
+    return [Cell(f"{floor:.4g}{spread}"), Cell(NOTHING if np.isnan(share) else show_share(share))]
+
+
+def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any], IntArray] | None:
+    """Predictions that the records keep of a dataset, and the fold in which each row was tested.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    dataset : str
+        Its name.
+
+    Returns
+    -------
+    found : dict
+        As `StudyResults.predictions`; in double precision, rows that sum to one.
+    fold_of : ndarray of int
+        Fold of each row; rows of a fixed test set are dealt out to five.
+    """
+    found = results.predictions(dataset)
+    if found is None or len(found["rows"]) < FEWEST_ROWS:
+        return None
+    rows = found["rows"]
+    folds = np.full(len(rows), -1, dtype=np.intp)
+    for record in results.evaluations:
+        if record["dataset"] == dataset and record["repeat"] == 0 and "predictions" in record:
+            folds[np.searchsorted(rows, record["predictions"]["rows"])] = record["fold"]
+    if len(np.unique(folds)) < 2:
+        folds = np.arange(len(rows)) % 5
+    tables = {name: _normalised(table) for name, table in found["predicted"].items()}
+    return {**found, "truth": _normalised(found["truth"]), "predicted": tables}, folds
+
+
+def _normalised(table: FloatArray) -> FloatArray:
+    values = np.asarray(table, dtype=np.float64)
+    return np.asarray(values / values.sum(axis=1, keepdims=True))
+
+
+def interval_table(results: StudyResults, level: float = LEVEL) -> ResultTable | None:
+    """Make the table of coverage and width of the intervals of each candidate.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    level : float, default=0.9
+        Level of the intervals.
+
+    Returns
+    -------
+    ResultTable or None
+        None if the records keep fewer than 40 predictions of every dataset.
+    """
+    lines: dict[str, dict[str, Any]] = {}
+    for dataset in results.datasets:
+        kept = kept_predictions(results, dataset)
+        if kept is None:
+            continue
+        found, folds = kept
+        for candidate, P in found["predicted"].items():
+            if np.isfinite(P).all():
+                coverage, width = coverage_of_folds(found["truth"], P, folds, level)
+                name = candidate if len(results.datasets) == 1 else f"{dataset}: {candidate}"
+                lines[name] = {"coverage": coverage, "width": width, "rows": len(P)}
+    if not lines:
+        return None
+
+    def show(_: str, line: Mapping[str, Any]) -> list[Cell]:
+        return [Cell(show_share(line["coverage"])), Cell(f"{line['width']:.3f}"), Cell(f"{line['rows']:,}")]
+
+    return ResultTable.of(
+        Frame("candidate", lines),
+        show,
+        f"Intervals of level {level:.0%}: coverage and width",
+        ["Candidate", "Coverage", "Width", "Rows"],
+        notes=[
+            f"Coverage: share of rows all of whose degrees lie inside their intervals at once, which are calibrated on "
+            f"the other folds; {level:.0%} is right. Width: mean length of an interval."
+        ],
+    )

@@ -1,0 +1,183 @@
+"""Drift: how unlike the training table new rows are, as numbers that a monitor can read.
+
+A model file keeps a `TrainingReference`: some encoded rows of the training table, how far other training rows lie from
+the nearest of them, and the mean prediction. `DriftMonitor` compares new rows with it, piece by piece.
+"""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import pairwise_distances_argmin_min
+
+from skldl._typing import FloatArray
+
+MOST_REFERENCE_ROWS = 500
+MOST_REFERENCE_CELLS = 500_000
+ROWS_PER_CHUNK = 1000
+FAR_QUANTILE = 0.99
+FEWEST_ROWS = 30
+"""Fewer new rows are counted, but no warning is made of their distances and mean."""
+
+
+class TrainingReference:
+    """What is kept of the training table, to be compared with new rows.
+
+    Parameters
+    ----------
+    features : ndarray or sparse matrix of shape (n_samples, n_features)
+        Encoded rows of the training table.
+    P : ndarray of shape (n_samples, n_labels)
+        Their predictions.
+    seed : int, default=0
+        Seed of the rows that are kept.
+
+    Attributes
+    ----------
+    rows_ : ndarray or sparse matrix in single precision
+        Rows to measure distances to.
+    far_ : float
+        The distance to the nearest of them that one in a hundred other training rows exceeds.
+    typical_ : float
+        The median of that distance.
+    mean_prediction_, deviation_ : ndarray of shape (n_labels,)
+        Mean and standard deviation of the predictions.
+    n_rows_ : int
+        Number of rows behind them.
+    """
+
+    def __init__(self, features: Any, P: FloatArray, seed: int = 0) -> None:
+        n_rows = features.shape[0]
+        most = max(50, min(MOST_REFERENCE_ROWS, MOST_REFERENCE_CELLS // max(1, features.shape[1])))
+        order = np.random.default_rng(seed).permutation(n_rows)
+        n_kept = min(most, max(1, (n_rows + 1) // 2))
+        kept, probe = order[:n_kept], order[n_kept : n_kept + 1000]
+        self.rows_ = features[np.sort(kept)].astype(np.float32)
+        distances = nearest_distances(self.rows_, features[np.sort(probe)]) if len(probe) else np.zeros(1)
+        self.far_, self.typical_ = float(np.quantile(distances, FAR_QUANTILE)), float(np.median(distances))
+        self.mean_prediction_, self.deviation_ = P.mean(axis=0), P.std(axis=0)
+        self.n_rows_ = len(P)
+
+    def _check_fitted_state(self) -> None:
+        rows = self.rows_
+        if not (sparse.issparse(rows) or isinstance(rows, np.ndarray)) or rows.ndim != 2:
+            raise ValueError("the reference rows are no table")
+        for name in ("mean_prediction_", "deviation_"):
+            if not isinstance(getattr(self, name), np.ndarray) or getattr(self, name).ndim != 1:
+                raise ValueError(f"{name} is no row of numbers")
+
+
+def nearest_distances(reference: Any, features: Any) -> FloatArray:
+    """Euclidean distance of each row to the nearest reference row."""
+    return np.asarray(pairwise_distances_argmin_min(features.astype(np.float32), reference)[1], dtype=np.float64)
+
+
+class DriftMonitor:
+    """Compare new rows with the training table, piece by piece.
+
+    Parameters
+    ----------
+    model : fitted pipeline
+        Encoder and model. What it keeps as ``reference_`` is compared with; models of older versions keep none.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows seen.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.encoder = model[0]
+        self.reference: TrainingReference | None = getattr(model, "reference_", None)
+        self.n_rows = 0
+        self._unusual: dict[str, Counter[str]] = {}
+        self._distances: list[FloatArray] = []
+        self._sum: Any = 0.0
+
+    def update(self, table: Any, P: FloatArray) -> None:
+        """Look at some rows.
+
+        Parameters
+        ----------
+        table : DataFrame
+            The rows.
+        P : ndarray of shape (n_samples, n_labels)
+            Their predictions.
+        """
+        for what, counts in self.encoder.unusual(table).items():
+            self._unusual.setdefault(what, Counter()).update(counts)
+        self.n_rows += len(table)
+        if self.reference is None or not len(table):
+            return
+        self._sum = self._sum + np.asarray(P, dtype=np.float64).sum(axis=0)
+        some = table.iloc[:: -(-len(table) // ROWS_PER_CHUNK)]
+        self._distances.append(nearest_distances(self.reference.rows_, self.encoder.transform(some)))
+
+    def numbers(self) -> dict[str, Any]:
+        """What was found, in plain values.
+
+        Returns
+        -------
+        dict
+            ``rows``; ``unknown_categories``, ``far_outside_range`` and ``empty_rows``, numbers of rows by column;
+            ``unknown_category_share``, the greatest share of rows with an unknown category in one column. If the model
+            keeps a reference: ``distance`` (``median`` of the distances to the nearest training rows, ``typical``, the
+            same in the training table, and ``far_share``, the share of rows farther than all but one in a hundred
+            training rows) and ``prediction_shift`` (``total_variation`` between the mean predictions of these rows and
+            of the training table, and ``z``, the greatest shift of one label in standard errors).
+        """
+        found: dict[str, Any] = {"rows": self.n_rows, **{what: dict(counts) for what, counts in self._unusual.items()}}
+        worst = max(self._unusual.get("unknown_categories", Counter()).values(), default=0)
+        found["unknown_category_share"] = worst / self.n_rows if self.n_rows else 0.0
+        if self.reference is None or not self.n_rows:
+            return found
+        distances = np.concatenate(self._distances)
+        found["distance"] = {
+            "median": float(np.median(distances)),
+            "typical": self.reference.typical_,
+            "far_share": float(np.mean(distances > self.reference.far_)),
+        }
+        shift = self._sum / self.n_rows - self.reference.mean_prediction_
+        error = self.reference.deviation_ * np.sqrt(1 / self.n_rows + 1 / self.reference.n_rows_)
+        found["prediction_shift"] = {
+            "total_variation": float(0.5 * np.abs(shift).sum()),
+            "z": float(np.max(np.abs(shift) / np.maximum(error, 1e-9))),
+        }
+        return found
+
+    def warnings(self) -> list[str]:
+        """What a person should be told.
+
+        Returns
+        -------
+        list of str
+            Sentences; none if the rows are like the training table.
+        """
+        numbers = self.numbers()
+        lines = []
+        for what, meaning in MEANINGS.items():
+            for column, count in Counter(numbers.get(what, {})).most_common(5):
+                lines.append(f"Column {column!r} {meaning} in {count:,} of {self.n_rows:,} rows.")
+        if empty := numbers.get("empty_rows", {}).get("rows"):
+            lines.append(f"All features are empty in {empty:,} of {self.n_rows:,} rows.")
+        if self.n_rows >= FEWEST_ROWS and "distance" in numbers:
+            far = numbers["distance"]["far_share"]
+            if far > 0.05 + 3 * np.sqrt(0.01 / min(self.n_rows, ROWS_PER_CHUNK)):
+                lines.append(
+                    f"{far:.0%} of the rows lie farther from the nearest training rows than 99 % of the training table "
+                    "did: predictions for them are extrapolations."
+                )
+            shift = numbers["prediction_shift"]
+            if shift["z"] > 5 and shift["total_variation"] > 0.02:
+                lines.append(
+                    f"The mean prediction has moved by {shift['total_variation']:.3f} in total variation from that of "
+                    "the training table: the rows are of another mix."
+                )
+        return lines
+
+
+MEANINGS = {
+    "unknown_categories": "holds a category that the model does not know",
+    "far_outside_range": "is far outside the range of the training table",
+}

@@ -1,0 +1,81 @@
+"""Columns of a prediction table that say how sure it is: ``low_<label>``, ``high_<label>`` and ``radius``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from skldl._parameters import number
+from skldl.exceptions import DataError
+from skldl.tabular._prediction import _free_name
+from skldl.uncertainty._intervals import Intervals
+
+LEVEL = 0.9
+
+
+def intervals_of(model: Any, level: float) -> Intervals:
+    """The calibration that a model keeps; one error if it keeps none, or the level is none.
+
+    Parameters
+    ----------
+    model : fitted pipeline
+        The model.
+    level : float
+        Probability of coverage.
+
+    Returns
+    -------
+    Intervals
+        The calibration.
+    """
+    if not number(above=0, below=1).accepts(level):
+        raise DataError(f"level={level!r} must lie between 0 and 1: it is the probability of coverage, such as 0.9.")
+    found = getattr(model, "intervals_", None)
+    if found is None:
+        raise DataError(
+            "The model keeps no calibration rows, so its predictions have no intervals. Make it again with "
+            "skldl fit --intervals (in Python: fit_table(..., intervals=True))."
+        )
+    return found
+
+
+def with_intervals(table: pd.DataFrame, intervals: Intervals, labels: Sequence[str], level: float) -> pd.DataFrame:
+    """Add intervals to a table of predictions.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What `predict_table` gave.
+    intervals : Intervals
+        The calibration of the model.
+    labels : sequence of str
+        Names of the labels.
+    level : float
+        Probability of coverage.
+
+    Returns
+    -------
+    DataFrame
+        With ``low_<label>`` and ``high_<label>``, between which all degrees lie at once with the probability ``level``,
+        and ``radius``, the total variation distance from the prediction that is not exceeded with that probability. An
+        underscore is added to a name that is taken.
+    """
+    lower, upper, radius = intervals.around(table[list(labels)].to_numpy(), level)
+    taken = set(table.columns)
+    columns: dict[str, Any] = {}
+    for place, label in enumerate(labels):
+        columns[_free_name(f"low_{label}", taken)] = lower[:, place]
+        columns[_free_name(f"high_{label}", taken)] = upper[:, place]
+    columns[_free_name("radius", {*taken, *columns})] = radius
+    return pd.concat([table, pd.DataFrame(columns, index=table.index)], axis=1)
+
+
+def few_rows_note(intervals: Intervals, level: float) -> list[str]:
+    """Say that there are too few calibration rows for a level, if there are."""
+    if intervals.is_enough_for(level):
+        return []
+    unit = "rows" if intervals.groups_ is None else "rows in groups"
+    return [
+        f"{intervals.n_rows_} calibration {unit} are too few for the level {level:g}: every interval reaches from 0 to "
+        "1. Use a lower --level, or train on more rows."
+    ]

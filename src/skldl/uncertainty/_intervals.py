@@ -1,0 +1,118 @@
+"""`Intervals`: the calibration scores that a model file keeps, and the regions that follow from them."""
+
+from typing import Any
+
+import numpy as np
+
+from skldl._typing import FloatArray
+from skldl.uncertainty._scores import bounds, conformal_quantile, score_rows
+
+
+class Intervals:
+    """Split conformal calibration of a model, without the model.
+
+    Two regions are calibrated, each at the level asked for: a box of intervals, one for each label, that hold all
+    degrees of a new row at once (the score "label" of `skldl.uncertainty.ConformalLDL`), and a ball in total variation.
+
+    Parameters
+    ----------
+    D, P : ndarray of shape (n_samples, n_labels)
+        Distributions of rows that the model did not learn from, and its predictions for them.
+    scale : ndarray of shape (n_labels,)
+        Unit of each label's deviation: its standard deviation over the rows that the model learned from.
+    groups : array-like of shape (n_samples,), default=None
+        Group of each row; the coverage then holds for rows of a new group.
+
+    Attributes
+    ----------
+    n_rows_ : int
+        Number of calibration rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> D = np.random.default_rng(0).dirichlet([5, 5], size=99)
+    >>> intervals = Intervals(D, np.full((99, 2), 0.5), np.ones(2))
+    >>> lower, upper, radius = intervals.around(np.array([[0.5, 0.5]]), 0.9)
+    >>> bool(lower[0, 0] < 0.3), bool(radius[0] > 0.2)
+    (True, True)
+    """
+
+    def __init__(self, D: FloatArray, P: FloatArray, scale: FloatArray, groups: Any = None) -> None:
+        self.label_scale_ = np.maximum(np.asarray(scale, dtype=np.float64), 1e-6)
+        self.box_scores_ = score_rows("label", D, P, self.label_scale_)
+        self.ball_scores_ = score_rows("total_variation", D, P, self.label_scale_)
+        self.groups_ = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
+        self.n_rows_ = len(D)
+
+    def around(self, P: FloatArray, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Intervals and radius around predictions.
+
+        Parameters
+        ----------
+        P : ndarray of shape (n_samples, n_labels)
+            Predictions.
+        level : float
+            Probability of coverage.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_samples, n_labels)
+            Least and greatest degree of each label: all lie inside at once with that probability.
+        radius : ndarray of shape (n_samples,)
+            Total variation distance that is not exceeded with that probability; 1, the whole simplex, if there are too
+            few calibration rows (see `is_enough_for`).
+        """
+        box = conformal_quantile(self.box_scores_, level, self.groups_)
+        ball = conformal_quantile(self.ball_scores_, level, self.groups_)
+        lower, upper = bounds("label", P, np.full(len(P), box), self.label_scale_)
+        return lower, upper, np.full(len(P), min(ball, 1.0))
+
+    def is_enough_for(self, level: float) -> bool:
+        """Whether there are enough calibration rows, or groups, for a level."""
+        return bool(np.isfinite(conformal_quantile(self.box_scores_, level, self.groups_)))
+
+    def _check_fitted_state(self) -> None:
+        arrays = (self.label_scale_, self.box_scores_, self.ball_scores_)
+        if not all(isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype == np.float64 for a in arrays):
+            raise ValueError("calibration scores are no arrays of numbers")
+        n_groups = self.n_rows_ if self.groups_ is None else len(self.groups_)
+        if not len(self.box_scores_) == len(self.ball_scores_) == self.n_rows_ == n_groups:
+            raise ValueError("calibration scores are not as many as the calibration rows")
+
+
+def coverage_of_folds(
+    D: FloatArray, P: FloatArray, fold_of: Any, level: float, groups: Any = None
+) -> tuple[float, float]:
+    """Coverage and mean width that the intervals of `Intervals` have in a cross-validation.
+
+    Each row was predicted by a model that did not learn from its fold. The intervals of a fold are calibrated on all
+    other folds, and judged on its own rows.
+
+    Parameters
+    ----------
+    D, P : ndarray of shape (n_samples, n_labels)
+        Distributions and held-out predictions.
+    fold_of : array-like of shape (n_samples,)
+        Fold of each row; two at least.
+    level : float
+        Level of the intervals.
+    groups : array-like of shape (n_samples,), default=None
+        Group of each row.
+
+    Returns
+    -------
+    coverage : float
+        Share of rows all of whose degrees lie inside.
+    width : float
+        Mean length of the intervals, over rows and labels.
+    """
+    folds, group_of = np.asarray(fold_of), None if groups is None else np.asarray(groups)
+    inside, width = np.zeros(len(D), dtype=bool), np.zeros(len(D))
+    for fold in np.unique(folds):
+        own = folds == fold
+        others = Intervals(D[~own], P[~own], D[~own].std(axis=0), None if group_of is None else group_of[~own])
+        lower, upper, _ = others.around(P[own], level)
+        inside[own] = ((lower - 1e-9 <= D[own]) & (D[own] <= upper + 1e-9)).all(axis=1)
+        width[own] = (upper - lower).mean(axis=1)
+    return float(inside.mean()), float(width.mean())

@@ -1,0 +1,345 @@
+"""`DirichletSpread`: how widely distributions scatter around a prediction, as a Dirichlet distribution."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse, stats
+from sklearn.base import clone
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from skldl._held_out import Scaling, first_best
+from skldl._parameters import RANDOM_STATE, Constraint, check_value, number, one_of, whole
+from skldl._typing import FloatArray, IntArray
+from skldl._validation import check_distributions, check_features
+from skldl.base import BaseLDL, GroupedLDL, kept_rows
+from skldl.data._dataset import rows_of
+from skldl.ensemble._members import TrainingRows, out_of_sample, seed_of
+from skldl.exceptions import DataError
+from skldl.selection._candidate import with_seed
+from skldl.simplex import entropy
+from skldl.uncertainty._coverage import LEVELS, CoverageCurve, coverage_curve, dirichlet_ranks, votes_ranks
+from skldl.uncertainty._dirichlet import (
+    FLOOR,
+    concentration_of,
+    dirichlet_log_density,
+    fill_zeros,
+    fit_concentration,
+    fit_concentration_model,
+    votes_log_likelihood,
+)
+
+PENALTIES = (np.inf, 1.0, 0.1, 0.01, 1e-3)
+LEVEL = number(above=0, below=1, cure="it is a probability, for instance 0.9")
+
+
+class DirichletSpread(GroupedLDL):
+    r"""A label distribution learner whose predictions are means of Dirichlet distributions.
+
+    The model is :math:`d \sim \mathrm{Dirichlet}(\tau(x)\, p(x))`: p is the prediction of the learner, and the
+    concentration τ says how closely distributions follow it; a degree has the variance :math:`p_j(1-p_j)/(\tau+1)`. It
+    is fitted by maximum likelihood to held-out predictions. Where votes are given, their likelihood is that of the
+    Dirichlet-multinomial distribution, so that τ is the scatter of the true distributions, without the noise of the
+    votes. Without votes ``floor`` takes the place of zeros, which have no density.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A label distribution learner.
+    concentration : {"constant", "features"}, default="constant"
+        One τ for all rows, or :math:`\ln\tau` linear in the features and in the entropy of the prediction, with a ridge
+        penalty chosen by the cross-validated likelihood. The constant is among the choices.
+    n_folds : int, default=5
+        Number of folds for held-out predictions.
+    floor : float, default=1e-4
+        What takes the place of degrees of zero, where there are no votes.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds, and of an estimator whose ``random_state`` is None.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The learner, fitted on all rows.
+    concentration_ : float
+        The constant τ; with "features" the geometric mean over the training rows.
+    penalty_ : float
+        The penalty that was chosen; infinite for a constant τ.
+    log_likelihood_ : float
+        Mean log-likelihood of the held-out rows at the fitted τ, per row.
+    held_out_curve_ : CoverageCurve
+        Coverage of the intervals of single labels on the held-out rows.
+
+    Notes
+    -----
+    A Dirichlet distribution has one parameter for its width, so that the scatter of all labels is tied to it. The curve
+    of the held-out rows says whether that fits; `ConformalLDL` covers whatever the shape.
+
+    Examples
+    --------
+    >>> from skldl import SABFGS
+    >>> from skldl.testing import make_distributions
+    >>> from skldl.uncertainty import DirichletSpread
+    >>> X, D = make_distributions(n_samples=300)
+    >>> model = DirichletSpread(SABFGS(alpha=1e-3), random_state=0).fit(X[:200], D[:200])
+    >>> model.sample(X[200:], n_draws=5, random_state=0).shape
+    (5, 100, 3)
+    >>> lower, upper = model.predict_interval(X[200:], level=0.9)
+    >>> bool(0.7 < ((lower <= D[200:]) & (D[200:] <= upper)).mean() < 1)
+    True
+    """
+
+    _constraints: ClassVar = {
+        "estimator": Constraint("a label distribution learner", lambda value: isinstance(value, BaseLDL)),
+        "concentration": one_of("constant", "features"),
+        "n_folds": whole(at_least=2),
+        "floor": number(above=0, below=0.1),
+        "random_state": RANDOM_STATE,
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        concentration: str = "constant",
+        n_folds: int = 5,
+        floor: float = FLOOR,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.concentration = concentration
+        self.n_folds = n_folds
+        self.floor = floor
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, counts: Any = None) -> Self:
+        """Fit the learner, and the scatter around its held-out predictions.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Label distributions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each row; rows of one group are held out together.
+        counts : array-like of shape (n_samples, n_labels), default=None
+            Number of votes for each label, where y was made from votes.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with self._unchanged_on_failure():
+            X, D, weight, codes = self._check_grouped_set(X, y, sample_weight, groups)
+            kept, n_given = kept_rows(sample_weight, len(D))
+            votes = None if counts is None else _check_votes(counts, (n_given, D.shape[1]))[kept]
+            self._fit_spread(X, D, weight, codes, votes)
+        return self
+
+    def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
+        self._fit_spread(X, D, sample_weight, groups, None)
+
+    def _fit_spread(
+        self, X: Any, D: FloatArray, weight: FloatArray | None, groups: IntArray | None, votes: FloatArray | None
+    ) -> None:
+        seed = seed_of(self.random_state)
+        rows = TrainingRows.split(X, D, weight, groups, n_folds=self.n_folds, seed=seed)
+        self.estimator_, held_out = out_of_sample(with_seed(clone(self.estimator), seed), rows)
+        known = np.flatnonzero(np.isfinite(held_out[:, 0]))
+        truth: dict[str, Any] = {"counts": votes} if votes is not None else {"D": fill_zeros(D, self.floor)}
+        features = None
+        self.penalty_ = float("inf")
+        if self.concentration == "features":
+            self.scaling_ = Scaling.fit("standard", X, weight).divisor
+            self.entropy_scale_ = max(float(entropy(held_out[known]).std()), 1e-6)
+            features = self._features(X, held_out)
+            self.penalty_ = _choose_penalty(features, held_out, truth, weight, rows, known)
+        own = {name: table[known] for name, table in truth.items()}
+        P, w = held_out[known], rows_of(weight, known)
+        if np.isinf(self.penalty_):
+            self.log_coef_ = np.log([fit_concentration(P, **own, weight=w)])
+        else:
+            assert features is not None
+            self.log_coef_ = fit_concentration_model(features[known], P, self.penalty_, **own, weight=w)
+        tau = self._concentration(rows_of(X, known), P)
+        self.concentration_ = float(np.exp(np.average(np.log(tau), weights=w)))
+        self.log_likelihood_ = float(np.average(_log_likelihood(P, tau, **own), weights=w))
+        ranks = dirichlet_ranks(own["D"], P, tau) if votes is None else votes_ranks(own["counts"], P, tau, seed)
+        self.held_out_curve_ = coverage_curve(ranks)
+
+    def _features(self, X: Any, P: FloatArray) -> Any:
+        scaled = Scaling("standard", self.scaling_).apply(X)
+        column = (entropy(np.where(np.isfinite(P), P, 1.0)) / self.entropy_scale_)[:, None]
+        return sparse.hstack([scaled, column], format="csr") if sparse.issparse(scaled) else np.hstack([scaled, column])
+
+    def _concentration(self, X: Any, P: FloatArray) -> FloatArray:
+        if len(self.log_coef_) == 1:
+            return np.full(len(P), float(np.exp(self.log_coef_[0])))
+        return concentration_of(self.log_coef_, self._features(X, P))
+
+    def _predict(self, X: Any) -> FloatArray:
+        return np.asarray(self.estimator_.predict(X))
+
+    def _mean_and_concentration(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        check_is_fitted(self)
+        features = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
+        P = self._predict(features)
+        return P, self._concentration(features, P)
+
+    def predict_concentration(self, X: Any) -> FloatArray:
+        """Predict the concentration τ of each row.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Concentrations.
+        """
+        return self._mean_and_concentration(X)[1]
+
+    def sample(self, X: Any, n_draws: int = 1, random_state: Any = None) -> FloatArray:
+        """Draw distributions for each row.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        n_draws : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=None
+            Source of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_samples, n_labels)
+            Distributions.
+        """
+        check_value("n_draws", n_draws, whole(at_least=1))
+        P, tau = self._mean_and_concentration(X)
+        alpha = tau[:, None] * np.maximum(P, 1e-12)
+        random = check_random_state(random_state)
+        # ln G(a) = ln G(a + 1) + ln U / a keeps draws for tiny parameters from vanishing all at once
+        logarithms = np.log(random.standard_gamma(alpha + 1, size=(n_draws, *alpha.shape)))
+        logarithms += np.log(random.uniform(np.finfo(float).tiny, 1.0, size=logarithms.shape)) / alpha
+        draws = np.exp(logarithms - logarithms.max(axis=2, keepdims=True))
+        return np.asarray(draws / draws.sum(axis=2, keepdims=True))
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[FloatArray, FloatArray]:
+        """Central interval of the degree of each label, one label at a time.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        level : float, default=0.9
+            Probability that a degree lies inside.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_samples, n_labels)
+            Quantiles of the beta distribution of each degree.
+        """
+        check_value("level", level, LEVEL)
+        P, tau = self._mean_and_concentration(X)
+        p = np.clip(P, 1e-12, 1 - 1e-12)
+        lower, upper = (
+            stats.beta.ppf(q, tau[:, None] * p, tau[:, None] * (1 - p)) for q in ((1 - level) / 2, (1 + level) / 2)
+        )
+        return lower, upper
+
+    def log_likelihood(self, X: Any, y: Any = None, counts: Any = None) -> FloatArray:
+        """Log-likelihood of distributions, or of votes, for each row.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples, n_labels), default=None
+            Distributions; ``floor`` takes the place of zeros.
+        counts : array-like of shape (n_samples, n_labels), default=None
+            Votes, instead of y. The multinomial coefficient, which does not depend on the model, is left out.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Log-densities, or log-probabilities of the votes.
+        """
+        P, tau = self._mean_and_concentration(X)
+        return _log_likelihood(P, tau, **self._truth(y, counts, P.shape))
+
+    def coverage(self, X: Any, y: Any = None, counts: Any = None, levels: Any = LEVELS) -> CoverageCurve:
+        """How often intervals of each level hold the degrees of new rows.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y, counts : array-like of shape (n_samples, n_labels), default=None
+            Distributions, or votes; with votes the intervals are those of the shares of as many votes.
+        levels : array-like, default=0.05, 0.1, 0.2, …, 0.9, 0.95
+            Levels.
+
+        Returns
+        -------
+        CoverageCurve
+            The curve; `skldl.plots.CoverageDisplay` draws it.
+        """
+        P, tau = self._mean_and_concentration(X)
+        truth = self._truth(y, counts, P.shape)
+        ranks = votes_ranks(truth["counts"], P, tau) if "counts" in truth else dirichlet_ranks(truth["D"], P, tau)
+        return coverage_curve(ranks, levels)
+
+    def _truth(self, y: Any, counts: Any, shape: tuple[int, ...]) -> dict[str, Any]:
+        if (y is None) == (counts is None):
+            raise DataError("Give either y, the distributions, or counts, the votes.")
+        if counts is not None:
+            return {"counts": _check_votes(counts, shape)}
+        D = check_distributions(y)
+        if D.shape != shape:
+            raise DataError(f"y has shape {D.shape}, the predictions {shape}. Give one distribution for each row of X.")
+        return {"D": fill_zeros(D, self.floor)}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        return tags
+
+
+def _log_likelihood(P: FloatArray, tau: FloatArray, D: Any = None, counts: Any = None) -> FloatArray:
+    return votes_log_likelihood(counts, P, tau) if counts is not None else dirichlet_log_density(D, P, tau)
+
+
+def _check_votes(counts: Any, shape: tuple[int, ...]) -> FloatArray:
+    votes = np.asarray(counts, dtype=np.float64)
+    if votes.shape != tuple(shape) or not (np.isfinite(votes) & (votes >= 0)).all() or not votes.any():
+        raise DataError(f"counts must hold numbers of at least zero in the shape of y, {tuple(shape)}.")
+    return votes
+
+
+def _choose_penalty(
+    Z: Any, P: FloatArray, truth: dict[str, Any], weight: FloatArray | None, rows: TrainingRows, known: IntArray
+) -> float:
+    """The penalty with the greatest likelihood of folds left out; infinity stands for a constant."""
+    losses = np.zeros(len(PENALTIES))
+    is_known = np.zeros(len(P), dtype=bool)
+    is_known[known] = True
+    for train, test in rows.folds:
+        train, test = train[is_known[train]], test[is_known[test]]
+        own, other = ({name: table[part] for name, table in truth.items()} for part in (train, test))
+        w = rows_of(weight, train)
+        for place, penalty in enumerate(PENALTIES):
+            if np.isinf(penalty):
+                tau = np.full(len(test), fit_concentration(P[train], **own, weight=w))
+            else:
+                tau = concentration_of(fit_concentration_model(Z[train], P[train], penalty, **own, weight=w), Z[test])
+            likelihood = _log_likelihood(P[test], tau, **other)
+            losses[place] -= float(likelihood @ (np.ones(len(test)) if weight is None else weight[test]))
+    return float(PENALTIES[first_best(losses)])

@@ -1,0 +1,85 @@
+"""``fit --intervals``, ``predict --level``, ``explain`` with intervals, ``inspect`` with a table, ``--monitor``."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+
+from skldl.cli._app import run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("uncertainty")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    counts = rng.multinomial(10, softmax(X @ [[1.0, 0, -1], [0, 1, 0]], axis=1))
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(no=counts[:, 0], yes=counts[:, 1], maybe=counts[:, 2])
+    frame.to_csv(place / "t.csv", index=False)
+    frame.assign(a=frame.a + 8).to_csv(place / "far.csv", index=False)
+    options = ["--labels", "no,yes,maybe", "--kind", "counts", "--model", "sa-bfgs"]
+    assert run(["fit", str(place / "t.csv"), *options, "--intervals", "--out", str(place / "with.skldl")]) == 0
+    assert run(["fit", str(place / "t.csv"), *options, "--out", str(place / "without.skldl")]) == 0
+    return place
+
+
+def test_predict_adds_intervals(folder, capsys):
+    command = ["predict", str(folder / "with.skldl"), str(folder / "t.csv")]
+    assert run([*command, "--level", "0.9", "--out", str(folder / "p.csv")]) == 0
+    table = pd.read_csv(folder / "p.csv")
+    assert list(table)[-7:] == ["low_no", "high_no", "low_yes", "high_yes", "low_maybe", "high_maybe", "radius"]
+    assert ((table.low_no <= table.no) & (table.no <= table.high_no)).all()
+    capsys.readouterr()
+    assert run([*command, "--level", "0.99", "--out", str(folder / "wide.csv")]) == 0
+    assert "50 calibration rows are too few for the level 0.99" in capsys.readouterr().err
+    assert pd.read_csv(folder / "wide.csv").radius.eq(1).all()
+
+
+def test_a_model_without_intervals_names_the_option(folder, capsys):
+    assert run(["predict", str(folder / "without.skldl"), str(folder / "t.csv"), "--level", "0.9"]) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert "skldl fit --intervals" in said
+
+
+def test_a_table_without_rows_has_the_same_columns(folder, capsys):
+    (folder / "none.csv").write_text("a,b\n")
+    command = ["predict", str(folder / "with.skldl"), str(folder / "none.csv"), "--level", "0.9"]
+    assert run([*command, "--out", str(folder / "none_out.csv")]) == 0
+    assert (folder / "none_out.csv").read_text().strip().endswith("low_maybe,high_maybe,radius")
+    capsys.readouterr()
+
+
+def test_explain_shows_the_interval_of_the_row(folder, capsys):
+    assert run(["explain", str(folder / "with.skldl"), str(folder / "t.csv"), "--row", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "with probability 90% all degrees lie between low and high" in said.replace("\n", " ")
+    assert run(["explain", str(folder / "without.skldl"), str(folder / "t.csv"), "--row", "2"]) == 0
+    assert "between low and high" not in capsys.readouterr().out
+
+
+def test_drift_is_said_and_written(folder, capsys):
+    model = str(folder / "with.skldl")
+    assert run(["inspect", model, str(folder / "t.csv")]) == 0
+    assert "nothing in them is unlike the training table" in capsys.readouterr().out
+    command = ["inspect", model, str(folder / "far.csv")]
+    assert run([*command, "--monitor", str(folder / "drift.json")]) == 0
+    assert "farther from the nearest training rows" in capsys.readouterr().out
+    numbers = json.loads((folder / "drift.json").read_text())
+    assert numbers["distance"]["far_share"] > 0.9
+    assert run([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == numbers
+    predict = ["predict", model, str(folder / "far.csv"), "--out", str(folder / "far_out.csv")]
+    assert run([*predict, "--monitor", str(folder / "again.json")]) == 0
+    assert "farther from the nearest training rows" in capsys.readouterr().err
+    again = json.loads((folder / "again.json").read_text())
+    assert again["prediction_shift"] == pytest.approx(numbers["prediction_shift"])
+    assert run(["inspect", model, "--monitor", str(folder / "x.json")]) == 2
+    assert "name a table" in capsys.readouterr().err
+
+
+def test_inspect_tells_the_floor(folder, capsys):
+    assert run(["inspect", str(folder / "without.skldl")]) == 0
+    assert "Noise floor" in capsys.readouterr().out

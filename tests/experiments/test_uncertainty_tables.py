@@ -1,0 +1,101 @@
+"""Noise floor, coverage and width in the tables of a study, its files and its report."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from skldl.data import Dataset
+from skldl.experiments import Candidate, Study, run_study
+from skldl.experiments.output.files import write_outputs
+from skldl.experiments.output.tables import measure_table
+from skldl.experiments.output.uncertainty import interval_table, kept_predictions
+from skldl.report import render_report
+from skldl.report._correction_figures import correction_figures
+from skldl.report._headline import headline
+from skldl.uncertainty import noise_floor
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 3))
+    counts = rng.multinomial(15, softmax(X @ rng.normal(size=(3, 3)), axis=1))
+    return Dataset("votes", X, counts / 15, counts=counts)
+
+
+def study(datasets, keep="all"):
+    candidates = [
+        Candidate("linear", "skldl:SABFGS", {"alpha": 1e-4, "fit_intercept": True}),
+        Candidate("sharp", "skldl:AAKNN", {"n_neighbors": 2}),
+        Candidate("Mean", "skldl:MeanDistribution"),
+    ]
+    plan = Study(datasets, candidates, measures=["kullback_leibler", "intersection"], folds=4)
+    return run_study(plan, keep_predictions=keep)
+
+
+@pytest.fixture(scope="module")
+def results(data):
+    plain = Dataset("plain", data.X[:60], data.D[:60])
+    return study([data, plain])
+
+
+def test_tables_tell_the_floor_and_what_is_explained(results, data):
+    for measure, best in (("kullback_leibler", 0.0), ("intersection", 1.0)):
+        table = measure_table(results, measure)
+        assert table.head[-2:] == ["Noise floor", "Explained"]
+        floor = noise_floor(data.counts, [measure])[measure]
+        line = table.frame.lines["votes"]
+        assert line["noise floor"] == pytest.approx(floor.value, rel=0.02)
+        assert line["noise floor error"] > 0
+        model, mean = (abs(best - line[f"{name} mean"]) for name in ("linear", "Mean"))
+        assert line["explained by the best"] == pytest.approx((mean - model) / (mean - abs(best - line["noise floor"])))
+        assert line["explained by the best"] > 0.9
+        assert [cell.text for cell in table.rows[1][1][-2:]] == ["–", "–"]  # no votes are known there
+        assert len(table.foot[0][1]) == len(table.head) - 1
+        assert any("Noise floor" in note for note in table.notes)
+
+
+def test_a_study_without_votes_has_no_such_columns(results, data):
+    plain = study([Dataset("plain", data.X, data.D)], keep="none")
+    assert measure_table(plain, "kullback_leibler").head[-1] == "Skill"
+    assert interval_table(plain) is None
+    assert not any("noise floor" in line for line in headline(plain, None))
+
+
+def test_coverage_and_width_are_columns(results):
+    table = interval_table(results)
+    assert table.head == ["Candidate", "Coverage", "Width", "Rows"]
+    line = table.frame.lines["votes: linear"]
+    assert 0.84 <= line["coverage"] <= 0.96
+    assert 0 < line["width"] < table.frame.lines["votes: Mean"]["width"]
+    assert line["rows"] == 240
+    found, folds = kept_predictions(results, "votes")
+    assert sorted(set(folds)) == [0, 1, 2, 3]
+    np.testing.assert_allclose(found["predicted"]["linear"].sum(axis=1), 1.0, atol=1e-12)
+
+
+def test_a_fixed_test_set_is_dealt_out(data):
+    fixed = Dataset("fixed", data.X[:100], data.D[:100], X_test=data.X[100:], D_test=data.D[100:])
+    outcome = study([fixed])
+    _, folds = kept_predictions(outcome, "fixed")
+    assert sorted(set(folds)) == [0, 1, 2, 3, 4]
+    assert list(interval_table(outcome).frame.lines) == ["linear", "sharp", "Mean"]
+
+
+def test_files_and_page_hold_them(results, tmp_path):
+    write_outputs(results, tmp_path)
+    assert "coverage" in (tmp_path / "tables" / "intervals.csv").read_text()
+    page = render_report(results)
+    assert "Intervals of level 90%" in page
+    assert "noise floor of Kullback-Leibler" in page
+    assert "before and after calibration" in page
+
+
+def test_the_chosen_model_is_shown_before_and_after_calibration(results, monkeypatch):
+    figures = list(correction_figures(results))
+    assert [figure.name for figure in figures] == ["correction-0", "spread-0"]  # the second dataset has too few rows
+    assert "linear" in figures[0].title
+    monkeypatch.setattr("skldl.report._correction_figures.losses_of", lambda *_: np.array([[2.0, 1, 3], [2, 1, 3]]))
+    changed = next(iter(correction_figures(results)))
+    assert "sharp" in changed.title
+    assert "takes the Kullback-Leibler divergence from" in changed.caption  # two neighbours are too sharp

@@ -1,0 +1,98 @@
+"""Tables with votes and intervals: the floor in the message, calibration rows held out, columns, model files."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+
+import skldl
+from skldl.exceptions import DataError
+from skldl.tabular import fit_table, predict_table
+from skldl.tabular._interval_columns import few_rows_note, intervals_of, with_intervals
+
+WEIGHTS = np.random.default_rng(1).normal(size=(3, 3))
+
+
+def votes(seed, n_rows, n_votes=20, slope=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 3))
+    counts = rng.multinomial(n_votes, softmax(slope * X @ WEIGHTS, axis=1))
+    return pd.DataFrame(X, columns=list("abc")).assign(**{f"v{j}": counts[:, j] for j in range(3)})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit_table(votes(0, 800), "v*", kind="counts", model="sa-bfgs", intervals=True)
+
+
+def test_the_message_names_the_floor_and_the_share_explained(fitted):
+    score = fitted.description["score"]
+    assert score["noise_floor"] == pytest.approx(0.05, abs=0.005)
+    assert 0 < score["noise_floor_error"] < 0.01
+    assert 0.95 < score["explained"] <= 1.02  # the model is the true one
+    assert any(line.startswith("Noise floor 0.0") and "20 votes a row" in line for line in fitted.why)
+    nothing = fit_table(votes(0, 300, slope=0.0), "v*", kind="counts", model="mean")
+    assert nothing.description["score"]["explained"] is None or nothing.description["score"]["explained"] < 0.2
+    shares = votes(0, 100)
+    shares[["v0", "v1", "v2"]] /= 20
+    without = fit_table(shares, "v*", model="mean")
+    assert "noise_floor" not in without.description["score"]
+    assert not any("Noise floor" in line for line in without.why)
+
+
+def test_intervals_cover_the_shares_of_as_many_votes(fitted):
+    assert fitted.description["intervals"] == fitted.model.intervals_.n_rows_ == 200
+    assert fitted.description["rows"] == 600
+    assert "for the shares of as many votes" in fitted.why[-1]
+    new = votes(5, 3000)
+    predicted = predict_table(fitted.model, new, labels=["v0", "v1", "v2"])
+    table = with_intervals(predicted, intervals_of(fitted.model, 0.9), ["v0", "v1", "v2"], 0.9)
+    D = new[["v0", "v1", "v2"]].to_numpy() / 20
+    low, high = (table[[f"{side}_v{j}" for j in range(3)]].to_numpy() for side in ("low", "high"))
+    assert ((low <= D) & (high >= D)).all(axis=1).mean() == pytest.approx(0.9, abs=0.05)
+    distance = 0.5 * np.abs(D - table[["v0", "v1", "v2"]].to_numpy()).sum(axis=1)
+    assert (distance <= table["radius"]).mean() == pytest.approx(0.9, abs=0.05)
+    assert (low.sum(axis=1) <= 1).all()
+    assert (high.sum(axis=1) >= 1).all()
+
+
+def test_model_files_keep_the_calibration(fitted, tmp_path):
+    skldl.save(fitted.model, tmp_path / "m.skldl", description=fitted.description)
+    loaded = skldl.load(tmp_path / "m.skldl")
+    P = np.full((1, 3), 1 / 3)
+    for one, other in zip(loaded.intervals_.around(P, 0.9), fitted.model.intervals_.around(P, 0.9), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert loaded.reference_.far_ == fitted.model.reference_.far_
+
+
+def test_groups_are_kept_whole():
+    frame = votes(0, 300).assign(person=np.repeat(np.arange(30), 10))
+    fitted = fit_table(frame, "v*", kind="counts", model="mean", groups="person", intervals=True)
+    assert fitted.description["intervals"] % 10 == 0
+    assert len(np.unique(fitted.model.intervals_.groups_)) == fitted.description["intervals"] // 10
+    assert few_rows_note(fitted.model.intervals_, 0.9)[0].startswith("80 calibration rows in groups are too few")
+    assert few_rows_note(fitted.model.intervals_, 0.5) == []
+
+
+def test_names_that_are_taken_and_tables_without_rows(fitted):
+    table = pd.DataFrame({"radius": [0.2], "low_radius": [0.8]})
+    intervals = intervals_of(fitted.model, 0.5)
+    two = type(intervals)(np.full((9, 2), 0.5), np.full((9, 2), 0.5), np.ones(2))
+    assert list(with_intervals(table, two, ["radius", "low_radius"], 0.5)) == [
+        "radius",
+        "low_radius",
+        "low_radius_",
+        "high_radius",
+        "low_low_radius",
+        "high_low_radius",
+        "radius_",
+    ]
+    assert with_intervals(table[:0], two, ["radius", "low_radius"], 0.5).shape == (0, 7)
+
+
+def test_a_model_without_calibration_rows_gets_one_clear_error():
+    model = fit_table(votes(0, 40), "v*", kind="counts", model="mean").model
+    with pytest.raises(DataError, match=r"skldl fit --intervals"):
+        intervals_of(model, 0.9)
+    with pytest.raises(DataError, match="between 0 and 1"):
+        intervals_of(model, 90)
