@@ -9,9 +9,7 @@ import skldl
 from skldl.serve import Limits, Service, make_app
 from skldl.tabular import fit_table
 
-_spec = importlib.util.spec_from_file_location(
-    "report_conftest", Path(__file__).parents[1] / "report" / "conftest.py"
-)
+_spec = importlib.util.spec_from_file_location("report_conftest", Path(__file__).parents[1] / "report" / "conftest.py")
 _report = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_report)
 browser = _report.browser

@@ -89,7 +89,20 @@ def words(given: list[str] | None) -> list[str]:
 _OPTIONS = {"na_values": "--na", "random_state": "--seed", "source": "--from", "settings": "--set"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        *("annotator", "categories", "decimal", "drop", "encoding", "folds", "groups", "item", "keep", "kind", "label"),
+        *(
+            "annotator",
+            "categories",
+            "decimal",
+            "drop",
+            "encoding",
+            "folds",
+            "groups",
+            "item",
+            "keep",
+            "keep_rows",
+            "kind",
+            "label",
+        ),
         *(
             "labels",
             "prefix",

@@ -30,6 +30,7 @@ def fit(
     folds: int | None = None,
     selection_rows: int | None = None,
     seed: int = 0,
+    keep_rows: int | None = None,
     overwrite: Flag = False,
 ) -> None:
     """Train a model on a table and keep it in a file.
@@ -72,6 +73,9 @@ def fit(
         from all rows. For --preset fast and named models.
     seed
         Seed of everything that is drawn.
+    keep_rows
+        Keep so many rows of the table in the model file, so that skldl serve can show the nearest of them; by default
+        none. Whoever has the file can read them.
     overwrite
         Write over a file that is there already and is no model.
     """
@@ -95,6 +99,7 @@ def fit(
             random_state=seed,
             source=source.name,
             on_progress=tell,
+            keep_rows=keep_rows,
             **columns.as_arguments(),  # type: ignore[arg-type]
         )
     save(fitted.model, out, description=fitted.description)

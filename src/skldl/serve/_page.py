@@ -19,7 +19,7 @@ def page_and_policy() -> tuple[bytes, str]:
     text = resources.files("skldl.serve").joinpath("page.html").read_text(encoding="utf-8")
     script, style = (_hashes(text, element) for element in ("script", "style"))
     policy = (
-        f"default-src 'none'; script-src {script}; style-src {style}; connect-src 'self'; img-src data:; "
+        f"default-src 'none'; script-src {script}; style-src {style}; connect-src 'self' blob:; img-src data:; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return text.encode(), policy

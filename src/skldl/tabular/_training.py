@@ -14,6 +14,7 @@ from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
 from skldl.tabular._encoder import TEXT_NGRAMS, TableEncoder
+from skldl.tabular._kept_rows import kept_rows, rows_in, typical_values
 from skldl.tabular._models import candidates_for, quick_candidates
 
 
@@ -63,6 +64,7 @@ def fit_table(
     random_state: int = 0,
     source: str = "",
     on_progress: Callable[[str], None] | None = None,
+    keep_rows: int | None = None,
 ) -> FittedTable:
     """Train a model on a table, and estimate by cross-validation how good it is.
 
@@ -107,6 +109,9 @@ def fit_table(
         Where the table came from, for the description.
     on_progress : callable, default=None
         Called with a word on what is going to run.
+    keep_rows : int, default=None
+        Keep so many rows of the table, drawn at random where it has more, in the description: ``skldl serve`` shows the
+        nearest of them beside a prediction. None keeps none.
 
     Returns
     -------
@@ -182,6 +187,8 @@ def fit_table(
         "label_columns": label_columns,
         "features": dict(pipeline[0].kinds_),
         "roles": {"weight": weight or "", "groups": groups or "", "dropped": list(drop)},
+        "typical": typical_values(dataset.X, pipeline[0].kinds_, pipeline[0].dates_),
+        "rows_in_model": rows_in(pipeline.named_steps[MODEL_STEP]),
         "model": best.candidate.name,
         "estimator": " ".join(repr(pipeline.named_steps[MODEL_STEP]).split()),
         "why": why,
@@ -200,6 +207,8 @@ def fit_table(
             "rows": choice.n_rows,
         },
     }
+    if keep_rows is not None:
+        description["kept_rows"] = kept_rows(dataset, pipeline[0].kinds_, keep_rows, random_state)
     notes = [
         *dataset.notes,
         *([left_out] if left_out else []),
