@@ -23,10 +23,13 @@ from skldl.persistence import read
 from skldl.serve._records import RecordEncoder
 from skldl.tabular import TableEncoder, explain_row, predict_table
 from skldl.tabular._explain_row import CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT, _replacement
+from skldl.tabular._prediction import _free_name
 
 MOST_CATEGORIES = 1000
 MOST_FEATURES_SHOWN = 30
 LONGEST_CATEGORY = 10_000
+LEVEL = 0.9
+"""Probability of coverage of intervals, unless a request names another."""
 NEAREST_ROWS = 5
 AGREEMENT = 1e-9
 """Largest difference between the fast path and ``predict_table`` at which the fast path is used."""
@@ -94,6 +97,7 @@ class ServedModel:
         values = self.description.get("values")
         self._values = None if values is None else np.asarray(values, dtype=np.float64)
         self._value_list = [float(value) for value in values or []]
+        self.intervals = getattr(pipeline, "intervals_", None)
         self._label_array = np.asarray(self.labels, dtype=object)
         self.typical = self._typical()
         self.fast: RecordEncoder | None = None
@@ -104,6 +108,34 @@ class ServedModel:
             candidate = RecordEncoder(self.encoder)
             if self._agrees(candidate):
                 self.fast = candidate
+
+    def with_intervals(self, answer: Answer, level: float) -> Answer:
+        """Add intervals to an answer, if the model keeps a calibration.
+
+        Parameters
+        ----------
+        answer : Answer
+            Predictions.
+        level : float
+            Probability with which all degrees of a row lie between their limits.
+
+        Returns
+        -------
+        Answer
+            With ``low_<label>``, ``high_<label>`` and ``radius`` as ``skldl predict --level`` writes them; the same
+            answer if the model has no intervals.
+        """
+        if self.intervals is None or not answer.n_rows:
+            return answer
+        D = np.array([answer.columns[label] for label in self.labels]).T
+        lower, upper, radius = self.intervals.around(D, level)
+        columns = dict(answer.columns)
+        taken = set(columns)
+        for place, label in enumerate(self.labels):
+            columns[_free_name(f"low_{label}", taken)] = lower[:, place].tolist()
+            columns[_free_name(f"high_{label}", taken)] = upper[:, place].tolist()
+        columns[_free_name("radius", set(columns))] = np.broadcast_to(radius, len(D)).tolist()
+        return answer._replace(columns=columns)
 
     def predict_records(self, records: Sequence[Any], keep: Sequence[str] = ()) -> Answer:
         """Predict for records of JSON.
@@ -335,6 +367,7 @@ class ServedModel:
             "answer": self._names,
             "trained_on": {"source": self.description.get("source", ""), "rows": self.description.get("rows")},
             "score": self.description.get("score"),
+            "intervals": self.intervals is not None,
             "keeps_rows": 0 if self._kept_rows is None else len(self._kept_rows),
             "created": self.created,
             "sha256": self.sha256,
@@ -356,7 +389,7 @@ class ServedModel:
         """
         frame = self._frame([record], ())
         self.encoder.check_columns(frame.columns)
-        answer = self.predict_records([record])
+        answer = self.with_intervals(self.predict_records([record]), LEVEL)
         reference = pd.DataFrame([self.typical] * 2)[list(frame.columns)]
         # Behind the row stand two of typical values, so that the typical value of this table is theirs.
         table = pd.concat([frame.astype(object), reference.astype(object)], ignore_index=True)

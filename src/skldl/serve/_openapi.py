@@ -87,6 +87,7 @@ def _predict(name: str) -> dict[str, Any]:
         "parameters": [
             _parameter("format", "json, csv or parquet: how to answer; by default like the request or as Accept says"),
             _parameter("keep", "columns to copy to the answer, separated by commas"),
+            _parameter("level", "probability of coverage of the intervals, by default 0.9, if the model has intervals"),
             _parameter("digits", "significant digits of numbers in CSV, by default 6"),
         ],
         "requestBody": _body(name),

@@ -27,7 +27,7 @@ from skldl.serve._bodies import (
 from skldl.serve._errors import Refusal
 from skldl.serve._logs import log
 from skldl.serve._metrics import Metrics
-from skldl.serve._model import ServedModel
+from skldl.serve._model import LEVEL, ServedModel
 
 SMALL_BODY = 2**15
 """Bodies up to this size are parsed in the event loop: handing them to a thread would take longer."""
@@ -140,6 +140,7 @@ class Service:
         wanted = format_of_answer(accept, query.get("format", ""), given)
         keep = split_list(query["keep"]) if "keep" in query else []
         digits = _digits(query["digits"]) if "digits" in query else DIGITS
+        level = _level(query["level"], model) if "level" in query else LEVEL
         answer = None
         if given == JSON and len(body) <= SMALL_BODY and not keep:
             records = read_records(body)
@@ -147,10 +148,10 @@ class Service:
             if len(records) <= FEW_ROWS:
                 answer = model.predict_plain(records)
                 if answer is not None:
-                    content = write_answer(answer, wanted, digits)
+                    content = write_answer(model.with_intervals(answer, level), wanted, digits)
         if answer is None:
             answer, content = await self.in_thread(
-                lambda: _predicted(model, body, given, wanted, keep, digits, self.limits.rows)
+                lambda: _predicted(model, body, given, wanted, keep, digits, level, self.limits.rows)
             )
         self.metrics.rows(model.name, answer.n_rows, answer.unusual)
         return content, wanted, answer.n_rows
@@ -223,7 +224,7 @@ def _too_large(most: int) -> Refusal:
 
 
 def _predicted(
-    model: ServedModel, body: bytes, given: str, wanted: str, keep: list[str], digits: int, max_rows: int
+    model: ServedModel, body: bytes, given: str, wanted: str, keep: list[str], digits: int, level: float, max_rows: int
 ) -> Any:
     if given == JSON:
         records = read_records(body)
@@ -232,13 +233,26 @@ def _predicted(
     else:
         table = read_table(body, given, columns=model.columns, keep=keep, max_rows=max_rows)
         answer = model.predict_frame(table, keep)
-    return answer, write_answer(answer, wanted, digits)
+    return answer, write_answer(model.with_intervals(answer, level), wanted, digits)
 
 
 def _digits(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:3]) <= 17:
         raise Refusal(400, f"digits={text[:20]} must be a number from 1 to 17.")
     return int(text)
+
+
+def _level(text: str, model: ServedModel) -> float:
+    try:
+        level = float(text)
+    except ValueError:
+        level = 0.0
+    if not 0 < level < 1:
+        raise Refusal(400, f"level={text[:20]} must be a number between 0 and 1, such as 0.9.")
+    if model.intervals is None:
+        message = f"level={text[:20]}: the model {model.name} keeps no calibration rows. Make it with --intervals."
+        raise Refusal(422, message)
+    return level
 
 
 def named_paths(default: str | os.PathLike[str] | None, named: list[str]) -> dict[str, Path]:
