@@ -287,3 +287,63 @@ def test_the_end_is_announced(client):
     assert ready.status_code == 503
     assert ready.headers["connection"] == "close"
     assert client.get("/health").status_code == 200
+
+
+class Calibration:
+    """Stands for the calibration that a model file may keep."""
+
+    def around(self, D, level):
+        return np.maximum(D - level / 10, 0), np.minimum(D + level / 10, 1), np.full(len(D), level / 10)
+
+
+def test_intervals_are_passed_on(client, rows, monkeypatch):
+    refused = client.post("/predict?level=0.8", json=rows[:1])
+    assert refused.status_code == 422
+    assert "--intervals" in refused.json()["error"]["message"]
+    for model in client.service.models.values():
+        monkeypatch.setattr(model, "intervals", Calibration())
+    for body in (rows[:2], [rows[0] | {"age": "31"}]):
+        row = client.post("/predict?level=0.5", json=body).json()[0]
+        assert row["high_emo_joy"] == pytest.approx(min(row["emo_joy"] + 0.05, 1))
+        assert row["low_emo_fear"] == pytest.approx(max(row["emo_fear"] - 0.05, 0))
+        assert row["radius"] == 0.05
+    header = client.post("/predict?format=csv", json=rows[:1]).text.splitlines()[0].split(",")
+    assert header[5:8] == ["low_emo_joy", "high_emo_joy", "low_emo_anger"]
+    assert client.post("/predict", json=rows[:1]).json()[0]["radius"] == 0.09
+    assert client.post("/predict?level=2", json=rows[:1]).status_code == 400
+    assert "high_emo_joy" in client.post("/explain", json=rows[0]).json()["prediction"]
+
+
+def test_explanations_of_models_without_weights(make_client, faces, tmp_path):
+    import skldl
+    from skldl.tabular import fit_table
+
+    paths = {}
+    for name, settings in (("aa-knn", {"n_neighbors": 5}), ("random-forest", {"n_estimators": 10, "kind": "extra"})):
+        made = fit_table(faces, "emo_*", model=name, settings=settings, drop=["person"], folds=2, keep_rows=30)
+        paths[name] = skldl.save(made.model, tmp_path / f"{name}.skldl", description=made.description)
+    client = make_client(paths=paths)
+    row = {"age": 62.0, "town": "Ulm", "smoker": "yes"}
+    near = client.post("/models/aa-knn/explain", json=row).json()
+    assert len(near["neighbours"]) == 5
+    for explained in (near, client.post("/models/random-forest/explain", json=row).json()):
+        assert explained["how"] == "replacement"
+        assert {feature["feature"] for feature in explained["features"]} == {"age", "town", "smoker"}
+        assert sum(explained["features"][0]["effects"].values()) == pytest.approx(0, abs=1e-9)
+        distances = [each["distance"] for each in explained["nearest"]]
+        assert distances == sorted(distances)
+        assert len(distances) == 5
+        assert set(explained["nearest"][0]["row"]) == {"age", "town", "smoker"}
+        assert sum(explained["nearest"][0]["labels"].values()) == pytest.approx(1)
+    assert client.service.models["aa-knn"].fast is not None
+    fast = client.post("/models/random-forest/predict", json=[row]).json()[0]
+    slow = client.post("/models/random-forest/predict", json=[row | {"age": "62"}]).json()[0]
+    assert fast == pytest.approx(slow, abs=1e-12)
+
+
+def test_the_page_brings_everything_itself(client):
+    answer = client.get("/")
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert not re.findall(r"""(?:src|href)=["'](?!data:|#|openapi\.json)""", answer.text)
+    assert "http" not in answer.text

@@ -17,7 +17,9 @@ class NotExpressible(DataError):
 
 def refuse(part: str, why: str) -> NotExpressible:
     """The error for a part that cannot be exported."""
-    return NotExpressible(f"{part} cannot be exported to ONNX: {why}. Use the model file itself: skldl serve, skldl.load.")
+    return NotExpressible(
+        f"{part} cannot be exported to ONNX: {why}. Use the model file itself: skldl serve, skldl.load."
+    )
 
 
 class Graph:
