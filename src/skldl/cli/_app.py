@@ -20,6 +20,8 @@ COMMANDS = {
     "predict": ("skldl.cli.predict:predict", "predict a distribution for each row of a table"),
     "evaluate": ("skldl.cli.evaluate:evaluate", "compare models on your own table"),
     "explain": ("skldl.cli.explain:explain", "show which columns move which label"),
+    "serve": ("skldl.cli.serve:serve", "answer requests for predictions, with a page to try the model"),
+    "export": ("skldl.cli.export:export", "write a model as ONNX, or describe it in a model card"),
     "inspect": ("skldl.cli.inspect:inspect", "show what a model file holds"),
     "convert": ("skldl.cli.convert:convert", "turn votes, counts, scores or rankings into distributions"),
     "datasets": ("skldl.cli.datasets:app", "list, describe and fetch datasets"),
@@ -111,6 +113,11 @@ _EXTRA_OF = {
     "pyarrow": "cli",
     "skops": "save",
     "distributed": "dask",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "orjson": "serve",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
 }
 
 

@@ -33,6 +33,7 @@ def fit(
     selection_rows: int | None = None,
     intervals: Flag = False,
     seed: int = 0,
+    keep_rows: int | None = None,
     overwrite: Flag = False,
 ) -> None:
     """Train a model on a table and keep it in a file.
@@ -81,6 +82,9 @@ def fit(
         give intervals; the model learns from the others.
     seed
         Seed of everything that is drawn.
+    keep_rows
+        Keep so many rows of the table in the model file, so that skldl serve can show the nearest of them; by default
+        none. Whoever has the file can read them.
     overwrite
         Write over a file that is there already and is no model.
     """
@@ -114,6 +118,7 @@ def fit(
             random_state=seed,
             source=source.name,
             on_progress=tell,
+            keep_rows=keep_rows,
         )
     save(fitted.model, out, description=fitted.description)
     for line in fitted.why:

@@ -112,8 +112,18 @@ def _table_lines(description: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append((_HEADINGS[kind], ", ".join(names)))
     lines += [(role, ", ".join([value] if isinstance(value, str) else value)) for role, value in roles.items() if value]
     lines.append(("model", description["estimator"]))
+    if "rows_in_model" in description:
+        lines.append(("holds", _held_rows(description)))
     lines += [("" if place else "chosen", line) for place, line in enumerate(description["why"])]
     return lines
+
+
+def _held_rows(description: dict[str, Any]) -> str:
+    """Whose rows somebody who has the file can read."""
+    held = [f"training rows, encoded, in {name}" for name in description["rows_in_model"]]
+    if kept := description.get("kept_rows"):
+        held.append(f"{len(kept['rows']):,} training rows as they were (--keep-rows)")
+    return "; ".join(held) or "no training rows"
 
 
 def _origin(description: dict[str, Any]) -> str:

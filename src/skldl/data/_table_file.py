@@ -40,8 +40,9 @@ class TableFile:
 
     Parameters
     ----------
-    source : str or path
-        A CSV or Parquet file, or ``-`` for standard input.
+    source : str, path or binary stream
+        A CSV or Parquet file, or ``-`` for standard input. A stream is read to its end and closed; messages call it by
+        its ``name``.
     encoding : str, default=None
         Encoding of a CSV file, such as ``"shift_jis"``; found out by default.
     decimal : {".", ","}, default=None
@@ -79,7 +80,7 @@ class TableFile:
 
     def __init__(
         self,
-        source: str | os.PathLike[str],
+        source: str | os.PathLike[str] | IO[bytes],
         *,
         encoding: str | None = None,
         decimal: str | None = None,
@@ -88,12 +89,15 @@ class TableFile:
     ) -> None:
         if decimal not in (None, ".", ","):
             raise TableError(f"decimal={decimal!r} is not known. Use a point or a comma.")
-        self.name = "standard input" if str(source) == "-" else str(source)
-        self._path = None if str(source) == "-" else Path(source)
-        self._source = _open(self._path, self.name)
+        if isinstance(source, str | os.PathLike):
+            self.name = "standard input" if str(source) == "-" else str(source)
+            self._path = None if str(source) == "-" else Path(source)
+            self._source = _open(self._path, self.name)
+        else:
+            self.name, self._path, self._source = str(getattr(source, "name", "the stream")), None, source
         self._stream: IO[bytes] = self._source
         self._rows_read = 0
-        self._size = os.path.getsize(source) if self._path is not None else 0
+        self._size = os.path.getsize(self._path) if self._path is not None else 0
         self._missing = MISSING_WORDS if na_values is None else tuple(na_values)
         self.dialect: Dialect | None = None
         self.notes: list[str] = []

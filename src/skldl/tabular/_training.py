@@ -20,6 +20,7 @@ from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_m
 from skldl.tabular._drift import TrainingReference
 from skldl.tabular._encoder import TEXT_NGRAMS, TableEncoder
 from skldl.tabular._floor import noise_floor_of
+from skldl.tabular._kept_rows import kept_rows, rows_in, typical_values
 from skldl.tabular._models import candidates_for, quick_candidates
 from skldl.tabular._training_rows import MOST_ROWS as MOST_HASHES
 from skldl.tabular._training_rows import row_hashes
@@ -76,6 +77,7 @@ def fit_table(
     random_state: int = 0,
     source: str = "",
     on_progress: Callable[[str], None] | None = None,
+    keep_rows: int | None = None,
 ) -> FittedTable:
     """Train a model on a table, and estimate by cross-validation how good it is.
 
@@ -124,6 +126,9 @@ def fit_table(
         Where the table came from, for the description.
     on_progress : callable, default=None
         Called with a word on what is going to run.
+    keep_rows : int, default=None
+        Keep so many rows of the table, drawn at random where it has more, in the description: ``skldl serve`` shows the
+        nearest of them beside a prediction. None keeps none.
 
     Returns
     -------
@@ -188,7 +193,7 @@ def fit_table(
         pipeline, choice, without = fit_pool(
             dataset, encoder, budget=budget, random_state=random_state, on_progress=on_progress
         )
-        hashes = _hashes(pipeline[0], dataset)
+        rows = _rows_of(pipeline[0], dataset, keep_rows, random_state)
         why = why_pool(choice, pipeline.named_steps[MODEL_STEP], without, grouped=groups is not None)
     else:
         if preset == "fast":
@@ -208,7 +213,7 @@ def fit_table(
             on_progress(f"fit of {best.candidate.name} on all rows")
         pipeline = with_encoder(best.candidate.make(best.setting, random_state), encoder)
         features = pipeline[0].fit(dataset.X).transform(dataset.X)
-        hashes = _hashes(pipeline[0], dataset)
+        rows = _rows_of(pipeline[0], dataset, keep_rows, random_state)
         dataset = dataset.changed(X=features)  # the table is not needed any more, and may be large
         learner = pipeline[-1]
         D = pd.DataFrame(dataset.target, columns=names)
@@ -236,6 +241,8 @@ def fit_table(
         "label_columns": label_columns,
         "features": dict(pipeline[0].kinds_),
         "roles": {"weight": weight or "", "groups": groups or "", "dropped": list(drop)},
+        **rows,
+        "rows_in_model": rows_in(pipeline.named_steps[MODEL_STEP]),
         "model": choice.best.candidate.name,
         "estimator": " ".join(repr(pipeline.named_steps[MODEL_STEP]).split()),
         "why": why,
@@ -243,7 +250,6 @@ def fit_table(
             {"model": trial.candidate.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
             for trial in choice.candidates
         ],
-        "training_rows": hashes,
         "failures": [f"{failure.candidate}: {failure}" for failure in choice.failures],
         "score": {
             "kullback_leibler": choice.estimate.loss,
@@ -261,11 +267,16 @@ def fit_table(
     return FittedTable(pipeline, description, choice, why, notes)
 
 
-def _hashes(encoder: TableEncoder, dataset: Dataset) -> str:
-    """The hashes of the training rows, in no order that tells anything; nothing for a large table."""
-    if dataset.n_samples > MOST_HASHES:
-        return ""
-    return "".join(sorted(row_hashes(encoder, dataset.X, dataset.D)))
+def _rows_of(encoder: TableEncoder, dataset: Dataset, keep_rows: int | None, seed: int) -> dict[str, Any]:
+    """What the description keeps of the rows: hashes in no order that says anything, typical values, rows if asked."""
+    few = dataset.n_samples <= MOST_HASHES
+    told: dict[str, Any] = {
+        "training_rows": "".join(sorted(row_hashes(encoder, dataset.X, dataset.D))) if few else "",
+        "typical": typical_values(dataset.X, encoder.kinds_, encoder.dates_),
+    }
+    if keep_rows is not None:
+        told["kept_rows"] = kept_rows(dataset, encoder.kinds_, keep_rows, seed)
+    return told
 
 
 def _with_gaps(

@@ -1,0 +1,212 @@
+"""Load on ``skldl serve``: single rows against a bare service of the same framework, batches, and memory.
+
+A linear model on 20 columns of numbers is served; the bare service reads the body and returns a constant. Both run in
+turn on one core each, the load generator on another, in several rounds; the ratio of their rates in the same round is
+what counts on a machine that others use. ``python benchmarks/serve.py`` takes about a minute; ``--soak SECONDS`` keeps
+the load up and prints resident memory.
+"""
+
+import argparse
+import asyncio
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import skldl
+from skldl.tabular import fit_table
+
+N_COLUMNS, N_LABELS = 20, 5
+SKLDL = [sys.executable, "-c", "from skldl.cli import main; main()"]
+BARE = """
+import sys, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+async def predict(request):
+    await request.body()
+    return Response(CONSTANT, media_type="application/json")
+
+CONSTANT = sys.argv[2].encode()
+uvicorn.run(Starlette(routes=[Route("/predict", predict, methods=["POST"]),
+                              Route("/ready", lambda request: Response("ok"))]),
+            port=int(sys.argv[1]), access_log=False, log_level="error")
+"""
+
+
+def make_model(path):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(400, N_COLUMNS)).round(4)
+    S = X[:, :5] @ generator.normal(size=(5, N_LABELS))
+    D = np.exp(S - S.max(axis=1, keepdims=True))
+    table = pd.DataFrame(X, columns=[f"x{i}" for i in range(N_COLUMNS)])
+    labels = pd.DataFrame(D / D.sum(axis=1, keepdims=True), columns=[f"y{j}" for j in range(N_LABELS)])
+    fitted = fit_table(pd.concat([table, labels], axis=1), "y*", model="sa-bfgs", settings={"alpha": 0.001})
+    skldl.save(fitted.model, path, description=fitted.description)
+    return table
+
+
+class Client(asyncio.Protocol):
+    """One connection that sends the same request again as soon as it is answered."""
+
+    def __init__(self, request, results):
+        self._request, self._results = request, results
+        self._waiting, self._missing = b"", 0
+
+    def connection_made(self, transport):
+        self._transport = transport
+        self._send()
+
+    def _send(self):
+        if self._results["stop"]:
+            self._transport.close()
+            return
+        self._begun = time.perf_counter()
+        self._transport.write(self._request)
+
+    def data_received(self, data):
+        if self._missing:
+            self._missing -= len(data)
+        else:
+            self._waiting += data
+            head = self._waiting.find(b"\r\n\r\n")
+            if head < 0:
+                return
+            at = self._waiting.lower().index(b"content-length:")
+            length = int(self._waiting[at + 15 : self._waiting.index(b"\r\n", at)])
+            if not self._waiting.startswith(b"HTTP/1.1 200"):
+                raise SystemExit(self._waiting[:500].decode())
+            self._missing = length - (len(self._waiting) - head - 4)
+            self._waiting = b""
+        if not self._missing:
+            self._results["seconds"].append(time.perf_counter() - self._begun)
+            self._send()
+
+
+async def _load(port, request, seconds, connections):
+    results = {"seconds": [], "stop": False}
+    loop = asyncio.get_running_loop()
+    for _ in range(connections):
+        await loop.create_connection(lambda: Client(request, results), "127.0.0.1", port)
+    begun = time.perf_counter()
+    await asyncio.sleep(seconds)
+    took, n_answers = time.perf_counter() - begun, len(results["seconds"])
+    results["stop"] = True
+    await asyncio.sleep(0.2)
+    return n_answers / took, results["seconds"]
+
+
+def load(port, body, kind="application/json", *, seconds=3.0, connections=16):
+    """Answers per second, and how long each took."""
+    lines = ("POST /predict HTTP/1.1", f"Host: localhost:{port}", f"Content-Type: {kind}")
+    head = "\r\n".join((*lines, f"Content-Length: {len(body)}", "", ""))
+    try:
+        import uvloop
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_load(port, head.encode() + body, seconds, connections))
+    except ModuleNotFoundError:
+        return asyncio.run(_load(port, head.encode() + body, seconds, connections))
+
+
+def start(command, port):
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    for _ in range(600):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready"):
+                return process
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit("the service did not start")
+
+
+def cpu_seconds(process):
+    """Time that the service itself has used, which others on the machine do not change much."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_megabytes(process):
+    return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def single_rows(processes, body, rounds):
+    print(
+        f"single rows of {N_COLUMNS} columns, 16 connections: answers per second, and CPU time of each in microseconds"
+    )
+    for number in range(rounds):
+        line, costs = f"  round {number + 1}:", {}
+        for name, (process, port) in processes.items():
+            before = cpu_seconds(process)
+            rate, seconds = load(port, body)
+            costs[name] = 1e6 * (cpu_seconds(process) - before) / len(seconds)
+            line += f"  {name} {rate:6.0f}/s {costs[name]:4.0f} us p99 {1000 * np.percentile(seconds, 99):.1f} ms;"
+        ratio, quiet = costs["skldl"] / costs["bare"], costs["quiet"] / costs["bare"]
+        print(f"{line}  CPU against bare {ratio:.2f}, --quiet {quiet:.2f}", flush=True)
+
+
+def batches(process, port, table, n_rows):
+    frame = pd.concat([table] * (n_rows // len(table) + 1), ignore_index=True).head(n_rows)
+    parquet = io.BytesIO()
+    frame.to_parquet(parquet)
+    bodies = {
+        "application/json": frame.to_json(orient="records").encode(),
+        "text/csv": frame.to_csv(index=False).encode(),
+        "application/vnd.apache.parquet": parquet.getvalue(),
+    }
+    print(f"batches of {n_rows:,} rows, 2 connections; rows per second")
+    for kind, body in bodies.items():
+        before = cpu_seconds(process)
+        rate, seconds = load(port, body, kind, seconds=4, connections=2)
+        per_cpu = len(seconds) * n_rows / (cpu_seconds(process) - before)
+        print(
+            f"  {kind:32} {rate * n_rows:10,.0f}, {per_cpu:10,.0f} per CPU second ({len(body) / 2**20:.1f} MiB each)",
+            flush=True,
+        )
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--rows", type=int, default=20_000)
+    options.add_argument("--soak", type=float, default=0.0)
+    options = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "linear.skldl"
+        table = make_model(path)
+        body = json.dumps([table.iloc[0].to_dict()]).encode()
+        ports = {"skldl": 8765, "bare": 8766, "quiet": 8767}
+        answer = '[{"y0":0.5,"y1":0.2,"y2":0.1,"y3":0.1,"y4":0.1,"top":"y0","entropy":1.2345678901234567}]'
+        commands = {
+            "skldl": [*SKLDL, "serve", str(path), "--port", "8765"],
+            "bare": [sys.executable, "-c", BARE, "8766", answer],
+            "quiet": [*SKLDL, "serve", str(path), "--port", "8767", "--quiet"],
+        }
+        processes = {name: (start(command, ports[name]), ports[name]) for name, command in commands.items()}
+        try:
+            for name in processes:
+                load(ports[name], body, seconds=0.5)
+            single_rows(processes, body, options.rounds)
+            batches(*processes["skldl"], table, options.rows)
+            end = time.monotonic() + options.soak
+            while time.monotonic() < end:
+                rate, _ = load(ports["skldl"], body, seconds=min(30.0, options.soak))
+                memory = resident_megabytes(processes["skldl"][0])
+                print(f"  soak: {rate:.0f} answers per second, {memory:.1f} MiB resident", flush=True)
+        finally:
+            for process, _ in processes.values():
+                process.terminate()
+                process.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""``skldl serve``: predictions over HTTP, and a page to try the model."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, validators
+
+from skldl.cli._options import Flag
+from skldl.exceptions import DataError
+from skldl.serve import Limits, Service, check_address, make_app, named_paths, run_server
+
+KEY_VARIABLE = "SKLDL_API_KEY"
+_POSITIVE = Parameter(validator=validators.Number(gt=0))
+
+
+def serve(
+    model: Path | None = None,
+    /,
+    *,
+    models: Annotated[list[str] | None, Parameter(name="--model", negative="")] = None,
+    host: str = "127.0.0.1",
+    port: Annotated[int, Parameter(validator=validators.Number(gte=0, lte=65535))] = 8000,
+    max_body: Annotated[float, _POSITIVE] = 32,
+    max_rows: Annotated[int, _POSITIVE] = 100_000,
+    timeout: Annotated[float, _POSITIVE] = 30,
+    max_concurrent: Annotated[int, _POSITIVE] = 64,
+    no_key: Flag = False,
+    quiet: Flag = False,
+) -> int:
+    """Serve predictions over HTTP, with a page to try the model.
+
+    POST /predict takes JSON records, CSV or Parquet and answers in the same format with the columns of skldl predict;
+    GET / is the page; /schema, /health, /ready, /metrics and /openapi.json say the rest. For instance:
+
+        skldl serve faces.skldl
+        curl localhost:8000/predict --json '[{"age": 31, "town": "Ulm", "smoker": "no"}]'
+
+    If the environment variable SKLDL_API_KEY is set, requests must send it. SIGHUP reads the model files again, SIGTERM
+    ends the service when all requests are answered. docs/deployment.md says how to run it for others.
+
+    Parameters
+    ----------
+    model
+        A model that skldl fit wrote; its name is that of the file.
+    models
+        Further models as name=path, at /models/NAME/predict; may be given several times.
+    host
+        Address to listen at. Others than those of this computer need SKLDL_API_KEY, or --no-key.
+    port
+        Port; 0 takes a free one, which the log names.
+    max_body
+        Largest body in MiB.
+    max_rows
+        Most rows in a body.
+    timeout
+        Seconds that a request may take.
+    max_concurrent
+        Requests that are answered at the same time; further ones are told to come back.
+    no_key
+        Let others in without a key, since something else guards the service.
+    quiet
+        Log no requests, only what happens to the service.
+    """
+    key = os.environ.get(KEY_VARIABLE, "")
+    check_address(host, key, no_key=no_key)
+    limits = Limits(int(max_body * 2**20), max_rows, timeout, max_concurrent)
+    service = Service(named_paths(model, models or []), limits)
+    app = make_app(service, key=key, log_requests=not quiet, any_host=no_key)
+    if not run_server(app, service, host=host, port=port):
+        raise DataError(
+            f"--host {host} --port {port} cannot be taken: another process may listen there. Choose another."
+        )
+    return 0

@@ -1,0 +1,153 @@
+"""`model_card`: what a model is, what it learned from, how good it is and where its limits are, as Markdown."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_KINDS = {
+    "distribution": "shares that sum to one",
+    "counts": "counts of answers",
+    "scores": "scores",
+    "votes": "answers of annotators",
+    "label": "one label for each row",
+}
+
+
+def model_card(about: Mapping[str, Any], *, name: str) -> str:
+    """Describe a model file.
+
+    Parameters
+    ----------
+    about : mapping
+        What `skldl.persistence.inspect` gives for a file of ``skldl fit``.
+    name : str
+        Name of the model.
+
+    Returns
+    -------
+    str
+        Markdown. What only people know stands in brackets.
+
+    Examples
+    --------
+    >>> card = model_card({"created": "2026-01-01", "versions": {"scikit-ldl": "0.2"}, "description": {}}, name="m")
+    >>> card.splitlines()[0]
+    '# Model card: m'
+    """
+    description = about["description"]
+    lines = [f"# Model card: {_plain(name)}", ""]
+    lines += [
+        "Predicts a distribution over labels for each row of a table.",
+        "",
+        "## Model",
+        "",
+        f"- Estimator: `{_plain(description.get('estimator', 'unknown'))}`",
+        f"- Made: {about['created']} by scikit-ldl {about['versions']['scikit-ldl']}",
+        f"- Checksum (SHA-256): `{about.get('sha256', 'unknown')}`",
+        f"- Training rows in the file: {_rows_in(description)}",
+        "",
+        "## Labels",
+        "",
+        *_label_lines(description),
+        "",
+        "## Data",
+        "",
+        f"- Source: {_plain(description.get('source') or '[name the source]')}",
+        f"- Rows: {description.get('rows', 'unknown')}",
+        *_feature_lines(description),
+        "- [Who are the people or things in the rows, how were they chosen, who gave the labels, under which terms?]",
+        "",
+        "## Scores",
+        "",
+        *_score_lines(description),
+        "",
+        "## Limits",
+        "",
+        *_limit_lines(description),
+        "",
+        "## Use",
+        "",
+        "- Meant for: [say what it is for, and what it must not be used for]",
+        "- Contact: [whom to ask]",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _rows_in(description: Mapping[str, Any]) -> str:
+    parts = [f"encoded, in {name}" for name in description.get("rows_in_model", [])]
+    if kept := description.get("kept_rows"):
+        parts.append(f"{len(kept['rows'])} as they were")
+    return "; ".join(parts) or ("none" if "rows_in_model" in description else "unknown")
+
+
+def _label_lines(description: Mapping[str, Any]) -> list[str]:
+    labels = description.get("labels", [])
+    kind = _KINDS.get(description.get("kind", ""), "unknown")
+    lines = [f"- {len(labels)} labels, read from {kind}: {', '.join(map(_plain, labels))}"]
+    if description.get("values"):
+        lines.append(f"- They stand for the numbers {', '.join(f'{value:g}' for value in description['values'])}.")
+    return lines
+
+
+def _feature_lines(description: Mapping[str, Any]) -> list[str]:
+    features = description.get("features", {})
+    lines = ["", "| column | kind | typical value |", "|---|---|---|"] if features else []
+    typical = description.get("typical", {})
+    for name, kind in features.items():
+        value = typical.get(name)
+        lines.append(f"| {_plain(name)} | {kind} | {'' if value is None else _plain(value)} |")
+    return [*lines, ""] if lines else lines
+
+
+def _score_lines(description: Mapping[str, Any]) -> list[str]:
+    score = description.get("score")
+    if not score:
+        return ["[The file holds no scores. Evaluate the model: skldl evaluate TABLE]"]
+    lines = [
+        f"Cross-validation with {score['folds']} folds on {score['rows']} rows; each row is predicted by models that "
+        "have not seen it.",
+        "",
+        "| | Kullback-Leibler divergence |",
+        "|---|---|",
+        f"| this model | {score['kullback_leibler']:.4g} |",
+        f"| the mean distribution for every row | {score['kullback_leibler_of_mean']:.4g} |",
+    ]
+    floors = {key: value for key, value in score.items() if "floor" in key and isinstance(value, int | float)}
+    lines += [f"| {key.replace('_', ' ')} | {value:.4g} |" for key, value in floors.items()]
+    lines += [
+        "",
+        f"Skill, the part of the mean's divergence that the model takes away: {score['skill']:.1%} (95 % interval "
+        f"{score['skill_low']:.1%} to {score['skill_high']:.1%}).",
+        "",
+    ]
+    if not floors:
+        lines.append(
+            "Noise floor: not known. It needs counts or votes as labels: a perfect model would still have a divergence "
+            "above zero where the labels are shares of few answers."
+        )
+    return lines
+
+
+def _limit_lines(description: Mapping[str, Any]) -> list[str]:
+    lines = [
+        "- The scores hold for rows drawn like those of the training table. `skldl predict --monitor` and the metrics "
+        "of `skldl serve` count rows that are unlike them.",
+        "- A category that the training table did not hold has no feature of its own; numbers far outside its range "
+        "are extrapolated.",
+    ]
+    score = description.get("score") or {}
+    if score.get("skill_low", 1) <= 0:
+        lines.append("- It is not clearly better than the mean distribution: the interval of its skill reaches zero.")
+    if description.get("roles", {}).get("groups"):
+        lines.append(f"- Rows of one {_plain(description['roles']['groups'])} were kept together in the folds.")
+    if description.get("failures"):
+        lines.append(f"- {len(description['failures'])} settings could not be fitted during the choice of the model.")
+    return lines
+
+
+def _plain(text: Any) -> str:
+    """Text that Markdown takes for nothing but text, in one line."""
+    words = " ".join(str(text).split())
+    for letter in "\\`*_[]<>|#":
+        words = words.replace(letter, "\\" + letter)
+    return words

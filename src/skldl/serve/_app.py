@@ -1,0 +1,291 @@
+"""The routes, and the gate before them: host, key, places, time, counters and logs.
+
+Starlette was chosen because it is the thin layer on which FastAPI stands: routes and requests, without the validation
+by pydantic, which would repeat the checks of `skldl.tabular` and word their errors in another way. Litestar brings a
+dozen packages. The gate is plain ASGI, since middleware classes of Starlette cost more than a prediction.
+"""
+
+import hmac
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+import orjson
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from skldl.exceptions import DataError
+from skldl.serve._errors import Refusal, error_body
+from skldl.serve._logs import log, log_soon
+from skldl.serve._openapi import describe
+from skldl.serve._page import page_and_policy
+from skldl.serve._service import Service
+
+OPEN_ROUTES = ("/", "/health", "/ready")
+"""What needs no key: the page holds no data and asks for one."""
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]", "::1", "testserver")
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_host: bool = False) -> ASGIApp:
+    """Build the ASGI application.
+
+    Parameters
+    ----------
+    service : Service
+        Models, limits and counters.
+    key : str, default=""
+        What requests must send as ``Authorization: Bearer KEY`` or ``X-API-Key: KEY``; empty for none.
+    log_requests : bool, default=True
+        Whether each request makes a line in the log; errors of the server always do.
+    any_host : bool, default=False
+        Whether requests for any host name are answered. Otherwise, without a key, only those for this computer, so
+        that a page of somebody else cannot reach the service through a name that it points here.
+
+    Returns
+    -------
+    callable
+        The application.
+    """
+    page, policy = page_and_policy()
+
+    async def show_page(request: Request) -> Response:
+        headers = {
+            "content-security-policy": policy,
+            "x-content-type-options": "nosniff",
+            "referrer-policy": "no-referrer",
+        }
+        return Response(page, media_type="text/html", headers=headers)
+
+    async def health(request: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def ready(request: Request) -> Response:
+        status = "draining" if service.draining else "ready"
+        return _json({"status": status, "models": list(service.models)}, 503 if service.draining else 200)
+
+    async def metrics(request: Request) -> Response:
+        loaded = {name: model.loaded.timestamp() for name, model in service.models.items()}
+        return Response(service.metrics.text(loaded), media_type="text/plain; version=0.0.4")
+
+    async def openapi(request: Request) -> Response:
+        return _json(describe(service.models))
+
+    async def models(request: Request) -> Response:
+        return _json([{"name": name, "schema": f"/models/{name}/schema"} for name in service.models])
+
+    async def schema(request: Request) -> Response:
+        return _json(service.model(request.path_params.get("name")).schema())
+
+    async def explain(request: Request) -> Response:
+        model = service.model(request.path_params.get("name"))
+        request.scope["skldl_model"] = model
+        _check_places(service)
+        return _json(await service.explain(model, dict(request.scope["headers"]), request.receive))
+
+    gets: dict[str, Endpoint] = {
+        "/": show_page,
+        "/health": health,
+        "/ready": ready,
+        "/metrics": metrics,
+        "/openapi.json": openapi,
+        "/models": models,
+        "/schema": schema,
+    }
+    routes = [
+        Route("/explain", _refusing(explain), methods=["POST"], name="/explain"),
+        Route("/models/{name}/explain", _refusing(explain), methods=["POST"], name="/models/*/explain"),
+        Route("/predict", _only_post, methods=["GET"], name="/predict"),
+        Route("/models/{name}/predict", _only_post, methods=["GET"], name="/models/*/predict"),
+        *(Route(path, _refusing(work), methods=["GET"], name=path) for path, work in gets.items()),
+        Route("/models/{name}/schema", _refusing(schema), methods=["GET"], name="/models/*/schema"),
+    ]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _no_route})
+    app.router.redirect_slashes = False
+    hosts = None if key or any_host else LOCAL_HOSTS
+    return Gate(app, service, key=key, hosts=hosts, log_requests=log_requests)
+
+
+class Gate:
+    """What every request passes: host, key, counters, logs, and no traceback on the way out.
+
+    Parameters
+    ----------
+    app : callable
+        The application behind.
+    service : Service
+        Holds the counters.
+    key : str
+        The key; empty for none.
+    hosts : tuple of str or None
+        Names of the host that may stand in a request; None for any.
+    log_requests : bool
+        Whether each request makes a line in the log.
+    """
+
+    def __init__(
+        self, app: ASGIApp, service: Service, *, key: str, hosts: tuple[str, ...] | None, log_requests: bool
+    ) -> None:
+        self._app, self._service, self._hosts, self._log_requests = app, service, hosts, log_requests
+        self._key = key.encode()
+        self._numbers, self._prefix = count(1), uuid4().hex[:8]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+        number = f"{self._prefix}-{next(self._numbers)}"
+        status = 0
+        service = self._service
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"].append((b"x-request-id", number.encode()))
+                if service.draining:
+                    message["headers"].append((b"connection", b"close"))
+            await send(message)
+
+        service.metrics.running += 1
+        try:
+            headers = dict(scope["headers"])
+            refusal = self._refusal(scope["path"], headers)
+            if refusal is not None:
+                await _refused(refusal)(scope, receive, sending)
+            elif scope["method"] == "POST" and scope["path"].endswith("/predict"):
+                await self._predict(scope, headers, receive, sending)
+            else:
+                await self._app(scope, receive, sending)
+        except Exception:
+            log("error", "exception", request=number, traceback=traceback.format_exc())
+            if not status:
+                refusal = Refusal(500, f"The service failed. Its log says why, at request {number}.")
+                await _refused(refusal)(scope, receive, sending)
+        finally:
+            service.metrics.running -= 1
+            seconds = time.perf_counter() - begun
+            route = scope.get("skldl_route", "other")
+            model = scope["skldl_model"].name if "skldl_model" in scope else ""
+            service.metrics.request(route, model, status, seconds)
+            if self._log_requests:
+                log_soon(
+                    {
+                        "level": "info",
+                        "event": "request",
+                        "request": number,
+                        "method": scope["method"],
+                        "path": scope["path"][:200],
+                        "status": status,
+                        "ms": round(1000 * seconds, 3),
+                        "rows": scope.get("skldl_rows", 0),
+                        "model": model,
+                    }
+                )
+
+    async def _predict(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
+        """The route that must be quick, past the routing of Starlette."""
+        path = scope["path"]
+        parts = path.split("/")
+        if path != "/predict" and not (len(parts) == 4 and parts[1] == "models"):
+            await self._app(scope, receive, send)
+            return
+        scope["skldl_route"] = "/predict" if len(parts) == 2 else "/models/*/predict"
+        try:
+            model = self._service.model(parts[2] if len(parts) == 4 else None)
+            scope["skldl_model"] = model
+            _check_places(self._service)
+            content, kind, scope["skldl_rows"] = await self._service.predict(
+                model, headers, scope["query_string"], receive
+            )
+        except (Refusal, DataError) as error:
+            await _answer_of(error, scope)(scope, receive, send)
+            return
+        length = (b"content-length", str(len(content)).encode())
+        start = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind.encode()), length]}
+        await send(start)
+        await send({"type": "http.response.body", "body": content})
+
+    def _refusal(self, path: str, headers: Mapping[bytes, bytes]) -> Refusal | None:
+        if self._hosts is not None:
+            host = headers.get(b"host", b"localhost").decode("latin-1").lower()
+            name = host if host.endswith("]") else host.rpartition(":")[0] or host
+            if name not in self._hosts:
+                return Refusal(
+                    421,
+                    f"The service answers for localhost alone, not for {name[:100]!r}. Start it with a key, or with "
+                    "--no-key.",
+                )
+        if self._key and path not in OPEN_ROUTES:
+            sent = headers.get(b"x-api-key", b"")
+            words = headers.get(b"authorization", b"").split(None, 1)
+            if len(words) == 2 and words[0].lower() == b"bearer":
+                sent = words[1].strip()
+            if not hmac.compare_digest(sent, self._key):
+                return Refusal(
+                    401,
+                    "A key is needed: send it as Authorization: Bearer KEY or X-API-Key: KEY.",
+                    {"www-authenticate": "Bearer"},
+                )
+        return None
+
+
+def _check_places(service: Service) -> None:
+    """Refuse a request if too many are running."""
+    if service.metrics.running > service.limits.concurrent:
+        busy = f"More than {service.limits.concurrent} requests are running. Try again in a second."
+        raise Refusal(503, busy, {"retry-after": "1"})
+
+
+def _refusing(work: Endpoint) -> Endpoint:
+    """An endpoint whose errors are answers."""
+
+    async def answered(request: Request) -> Response:
+        request.scope["skldl_route"] = request.scope["route"].name
+        try:
+            return await work(request)
+        except (Refusal, DataError) as error:
+            return _answer_of(error, request.scope)
+
+    return answered
+
+
+def _answer_of(error: Exception, scope: Scope) -> Response:
+    if isinstance(error, Refusal):
+        return _refused(error)
+    model = scope.get("skldl_model")
+    return _json(error_body(_for_the_web(str(error)), model.encoder.kinds_ if model else None), 422)
+
+
+async def _only_post(request: Request) -> Response:
+    refusal = Refusal(405, "Send rows by POST: JSON records, CSV or Parquet.", {"allow": "POST"})
+    return _refused(refusal)
+
+
+def _for_the_web(message: str) -> str:
+    """Messages of the library name its parameters; here these are parameters of the address."""
+    return message.replace("keep='", "?keep='", 1) if message.startswith("keep='") else message
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        headers = error.headers or {}
+        return _refused(Refusal(405, f"{request.method} is not known here. Use {dict(headers).get('Allow')}."))
+    return _refused(Refusal(error.status_code, "There is no such address. GET /openapi.json lists what there is."))
+
+
+def _refused(refusal: Refusal) -> Response:
+    return _json(error_body(refusal.message), refusal.status, refusal.headers)
+
+
+def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(content, default=str), status, headers, media_type="application/json")

@@ -1,0 +1,274 @@
+"""Bodies of requests and answers: JSON records, CSV and Parquet.
+
+CSV is read by `skldl.data.TableFile` and written as `skldl.data.TableWriter` writes it, so that an answer is what
+``skldl predict`` would have written. Parquet is read here, since a body of a few bytes can describe gigabytes: sizes
+are checked before cells are made.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, Self
+
+import orjson
+import pandas as pd
+
+from skldl.data import TableFile, TableWriter
+from skldl.exceptions import TableError
+from skldl.serve._errors import Refusal
+from skldl.serve._model import Answer
+
+JSON, CSV, PARQUET = "application/json", "text/csv", "application/vnd.apache.parquet"
+FORMATS = {"json": JSON, "csv": CSV, "parquet": PARQUET}
+_SYNONYMS = {
+    "application/csv": CSV,
+    "application/parquet": PARQUET,
+    "application/x-parquet": PARQUET,
+    "text/json": JSON,
+}
+_UNTYPED = ("", "application/octet-stream", "application/x-www-form-urlencoded")
+DIGITS = 6
+NAME = "the body"
+
+
+def format_of_body(content_type: str, body: bytes) -> str:
+    """Find out how a body is written.
+
+    Parameters
+    ----------
+    content_type : str
+        The header of the request; curl and other programs send one that says nothing.
+    body : bytes
+        The body, whose first bytes decide then.
+
+    Returns
+    -------
+    str
+        One of the media types of this module.
+
+    Examples
+    --------
+    >>> format_of_body("text/csv; charset=utf-8", b"a,b"), format_of_body("", b"[{}]")
+    ('text/csv', 'application/json')
+    """
+    word = content_type.partition(";")[0].strip().lower()
+    if word in _UNTYPED:
+        if body[:4] == b"PAR1":
+            return PARQUET
+        if body.lstrip()[:1] in (b"[", b"{"):
+            return JSON
+        word = word or "none"
+    word = _SYNONYMS.get(word, word)
+    if word not in FORMATS.values():
+        raise Refusal(415, f"Content-Type {word} is not known. Send one of {', '.join(FORMATS.values())}.")
+    return word
+
+
+def format_of_answer(accept: str, wanted: str, given: str) -> str:
+    """Choose how the answer is written: as ``?format=`` or the header Accept says, else like the request.
+
+    Parameters
+    ----------
+    accept : str
+        The header.
+    wanted : str
+        The parameter of the address; empty if there is none.
+    given : str
+        Media type of the request.
+
+    Returns
+    -------
+    str
+        One of the media types of this module.
+
+    Examples
+    --------
+    >>> format_of_answer("text/html, */*", "", "text/csv"), format_of_answer("application/json", "", "text/csv")
+    ('text/csv', 'application/json')
+    """
+    if wanted:
+        if wanted not in FORMATS:
+            raise Refusal(400, f"format={wanted} is not known. Use one of {', '.join(FORMATS)}.")
+        return FORMATS[wanted]
+    if not accept or accept == "*/*" or accept == given:
+        return given
+    words = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    for word in words:
+        if _SYNONYMS.get(word, word) in FORMATS.values():
+            return _SYNONYMS.get(word, word)
+    if any(word in ("*/*", "text/*", "application/*") for word in words):
+        return given
+    raise Refusal(406, f"Accept: {accept[:100]} cannot be met. Ask for one of {', '.join(FORMATS.values())}.")
+
+
+def read_records(body: bytes) -> list[Any]:
+    """The rows of a JSON body: a list of objects, or one object.
+
+    Parameters
+    ----------
+    body : bytes
+        The body.
+
+    Returns
+    -------
+    list
+        The rows, which need not be objects.
+    """
+    try:
+        records = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Refusal(400, f"The body is no JSON: {error}. Send a list with one object for each row.") from None
+    if isinstance(records, dict):
+        return [records]
+    if not isinstance(records, list):
+        raise Refusal(422, "The body is JSON, but neither a list of objects, one for each row, nor one object.")
+    return records
+
+
+def read_table(body: bytes, kind: str, *, columns: Sequence[str], keep: Sequence[str], max_rows: int) -> pd.DataFrame:
+    """The rows of a CSV or Parquet body.
+
+    Parameters
+    ----------
+    body : bytes
+        The body.
+    kind : str
+        Its media type.
+    columns, keep : sequence of str
+        Columns that the model needs, and columns to copy to the answer; others may be left out.
+    max_rows : int
+        More rows are refused.
+
+    Returns
+    -------
+    DataFrame
+        The table.
+    """
+    if kind == PARQUET:
+        return _read_parquet(body, {*columns, *keep}, max_rows)
+    stream = io.BytesIO(body)
+    stream.name = NAME
+    with TableFile(stream) as table:
+        pieces, n_rows = [], 0
+        for piece in table.chunks(text=set(keep) - set(columns)):
+            n_rows += len(piece)
+            refuse_rows(n_rows, max_rows)
+            pieces.append(piece)
+        if not pieces:
+            return table.nothing()
+    return pieces[0] if len(pieces) == 1 else pd.concat(pieces)
+
+
+def refuse_rows(n_rows: int, max_rows: int) -> None:
+    """Refuse more rows than the service takes at once."""
+    if n_rows > max_rows:
+        raise Refusal(413, f"The body has more than {max_rows:,} rows. Send fewer at a time.")
+
+
+def _read_parquet(body: bytes, wanted: set[str], max_rows: int) -> pd.DataFrame:
+    """Read the columns that are wanted, text as dictionaries first: their cells may be many times their size."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    limit = max(2**26, 20 * len(body))
+    try:
+        file = pq.ParquetFile(io.BytesIO(body))
+        meta = file.metadata
+        refuse_rows(meta.num_rows, max_rows)
+        groups = [meta.row_group(place) for place in range(meta.num_row_groups)]
+        if sum(group.total_byte_size for group in groups) > limit:
+            raise Refusal(413, f"The Parquet body would take more than {limit:,} bytes. Send fewer rows at a time.")
+        schema = file.schema_arrow
+        names = [name for name in dict.fromkeys(schema.names) if name in wanted]
+        words = [name for name in names if _is_text(pa, schema.field(name).type)]
+        table = pq.read_table(io.BytesIO(body), columns=names, read_dictionary=words, use_threads=False)
+        refuse_rows(len(table), max_rows)
+        for name in words:
+            size = sum(
+                pc.sum(pc.take(pc.cast(pc.binary_length(chunk.dictionary), pa.int64()), chunk.indices)).as_py() or 0
+                for chunk in table.column(name).chunks
+            )
+            if size > limit:
+                raise Refusal(413, f"Column {name!r} of the Parquet body would take {size:,} bytes. Shorten its cells.")
+            table = table.set_column(table.schema.get_field_index(name), name, table.column(name).cast(pa.string()))
+        return table.to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError, KeyError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise TableError(f"The body is no Parquet file that can be read: {reason}.") from None
+
+
+def _is_text(pa: Any, kind: Any) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind))
+
+
+def write_answer(answer: Answer, kind: str, digits: int = DIGITS) -> bytes:
+    """Write predictions as a body.
+
+    Parameters
+    ----------
+    answer : Answer
+        The predictions.
+    kind : str
+        Media type.
+    digits : int, default=6
+        Significant digits of numbers in CSV; JSON and Parquet keep all.
+
+    Returns
+    -------
+    bytes
+        The body.
+
+    Examples
+    --------
+    >>> write_answer(Answer({"yes": [0.25], "top": ["no"]}, 1, {}), "application/json")
+    b'[{"yes":0.25,"top":"no"}]'
+    """
+    if kind == JSON:
+        names = list(answer.columns)
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*answer.columns.values(), strict=True)]
+        return orjson.dumps(rows, default=str)
+    if kind == CSV and not answer.kept and (text := _quick_csv(answer, digits)) is not None:
+        return text
+    with _BodyWriter("answer.parquet" if kind == PARQUET else "answer.csv", digits=digits, exact=answer.kept) as writer:
+        writer.write(pd.DataFrame(answer.columns))
+    return writer.content.getvalue()
+
+
+class _BodyWriter(TableWriter):
+    """A `TableWriter` whose file stays in memory."""
+
+    def __enter__(self) -> Self:
+        self._stack = ExitStack()
+        self.content = self._stream = io.BytesIO()
+        return self
+
+
+def _quick_csv(answer: Answer, digits: int) -> bytes | None:
+    """What `TableWriter` writes for floats and text, several times faster; None if there are other cells."""
+    quoted: dict[str, str] = {}
+    cells, template = [], []
+    for column in answer.columns.values():
+        kinds = set(map(type, column))
+        if kinds <= {float}:
+            if any(value != value for value in column):  # an empty cell
+                return None
+            template.append(f"%.{digits}g")
+        elif kinds == {str}:
+            quoted |= {word: _csv_line([word]) for word in set(column) - quoted.keys()}
+            column = [quoted[word] for word in column]
+            template.append("%s")
+        else:
+            return None
+        cells.append(column)
+    pattern = ",".join(template) + "\n"
+    return (_csv_line(list(answer.columns)) + "\n" + "".join(map(pattern.__mod__, zip(*cells, strict=True)))).encode()
+
+
+def _csv_line(words: list[str]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="").writerow(words)
+    return stream.getvalue()

@@ -1,0 +1,70 @@
+"""What the service says when it cannot answer: a status, a message, and where the place is known, row and column."""
+
+import ast
+import re
+from typing import Any
+
+from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
+
+_PLACE = re.compile(r"^Row (\d+)(?: of column (?P<column>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"))?")
+_LACKING = re.compile(r"^The table lacks the column (?P<column>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
+_CURES = {
+    NUMBER: "Send a number, or null where it is missing.",
+    BOOLEAN: "Send true or false, or null where it is missing.",
+    DATE: "Send a date as it was written in the training table (see /schema), or null where it is missing.",
+    CATEGORY: "Send a text, or null where it is missing.",
+    TEXT: "Send a text, or null where it is missing.",
+}
+
+
+class Refusal(Exception):
+    """A request that cannot be answered.
+
+    Parameters
+    ----------
+    status : int
+        Status of HTTP.
+    message : str
+        What is wrong, and the cure.
+    headers : dict, default=None
+        Headers of the answer.
+    """
+
+    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, headers
+
+
+def error_body(message: str, kinds: dict[str, str] | None = None) -> dict[str, Any]:
+    """The body of an error: its message, and row, column and cure if the message names a cell.
+
+    Parameters
+    ----------
+    message : str
+        A message of the library.
+    kinds : dict, default=None
+        From the name of each column to its kind.
+
+    Returns
+    -------
+    dict
+        In plain values.
+
+    Examples
+    --------
+    >>> error_body("Row 2 of column 'age' holds 'x', where the model expects a number.", {"age": "number"})["error"]
+    {'message': "Row 2 of column 'age' holds 'x', where the model expects a number.", 'row': 2, 'column': 'age',
+     'cure': 'Send a number, or null where it is missing.'}
+    """
+    error: dict[str, Any] = {"message": " ".join(message.split())}
+    if place := _PLACE.match(message):
+        error["row"] = int(place[1])
+    found = place if place and place["column"] else _LACKING.match(message)
+    if found:
+        error["column"] = ast.literal_eval(found["column"])
+        kind = (kinds or {}).get(error["column"])
+        if found is not place:
+            error["cure"] = "Name the column in every row; null stands for a missing cell."
+        elif kind is not None:
+            error["cure"] = _CURES[kind]
+    return {"error": error}

@@ -1,0 +1,457 @@
+"""A model file behind the service: predictions, schema, explanation of a row, nearest training rows."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from operator import mul
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse, special
+from sklearn.metrics import pairwise_distances
+
+from skldl._typing import FloatArray
+from skldl.base import BaseLDL, _sum_to_one
+from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
+from skldl.exceptions import DataError, ModelFileError
+from skldl.losses._linear_softmax import LinearSoftmaxLDL
+from skldl.maxent import SABFGS, SABFGSCV, SAIIS
+from skldl.persistence import read
+from skldl.serve._records import RecordEncoder
+from skldl.tabular import TableEncoder, explain_row, predict_table
+from skldl.tabular._explain_row import CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT, _replacement
+from skldl.tabular._prediction import _free_name
+
+MOST_CATEGORIES = 1000
+MOST_FEATURES_SHOWN = 30
+LONGEST_CATEGORY = 10_000
+LEVEL = 0.9
+"""Probability of coverage of intervals, unless a request names another."""
+NEAREST_ROWS = 5
+AGREEMENT = 1e-9
+"""Largest difference between the fast path and ``predict_table`` at which the fast path is used."""
+
+_LINEAR = (SABFGS._predict, SABFGSCV._predict, SAIIS._predict, LinearSoftmaxLDL._predict)
+
+_NOTHING_UNUSUAL: dict[str, dict[str, int]] = {}
+
+
+class Answer(NamedTuple):
+    """Predictions for some rows, as columns.
+
+    Attributes
+    ----------
+    columns : dict
+        From the name of each column of ``skldl predict`` to its cells, a list.
+    n_rows : int
+        Number of rows.
+    unusual : dict
+        What ``TableEncoder.unusual`` gives.
+    kept : frozenset of str
+        Columns that were copied from the table.
+    """
+
+    columns: dict[str, list[Any]]
+    n_rows: int
+    unusual: Mapping[str, Mapping[str, int]] = _NOTHING_UNUSUAL
+    kept: frozenset[str] = frozenset()
+
+
+class ServedModel:
+    """A loaded model file with everything that the service asks of it.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that ``skldl fit`` wrote. It is read by `skldl.persistence.read`, which runs no code from it.
+    name : str
+        Name in addresses and metrics.
+
+    Attributes
+    ----------
+    labels : list of str
+        Names of the labels.
+    description : dict
+        What ``skldl fit`` kept with the model.
+    fast : RecordEncoder or None
+        The fast path, if the columns and the estimator allow it and it agrees with ``predict_table`` on a probe.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], name: str) -> None:
+        about, pipeline = read(path)
+        steps = getattr(pipeline, "steps", [("", None)])
+        if not isinstance(steps[0][1], TableEncoder):
+            raise ModelFileError(
+                f"{path} holds {type(pipeline).__name__}, which takes no tables. Make it with skldl fit."
+            )
+        self.path, self.name = Path(path), name
+        self.pipeline, self.encoder, self.estimator = pipeline, steps[0][1], steps[-1][1]
+        self.labels = [str(label) for label in self.estimator.label_names_]
+        self.description: dict[str, Any] = about["description"]
+        self.sha256, self.created = str(about["sha256"]), str(about["created"])
+        self.loaded = datetime.now(UTC)
+        self.columns = [str(column) for column in self.encoder.feature_names_in_]
+        values = self.description.get("values")
+        self._values = None if values is None else np.asarray(values, dtype=np.float64)
+        self._value_list = [float(value) for value in values or []]
+        self.intervals = getattr(pipeline, "intervals_", None)
+        self._label_array = np.asarray(self.labels, dtype=object)
+        self.typical = self._typical()
+        self.fast: RecordEncoder | None = None
+        self._linear = self._linear_weights()
+        self._kept_rows, self._kept_features = self._training_rows()
+        self._names = list(self.predict_frame(self._probe().iloc[:1]).columns)
+        if len(steps) == 2 and RecordEncoder.supports(self.encoder):
+            candidate = RecordEncoder(self.encoder)
+            if self._agrees(candidate):
+                self.fast = candidate
+
+    def with_intervals(self, answer: Answer, level: float) -> Answer:
+        """Add intervals to an answer, if the model keeps a calibration.
+
+        Parameters
+        ----------
+        answer : Answer
+            Predictions.
+        level : float
+            Probability with which all degrees of a row lie between their limits.
+
+        Returns
+        -------
+        Answer
+            With ``low_<label>``, ``high_<label>`` and ``radius`` as ``skldl predict --level`` writes them; the same
+            answer if the model has no intervals.
+        """
+        if self.intervals is None or not answer.n_rows:
+            return answer
+        D = np.array([answer.columns[label] for label in self.labels]).T
+        lower, upper, radius = self.intervals.around(D, level)
+        columns = dict(answer.columns)
+        taken = set(columns)
+        for place, label in enumerate(self.labels):
+            columns[_free_name(f"low_{label}", taken)] = lower[:, place].tolist()
+            columns[_free_name(f"high_{label}", taken)] = upper[:, place].tolist()
+        columns[_free_name("radius", set(columns))] = np.broadcast_to(radius, len(D)).tolist()
+        return answer._replace(columns=columns)
+
+    def predict_records(self, records: Sequence[Any], keep: Sequence[str] = ()) -> Answer:
+        """Predict for records of JSON.
+
+        Parameters
+        ----------
+        records : sequence of dict
+            One for each row.
+        keep : sequence of str, default=()
+            Columns to copy to the answer.
+
+        Returns
+        -------
+        Answer
+            What ``skldl predict`` gives for a table of these rows.
+        """
+        if not keep and (answer := self.predict_plain(records)) is not None:
+            return answer
+        return self.predict_frame(self._frame(records, keep), keep)
+
+    def predict_plain(self, records: Sequence[Any]) -> Answer | None:
+        """Predict by the fast path, or return None if that is not possible.
+
+        Parameters
+        ----------
+        records : sequence of dict
+            One for each row.
+
+        Returns
+        -------
+        Answer or None
+            The predictions.
+        """
+        if self.fast is None or not records:
+            return None
+        if len(records) == 1 and self._linear is not None and (x := self.fast.one(records[0])) is not None:
+            return self._answer_for_one(x)
+        encoded = self.fast(records)
+        return None if encoded is None else self._answer(encoded.X, encoded.unusual)
+
+    def predict_frame(self, frame: pd.DataFrame, keep: Sequence[str] = ()) -> Answer:
+        """Predict for a table by the functions that ``skldl predict`` calls.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The rows.
+        keep : sequence of str, default=()
+            Columns to copy to the answer.
+
+        Returns
+        -------
+        Answer
+            The predictions.
+        """
+        self.encoder.check_columns(frame.columns)
+        encoded = None if keep or self.fast is None else self.fast.table(frame)
+        if encoded is not None:
+            return self._answer(encoded.X, encoded.unusual)
+        self._refuse_long_categories(frame)
+        table = predict_table(
+            self.pipeline, frame, labels=self.labels, values=self.description.get("values"), keep=keep
+        )
+        unusual = self.encoder.unusual(frame) if len(frame) else {}
+        columns = {str(name): table[name].tolist() for name in table}
+        return Answer(columns, len(frame), unusual, frozenset(keep))
+
+    def _answer(self, X: FloatArray, unusual: dict[str, dict[str, int]]) -> Answer:
+        if self._linear is not None:
+            D = _softmax(X @ self._linear[0] + self._linear[1])
+        elif type(self.estimator).predict is BaseLDL.predict:  # X is checked already
+            D = _sum_to_one(self.estimator._predict(X), type(self.estimator).__name__)
+        else:
+            D = np.asarray(self.estimator.predict(X))
+        cells: list[list[Any]] = D.T.tolist()
+        cells.append(self._label_array[D.argmax(axis=1)].tolist())
+        cells.append(special.entr(D).sum(axis=1).tolist())
+        if self._values is not None:
+            cells.append((D @ self._values).tolist())
+        return Answer(dict(zip(self._names, cells, strict=True)), len(D), unusual)
+
+    def _answer_for_one(self, x: FloatArray) -> Answer:
+        """softmax(xW + b) and its summary, on Python floats: a row has few labels."""
+        assert self._linear is not None
+        W, b = self._linear
+        scores: list[float] = (x @ W + b).tolist()
+        largest = max(scores)
+        powers = [math.exp(score - largest) for score in scores]
+        total = sum(powers)
+        degrees = [power / total for power in powers]
+        cells: list[list[Any]] = [[degree] for degree in degrees]
+        cells.append([self.labels[scores.index(largest)]])
+        cells.append([-sum(degree * math.log(degree) for degree in degrees if degree)])
+        if self._values is not None:
+            cells.append([sum(map(mul, degrees, self._value_list))])
+        return Answer(dict(zip(self._names, cells, strict=True)), 1, _NOTHING_UNUSUAL)
+
+    def _linear_weights(self) -> tuple[FloatArray, FloatArray] | None:
+        """Weights and intercepts of an estimator whose prediction is softmax(X W + b)."""
+        if type(self.estimator)._predict not in _LINEAR:
+            return None
+        coef = np.asarray(self.estimator.coef_, dtype=np.float64)
+        intercept = getattr(self.estimator, "intercept_", np.zeros(len(coef)))
+        return np.ascontiguousarray(coef.T), np.asarray(intercept, dtype=np.float64)
+
+    def _agrees(self, candidate: RecordEncoder) -> bool:
+        """Compare the fast path with ``predict_table`` on rows that touch every branch of it."""
+        probe = self._probe()
+        records = [
+            {name: None if pd.isna(cell) else cell for name, cell in row.items()} for row in probe.to_dict("records")
+        ]
+        exact, encoded = self.predict_frame(probe), candidate(records)
+        if encoded is None:
+            return False
+        try:
+            quick = self._answer(encoded.X, encoded.unusual)
+        except (TypeError, ValueError):  # further columns, such as intervals, or an estimator with demands of its own
+            return False
+        first = None if self._linear is None else candidate.one(records[0])
+        alone = quick if first is None else self._answer_for_one(first)
+        numbers = [name for name in exact.columns if name != self._names[len(self.labels)]]
+        return quick.unusual == exact.unusual and all(
+            np.allclose(quick.columns[name], exact.columns[name], rtol=0, atol=AGREEMENT)
+            and abs(alone.columns[name][0] - exact.columns[name][0]) <= AGREEMENT
+            for name in numbers
+        )
+
+    def _probe(self) -> pd.DataFrame:
+        """Rows with the typical value, ends of the range, missing cells, known and unknown categories."""
+        cells: dict[str, list[Any]] = {}
+        for name, kind in self.encoder.kinds_.items():
+            typical = self.typical[name]
+            if kind == NUMBER:
+                least, most = self.encoder.ranges_.get(name, (0.0, 1.0)) if hasattr(self.encoder, "ranges_") else (0, 1)
+                cells[name] = [typical, least, most, most + 10 * (most - least) + 1, None]
+            elif kind == BOOLEAN:
+                cells[name] = [True, False, True, False, None]
+            elif kind == CATEGORY:
+                known = self._categories(name)
+                cells[name] = [typical, known[0], known[-1], "\x00unknown", None]
+            else:
+                cells[name] = [typical, typical, typical, typical, None]
+        return pd.DataFrame(cells)
+
+    def _frame(self, records: Sequence[Any], keep: Sequence[str]) -> pd.DataFrame:
+        """A table of the columns that are needed; a cell that a record does not name is missing."""
+        wanted = dict.fromkeys((*self.columns, *keep))
+        for place, record in enumerate(records, start=1):
+            if not isinstance(record, dict):
+                raise DataError(
+                    f"Row {place} is {_json_type(record)}, where an object from columns to cells belongs, such as "
+                    f'{{"{self.columns[0]}": ...}}.'
+                )
+        present: set[str] = set()
+        for record in records:
+            present |= record.keys() & wanted.keys()
+        if not records:
+            present = set(wanted)
+        cells = {name: [record.get(name) for record in records] for name in wanted if name in present}
+        for name, column in cells.items():
+            for place, cell in enumerate(column, start=1):
+                if isinstance(cell, list | dict):
+                    raise DataError(
+                        f"Row {place} of column {name!r} holds {_json_type(cell)}, where one value belongs."
+                    )
+        return pd.DataFrame({name: pd.Series(column, dtype=_dtype_of(column)) for name, column in cells.items()})
+
+    def _refuse_long_categories(self, frame: pd.DataFrame) -> None:
+        """Refuse texts where a category belongs: arrays of fixed width would multiply them by the number of rows."""
+        for name, kind in self.encoder.kinds_.items():
+            if kind == CATEGORY and not pd.api.types.is_numeric_dtype(frame[name]):
+                for row, cell in zip(frame.index, frame[name], strict=True):
+                    if isinstance(cell, str) and len(cell) > LONGEST_CATEGORY:
+                        raise DataError(
+                            f"Row {row + 1} of column {name!r} holds a text of {len(cell):,} characters, where a "
+                            f"category of at most {LONGEST_CATEGORY:,} belongs."
+                        )
+
+    def _categories(self, name: str) -> list[str]:
+        for label, step, columns in self.encoder.encoder_.transformers_:
+            if label == "categories" and name in columns:
+                return [str(value) for value in step.categories_[list(columns).index(name)]]
+        return []
+
+    def _typical(self) -> dict[str, Any]:
+        """Typical values: those that ``skldl fit`` kept, else medians and first categories."""
+        kept = self.description.get("typical") or {}
+        medians: dict[str, float] = {}
+        for label, step, columns in self.encoder.encoder_.transformers_:
+            if label == "numbers":
+                medians = dict(zip(columns, map(float, step[0].statistics_), strict=True))
+        typical: dict[str, Any] = {}
+        for name, kind in self.encoder.kinds_.items():
+            if name in kept:
+                typical[name] = kept[name]
+            elif kind == NUMBER:
+                typical[name] = medians.get(name)
+            elif kind == CATEGORY:
+                typical[name] = self._categories(name)[0]
+            else:
+                typical[name] = False if kind == BOOLEAN else "" if kind == TEXT else None
+        return typical
+
+    def schema(self) -> dict[str, Any]:
+        """Describe features and labels.
+
+        Returns
+        -------
+        dict
+            In plain values.
+        """
+        features = []
+        for name, kind in self.encoder.kinds_.items():
+            entry: dict[str, Any] = {"name": name, "type": kind, "typical": self.typical[name]}
+            if kind == NUMBER and name in getattr(self.encoder, "ranges_", {}):
+                entry["minimum"], entry["maximum"] = self.encoder.ranges_[name]
+            elif kind == CATEGORY:
+                known = self._categories(name)
+                entry["categories"], entry["n_categories"] = known[:MOST_CATEGORIES], len(known)
+            elif kind == DATE:
+                entry["format"] = self.encoder.dates_[name][0]
+            features.append(entry)
+        return {
+            "model": self.name,
+            "estimator": self.description.get("model", type(self.estimator).__name__),
+            "features": features,
+            "labels": self.labels,
+            "values": self.description.get("values"),
+            "answer": self._names,
+            "trained_on": {"source": self.description.get("source", ""), "rows": self.description.get("rows")},
+            "score": self.description.get("score"),
+            "intervals": self.intervals is not None,
+            "keeps_rows": 0 if self._kept_rows is None else len(self._kept_rows),
+            "created": self.created,
+            "sha256": self.sha256,
+        }
+
+    def explain(self, record: Any) -> dict[str, Any]:
+        """Say why one row is predicted as it is.
+
+        Parameters
+        ----------
+        record : dict
+            The row.
+
+        Returns
+        -------
+        dict
+            ``prediction``; ``how`` and ``features``, what each feature adds; ``neighbours`` if the model averages
+            some; ``nearest``, rows of the training table if it keeps some.
+        """
+        frame = self._frame([record], ())
+        self.encoder.check_columns(frame.columns)
+        answer = self.with_intervals(self.predict_records([record]), LEVEL)
+        reference = pd.DataFrame([self.typical] * 2)[list(frame.columns)]
+        # Behind the row stand two of typical values, so that the typical value of this table is theirs.
+        table = pd.concat([frame.astype(object), reference.astype(object)], ignore_index=True)
+        explained = explain_row(self.pipeline, table, 0)
+        how, effects = explained.how, explained.table
+        result: dict[str, Any] = {"prediction": {name: cells[0] for name, cells in answer.columns.items()}}
+        if how == NEIGHBOURS:
+            result["neighbours"] = effects.to_dict("records")
+            how, effects = REPLACEMENT, _replacement(self.pipeline, table, table.iloc[[0]], explained.prediction)
+        shown = effects.head(MOST_FEATURES_SHOWN)
+        result["how"], result["meaning"] = how, _MEANINGS[how]
+        result["features"] = [
+            {"feature": str(name), "effects": dict(zip(self.labels, map(float, row), strict=True))}
+            for name, row in zip(shown.index, shown.to_numpy(), strict=True)
+        ]
+        if self._kept_rows is not None:
+            result["nearest"] = self._nearest(frame)
+        return result
+
+    def _training_rows(self) -> tuple[pd.DataFrame | None, Any]:
+        kept = self.description.get("kept_rows")
+        if not kept:
+            return None, None
+        rows = pd.DataFrame(kept["rows"], columns=[*self.columns, *(f"label {name}" for name in self.labels)])
+        return rows, self.encoder.transform(rows[self.columns])
+
+    def _nearest(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
+        """Rows of the training table whose features are nearest by Euclidean distance, the nearest first."""
+        assert self._kept_rows is not None
+        encoded, known = self.encoder.transform(frame), self._kept_features
+        if sparse.issparse(encoded) != sparse.issparse(known):
+            encoded, known = (part.toarray() if sparse.issparse(part) else part for part in (encoded, known))
+        distances = pairwise_distances(encoded, known)[0]
+        order = np.argsort(distances, kind="stable")[:NEAREST_ROWS]
+        rows = self._kept_rows.iloc[order]
+        features = rows[self.columns].astype(object).where(rows[self.columns].notna(), None).to_dict("records")
+        shares = rows.iloc[:, len(self.columns) :].to_numpy(dtype=np.float64).tolist()
+        return [
+            {"distance": float(distances[at]), "row": row, "labels": dict(zip(self.labels, share, strict=True))}
+            for at, row, share in zip(order, features, shares, strict=True)
+        ]
+
+
+_MEANINGS = {
+    CONTRIBUTIONS: "What each feature adds to the logarithm of each degree",
+    REPLACEMENT: "What each column adds to each degree, compared with its typical value in the training table",
+}
+
+
+def _softmax(scores: FloatArray) -> FloatArray:
+    """`skldl.simplex.softmax` without its checks: features and weights are finite here."""
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
+
+
+def _dtype_of(column: list[Any]) -> Any:
+    """Text and mixed cells stay objects; pandas finds the type of all others."""
+    return object if any(isinstance(cell, str) for cell in column) or all(cell is None for cell in column) else None
+
+
+def _json_type(cell: Any) -> str:
+    names = {list: "a list", dict: "an object", str: "a text", bool: "a truth value", type(None): "null"}
+    return names.get(type(cell), "a number")

@@ -1,0 +1,277 @@
+"""A fast path from JSON records to features, without pandas.
+
+`skldl.tabular.TableEncoder` works on columns of a DataFrame; for a single row nearly all of its time is the overhead of
+pandas. `RecordEncoder` reads the fitted state of such an encoder and computes the same features from a list of dicts
+with a few NumPy operations. It takes plain records alone: numbers, truth values and text as JSON types, all columns
+present. For anything else (numbers written as text, dates, prose, bad cells) it returns None, and the caller takes the
+way through the encoder, which also words the error.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import gt, itemgetter, lt
+from typing import Any
+
+import numpy as np
+
+from skldl._typing import BoolArray, FloatArray, IntArray
+from skldl.data._cells import _TRUTH_OR_DIGIT, BOOLEAN, CATEGORY, NUMBER, _word
+from skldl.tabular import TableEncoder
+from skldl.tabular._encoder import FORMAT, MISSING_CATEGORY
+
+MOST_FEATURES = 5000
+"""Encoders with more features make sparse matrices, which the fast path does not."""
+LARGEST_EXACT_INTEGER = 2**53
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class EncodedRecords:
+    """Features of some records, and what the training table did not hold.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_records, n_features)
+        What ``TableEncoder.transform`` gives.
+    unusual : dict
+        What ``TableEncoder.unusual`` gives.
+    """
+
+    X: FloatArray
+    unusual: dict[str, dict[str, int]]
+
+
+class RecordEncoder:
+    """The work of a fitted `skldl.tabular.TableEncoder` on plain records.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Fitted, with columns of numbers, truth values and categories; `supports` says whether it is such a one.
+    """
+
+    def __init__(self, encoder: TableEncoder) -> None:
+        self._kinds = encoder.kinds_
+        self._numbers: list[str] = []
+        self._categories: list[str] = []
+        self._codes: list[dict[str, int]] = []
+        self._fallback: list[int] = []
+        self._known: list[frozenset[str]] = []
+        n_features = 0
+        for label, step, columns in encoder.encoder_.transformers_:
+            if label == "numbers":
+                imputer, scaler = step[0], step[1]
+                self._numbers = list(columns)
+                statistics = np.asarray(imputer.statistics_, dtype=np.float64)
+                self._medians = np.where(np.isnan(statistics), 0.0, statistics)
+                self._indicators: IntArray = np.asarray(imputer.indicator_.features_, dtype=np.intp)
+                self._mean, self._scale = scaler.mean_, scaler.scale_
+                n_features += len(columns) + len(self._indicators)
+            elif label == "categories":
+                self._categories = list(columns)
+                for values, rare in zip(step.categories_, step.infrequent_categories_, strict=True):
+                    shared = set() if rare is None else set(rare)
+                    own = [str(value) for value in values if value not in shared]
+                    codes = {word: n_features + place for place, word in enumerate(own)}
+                    last = n_features + len(own)
+                    codes |= dict.fromkeys(map(str, shared), last)
+                    self._codes.append(codes)
+                    self._fallback.append(last if shared else _UNKNOWN)
+                    self._known.append(frozenset(map(str, values)))
+                    n_features = last + bool(shared)
+        self.n_features = n_features
+        self._is_boolean = [encoder.kinds_[name] == BOOLEAN for name in self._numbers]
+        self._any_boolean = any(self._is_boolean)
+        self._set_ranges(getattr(encoder, "ranges_", {}))
+        self._lowest, self._highest = self._least.tolist(), self._most.tolist()
+        self._numbers_alone = len(self._numbers) == n_features > 0 and not self._any_boolean
+        self._number_cells = _getter(self._numbers)
+        self._category_cells = _getter(self._categories)
+
+    def _set_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> None:
+        """Ends beyond which a number is far outside: one width of the training range on either side."""
+        widths = {name: most - least for name, (least, most) in ranges.items()}
+        self._least = np.array([ranges[n][0] - widths[n] if n in ranges else -np.inf for n in self._numbers])
+        self._most = np.array([ranges[n][1] + widths[n] if n in ranges else np.inf for n in self._numbers])
+
+    @staticmethod
+    def supports(encoder: TableEncoder) -> bool:
+        """Whether the columns are of kinds that the fast path knows.
+
+        Parameters
+        ----------
+        encoder : TableEncoder
+            Fitted.
+
+        Returns
+        -------
+        bool
+            False for columns of text or dates, for encoders of version 0.1, and for very many features.
+        """
+        plain = set(encoder.kinds_.values()) <= {NUMBER, BOOLEAN, CATEGORY}
+        return plain and getattr(encoder, "format_", 1) == FORMAT and len(encoder.sources()) <= MOST_FEATURES
+
+    def __call__(self, records: Sequence[Mapping[str, Any]]) -> EncodedRecords | None:
+        """Encode records, or return None if they are not plain.
+
+        Parameters
+        ----------
+        records : sequence of dict
+            At least one, as a JSON parser gives them.
+
+        Returns
+        -------
+        EncodedRecords or None
+            The features.
+        """
+        try:
+            numbers = self._read_numbers(records) if self._numbers else np.empty((len(records), 0))
+            words = [self._category_cells(record) for record in records] if self._categories else None
+        except (KeyError, TypeError, AttributeError):  # a column is missing, or a record is no object
+            return None
+        return None if numbers is None else self._encoded(numbers, words)
+
+    def table(self, frame: Any) -> EncodedRecords | None:
+        """Encode a DataFrame whose columns are numbers already, or return None.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The rows.
+
+        Returns
+        -------
+        EncodedRecords or None
+            The features; None if a column is no float or integer column, or if the model has other columns.
+        """
+        if self._categories or self._any_boolean or not len(frame):
+            return None
+        dtypes = frame.dtypes
+        if any(name not in dtypes or getattr(dtypes[name], "kind", "O") not in "fiu" for name in self._numbers):
+            return None
+        try:
+            numbers = frame[self._numbers].to_numpy(dtype=np.float64)
+        except (TypeError, ValueError):  # missing cells of a nullable type
+            return None
+        return self._encoded(numbers, None) if numbers.shape[1] == len(self._numbers) else None
+
+    def _encoded(self, numbers: FloatArray, words: list[Any] | None) -> EncodedRecords | None:
+        unusual: dict[str, dict[str, int]] = {"unknown_categories": {}, "far_outside_range": {}, "empty_rows": {}}
+        outside = (numbers < self._least) | (numbers > self._most)
+        if outside.any():
+            counts = outside.sum(axis=0)
+            unusual["far_outside_range"] = {name: int(n) for name, n in zip(self._numbers, counts, strict=True) if n}
+        total = numbers.sum()
+        if math.isinf(total) and np.isinf(numbers).any():
+            return None
+        all_present = bool(self._numbers) and not math.isnan(total)
+        width = len(self._numbers)
+        if all_present and width == self.n_features:
+            return EncodedRecords((numbers - self._mean) / self._scale, unusual)
+        X = np.zeros((len(numbers), self.n_features))
+        missing: BoolArray = np.isnan(numbers)
+        if self._numbers:
+            X[:, :width] = np.where(missing, self._medians, numbers)
+            last = width + len(self._indicators)
+            X[:, width:last] = missing[:, self._indicators]
+            X[:, :last] -= self._mean
+            X[:, :last] /= self._scale
+        no_word: BoolArray | bool = True
+        if words is not None:
+            if not self._set_categories(words, X, unusual["unknown_categories"]):
+                return None
+            no_word = np.array([all(cell is None for cell in cells) for cells in words])
+        empty = int((missing.all(axis=1) & no_word).sum())
+        if empty:
+            unusual["empty_rows"] = {"rows": empty}
+        return EncodedRecords(X, unusual)
+
+    def one(self, record: Mapping[str, Any]) -> FloatArray | None:
+        """Encode one record of numbers that are all present and near the training range, or return None.
+
+        For a single row the overhead of NumPy is most of the time, so that the checks are done on Python floats.
+
+        Parameters
+        ----------
+        record : dict
+            The record.
+
+        Returns
+        -------
+        ndarray of shape (n_features,) or None
+            The features; None asks for `__call__`, which takes all plain records.
+        """
+        if not self._numbers_alone:
+            return None
+        try:
+            cells = self._number_cells(record)
+            if not math.isfinite(sum(cells)) or any(map(lt, cells, self._lowest)) or any(map(gt, cells, self._highest)):
+                return None
+        except (KeyError, TypeError, OverflowError):
+            return None
+        return np.asarray((np.array(cells, dtype=np.float64) - self._mean) / self._scale)
+
+    def _read_numbers(self, records: Sequence[Mapping[str, Any]]) -> FloatArray | None:
+        cells: list[Any] = [self._number_cells(record) for record in records]
+        if self._any_boolean:
+            cells = [
+                [self._truth(cell) if boolean else cell for cell, boolean in zip(row, self._is_boolean, strict=True)]
+                for row in cells
+            ]
+        try:
+            numbers = np.array(cells)
+        except (ValueError, OverflowError):  # a list inside a cell
+            return None
+        if numbers.dtype.kind not in "fiub":
+            if not all(type(cell) in (float, bool) or cell is None or _is_exact(cell) for row in cells for cell in row):
+                return None
+            numbers = np.array(cells, dtype=np.float64)
+        return numbers.astype(np.float64, copy=False) if numbers.ndim == 2 else None
+
+    @staticmethod
+    def _truth(cell: Any) -> Any:
+        if cell is None or isinstance(cell, bool):
+            return cell
+        if isinstance(cell, str):
+            return _TRUTH_OR_DIGIT[cell.strip().lower()]  # KeyError: not plain
+        if cell in (0, 1):
+            return cell
+        raise TypeError
+
+    def _set_categories(self, words: list[Any], X: FloatArray, unknown: dict[str, int]) -> bool:
+        columns = zip(*words, strict=True)
+        named = zip(self._categories, columns, self._codes, self._fallback, self._known, strict=True)
+        for name, cells, codes, fallback, known in named:
+            strange = 0
+            places = []
+            for cell in cells:
+                code = codes.get(cell) if isinstance(cell, str) else None
+                if code is None:
+                    if cell is None:
+                        code = codes.get(MISSING_CATEGORY, fallback)
+                    elif isinstance(cell, str):
+                        word = _word(cell.strip())
+                        code = codes.get(word, fallback)
+                        strange += word not in known
+                    else:
+                        return False
+                places.append(code)
+            at = np.array(places)
+            rows = np.flatnonzero(at != _UNKNOWN)
+            X[rows, at[rows]] = 1.0
+            if strange:
+                unknown[name] = strange
+        return True
+
+
+def _getter(names: list[str]) -> Any:
+    """A function from a record to the tuple of these cells."""
+    if len(names) == 1:
+        only = names[0]
+        return lambda record: (record[only],)
+    return itemgetter(*names) if names else lambda record: ()
+
+
+def _is_exact(cell: Any) -> bool:
+    return type(cell) is int and abs(cell) <= LARGEST_EXACT_INTEGER

@@ -1,0 +1,170 @@
+"""The process: where it listens, what signals do, and how it ends without losing a request."""
+
+import asyncio
+import contextlib
+import gc
+import ipaddress
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from skldl.exceptions import ParameterError
+from skldl.serve._logs import log
+from skldl.serve._service import Service
+
+LEAST_KEY = 16
+DRAIN_SECONDS = 2.0
+KEEP_ALIVE_SECONDS = 30
+
+
+def check_address(host: str, key: str, *, no_key: bool) -> None:
+    """Refuse an address that others can reach if there is no key, unless that is wanted, and keys that are too short.
+
+    Parameters
+    ----------
+    host : str
+        Address to listen at.
+    key : str
+        The key; empty for none.
+    no_key : bool
+        Whether the user said that no key is needed.
+    """
+    if key and len(key) < LEAST_KEY:
+        raise ParameterError(
+            f"SKLDL_API_KEY has {len(key)} characters, and {LEAST_KEY} are the least. Make one: "
+            "python -c 'import secrets; print(secrets.token_urlsafe())'"
+        )
+    if not key and not no_key and not is_local(host):
+        raise ParameterError(
+            f"--host {host} can be reached by others, and there is no key. Set the environment variable SKLDL_API_KEY, "
+            "or say --no-key if something else guards the service."
+        )
+
+
+def is_local(host: str) -> bool:
+    """Whether only this computer reaches an address.
+
+    Examples
+    --------
+    >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0"), is_local("::1")
+    (True, True, False, True)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class _AsEvents(logging.Handler):
+    """What uvicorn has to say, as lines of our log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log(record.levelname.lower(), "server", message=record.getMessage())
+
+
+class _Server(uvicorn.Server):
+    """uvicorn with SIGHUP as reload, and an end that lets connections send what they have begun."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self.should_exit: bool = False
+        self._service = service
+        self._reloads: set[asyncio.Task[Any]] = set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        handlers: dict[Any, Any] = {signal.SIGINT: self._stop, signal.SIGTERM: self._stop}
+        if hasattr(signal, "SIGHUP"):
+            handlers[signal.SIGHUP] = self._reload
+        for number, handler in handlers.items():
+            loop.add_signal_handler(number, handler)
+        try:
+            yield
+        finally:
+            for number in handlers:
+                loop.remove_signal_handler(number)
+
+    def _stop(self) -> None:
+        if self.should_exit:  # asked twice
+            self.force_exit = True
+        self.should_exit = True
+        self._service.draining = True
+
+    def _reload(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._service.reload())
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            for server in self.servers:
+                for listener in server.sockets:
+                    host, port = listener.getsockname()[:2]
+                    log("info", "listening", url=f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        """Take no new connections; each open one gets its answers, the last with ``Connection: close``."""
+        log("info", "draining", connections=len(self.server_state.connections))
+        for server in self.servers:
+            server.close()
+        end = asyncio.get_running_loop().time() + DRAIN_SECONDS
+        while self.server_state.connections and asyncio.get_running_loop().time() < end and not self.force_exit:
+            await asyncio.sleep(0.02)
+        await super().shutdown(sockets=sockets)
+        log("info", "stopped")
+
+
+def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
+    """Serve until SIGTERM or SIGINT; SIGHUP reads the model files again.
+
+    Parameters
+    ----------
+    app : callable
+        The application.
+    service : Service
+        Its state.
+    host : str
+        Address to listen at.
+    port : int
+        Port; 0 takes a free one, which the log names.
+
+    Returns
+    -------
+    bool
+        Whether the service had started; False if the address could not be taken.
+    """
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=int(service.limits.seconds) + 1,
+    )
+    logger = logging.getLogger("uvicorn")
+    logger.handlers, logger.propagate = [_AsEvents(logging.WARNING)], False
+    gc.collect()
+    gc.freeze()  # models and libraries stay: the collector need not walk through them at every request
+    server = _Server(config, service)
+    try:
+        server.run()
+    except SystemExit:  # uvicorn could not listen
+        return False
+    finally:
+        service.close()
+    return True

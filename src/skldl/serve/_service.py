@@ -1,0 +1,288 @@
+"""The state of the service and the work behind its routes: models, limits, counters, reload."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from starlette.types import Receive
+
+from skldl.data._spelling import split_list
+from skldl.exceptions import DataError, UnknownNameError
+from skldl.serve._bodies import (
+    DIGITS,
+    JSON,
+    format_of_answer,
+    format_of_body,
+    read_records,
+    read_table,
+    refuse_rows,
+    write_answer,
+)
+from skldl.serve._errors import Refusal
+from skldl.serve._logs import log
+from skldl.serve._metrics import Metrics
+from skldl.serve._model import LEVEL, ServedModel
+
+SMALL_BODY = 2**15
+"""Bodies up to this size are parsed in the event loop: handing them to a thread would take longer."""
+FEW_ROWS = 64
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one request may take.
+
+    Attributes
+    ----------
+    body_bytes : int
+        Size of a body.
+    rows : int
+        Rows in a body.
+    seconds : float
+        Time from the first byte of a request to its answer.
+    concurrent : int
+        Requests that are answered at the same time; further ones are sent away with status 503.
+    """
+
+    body_bytes: int = 32 * 2**20
+    rows: int = 100_000
+    seconds: float = 30.0
+    concurrent: int = 64
+
+
+class Service:
+    """Models by name, and what their requests share.
+
+    Parameters
+    ----------
+    paths : mapping
+        From the name of each model to its file; the first one is the default.
+    limits : Limits
+        What one request may take.
+    """
+
+    def __init__(self, paths: Mapping[str, str | os.PathLike[str]], limits: Limits | None = None) -> None:
+        self.paths = {name: Path(path) for name, path in paths.items()}
+        self.limits = limits or Limits()
+        self.metrics = Metrics()
+        self.models = self._load()
+        self.draining = False
+        self._pool = ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="predict")
+        self._reloading = asyncio.Lock()
+
+    def _load(self) -> dict[str, ServedModel]:
+        return {name: ServedModel(path, name) for name, path in self.paths.items()}
+
+    async def reload(self) -> bool:
+        """Read all model files again; requests that run keep the models that they began with.
+
+        Returns
+        -------
+        bool
+            Whether it succeeded. If one file cannot be read, all models stay as they are.
+        """
+        async with self._reloading:
+            try:
+                models = await asyncio.get_running_loop().run_in_executor(self._pool, self._load)
+            except Exception as error:  # a broken file must not end a service that runs
+                log("error", "reload failed", message=str(error))
+                self.metrics.reload("failed")
+                return False
+            self.models = models
+        self.metrics.reload("ok")
+        log("info", "reloaded", models={name: model.sha256[:12] for name, model in models.items()})
+        return True
+
+    def model(self, name: str | None) -> ServedModel:
+        """The model of this name, or the default one."""
+        if name is None:
+            return next(iter(self.models.values()))
+        if name not in self.models:
+            raise Refusal(404, f"There is no model {name[:100]!r}. There are {', '.join(self.models)}.")
+        return self.models[name]
+
+    async def predict(
+        self, model: ServedModel, headers: Mapping[bytes, bytes], query_string: bytes, receive: Receive
+    ) -> tuple[bytes, str, int]:
+        """Answer a request for predictions.
+
+        Parameters
+        ----------
+        model : ServedModel
+            The model.
+        headers : mapping
+            Headers of the request, names in lower case.
+        query_string : bytes
+            What stands behind the question mark of the address.
+        receive : callable
+            Gives the body, as in ASGI.
+
+        Returns
+        -------
+        body : bytes
+            The answer.
+        media_type : str
+            How it is written.
+        n_rows : int
+            Number of rows.
+        """
+        body = await self.body(headers, receive)
+        given = format_of_body(headers.get(b"content-type", b"").decode("latin-1"), body)
+        query = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)) if query_string else {}
+        accept = headers.get(b"accept", b"").decode("latin-1")
+        wanted = format_of_answer(accept, query.get("format", ""), given)
+        keep = split_list(query["keep"]) if "keep" in query else []
+        digits = _digits(query["digits"]) if "digits" in query else DIGITS
+        level = _level(query["level"], model) if "level" in query else LEVEL
+        answer = None
+        if given == JSON and len(body) <= SMALL_BODY and not keep:
+            records = read_records(body)
+            refuse_rows(len(records), self.limits.rows)
+            if len(records) <= FEW_ROWS:
+                answer = model.predict_plain(records)
+                if answer is not None:
+                    content = write_answer(model.with_intervals(answer, level), wanted, digits)
+        if answer is None:
+            answer, content = await self.in_thread(
+                lambda: _predicted(model, body, given, wanted, keep, digits, level, self.limits.rows)
+            )
+        self.metrics.rows(model.name, answer.n_rows, answer.unusual)
+        return content, wanted, answer.n_rows
+
+    async def explain(self, model: ServedModel, headers: Mapping[bytes, bytes], receive: Receive) -> dict[str, Any]:
+        """Explain the one row of a request."""
+        records = read_records(await self.body(headers, receive))
+        if len(records) != 1:
+            raise Refusal(422, f"The body has {len(records)} rows, and one is explained at a time.")
+        return await self.in_thread(lambda: model.explain(records[0]))
+
+    async def body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+        """Read the body, unless it is too large or takes too long."""
+        most = self.limits.body_bytes
+        length = headers.get(b"content-length", b"0")
+        if len(length) > 20 or not length.isdigit() or int(length) > most:
+            raise _too_large(most)
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise Refusal(415, "Compressed bodies are not taken. Send it without Content-Encoding.")
+        message = await self._in_time(receive())
+        body = message.get("body", b"")
+        if message.get("more_body"):
+            parts, size = [body], len(body)
+            while message.get("more_body"):
+                message = await self._in_time(receive())
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > most:
+                    raise _too_large(most)
+            body = b"".join(parts)
+        if message["type"] == "http.disconnect":
+            raise Refusal(400, "The connection was closed before the body was complete.")
+        if len(body) > most:
+            raise _too_large(most)
+        if not body or body.isspace():
+            raise Refusal(400, "The body is empty. Send rows as JSON, CSV or Parquet.")
+        return body
+
+    async def _in_time(self, work: Awaitable[Result]) -> Result:
+        """Wait for something as long as a request may take."""
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await work
+        except TimeoutError:
+            message = f"The request took more than {self.limits.seconds:g} seconds. Send fewer rows at a time."
+            raise Refusal(504, message) from None
+
+    async def in_thread(self, work: Callable[[], Result]) -> Result:
+        """Run work in a thread; if the request ends before, its place is free only when the work has ended."""
+        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        try:
+            return await self._in_time(asyncio.shield(future))
+        finally:
+            if not future.done():
+                self.metrics.running += 1
+                future.add_done_callback(self._ended)
+
+    def _ended(self, future: "asyncio.Future[Any]") -> None:
+        self.metrics.running -= 1
+        with contextlib.suppress(Exception):
+            future.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, f"The body has more than {most:,} bytes. Send fewer rows at a time.")
+
+
+def _predicted(
+    model: ServedModel, body: bytes, given: str, wanted: str, keep: list[str], digits: int, level: float, max_rows: int
+) -> Any:
+    if given == JSON:
+        records = read_records(body)
+        refuse_rows(len(records), max_rows)
+        answer = model.predict_records(records, keep)
+    else:
+        table = read_table(body, given, columns=model.columns, keep=keep, max_rows=max_rows)
+        answer = model.predict_frame(table, keep)
+    return answer, write_answer(model.with_intervals(answer, level), wanted, digits)
+
+
+def _digits(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:3]) <= 17:
+        raise Refusal(400, f"digits={text[:20]} must be a number from 1 to 17.")
+    return int(text)
+
+
+def _level(text: str, model: ServedModel) -> float:
+    try:
+        level = float(text)
+    except ValueError:
+        level = 0.0
+    if not 0 < level < 1:
+        raise Refusal(400, f"level={text[:20]} must be a number between 0 and 1, such as 0.9.")
+    if model.intervals is None:
+        message = f"level={text[:20]}: the model {model.name} keeps no calibration rows. Make it with --intervals."
+        raise Refusal(422, message)
+    return level
+
+
+def named_paths(default: str | os.PathLike[str] | None, named: list[str]) -> dict[str, Path]:
+    """Names and files of the models: the default one under the name of its file, others as ``name=path``.
+
+    Parameters
+    ----------
+    default : str, path or None
+        File of the default model.
+    named : list of str
+        Such as ``faces=faces.skldl``.
+
+    Returns
+    -------
+    dict
+        From names to files, the default first.
+
+    Examples
+    --------
+    >>> named_paths("a/faces.skldl", ["old=b.skldl"]) == {"faces": Path("a/faces.skldl"), "old": Path("b.skldl")}
+    True
+    """
+    paths = {} if default is None else {Path(default).stem: Path(default)}
+    for word in named:
+        name, sign, path = word.partition("=")
+        if not (name and sign and path) or (not name.isidentifier() and not name.replace("-", "_").isidentifier()):
+            raise DataError(f"--model {word}: write name=path, with a name of letters, digits, - and _.")
+        if name in paths:
+            raise DataError(f"Two models are called {name!r}. Give one of them another name: --model NAME=PATH.")
+        paths[name] = Path(path)
+    if not paths:
+        raise UnknownNameError("Name a model file, or --model name=path.")
+    return paths

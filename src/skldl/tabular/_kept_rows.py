@@ -1,0 +1,135 @@
+"""What a model file keeps of its training table: typical values always, whole rows only when asked for.
+
+Typical values are medians of numbers and dates and the most frequent category: what a form begins with and what an
+explanation compares with. Text columns have none, since a text is a row of the table. Rows are kept by ``keep_rows=``.
+Estimators that predict from training rows hold them, encoded, in any case: `rows_in` names them.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, as_numbers, as_words, checked_truth
+from skldl.data._dataset import Dataset
+from skldl.data._dates import as_dates
+from skldl.exceptions import DataError
+
+MOST_KEPT = 100_000
+_HOLDERS = ("AAKNN", "AAKNNCV", "KernelRidgeLDL", "LDSVR", "PTSVM", "LDLHVLC")
+
+
+def typical_values(
+    table: pd.DataFrame, kinds: dict[str, str], dates: dict[str, tuple[str, list[str]]]
+) -> dict[str, Any]:
+    """A typical value of each column, in plain types.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The features.
+    kinds, dates : dict
+        ``kinds_`` and ``dates_`` of a fitted `TableEncoder`.
+
+    Returns
+    -------
+    dict
+        Median, most frequent category or truth value, or None; an empty text for columns of text.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> typical_values(pd.DataFrame({"age": ["3", "5", None]}), {"age": "number"}, {})
+    {'age': 4.0}
+    """
+    typical: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        column = table[name]
+        if not column.notna().any():
+            typical[name] = None
+        elif kind == NUMBER:
+            typical[name] = float(as_numbers(column).median())
+        elif kind == BOOLEAN:
+            typical[name] = bool(checked_truth(column).mean() > 0.5)
+        elif kind == CATEGORY:
+            typical[name] = str(as_words(column.dropna(), "").mode().iloc[0])
+        elif kind == DATE:
+            written = dates[name][0]
+            middle = as_dates(column, written).dropna().sort_values().iloc[column.notna().sum() // 2]
+            typical[name] = middle.strftime("%Y-%m-%d" if written == "typed" else written)
+        else:
+            typical[name] = ""
+    return typical
+
+
+def kept_rows(dataset: Dataset, kinds: dict[str, str], n_rows: int, seed: int) -> dict[str, Any]:
+    """Rows of the training table to be kept with the model, in plain types.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The training table.
+    kinds : dict
+        ``kinds_`` of the fitted `TableEncoder`.
+    n_rows : int
+        How many; drawn at random where the table has more.
+    seed : int
+        Seed of the drawing.
+
+    Returns
+    -------
+    dict
+        ``positions`` in the training table and ``rows``: features, then degrees.
+    """
+    if not 0 < n_rows <= MOST_KEPT:
+        raise DataError(f"keep_rows={n_rows} must be from 1 to {MOST_KEPT:,}, or None to keep none.")
+    every = np.arange(dataset.n_samples)
+    drawn = every if len(every) <= n_rows else np.sort(np.random.default_rng(seed).choice(every, n_rows, replace=False))
+    features = dataset.X.iloc[drawn][list(kinds)]
+    cells = features.astype(object).where(features.notna(), None).to_numpy().tolist()
+    rows = [
+        [*map(_plain, row), *degrees] for row, degrees in zip(cells, np.asarray(dataset.D)[drawn].tolist(), strict=True)
+    ]
+    return {"positions": drawn.tolist(), "rows": rows}
+
+
+def rows_in(estimator: Any) -> list[str]:
+    """Names of the parts of a fitted estimator that hold training rows, encoded as numbers.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+
+    Returns
+    -------
+    list of str
+        Such as ``["AAKNN"]``; empty if it holds none.
+    """
+    return sorted({type(part).__name__ for part in _parts(estimator) if type(part).__name__ in _HOLDERS})
+
+
+def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
+    """An estimator and the estimators in its attributes, lists and tuples among them."""
+    if isinstance(value, BaseEstimator):
+        yield value
+    if depth < 6:
+        inner = (
+            vars(value).values()
+            if isinstance(value, BaseEstimator)
+            else value
+            if isinstance(value, list | tuple)
+            else ()
+        )
+        inner = value.values() if isinstance(value, dict) else inner
+        for each in inner:
+            if isinstance(each, BaseEstimator | list | tuple | dict):
+                yield from _parts(each, depth + 1)
+
+
+def _plain(cell: Any) -> Any:
+    if cell is None or isinstance(cell, str | bool | int):
+        return cell
+    return float(cell) if isinstance(cell, float | np.floating | np.integer) else str(cell)

@@ -1,0 +1,163 @@
+"""The page in a real browser: its form, what it draws, keyboard, small screens, and nothing from outside."""
+
+import json
+import time
+
+import pytest
+
+import skldl
+from skldl.tabular import fit_table
+
+process = pytest.importorskip("uvicorn")
+
+
+class Address:
+    def __init__(self, url):
+        self._url = url
+
+    def as_uri(self):
+        return self._url
+
+
+@pytest.fixture(scope="module")
+def page(faces, faces_model, tmp_path_factory):
+    """A service in a thread of this process, with a model of every kind of column that keeps rows."""
+    import asyncio
+    import threading
+
+    import uvicorn
+
+    from skldl.serve import Service, make_app
+
+    table = faces.assign(note=["a good day", "rain, rain <b>again</b>"] * 60, when=["2024-05-31", "2023-01-02"] * 60)
+    fitted = fit_table(
+        table, "emo_*", model="sa-bfgs", settings={"alpha": 0.01}, drop=["person"], text=["note"], keep_rows=50
+    )
+    path = skldl.save(fitted.model, tmp_path_factory.mktemp("page") / "mixed.skldl", description=fitted.description)
+    service = Service({"mixed": path, "faces": faces_model})
+    config = uvicorn.Config(
+        make_app(service, log_requests=False), port=0, log_config=None, access_log=False, lifespan="off"
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield Address(f"http://127.0.0.1:{port}/")
+    server.should_exit = True
+    thread.join(timeout=30)
+    service.close()
+
+
+def wait(browser, condition):
+    end = time.monotonic() + 30
+    while not browser.run(f"return Boolean({condition})"):
+        assert time.monotonic() < end, (condition, browser.log("browser"))
+        time.sleep(0.05)
+
+
+def opened(browser, page, **options):
+    browser.open(page, **options)
+    wait(browser, 'document.querySelector("#effects td") && document.querySelector("#rows td")')
+
+
+SHARES = 'return [...document.querySelectorAll("#bars .value")].map((value) => parseFloat(value.textContent))'
+
+
+def test_it_loads_asks_for_nothing_outside_and_fits_its_window(browser, page):
+    for dark, width in ((False, 1300), (True, 390)):
+        opened(browser, page, dark=dark, width=width)
+        assert browser.log("browser") == []
+        assert all(url.startswith((page.as_uri(), "data:")) for url in browser.requests())
+        assert browser.run("return document.documentElement.scrollWidth") <= width
+        assert sum(browser.run(SHARES)) == pytest.approx(100, abs=0.3)
+
+
+def test_every_field_has_a_label_and_a_name_for_screen_readers(browser, page):
+    opened(browser, page)
+    nameless = browser.run("""
+    return [...document.querySelectorAll("input, select, textarea, button")]
+      .filter((each) => !each.labels?.length && !each.ariaLabel && !each.textContent.trim()).map((each) => each.outerHTML)
+    """)
+    assert nameless == []
+    tree = browser.devtools("Accessibility.getFullAXTree")["nodes"]
+    roles = {(node["role"]["value"], node.get("name", {}).get("value")) for node in tree if "role" in node}
+    for role, name in (
+        ("slider", "age, slider"),
+        ("spinbutton", "age"),
+        ("combobox", "town"),
+        ("textbox", "note"),
+        ("heading", "Predicted distribution"),
+    ):
+        assert (role, name) in roles
+    wait(browser, 'document.getElementById("spoken").textContent.includes("emo_joy")')
+
+
+def test_a_slider_moves_the_distribution_by_keyboard(browser, page):
+    opened(browser, page)
+    before = browser.run(SHARES)
+    browser.run('document.querySelector("input[type=range]").focus()')
+    for _ in range(30):
+        for kind in ("rawKeyDown", "keyUp"):
+            browser.devtools(
+                "Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39
+            )
+    wait(browser, f'parseFloat(document.querySelector("#bars .value").textContent) !== {before[0]}')
+    assert browser.run(SHARES)[0] > before[0]  # joy grows with age
+
+
+def test_typing_a_text_and_clearing_a_number(browser, page):
+    opened(browser, page)
+    before = browser.run(SHARES)
+    browser.run('document.querySelector("textarea").focus()')
+    browser.devtools("Input.insertText", text="rain, rain <b>again</b>")
+    wait(
+        browser,
+        f"JSON.stringify([...document.querySelectorAll('#bars .value')].map((v) => parseFloat(v.textContent))) !== '{json.dumps(before, separators=(',', ':'))}'",
+    )
+    browser.run(
+        'const age = document.querySelector("input[type=number]"); age.value = ""; age.dispatchEvent(new Event("input", {bubbles: true}))'
+    )
+    wait(browser, '[...document.querySelectorAll("#effects th")].some((each) => each.textContent === "age is missing")')
+    assert browser.run('return document.querySelector("#rows").rows.length') == 6
+    assert browser.run('return document.querySelectorAll("#rows b").length') == 0
+
+
+def test_an_error_is_shown_and_goes_away(browser, page):
+    opened(browser, page)
+    typed = 'const when = [...document.querySelectorAll("#fields input[type=text]")][0]; when.value = arguments[0]; when.dispatchEvent(new Event("input", {bubbles: true}))'
+    browser.run(typed, "tomorrow")
+    wait(browser, 'document.getElementById("error").textContent.includes("expects a date")')
+    browser.run(typed, "2024-05-31")
+    wait(browser, '!document.getElementById("error").textContent')
+
+
+def test_a_table_is_uploaded_and_its_predictions_downloaded(browser, page):
+    opened(browser, page)
+    browser.run("""
+    const files = new DataTransfer();
+    files.items.add(new File(["age,town,smoker,note,when\\n30,Ulm,no,good,2024-05-31\\n"], "new.csv"));
+    const input = document.getElementById("file");
+    input.files = files.files;
+    input.dispatchEvent(new Event("change", {bubbles: true}));
+    """)
+    wait(browser, 'document.querySelector("#done a")')
+    browser.run(
+        'fetch(document.querySelector("#done a").href).then((a) => a.text()).then((text) => { window.got = text; })'
+    )
+    wait(browser, "window.got")
+    assert browser.run("return window.got").startswith("emo_joy,emo_anger,emo_fear,top,entropy\n0.")
+    assert browser.run('return document.querySelector("#done a").download') == "new-predictions.csv"
+
+
+def test_the_other_model_can_be_chosen(browser, page):
+    opened(browser, page)
+    browser.run(
+        'const m = document.getElementById("models"); m.value = "faces"; m.dispatchEvent(new Event("change", {bubbles: true}))'
+    )
+    wait(
+        browser,
+        'document.getElementById("model").textContent === "faces" && document.querySelectorAll(".field").length === 5',
+    )
+    wait(browser, 'document.getElementById("nearest").hidden')

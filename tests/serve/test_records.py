@@ -1,0 +1,94 @@
+"""The fast path gives what the encoder gives, or nothing."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skldl.serve._model import ServedModel
+from skldl.serve._records import RecordEncoder
+from skldl.tabular import TableEncoder, predict_table
+
+
+@pytest.fixture(scope="module")
+def table():
+    generator = np.random.default_rng(3)
+    n_rows = 300
+    frame = pd.DataFrame(
+        {
+            "age": generator.normal(40, 9, n_rows),
+            "rooms": generator.integers(1, 9, n_rows),
+            "town": generator.choice([f"town {place}" for place in range(30)], n_rows),
+            "code": generator.choice(["3", "4.5", "x"], n_rows),
+            "smoker": generator.choice(["yes", "no"], n_rows),
+        }
+    )
+    frame.loc[::7, "age"] = np.nan
+    frame.loc[::11, "town"] = None
+    return frame
+
+
+@pytest.mark.parametrize("max_categories", [5, 100])
+def test_features_and_counts_are_those_of_the_encoder(table, max_categories):
+    encoder = TableEncoder(max_categories=max_categories, dense=True).fit(table)
+    records = table.astype(object).where(table.notna(), None).to_dict("records")
+    records[5] |= {"town": " nowhere ", "age": 1e6, "smoker": True, "code": " 3.0"}
+    records[6] |= {"town": "town 3 ", "smoker": None, "age": -5}
+    records[7] = dict.fromkeys(table, None)
+    encoded = RecordEncoder(encoder)(records)
+    frame = pd.DataFrame(records)
+    np.testing.assert_array_equal(encoded.X, encoder.transform(frame))
+    assert encoded.unusual == encoder.unusual(frame)
+    assert encoded.unusual["unknown_categories"]["town"] == 1
+    assert encoded.unusual["far_outside_range"] == {"age": 1}
+    assert encoded.unusual["empty_rows"] == {"rows": 1}
+
+
+def test_what_is_not_plain_is_left_to_the_encoder(table):
+    encoder = RecordEncoder(TableEncoder(dense=True).fit(table))
+    good = {"age": 3.5, "rooms": 2, "town": "town 1", "code": "x", "smoker": "no"}
+    assert encoder([good]) is not None
+    for change in (
+        {"age": "3.5"},
+        {"age": [1]},
+        {"age": {"a": 1}},
+        {"age": float("inf")},
+        {"rooms": 10**30},
+        {"rooms": "many"},
+        {"town": 5},
+        {"smoker": "perhaps"},
+        {"smoker": 2},
+        {"smoker": []},
+    ):
+        assert encoder([good | change]) is None, change
+    without = {name: cell for name, cell in good.items() if name != "age"}
+    assert encoder([good, without]) is None
+    assert encoder([good, "text"]) is None
+    assert encoder([[1, 2]]) is None
+
+
+def test_tables_of_numbers_are_taken_as_they_are(faces, numbers_model):
+    served = ServedModel(numbers_model, "numbers")
+    frame = pd.DataFrame({"height": [1, 2, 300], "age": [30.5, np.nan, 9e9]})
+    encoded = served.fast.table(frame)
+    np.testing.assert_array_equal(encoded.X, served.encoder.transform(frame))
+    assert encoded.unusual == served.encoder.unusual(frame)
+    assert served.fast.table(frame.assign(age=["1", "2", "3"])) is None
+    assert served.fast.table(frame.astype({"height": "Int64"}).assign(height=pd.array([1, None, 3], "Int64"))) is None
+
+
+def test_one_row_is_answered_like_a_table(numbers_model):
+    served = ServedModel(numbers_model, "numbers")
+    for record in ({"age": 31, "height": 5.5}, {"age": 60.25, "height": 100}, {"age": 31.0, "height": None}):
+        answer = served.predict_records([record])
+        table = predict_table(served.pipeline, pd.DataFrame([record]), labels=served.labels, values=[1, 2, 3])
+        assert list(answer.columns) == list(table)
+        assert answer.columns.pop("top") == table.pop("top").tolist()
+        np.testing.assert_allclose(np.array(list(answer.columns.values()))[:, 0], table.to_numpy()[0], atol=1e-14)
+    assert served.fast.one({"age": 31, "height": 1e9}) is None
+    assert served.fast.one({"age": "31", "height": 1}) is None
+
+
+def test_text_and_dates_have_no_fast_path():
+    frame = pd.DataFrame({"when": ["2024-05-31", "2024-06-01"] * 5, "what": ["good day", "bad day"] * 5})
+    assert not RecordEncoder.supports(TableEncoder().fit(frame[["when"]]))
+    assert not RecordEncoder.supports(TableEncoder(text=["what"]).fit(frame[["what"]]))

@@ -1,0 +1,76 @@
+"""What a model file keeps of its training table."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skldl
+from skldl.cli._app import run
+from skldl.exceptions import DataError
+from skldl.tabular import fit_table
+from skldl.tabular._kept_rows import rows_in, typical_values
+
+FIXED = {"model": "sa-bfgs", "settings": {"alpha": 0.01}, "drop": ["person"]}
+
+
+def test_typical_values_are_medians_and_modes(faces):
+    made = fit_table(faces, "emo_*", **FIXED)
+    assert made.description["typical"] == {
+        "age": float(faces["age"].median()),
+        "town": faces["town"].mode()[0],
+        "smoker": False,
+    }
+    assert "kept_rows" not in made.description
+    assert made.description["rows_in_model"] == []
+
+
+def test_typical_dates_texts_and_empty_columns():
+    table = pd.DataFrame(
+        {"when": ["01.02.2024", "03.02.2024", "02.02.2024"], "note": ["secret"] * 3, "none": [None] * 3}
+    )
+    kinds = {"when": "date", "note": "text", "none": "category"}
+    typical = typical_values(table, kinds, {"when": ("%d.%m.%Y", ["days"])})
+    assert typical == {"when": "02.02.2024", "note": "", "none": None}
+
+
+def test_rows_are_kept_as_they_were(faces):
+    made = fit_table(faces, "emo_*", keep_rows=10, **FIXED)
+    kept = json.loads(json.dumps(made.description["kept_rows"]))
+    assert len(kept["rows"]) == 10
+    for position, row in zip(kept["positions"], kept["rows"], strict=True):
+        age, town, smoker, *degrees = row
+        there = faces.iloc[position]
+        assert (age is None) == np.isnan(there["age"])
+        assert (town, smoker) == (there["town"], there["smoker"])
+        np.testing.assert_allclose(degrees, there[["emo_joy", "emo_anger", "emo_fear"]].astype(float))
+    everything = fit_table(faces, "emo_*", keep_rows=1000, **FIXED)
+    assert len(everything.description["kept_rows"]["rows"]) == len(faces)
+    with pytest.raises(DataError, match="keep_rows=0"):
+        fit_table(faces, "emo_*", keep_rows=0, **FIXED)
+
+
+def test_estimators_that_hold_rows_are_found():
+    X, D = [[0.0], [1.0], [2.0], [3.0]], [[0.9, 0.1], [0.7, 0.3], [0.3, 0.7], [0.1, 0.9]]
+    assert rows_in(skldl.AAKNN(2).fit(X, D)) == ["AAKNN"]
+    pool = skldl.StackingLDL([("near", skldl.AAKNN(1)), ("mean", skldl.MeanDistribution())], n_folds=2).fit(X, D)
+    assert rows_in(pool) == ["AAKNN"]
+    assert rows_in(skldl.SABFGS().fit(X, D)) == []
+
+
+def test_fit_keeps_and_inspect_tells(faces, tmp_path, capsys):
+    faces.to_csv(tmp_path / "faces.csv", index=False)
+    fit = ["fit", str(tmp_path / "faces.csv"), "--labels", "emo_*", "--drop", "person", "--out"]
+    out = str(tmp_path / "m.skldl")
+    assert run([*fit, out, "--model", "sa-bfgs", "--set", "alpha=0.01", "--keep-rows", "5"]) == 0
+    assert run(["inspect", out]) == 0
+    assert "5 training rows as they were" in capsys.readouterr().out
+    assert run([*fit, out, "--model", "aa-knn", "--set", "n_neighbors=3"]) == 0
+    assert run(["inspect", out]) == 0
+    assert "training rows, encoded, in AAKNN" in capsys.readouterr().out
+    assert run([*fit, out, "--model", "mean"]) == 0
+    assert run(["inspect", out]) == 0
+    assert "no training rows" in capsys.readouterr().out
+    assert run([*fit, out, "--model", "mean", "--keep-rows", "-3"]) == 2
+    assert "--keep-rows -3" in capsys.readouterr().err
