@@ -4,7 +4,7 @@ from pathlib import Path
 
 from skldl._whole_files import whole_file
 from skldl.cli._model_file import open_model
-from skldl.cli._options import Flag, check_target
+from skldl.cli._options import Flag, check_targets
 from skldl.exceptions import TableError
 from skldl.persistence import inspect
 
@@ -33,9 +33,7 @@ def export(model: Path, /, *, onnx: Path | None = None, card: Path | None = None
     """
     if onnx is None and card is None:
         raise TableError("Say what to write: --onnx FILE, --card FILE, or both.")
-    for target in (onnx, card):
-        if target is not None:
-            check_target(target, model, overwrite=overwrite)
+    check_targets([("--onnx", onnx), ("--card", card)], [model], overwrite=overwrite)
     made = open_model(str(model))
     if onnx is not None:
         from skldl.export import to_onnx

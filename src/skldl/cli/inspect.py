@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from skldl._whole_files import whole_file
-from skldl.cli._options import Flag, Reading, Source, check_target, refuse_model_as_table
+from skldl.cli._options import Flag, Reading, Source, check_targets, refuse_model_as_table
 from skldl.cli._screen import printable
 from skldl.exceptions import TableError
 from skldl.persistence import inspect as read_description
@@ -70,8 +70,7 @@ def _compare(
     from skldl.tabular._drift import DriftMonitor
 
     refuse_model_as_table(table)
-    if monitor is not None:
-        check_target(monitor, model, table, overwrite=overwrite)
+    check_targets([("--monitor", monitor)], [model, table], overwrite=overwrite)
     made = open_model(str(model))
     drift = DriftMonitor(made.pipeline)
     with reading.open(table) as source:
