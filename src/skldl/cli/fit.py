@@ -86,12 +86,10 @@ def fit(
     import skops  # noqa: F401 - if it is missing, say so before the training, not after
 
     columns = columns or Columns()
-    source = columns.open(table)
-    labels = columns.labels_in(source)
-    with working() as tell:
+    with columns.open(table) as source, working() as tell:
         fitted = fit_table(  # nothing here keeps the table, nor does a call without **: a large one goes when it can
             columns.dataset(source, splits=splits),
-            labels,
+            columns.labels_in(source),
             kind=columns.kind,
             weight=columns.weight,
             groups=columns.groups,
