@@ -16,8 +16,9 @@ from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
 from skldl.data._download import checked_file
 from skldl.data._files import cache_folder
-from skldl.data._ngrams import wide_votes, word_presence
-from skldl.data._tweets import CITATION, LABELS, variant_groups
+from skldl.data._ngrams import word_presence
+from skldl.data._rated import LICENCE, rated
+from skldl.data._tweets import variant_groups
 from skldl.exceptions import DatasetError, UnknownDatasetError
 
 ARCHIVE = "hutto_ICWSM_2014.tar.gz"
@@ -183,19 +184,14 @@ def fetch_vader_texts(
     )
     read = read_archive(path, name)
     X, words = word_presence(read.texts, n_features, called=name)
-    counts = np.stack([np.bincount(np.array(row) + 4, minlength=len(LABELS)) for row in read.ratings])
-    return Dataset(
-        name=f"VADER {name}",
-        X=X,
-        D=counts / counts.sum(axis=1, keepdims=True),
-        label_names=tuple(str(label) for label in LABELS),
+    return rated(
+        f"VADER {name}",
+        X,
+        read.ratings,
         feature_names=words,
         description=f"{SOURCES[name].description} Rated by at least 15 people from -4 (negative) to 4 (positive).",
-        citation=CITATION,
-        terms="Ratings: MIT licence, Copyright (c) 2016 C.J. Hutto. The sentences belong to their authors.",
+        terms=f"Ratings: {LICENCE} The sentences belong to their authors.",
         source=str(path),
         groups=_groups(name, read),
-        votes=wide_votes(read.ratings),
-        counts=counts,
         tokens=tuple(read.texts),
     )

@@ -9,6 +9,7 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from skldl.data import Dataset, find_columns, from_table, label_values
+from skldl.data._memory import release_unused_memory
 from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
@@ -70,9 +71,10 @@ def fit_table(
 
     Parameters
     ----------
-    table : DataFrame or Dataset
+    table : DataFrame, Dataset or callable
         Features and labels; or what `skldl.data.from_table` made of them, which can hold splits, too. Then ``labels``,
-        ``kind``, ``weight``, ``groups`` and ``drop`` must be the same as there: they are kept with the model.
+        ``kind``, ``weight``, ``groups`` and ``drop`` must be the same as there: they are kept with the model. A
+        function without arguments that returns either saves memory: nobody else keeps the table.
     labels : str or sequence of str
         The label columns: names or patterns such as ``emo_*``.
     kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
@@ -137,6 +139,8 @@ def fit_table(
         raise DataError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
     candidates = candidates_for(model, settings)
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
+    if callable(table):
+        table = table()
     if isinstance(table, Dataset):
         dataset, label_columns = table, [labels] if isinstance(labels, str) else list(labels)
     else:
@@ -182,6 +186,7 @@ def fit_table(
         features = pipeline[0].fit(dataset.X).transform(dataset.X)
         hashes = _hashes(pipeline[0], dataset)
         dataset = dataset.changed(X=features)  # the table is not needed any more, and may be large
+        release_unused_memory()
         learner = pipeline[-1]
         D = pd.DataFrame(dataset.D, columns=names)
         learner.fit(features, D, **fit_arguments(learner, dataset.sample_weight, dataset.groups))
