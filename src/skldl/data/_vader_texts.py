@@ -8,13 +8,14 @@ import math
 import os
 import tarfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
-from skldl.data._download import checked_file
+from skldl.data._download import check_sha256, fetch_whole
 from skldl.data._files import cache_folder
 from skldl.data._ngrams import word_presence
 from skldl.data._rated import LICENCE, rated
@@ -174,14 +175,16 @@ def fetch_vader_texts(
     if name not in SOURCES:
         raise UnknownDatasetError(f"No texts are called {name!r}. Known are {', '.join(SOURCES)}.")
     folder = cache_folder() if data_home is None else Path(data_home).expanduser()
-    path = checked_file(
-        ARCHIVE_URL,
-        ARCHIVE_SHA256,
-        folder / ARCHIVE,
-        None if archive is None else Path(archive).expanduser(),
-        max_bytes=_MAX_BYTES,
-        copy_option="archive",
-    )
+    path = folder / ARCHIVE if archive is None else Path(archive).expanduser()
+    if path.is_file():
+        check_sha256(path, ARCHIVE_SHA256, "Delete or rename it, or name another copy with archive=.")
+    elif archive is not None:
+        raise DatasetError(f"There is no file {path}.")
+    else:
+        check = partial(check_sha256, sha256=ARCHIVE_SHA256, cure="Perhaps the connection broke off: try again.")
+        fetch_whole(
+            ARCHIVE_URL, path, check, cure=f"name it with archive=, or put it into {folder}.", max_bytes=_MAX_BYTES
+        )
     read = read_archive(path, name)
     X, words = word_presence(read.texts, n_features, called=name)
     return rated(
