@@ -208,7 +208,7 @@ def fit_table(
             for trial in choice.candidates
         ],
         "training_rows": hashes,
-        "failures": [f"{failure.candidate}: {failure}" for failure in choice.failures],
+        "failures": _failures(choice),
         "score": {
             "kullback_leibler": choice.estimate.loss,
             "kullback_leibler_of_mean": choice.estimate.reference_loss,
@@ -244,7 +244,11 @@ def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
 
 
 def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value if isinstance(value, int | float | str) else repr(value) for name, value in setting.items()}
+    """A setting in plain values, its parameters without the steps they belong to."""
+    return {
+        name.rpartition("__")[2]: value if isinstance(value, int | float | str) else repr(value)
+        for name, value in setting.items()
+    }
 
 
 def show_setting(setting: Mapping[str, Any]) -> str:
@@ -257,6 +261,10 @@ def show_setting(setting: Mapping[str, Any]) -> str:
     """
     told = ", ".join(f"{name.rpartition('__')[2]}={value}" for name, value in setting.items())
     return f" ({told})" if told else ""
+
+
+def _failures(choice: Choice) -> list[str]:
+    return [f"{failure.candidate}{show_setting(failure.setting)}: {failure.reason}" for failure in choice.failures]
 
 
 def _name(trial: Trial) -> str:
@@ -280,9 +288,7 @@ def _why(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]
 
 
 def _doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
-    counts = Counter(
-        f"{failure.candidate}{show_setting(failure.setting)}: {failure.reason}" for failure in choice.failures
-    )
+    counts = Counter(_failures(choice))
     doubts = [f"Could not be tried in {count} of {choice.n_folds} folds: {line}" for line, count in counts.items()]
     if choice.n_rows < n_rows and pool:
         doubts.append(f"The estimate rests on {choice.n_rows} of {n_rows} rows, drawn at random.")
