@@ -280,3 +280,14 @@ def test_dates_are_learned_from(here, capsys):
         predictions.append(skldl.load("m.skldl").predict(table))
     np.testing.assert_allclose(predictions[0], predictions[1])
     assert skldl.metrics.kullback_leibler(table[["joy", "fear"]], predictions[0]) < 0.005
+
+
+def test_names_of_steps_stay_inside(here, capsys):
+    """A user sees min_samples_leaf, not regressor__min_samples_leaf; and types it so."""
+    line = "fit faces.csv --labels 'emo_*' --drop person --model forest --set n_estimators=5 --set n_jobs=1 --folds 2"
+    assert call(f"{line} --out m.skldl") == 0
+    assert call("inspect m.skldl") == 0
+    assert call("inspect m.skldl --json") == 0
+    told = capsys.readouterr()
+    assert "min_samples_leaf" in told.out
+    assert "__" not in told.out + told.err

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import skldl
-from skldl.cli import _screen
+from skldl.cli import _progress, _screen
 from skldl.cli._app import run
 from skldl.data import TableFile
 from skldl.data._table_file import CHUNK_ROWS
@@ -199,7 +199,7 @@ class FakeTerminal:
 
 def test_status_and_progress_on_a_terminal(here, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", FakeTerminal(sys.stderr))
-    with _screen.status() as tell:
+    with _progress.working() as tell:
         tell("fold 1 of 5")
     with TableFile("faces.csv") as table, _screen.progress_of(table, quiet=False) as tell:
         tell(7)

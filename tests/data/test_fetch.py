@@ -215,13 +215,11 @@ def test_address_that_is_none(server, monkeypatch):
 
 
 def test_interrupt_leaves_nothing(server, no_data, monkeypatch):
-    from skldl.data import _fetch
-
-    def interrupted(url, path):
+    def interrupted(url, path, max_bytes):
         path.write_bytes(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_fetch, "download", interrupted)
+    monkeypatch.setattr(_download, "download", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch_dataset("SJAFFE")
     assert list(no_data.iterdir()) == []
@@ -239,15 +237,13 @@ def test_unknown_name(no_data):
 
 
 def test_default_address_is_the_published_one(no_data, monkeypatch):
-    from skldl.data import _fetch
-
     asked = []
 
-    def offline(url, path):
+    def offline(url, path, max_bytes):
         asked.append(url)
         raise OSError("x" * 500)
 
-    monkeypatch.setattr(_fetch, "download", offline)
+    monkeypatch.setattr(_download, "download", offline)
     with pytest.raises(DatasetError, match="x…"):
         fetch_dataset("Yeast-alpha")
     assert asked == [CATALOGUE["Yeast_alpha"].url]

@@ -1,5 +1,7 @@
 """The choice of a model, how good it says it is, and the pipeline that comes out."""
 
+import weakref
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -366,3 +368,23 @@ def test_parameters_of_a_step_have_short_names():
     with pytest.raises(UnknownNameError, match="no parameter 'k'") as caught:
         with_settings(find_candidate("forest"), {"k": 7})
     assert "__" not in str(caught.value)
+
+
+def test_the_table_goes_before_the_model_learns(faces, monkeypatch):
+    """A large one would be in memory twice, as columns and as features."""
+    tables, alive = [], []
+    fit = skldl.MeanDistribution.fit
+
+    def made():
+        dataset = from_table(faces, "emo_*", drop=["person"])
+        tables.append(weakref.ref(dataset.X))
+        return dataset
+
+    def watched(self, X, D, *arguments):
+        alive.append(tables[0]() is not None)
+        return fit(self, X, D, *arguments)
+
+    monkeypatch.setattr(skldl.MeanDistribution, "fit", watched)
+    fitted = fit_table(made, ["emo_joy", "emo_anger", "emo_fear"], drop=["person"], model="mean")
+    assert alive == [*[True] * (len(alive) - 1), False]
+    assert fitted.description == fit_table(faces, "emo_*", drop=["person"], model="mean").description

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from skldl.cli._screen import status
 from skldl.experiments import Progress
 from skldl.experiments.tasks import Task
 
@@ -141,14 +140,19 @@ def working() -> Iterator[Callable[[str], None]]:
     callable
         To be called with a word on what runs.
     """
-    with status() as spinner:
-        started = last = time.monotonic()
+    if sys.stderr.isatty():
+        from rich.console import Console
 
-        def tell(text: str) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last >= SECONDS_BETWEEN_LINES:
-                last = now
-                print(f"{text} (after {now - started:.0f} s)", file=sys.stderr, flush=True)
+        with Console(stderr=True).status("reading") as spinner:
+            yield spinner.update
+        return
+    started = last = time.monotonic()
 
-        yield tell if spinner is None else spinner
+    def tell(text: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            print(f"{text} (after {now - started:.0f} s)", file=sys.stderr, flush=True)
+
+    yield tell

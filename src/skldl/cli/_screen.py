@@ -49,24 +49,6 @@ def printable(text: str) -> str:
 
 
 @contextmanager
-def status() -> Iterator[Callable[[str], None] | None]:
-    """Show what runs now, on a terminal only.
-
-    Yields
-    ------
-    callable or None
-        To be called with a word on what runs; None where nobody looks.
-    """
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("reading") as spinner:
-        yield spinner.update
-
-
-@contextmanager
 def progress_of(table: TableFile | ArrayTable, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """Show how far the reading of a table is, on a terminal only.
 

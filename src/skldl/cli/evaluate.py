@@ -85,11 +85,11 @@ def evaluate(
     roles: dict[str, Any] = columns.as_arguments() | columns.as_reading()
     roles["labels"] = roles["labels"] or None
     spec = DatasetSpec(name, source=table, encode=True, text_ngrams=text_ngrams, splits=splits or "", **roles)
-    source = columns.open(table)
-    if is_array_file(table):
-        spec = load_datasets([spec])[0][0]
-    else:
-        spec = replace(spec, data=columns.dataset(source, name=name, splits=splits))
+    with columns.open(table) as source:
+        if is_array_file(table):
+            spec = load_datasets([spec])[0][0]
+        else:
+            spec = replace(spec, data=columns.dataset(source, name=name, splits=splits))
     dataset = spec.data
     assert dataset is not None
     for line in dataset.notes:

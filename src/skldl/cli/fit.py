@@ -1,6 +1,7 @@
 """``skldl fit``: train a model on a table and keep it in a file."""
 
 import ast
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -94,12 +95,10 @@ def fit(
     import skops  # noqa: F401 - if it is missing, say so before the training, not after
 
     columns = columns or Columns()
-    source = columns.open(table)
-    labels = columns.labels_in(source)
-    with working() as tell:
-        fitted = fit_table(  # nothing here keeps the table, nor does a call without **: a large one goes when it can
-            columns.dataset(source, splits=splits),
-            labels,
+    with columns.open(table) as source, working() as tell:
+        fitted = fit_table(
+            partial(columns.dataset, source, splits=splits),  # a large table is not kept here
+            columns.labels_in(source),
             kind=columns.kind,
             weight=columns.weight,
             groups=columns.groups,

@@ -13,11 +13,10 @@ with :math:`w_1 = (4, 2, 1)`, :math:`w_2 = (1, 2, 4)` and :math:`w_3 = (1, 4, 2)
 cube, so no degree is zero.
 """
 
-import numbers
-
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skldl._parameters import COUNT, check_value
 from skldl._typing import FloatArray
 from skldl.simplex import normalize
 
@@ -71,8 +70,7 @@ def make_artificial(
     >>> X.shape, D.shape
     ((500, 3), (500, 3))
     """
-    if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral) or n_samples < 1:
-        raise ValueError(f"n_samples={n_samples!r} must be a whole number of at least 1.")
+    check_value("n_samples", n_samples, COUNT)
     X = check_random_state(random_state).uniform(-1.0, 1.0, size=(int(n_samples), 3))
     return X, _distributions(X)
 

@@ -17,7 +17,9 @@ TRUTH = {
     **dict.fromkeys(("false", "no", "f", "n"), 0.0),
 }
 _TRUTH_OR_DIGIT = {**TRUTH, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
-_CODE = re.compile(r"[+-]?(?:0\d.*|\d{16,})")  # 007, or more digits than a float keeps
+MOST_DIGITS = 15  # whole numbers with more are codes, and a float would change them
+CODE = rf"^[+-]?(?:0\d|\d{{{MOST_DIGITS + 1},}}$)"  # 007, or more digits than a float keeps; also understood by Arrow
+_CODE = re.compile(CODE)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -112,7 +114,7 @@ def has_codes(column: pd.Series) -> bool:
     """Whether a column of text holds numbers that are codes: with leading zeros, or more than fifteen digits."""
     if is_plain_number(column):
         return False
-    return any(isinstance(value, str) and _CODE.fullmatch(value.strip()) for value in column)
+    return any(isinstance(value, str) and _CODE.match(value.strip()) for value in column)
 
 
 def as_words(column: pd.Series, filler: str | None, *, as_written: bool = False) -> pd.Series:
@@ -153,7 +155,7 @@ def as_words(column: pd.Series, filler: str | None, *, as_written: bool = False)
 
 def _word(text: str) -> str:
     """Numbers that are equal become one word; codes stay as they are."""
-    return f"{float(text):.15g}" if _NUMBER.fullmatch(text) and not _CODE.fullmatch(text) else text
+    return f"{float(text):.15g}" if _NUMBER.fullmatch(text) and not _CODE.match(text) else text
 
 
 def as_numbers(column: pd.Series) -> pd.Series:

@@ -41,13 +41,8 @@ def date_format(column: pd.Series) -> str | None:
     >>> date_format(pd.Series(["2024-05-31", "2024-06-01 12:30"])), date_format(pd.Series(["31/05/2024"]))
     ('%Y-%m-%d', '%d/%m/%Y')
     """
-    fitting = _fitting_formats(column)
+    fitting = fitting_formats(column)
     return fitting[0] if len(fitting) == 1 else None
-
-
-def is_ambiguous(column: pd.Series) -> bool:
-    """Whether a column holds dates of which nobody can say what is the day and what the month."""
-    return len(_fitting_formats(column)) > 1
 
 
 def as_dates(column: pd.Series, written: str) -> pd.Series:
@@ -117,7 +112,8 @@ def date_parts(dates: pd.Series) -> pd.DataFrame:
     return pd.DataFrame(parts)
 
 
-def _fitting_formats(column: pd.Series) -> list[str]:
+def fitting_formats(column: pd.Series) -> list[str]:
+    """All formats that the dates of a column fit; with several, nobody can say what is the day and what the month."""
     if pd.api.types.is_datetime64_any_dtype(column):
         return [TYPED]
     if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):

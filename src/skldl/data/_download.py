@@ -5,7 +5,7 @@ import struct
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,59 +104,55 @@ def _next_piece(raw: Any) -> bytes:
         raise OSError(f"{type(error).__name__}: {error}") from error
 
 
-def checked_file(url: str, sha256: str, path: Path, copy: Path | None, *, max_bytes: int, copy_option: str) -> Path:
-    """A file with a known checksum: the user's copy, the one that is there already, or a fresh download.
+def fetch_whole(
+    url: str, path: Path, check: Callable[[Path], None], *, cure: str, max_bytes: int | None = None
+) -> None:
+    """Download a file so that it is there whole and right, or not at all.
 
     Parameters
     ----------
-    url, sha256 : str
-        Address and checksum.
+    url : str
+        Address.
     path : path
-        Where the file is kept.
-    copy : path or None
-        A copy of the user's, which is used as it is.
-    max_bytes : int
-        Most bytes to download.
-    copy_option : str
-        Name of the option by which a user hands in a copy, for the messages.
+        Where the file goes once it has been checked; its folder is made.
+    check : callable
+        Called with the file while it lies in a temporary folder; raises `DatasetError` if it is not the right one.
+    cure : str
+        What the message says to do without a network.
+    max_bytes : int, default=None
+        Most bytes to take; None for `MAX_BYTES`.
     """
-    for place in (copy, path):
-        if place is None:
-            continue
-        if place.is_file():
-            got = pooch.file_hash(str(place), alg="sha256")
-            if got != sha256:
-                raise DatasetError(
-                    f"{place} is not the published file: its sha256 is {got}, not {sha256}. Delete or rename it, or "
-                    f"name another copy with {copy_option}=."
-                )
-            return place
-        if place is copy:
-            raise DatasetError(f"There is no file {copy}.")
+    folder = path.parent
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        workplace = tempfile.TemporaryDirectory(prefix=".skldl-", dir=path.parent, ignore_cleanup_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        # a download that was given up may still hold its file open for a moment
+        workplace = tempfile.TemporaryDirectory(prefix=".skldl-", dir=folder, ignore_cleanup_errors=True)
     except OSError as error:
         raise DatasetError(
-            f"{path.parent} cannot be written to ({error.strerror or error}). Name another folder with data_home=."
+            f"{folder} cannot be written to ({error.strerror or error}). Name another folder with data_home=."
         ) from error
     with workplace as temporary:
         part = Path(temporary, path.name)
         try:
             download(url, part, max_bytes=max_bytes)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError) as error:  # no network, no such page, connection lost, address that is none
             raise DatasetError(
                 f"{url} could not be downloaded ({short_reason(error)}). Nothing was written. Without a network: get "
-                f"the file on another machine and name it with {copy_option}=, or put it into {path.parent}."
+                f"the file on another machine and {cure}"
             ) from error
-        got = pooch.file_hash(str(part), alg="sha256")
-        if got != sha256:
-            raise DatasetError(
-                f"What {url} sent is not the published file: its sha256 is {got}, not {sha256}. It was thrown away. "
-                "Perhaps the connection broke off: try again."
-            )
+        try:
+            check(part)
+        except DatasetError as error:
+            reason = str(error).replace(str(part), part.name)
+            raise DatasetError(f"What {url} sent was thrown away: {reason}") from error
         os.replace(part, path)
-    return path
+
+
+def check_sha256(path: Path, sha256: str, cure: str) -> None:
+    """Refuse a file with another checksum than the published one."""
+    got = pooch.file_hash(str(path), alg="sha256")
+    if got != sha256:
+        raise DatasetError(f"{path} is not the published file: its sha256 is {got}, not {sha256}. {cure}")
 
 
 def refuse_bomb(path: Path, max_unpacked: int | None = None) -> None:

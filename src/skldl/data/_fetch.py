@@ -1,13 +1,13 @@
 """`fetch_dataset`: download a file of the paper's datasets, so that it is there whole and right, or not at all."""
 
 import os
-import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
 
 from skldl.data._catalogue import BASE_URL, CatalogueEntry, find_entry
 from skldl.data._dataset import Dataset
-from skldl.data._download import download, refuse_bomb, short_reason
+from skldl.data._download import fetch_whole, refuse_bomb
 from skldl.data._files import FOLDER_VARIABLE, cache_folder, hash_complaint, load_entry_file
 from skldl.exceptions import DatasetError
 
@@ -64,20 +64,11 @@ def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, ve
             f"No checksum of {entry.file_name} is known, so a download cannot be verified. {entry.note} "
             f"To download it all the same: fetch_dataset({entry.name!r}, verify=False)."
         )
-    url = f"{_base_url()}/{entry.file_name}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # a download that was given up may still hold its file open for a moment
-        workplace = tempfile.TemporaryDirectory(prefix=".skldl-", dir=folder, ignore_cleanup_errors=True)
-    except OSError as error:
-        raise DatasetError(
-            f"{folder} cannot be written to ({error.strerror or error}). Name another folder with data_home=."
-        ) from error
-    with workplace as temporary:
-        part = Path(temporary, entry.file_name)
-        _download(entry, url, part, folder)
-        _check_download(entry, url, part, verify=verify)
-        os.replace(part, path)
+    cure = (
+        f"put it into {folder}, or into the folder that {FOLDER_VARIABLE} names; {MIRROR_VARIABLE} names another "
+        "address to download from."
+    )
+    fetch_whole(f"{_base_url()}/{entry.file_name}", path, partial(_check_download, entry, verify=verify), cure=cure)
     return load_entry_file(entry, path, verify=verify)
 
 
@@ -101,28 +92,13 @@ def _load_present(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset
         ) from error
 
 
-def _download(entry: CatalogueEntry, url: str, part: Path, folder: Path) -> None:
-    try:
-        download(url, part)
-    except (OSError, ValueError) as error:  # no network, no such page, connection lost, address that is none
-        raise DatasetError(
-            f"{url} could not be downloaded ({short_reason(error)}). Nothing was written. Without a network: get the "
-            f"file on another machine and put it into {folder}, or into the folder that {FOLDER_VARIABLE} names; "
-            f"{MIRROR_VARIABLE} names another address to download from."
-        ) from error
-
-
-def _check_download(entry: CatalogueEntry, url: str, part: Path, *, verify: bool) -> None:
+def _check_download(entry: CatalogueEntry, part: Path, *, verify: bool) -> None:
     if verify and (complaint := hash_complaint(entry, part)):
         raise DatasetError(
-            f"What {url} sent {complaint} It was thrown away. Perhaps the connection broke off: try again. If the "
-            f"published file has changed, fetch_dataset({entry.name!r}, verify=False) takes it as it is."
+            f"It {complaint} Perhaps the connection broke off: try again. If the published file has changed, "
+            f"fetch_dataset({entry.name!r}, verify=False) takes it as it is."
         )
-    try:
-        refuse_bomb(part)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the same warning comes when the file is in its place
-            load_entry_file(entry, part, verify=False)
-    except DatasetError as error:
-        reason = str(error).replace(str(part), part.name)
-        raise DatasetError(f"What {url} sent was thrown away: {reason}") from error
+    refuse_bomb(part)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the same warning comes when the file is in its place
+        load_entry_file(entry, part, verify=False)

@@ -4,28 +4,23 @@ The ratings are those of the VADER sentiment lexicon (MIT licence, see ``data/PR
 character n-grams of the token itself, so that everything runs offline.
 """
 
-import numbers
-from importlib import resources
-
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
+from skldl._parameters import COUNT, check_value
 from skldl.data._dataset import Dataset
-from skldl.exceptions import DatasetError
+from skldl.data._ngrams import most_frequent
+from skldl.data._rated import LICENCE, open_bundled, rated
 
-LABELS = tuple(range(-4, 5))
 _FILE = "vader_lexicon.npz"
 _NGRAM_RANGE = (1, 4)
 
 
 def read_votes() -> tuple[tuple[str, ...], npt.NDArray[np.int8]]:
     """Tokens and their ten ratings, from the bundled file."""
-    with (
-        resources.files("skldl.data").joinpath("bundled", _FILE).open("rb") as stream,
-        np.load(stream, allow_pickle=False) as content,
-    ):
+    with open_bundled(_FILE) as content:
         tokens = content["tokens"].tobytes().decode("utf-8").split("\n")
         return tuple(tokens), content["votes"]
 
@@ -36,16 +31,9 @@ def _ngram_presence(tokens: tuple[str, ...], n_features: int) -> tuple[sparse.cs
         analyzer="char", ngram_range=_NGRAM_RANGE, lowercase=False, binary=True, dtype=np.float64
     )
     presence = vectorizer.fit_transform([f" {token} " for token in tokens])
-    names = vectorizer.get_feature_names_out()  # in alphabetical order
-    n_tokens = np.asarray(presence.sum(axis=0)).ravel()
-    n_tokens[names == " "] = 0  # a blank stands around every token and tells nothing
-    order = np.argsort(-n_tokens, kind="stable")[: len(names) - 1]
-    if n_features > len(order):
-        raise ValueError(f"n_features={n_features} is more than the {len(order)} different n-grams of the lexicon.")
-    chosen = order[:n_features]
-    X = sparse.csr_matrix(presence[:, chosen])
-    X.sort_indices()
-    return X, tuple(names[chosen].tolist())
+    names = vectorizer.get_feature_names_out()
+    telling = np.flatnonzero(names != " ")  # a blank stands around every token and tells nothing
+    return most_frequent(presence[:, telling], names[telling], n_features, "n-grams of the lexicon")
 
 
 def load_lexicon(n_features: int = 512) -> Dataset:
@@ -91,29 +79,17 @@ def load_lexicon(n_features: int = 512) -> Dataset:
     >>> dict(zip(lexicon.label_names, lexicon.D[row].tolist()))
     {'-4': 0.0, '-3': 0.0, '-2': 0.0, '-1': 0.0, '0': 0.0, '1': 0.1, '2': 0.5, '3': 0.3, '4': 0.1}
     """
-    if isinstance(n_features, bool) or not isinstance(n_features, numbers.Integral) or n_features < 1:
-        raise ValueError(f"n_features={n_features!r} must be a whole number of at least 1.")
-    try:
-        tokens, votes = read_votes()
-    except FileNotFoundError as error:
-        raise DatasetError(
-            f"The bundled file {_FILE} is missing from this installation. Install the package again: "
-            "pip install --force-reinstall scikit-ldl"
-        ) from error
-    counts = np.stack([(votes == label).sum(axis=1) for label in LABELS], axis=1)
-    X, ngrams = _ngram_presence(tokens, int(n_features))
-    return Dataset(
-        name="Lexicon",
-        X=X,
-        D=counts / counts.sum(axis=1, keepdims=True),
-        label_names=tuple(str(label) for label in LABELS),
+    check_value("n_features", n_features, COUNT)
+    tokens, votes = read_votes()
+    X, ngrams = _ngram_presence(tokens, n_features)
+    return rated(
+        "Lexicon",
+        X,
+        votes.tolist(),
         feature_names=ngrams,
         description="Words, emoticons and phrases, each rated by ten people from -4 (negative) to 4 (positive).",
-        citation='C. J. Hutto and E. Gilbert, "VADER: A parsimonious rule-based model for sentiment analysis of '
-        'social media text", ICWSM 2014.',
-        terms="MIT licence, Copyright (c) 2016 C.J. Hutto.",
+        terms=LICENCE,
         source="vader_lexicon.txt of the package vaderSentiment 3.3.2; bundled.",
         votes=votes,
-        counts=counts,
         tokens=tokens,
     )

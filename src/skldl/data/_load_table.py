@@ -40,15 +40,10 @@ def load_table(
             label_columns, label_names = _labels_of(path, columns, labels, has_header=table.has_header)
             drop = find_columns(roles["drop"], columns, "drop")
             if features is not None:
-                chosen = {
-                    *find_columns(features, columns, "features"),
-                    *label_columns,
-                    roles["weight"],
-                    roles["groups"],
-                }
-                drop += [name for name in columns if name not in chosen]
-                both = set(find_columns(features, columns, "features")) & set(label_columns)
-                if both:
+                chosen = set(find_columns(features, columns, "features"))
+                used = {*chosen, *label_columns, roles["weight"], roles["groups"]}
+                drop += [name for name in columns if name not in used]
+                if both := chosen & set(label_columns):
                     raise DatasetError(f"{path}: column {min(both)!r} cannot be a label and also a feature.")
             frame = table.read()
         if convert is not None:

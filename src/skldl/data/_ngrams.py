@@ -1,7 +1,6 @@
 """Texts as features: which words and pairs of words they hold."""
 
 import html
-import numbers
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -9,6 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
+
+from skldl._parameters import COUNT, check_value
+from skldl.exceptions import ParameterError
 
 # addresses; words with their apostrophes, @names and #tags; emoticons; runs of ! and ?
 _TOKEN = r"https?://\S+|[@#]?\w+(?:['’]\w+)*|[:;=8xX][-o^']?[()\[\]DPpO/\\|*]+|<3|[!?]+"
@@ -36,8 +38,7 @@ def word_presence(texts: Sequence[str], n_features: int, *, called: str) -> tupl
     names : tuple of str
         The words and pairs.
     """
-    if isinstance(n_features, bool) or not isinstance(n_features, numbers.Integral) or n_features < 1:
-        raise ValueError(f"n_features={n_features!r} must be a whole number of at least 1.")
+    check_value("n_features", n_features, COUNT)
     finder = CountVectorizer(token_pattern=_TOKEN, lowercase=False).build_tokenizer()
 
     def tokens(text: str) -> list[str]:
@@ -48,22 +49,34 @@ def word_presence(texts: Sequence[str], n_features: int, *, called: str) -> tupl
 
     vectorizer = CountVectorizer(analyzer=tokens, binary=True, dtype=np.float64)
     presence = vectorizer.fit_transform(texts)
-    names: Any = vectorizer.get_feature_names_out()  # in alphabetical order
+    return most_frequent(presence, vectorizer.get_feature_names_out(), n_features, f"words and pairs of {called}")
+
+
+def most_frequent(presence: Any, names: Any, n_features: int, what: str) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
+    """The columns that most texts hold, in falling order; ties keep the order of the names, the alphabet.
+
+    Parameters
+    ----------
+    presence : sparse matrix of shape (n_texts, n_names)
+        Zeros and ones.
+    names : ndarray of str
+        Names of its columns, in alphabetical order.
+    n_features : int
+        How many of them to take.
+    what : str
+        What the message calls them.
+
+    Returns
+    -------
+    X : CSR matrix of shape (n_texts, n_features)
+        The columns.
+    names : tuple of str
+        Their names.
+    """
     if n_features > len(names):
-        raise ValueError(
-            f"n_features={n_features} is more than the {len(names)} different words and pairs of {called}."
-        )
+        raise ParameterError(f"n_features={n_features} is more than the {len(names)} different {what}.")
     n_texts = np.asarray(presence.sum(axis=0)).ravel()
     chosen = np.argsort(-n_texts, kind="stable")[: int(n_features)]
     X = sparse.csr_matrix(presence[:, chosen])
     X.sort_indices()
     return X, tuple(names[chosen].tolist())
-
-
-def wide_votes(ratings: Sequence[Sequence[int]]) -> np.ndarray:
-    """Ratings as one row for each text, NaN behind the last of them."""
-    width = max(len(row) for row in ratings)
-    votes = np.full((len(ratings), width), np.nan)
-    for i, row in enumerate(ratings):
-        votes[i, : len(row)] = row
-    return votes

@@ -19,7 +19,7 @@ from skldl.data._cells import (
     list_names,
 )
 from skldl.data._dataset import Dataset
-from skldl.data._dates import date_format, is_ambiguous
+from skldl.data._dates import fitting_formats
 from skldl.data._dialect import MOSTLY, UNNAMED
 from skldl.data._labels import label_numbers, read_labels, read_votes, rows_with_labels
 from skldl.data._leaks import label_leaks
@@ -216,9 +216,10 @@ def _oddities(column: pd.Series) -> list[str]:
     """What is worth knowing about a feature that is no number; one that is mostly numbers is refused."""
     if is_plain_number(column) or is_truth(column):
         return []
-    if date_format(column) is not None:
+    formats = fitting_formats(column)
+    if len(formats) == 1:
         return [f"Column {column.name!r} holds dates: models learn from their year, month, weekday, hour and distance."]
-    if is_ambiguous(column):
+    if formats:
         return [
             f"Column {column.name!r} holds dates such as {column.dropna().iloc[0]!r}, and no cell shows which part is "
             "the month: they are taken as categories. Write them as 2024-12-31."

@@ -18,6 +18,7 @@ from typing import IO, Any, Self
 import pandas as pd
 
 from skldl.data._dialect import Dialect, read_beginning
+from skldl.data._memory import release_unused_memory
 from skldl.data._typed_cells import MISSING_WORDS, ColumnReader, join_pieces
 from skldl.data._utf8_stream import Utf8Stream
 from skldl.exceptions import TableError
@@ -335,13 +336,6 @@ class TableFile:
                     if cells and len(cells) == wrong.actual_columns != wrong.expected_columns:
                         return f"line {self._first_line - 1 + reader.line_num}"
         return f"row {n_rows + wrong.number}"
-
-
-def release_unused_memory() -> None:
-    """Give back what Arrow keeps for later: after a large CSV file that is more than the table itself."""
-    import pyarrow as pa
-
-    pa.default_memory_pool().release_unused()
 
 
 def _beginning_of(stream: IO[bytes]) -> tuple[bytes, bool]:

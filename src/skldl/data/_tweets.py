@@ -2,20 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from importlib import resources
 
 import numpy as np
 
 from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
-from skldl.data._ngrams import wide_votes, word_presence
-from skldl.exceptions import DatasetError
+from skldl.data._ngrams import word_presence
+from skldl.data._rated import LICENCE, open_bundled, rated
 
-LABELS = tuple(range(-4, 5))
-CITATION = (
-    'C. J. Hutto and E. Gilbert, "VADER: A parsimonious rule-based model for sentiment analysis of social media text", '
-    "ICWSM 2014."
-)
 _FILE = "vader_tweets.npz"
 _INTENSIFIERS = {"absolutely", "especially", "extremely", "fucking", "major"}
 _INTENSIFIERS |= {"really", "seriously", "super", "uber", "very"}
@@ -23,10 +17,7 @@ _INTENSIFIERS |= {"really", "seriously", "super", "uber", "very"}
 
 def read_tweets() -> tuple[tuple[str, ...], list[list[int]]]:
     """Texts and their ratings, from the bundled file."""
-    with (
-        resources.files("skldl.data").joinpath("bundled", _FILE).open("rb") as stream,
-        np.load(stream, allow_pickle=False) as content,
-    ):
+    with open_bundled(_FILE) as content:
         texts = content["texts"].tobytes().decode("utf-8").split("\n")
         cuts = np.cumsum(content["n_ratings"].astype(np.intp))[:-1]
         return tuple(texts), [row.tolist() for row in np.split(content["ratings"], cuts)]
@@ -89,27 +80,16 @@ def load_tweets(n_features: int = 1000) -> Dataset:
     >>> dict(zip(tweets.label_names, tweets.D[3].round(2).tolist()))
     {'-4': 0.0, '-3': 0.0, '-2': 0.0, '-1': 0.0, '0': 0.0, '1': 0.11, '2': 0.15, '3': 0.5, '4': 0.23}
     """
-    try:
-        texts, ratings = read_tweets()
-    except FileNotFoundError as error:
-        raise DatasetError(
-            f"The bundled file {_FILE} is missing from this installation. Install the package again: "
-            "pip install --force-reinstall scikit-ldl"
-        ) from error
+    texts, ratings = read_tweets()
     X, words = word_presence(texts, n_features, called="the tweets")
-    counts = np.stack([np.bincount(np.array(row) + 4, minlength=len(LABELS)) for row in ratings])
-    return Dataset(
-        name="Tweets",
-        X=X,
-        D=counts / counts.sum(axis=1, keepdims=True),
-        label_names=tuple(str(label) for label in LABELS),
+    return rated(
+        "Tweets",
+        X,
+        ratings,
         feature_names=words,
         description="Texts in the manner of tweets, each rated by 20 to 99 people from -4 (negative) to 4 (positive).",
-        citation=CITATION,
-        terms="MIT licence, Copyright (c) 2016 C.J. Hutto.",
+        terms=LICENCE,
         source="hutto_ICWSM_2014.tar.gz of the package vaderSentiment 3.3.2; bundled.",
         groups=variant_groups(texts),
-        votes=wide_votes(ratings),
-        counts=counts,
         tokens=texts,
     )

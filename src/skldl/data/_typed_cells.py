@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skldl.data._cells import as_words
+from skldl.data._cells import CODE, MOST_DIGITS, as_words
 from skldl.exceptions import TableError
 
 MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
-MOST_DIGITS = 15  # whole numbers with more are codes, and a float would change them
-_CODE = rf"^[+-]?(?:0\d|\d{{{MOST_DIGITS + 1},}}$)"
 _GROUPS = r"^[+-]?(?:\d*|[1-9]\d{0,2}(?:%s\d{3})+)(?:%s\d*)?(?:[eE][+-]?\d+)?$"
 
 
@@ -111,7 +109,7 @@ class ColumnReader:
             return None
         values = numbers.to_numpy(zero_copy_only=False)
         if cells.null_count < len(cells) and np.all((values == np.floor(values)) | np.isnan(values)):
-            if pc.any(pc.match_substring_regex(as_written, _CODE)).as_py():
+            if pc.any(pc.match_substring_regex(as_written, CODE)).as_py():
                 self._has_codes = True
                 return None
             if not cells.null_count and np.abs(values).max(initial=0) < 2**53:

@@ -8,16 +8,18 @@ import math
 import os
 import tarfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
-from skldl.data._download import checked_file
+from skldl.data._download import check_sha256, fetch_whole
 from skldl.data._files import cache_folder
-from skldl.data._ngrams import wide_votes, word_presence
-from skldl.data._tweets import CITATION, LABELS, variant_groups
+from skldl.data._ngrams import word_presence
+from skldl.data._rated import LICENCE, rated
+from skldl.data._tweets import variant_groups
 from skldl.exceptions import DatasetError, UnknownDatasetError
 
 ARCHIVE = "hutto_ICWSM_2014.tar.gz"
@@ -173,29 +175,26 @@ def fetch_vader_texts(
     if name not in SOURCES:
         raise UnknownDatasetError(f"No texts are called {name!r}. Known are {', '.join(SOURCES)}.")
     folder = cache_folder() if data_home is None else Path(data_home).expanduser()
-    path = checked_file(
-        ARCHIVE_URL,
-        ARCHIVE_SHA256,
-        folder / ARCHIVE,
-        None if archive is None else Path(archive).expanduser(),
-        max_bytes=_MAX_BYTES,
-        copy_option="archive",
-    )
+    path = folder / ARCHIVE if archive is None else Path(archive).expanduser()
+    if path.is_file():
+        check_sha256(path, ARCHIVE_SHA256, "Delete or rename it, or name another copy with archive=.")
+    elif archive is not None:
+        raise DatasetError(f"There is no file {path}.")
+    else:
+        check = partial(check_sha256, sha256=ARCHIVE_SHA256, cure="Perhaps the connection broke off: try again.")
+        fetch_whole(
+            ARCHIVE_URL, path, check, cure=f"name it with archive=, or put it into {folder}.", max_bytes=_MAX_BYTES
+        )
     read = read_archive(path, name)
     X, words = word_presence(read.texts, n_features, called=name)
-    counts = np.stack([np.bincount(np.array(row) + 4, minlength=len(LABELS)) for row in read.ratings])
-    return Dataset(
-        name=f"VADER {name}",
-        X=X,
-        D=counts / counts.sum(axis=1, keepdims=True),
-        label_names=tuple(str(label) for label in LABELS),
+    return rated(
+        f"VADER {name}",
+        X,
+        read.ratings,
         feature_names=words,
         description=f"{SOURCES[name].description} Rated by at least 15 people from -4 (negative) to 4 (positive).",
-        citation=CITATION,
-        terms="Ratings: MIT licence, Copyright (c) 2016 C.J. Hutto. The sentences belong to their authors.",
+        terms=f"Ratings: {LICENCE} The sentences belong to their authors.",
         source=str(path),
         groups=_groups(name, read),
-        votes=wide_votes(read.ratings),
-        counts=counts,
         tokens=tuple(read.texts),
     )

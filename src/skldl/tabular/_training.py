@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from skldl._missing import has_gaps
 from skldl._typing import IntArray
 from skldl.data import Dataset, find_columns, from_table, label_values
+from skldl.data._memory import release_unused_memory
 from skldl.exceptions import DataError
 from skldl.selection import hold_out
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
@@ -83,9 +84,10 @@ def fit_table(
 
     Parameters
     ----------
-    table : DataFrame or Dataset
+    table : DataFrame, Dataset or callable
         Features and labels; or what `skldl.data.from_table` made of them, which can hold splits, too. Then ``labels``,
-        ``kind``, ``weight``, ``groups`` and ``drop`` must be the same as there: they are kept with the model.
+        ``kind``, ``weight``, ``groups`` and ``drop`` must be the same as there: they are kept with the model. A
+        function without arguments that returns either saves memory: nobody else keeps the table.
     labels : str or sequence of str
         The label columns: names or patterns such as ``emo_*``.
     kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
@@ -156,6 +158,8 @@ def fit_table(
         raise DataError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
     candidates = candidates_for(model, settings)
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
+    if callable(table):
+        table = table()
     if isinstance(table, Dataset):
         dataset, label_columns = table, [labels] if isinstance(labels, str) else list(labels)
     else:
@@ -215,6 +219,7 @@ def fit_table(
         features = pipeline[0].fit(dataset.X).transform(dataset.X)
         rows = _rows_of(pipeline[0], dataset, keep_rows, random_state)
         dataset = dataset.changed(X=features)  # the table is not needed any more, and may be large
+        release_unused_memory()
         learner = pipeline[-1]
         D = pd.DataFrame(dataset.target, columns=names)
         learner.fit(features, D, **fit_arguments(learner, dataset.sample_weight, dataset.groups))
@@ -250,7 +255,7 @@ def fit_table(
             {"model": trial.candidate.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
             for trial in choice.candidates
         ],
-        "failures": [f"{failure.candidate}: {failure}" for failure in choice.failures],
+        "failures": _failures(choice),
         "score": {
             "kullback_leibler": choice.estimate.loss,
             "kullback_leibler_of_mean": choice.estimate.reference_loss,
@@ -319,7 +324,11 @@ def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
 
 
 def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value if isinstance(value, int | float | str) else repr(value) for name, value in setting.items()}
+    """A setting in plain values, its parameters without the steps they belong to."""
+    return {
+        name.rpartition("__")[2]: value if isinstance(value, int | float | str) else repr(value)
+        for name, value in setting.items()
+    }
 
 
 def show_setting(setting: Mapping[str, Any]) -> str:
@@ -332,6 +341,10 @@ def show_setting(setting: Mapping[str, Any]) -> str:
     """
     told = ", ".join(f"{name.rpartition('__')[2]}={value}" for name, value in setting.items())
     return f" ({told})" if told else ""
+
+
+def _failures(choice: Choice) -> list[str]:
+    return [f"{failure.candidate}{show_setting(failure.setting)}: {failure.reason}" for failure in choice.failures]
 
 
 def _name(trial: Trial) -> str:
@@ -355,9 +368,7 @@ def _why(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]
 
 
 def _doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
-    counts = Counter(
-        f"{failure.candidate}{show_setting(failure.setting)}: {failure.reason}" for failure in choice.failures
-    )
+    counts = Counter(_failures(choice))
     doubts = [f"Could not be tried in {count} of {choice.n_folds} folds: {line}" for line, count in counts.items()]
     if choice.n_rows < n_rows and pool:
         doubts.append(f"The estimate rests on {choice.n_rows} of {n_rows} rows, drawn at random.")
