@@ -14,7 +14,7 @@ from skldl._whole_files import whole_file
 from skldl.experiments import StudyResults
 from skldl.experiments.output.claims import check_claims, speed_claim
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, repeats_from_file
-from skldl.experiments.output.layout import Cell, ResultTable
+from skldl.experiments.output.layout import Cell, ResultTable, parameter_titles
 from skldl.experiments.output.published import REASONS, match_published, published_table
 from skldl.experiments.output.statistics_text import comparison_sentences, comparison_table
 from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, skill_table, time_table
@@ -178,6 +178,8 @@ def _paper(results: StudyResults) -> dict[str, Any] | None:
 
 
 def _grid(entry: dict[str, Any]) -> str:
-    parts = [f"{name} = {value}" for name, value in entry.get("params", {}).items()]
-    parts += [f"{name} from {', '.join(str(v) for v in values)}" for name, values in entry.get("grid", {}).items()]
+    params, grid = entry.get("params", {}), entry.get("grid", {})
+    titles = parameter_titles({**params, **grid})
+    parts = [f"{titles[name]} = {value}" for name, value in params.items()]
+    parts += [f"{titles[name]} from {', '.join(str(v) for v in values)}" for name, values in grid.items()]
     return "; ".join(parts) or "nothing to choose"
