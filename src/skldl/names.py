@@ -55,8 +55,8 @@ def find_candidate(word: str, among: Iterable[Candidate] = ()) -> Candidate:
         if algorithm.title and plain(word) in (plain(algorithm.title), plain(algorithm.class_name)):
             return _candidate(algorithm.title)
     raise UnknownNameError(
-        f"No algorithm is called {shown(word)}. Known: {', '.join(algorithm_titles())}. An algorithm of your own is given "
-        "by its import path, package.module:Class."
+        f"No algorithm is called {shown(word)}. Known: {', '.join(algorithm_titles())}. An algorithm of your own is "
+        "given by its import path, package.module:Class."
     )
 
 

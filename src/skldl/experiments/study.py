@@ -238,8 +238,11 @@ class Study:
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 key = "seed" if name == "random_state" else name
                 raise StudyError(f"{key} = {shown(value)} must be a whole number, at least {least}.")
-        if self.timeout is not None and not (isinstance(self.timeout, int | float) and self.timeout > 0):
-            raise StudyError(f"timeout = {shown(self.timeout)} must be a number of seconds above 0.")
+        seconds = self.timeout
+        if seconds is not None and (
+            not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0
+        ):
+            raise StudyError(f"timeout = {shown(seconds)} must be a number of seconds above 0.")
         if self.protocol == "geng2016" and self.folds < 3:
             raise StudyError("geng2016 needs at least 3 folds: one to test, one to validate, the others to train.")
         if self.order not in ORDERS:

@@ -27,6 +27,7 @@ except ModuleNotFoundError:  # joblib brought its own copy until 1.5
 
 _PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from skldl.experiments.workers import work; work()"
 INFINITY = float("inf")
+LONGEST_WAIT = 3600.0
 
 
 class Worker:
@@ -170,7 +171,8 @@ class Pool:
 
     def _wait(self) -> float | None:
         first = min((worker.deadline for worker in self._workers), default=INFINITY)
-        return None if first == INFINITY else max(0.01, first - time.monotonic() + 0.01)
+        seconds = max(0.01, first - time.monotonic() + 0.01)
+        return None if first == INFINITY else min(seconds, LONGEST_WAIT)  # the system refuses to wait for ages
 
 
 def work() -> None:
