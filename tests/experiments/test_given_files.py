@@ -238,7 +238,7 @@ def test_the_study_file_of_the_documentation(workplace):
     write_splits(np.repeat([1, 2], 12))
     with np.load("data.npz") as content:
         np.savez("arrays.npz", X=content["A"], counts=content["B"], person=content["person"])
-    study = parse_study(text).with_options(folds=3, inner_folds=2, measures=["clark"])
+    study = parse_study(text).with_options(folds=3, candidates=[KNN], measures=["clark"], inner_folds=2)  # 24 rows
     results = run_study(study)
     assert not results.failures
     assert [results.n_expected(name) for name in results.datasets] == [2, 3]
