@@ -5,6 +5,7 @@ only a test shows are stated without numbers, and the test is named.
 """
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from skldl.experiments.output.published import (
 )
 from skldl.experiments.output.tables import losses_of, settings_table, skill_table, time_table
 from skldl.experiments.statistics import compare
+from skldl.experiments.store import json_ready
 from skldl.metrics import MEASURES
 
 HERE = Path(__file__).parent
@@ -44,6 +46,7 @@ GROUPS = {
 }
 
 
+@cache  # the page and the paragraph of the README speak of the same records
 def load(name: str) -> StudyResults | None:
     """The results in a folder of studies/, or None if there are none, or not yet all of them."""
     folder = STUDIES / name
@@ -130,21 +133,13 @@ def study_file(results: StudyResults, folder: str = "") -> str:
     now = study.with_options(datasets=found or None, protocol=results.study["protocol"], order=results.study["order"])
     if now.fingerprint() == results.header["fingerprint"]:
         return f"{told} It is the one that `skldl bench {name}` runs."
-    then = {entry["name"]: _definition(entry) for entry in results.study["candidates"]}
-    today = {candidate.name: _definition(candidate.to_dict()) for candidate in now.candidates}
+    entries = (results.study["candidates"], json_ready(now.to_dict())["candidates"])
+    then, today = ({e["name"]: (e.get("params"), e.get("grid")) for e in some} for some in entries)
     changed = [candidate for candidate in {**then, **today} if then.get(candidate) != today.get(candidate)]
     return (
         f"{told} **It is older than the one that `skldl bench {name}` runs now**, which differs in "
         f"{', '.join(changed) or 'its other fields'}."
     )
-
-
-def _definition(entry: dict) -> list:
-    """What makes a candidate: a change of it changes numbers."""
-    return [{k: list(v) if isinstance(v, tuple) else v for k, v in entry.get(key, {}).items()} for key in _PARTS]
-
-
-_PARTS = ("params", "grid")
 
 
 def demoted(markdown: str) -> str:

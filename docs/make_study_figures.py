@@ -16,11 +16,11 @@ from skldl.data import load_dataset
 from skldl.exceptions import DatasetNotFoundError
 from skldl.experiments import StudyResults
 from skldl.metrics.selection import select_measures
-from skldl.plots import ExamplesDisplay, MeasureDendrogramDisplay, style
+from skldl.plots import MeasureDendrogramDisplay, style
+from skldl.report._prediction_figures import typical_examples
 
 STUDY = Path(__file__).parents[1] / "studies" / "tkde2016"
 FOLDER = Path(__file__).parent / "figures"
-EXAMPLE_LABELS = (18, 7, 4, 2)  # as in Table 3 of the paper
 
 
 def true_distributions(results: StudyResults, name: str) -> np.ndarray | None:
@@ -35,7 +35,7 @@ def true_distributions(results: StudyResults, name: str) -> np.ndarray | None:
 
 
 def kept_tables(results: StudyResults) -> dict[str, dict[str, Any]]:
-    """For each dataset with predictions of every candidate and true distributions: both, with rows that sum to one."""
+    """For each dataset with predictions of every candidate and true distributions: both."""
     tables = {}
     for name in results.datasets:
         if not results.kept_rows(name):
@@ -43,33 +43,15 @@ def kept_tables(results: StudyResults) -> dict[str, dict[str, Any]]:
         found = results.predictions(name, D_true=true_distributions(results, name))
         if found is None or any(np.isnan(table).any() for table in found["predicted"].values()):
             continue
-        found["truth"] = normalised(found["truth"])
-        found["predicted"] = {c: normalised(table) for c, table in found["predicted"].items()}
         tables[name] = found
     return tables
 
 
-def normalised(table: np.ndarray) -> np.ndarray:
-    """Take out what storing in single precision did to the sum."""
-    values = np.asarray(table, dtype=np.float64)
-    return values / values.sum(axis=1, keepdims=True)
-
-
-def typical_examples(tables: dict[str, dict[str, Any]]) -> Any:
-    """One instance each of datasets with 18, 7, 4 and 2 labels, or with what comes nearest."""
-    left, chosen = list(tables), []
-    for wanted in EXAMPLE_LABELS:
-        if left:
-            nearest = min(left, key=lambda name: abs(len(tables[name]["labels"]) - wanted))
-            left.remove(nearest)
-            chosen.append(nearest)
-    with style():
-        display = ExamplesDisplay(
-            [tables[name]["truth"][0] for name in chosen],
-            {c: [tables[name]["predicted"][c][0] for name in chosen] for c in tables[chosen[0]]["predicted"]},
-            [f"{name}: {len(tables[name]['labels'])} labels" for name in chosen],
-        ).plot()
-    return display.figure_
+def examples(tables: dict[str, dict[str, Any]]) -> Any:
+    """The same figure as in the report of a study; every table here has all candidates."""
+    display = typical_examples(tables)
+    assert display is not None
+    return display.plot().figure_
 
 
 def dendrogram(tables: dict[str, dict[str, Any]]) -> Any:
@@ -89,7 +71,7 @@ def main() -> None:
         print(f"{STUDY} holds no predictions, or the data are not at hand: no figures drawn")
         return
     FOLDER.mkdir(exist_ok=True)
-    for name, figure in (("typical-examples", typical_examples(tables)), ("measures-dendrogram", dendrogram(tables))):
+    for name, figure in (("typical-examples", examples(tables)), ("measures-dendrogram", dendrogram(tables))):
         path = FOLDER / f"{name}.png"
         figure.savefig(path, dpi=110, metadata={"Software": None}, pil_kwargs={"optimize": True})
         plt.close(figure)

@@ -5,7 +5,7 @@ import pytest
 import skldl
 from skldl.data._spelling import plain
 from skldl.exceptions import UnknownNameError
-from skldl.names import ALGORITHMS, algorithm_titles, candidate_of, find_candidate
+from skldl.names import ALGORITHMS, algorithm_titles, find_candidate
 
 
 @pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if a.title], ids=lambda a: a.title)
@@ -16,7 +16,6 @@ def test_title_and_class_name_lead_to_the_class(algorithm):
         for setting in candidate.settings:
             assert type(candidate.make(setting)) is getattr(skldl, algorithm.class_name)
     assert find_candidate(algorithm.class_name).class_name == algorithm.class_name
-    assert candidate_of(algorithm.class_name) is find_candidate(algorithm.class_name)
 
 
 def test_no_two_lines_share_a_name():
@@ -46,5 +45,3 @@ def test_unknown_names_list_the_known_ones():
         find_candidate("magic")
     with pytest.raises(UnknownNameError, match="called 'LDLClassifier'"):
         find_candidate("LDLClassifier")
-    with pytest.raises(UnknownNameError, match="has the class 'Magic'"):
-        candidate_of("Magic")

@@ -12,8 +12,9 @@ from skldl._algorithms import ALGORITHMS, Algorithm
 from skldl.data._spelling import plain
 from skldl.exceptions import UnknownNameError
 from skldl.selection import Candidate
+from skldl.selection._candidate import shown
 
-__all__ = ["ALGORITHMS", "Algorithm", "algorithm_titles", "candidate_of", "find_candidate"]
+__all__ = ["ALGORITHMS", "Algorithm", "algorithm_titles", "find_candidate"]
 
 
 def find_candidate(word: str, among: Iterable[Candidate] = ()) -> Candidate:
@@ -54,29 +55,9 @@ def find_candidate(word: str, among: Iterable[Candidate] = ()) -> Candidate:
         if algorithm.title and plain(word) in (plain(algorithm.title), plain(algorithm.class_name)):
             return _candidate(algorithm.title)
     raise UnknownNameError(
-        f"No algorithm is called {word!r}. Known: {', '.join(algorithm_titles())}. An algorithm of your own is given "
-        "by its import path, package.module:Class."
+        f"No algorithm is called {shown(word)}. Known: {', '.join(algorithm_titles())}. An algorithm of your own is "
+        "given by its import path, package.module:Class."
     )
-
-
-def candidate_of(class_name: str) -> Candidate:
-    """Candidate for a class of this package, with its default grid.
-
-    Parameters
-    ----------
-    class_name : str
-        Such as ``SABFGS``.
-
-    Returns
-    -------
-    Candidate
-        The candidate.
-    """
-    for algorithm in ALGORITHMS:
-        if algorithm.title and algorithm.class_name == class_name:
-            return _candidate(algorithm.title)
-    known = ", ".join(dict.fromkeys(algorithm.class_name for algorithm in ALGORITHMS if algorithm.title))
-    raise UnknownNameError(f"No algorithm of skldl has the class {class_name!r}. Known: {known}.")
 
 
 def algorithm_titles() -> list[str]:

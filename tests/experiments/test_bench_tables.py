@@ -113,6 +113,9 @@ def test_a_study_file_says_which_column_is_what(workplace):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
+        ("name = 'd', labels = ['a', 3]", "labels must be names in quotes, not 3"),
+        ("name = 'd', drop = [true]", "drop must be names in quotes, not True"),
+        ("name = 'd', kind = " + repr([1] * 2000), r"kind = \[1, 1, .{60,120}… must be text in quotes"),
         ("name = 'd', labels = 3", "labels = 3 must be text in quotes, or a list of such"),
         ("name = 'd', groups = ['a']", "groups = .* must be text in quotes"),
         ("name = 'd', encode = 'yes'", "encode = 'yes' must be true or false"),

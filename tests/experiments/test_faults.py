@@ -144,6 +144,11 @@ def test_a_task_whose_process_dies_is_tried_once_more_and_the_study_goes_on(tmp_
     assert record["fault"] == "machine"
 
 
+def test_a_limit_of_ages_is_a_limit(problem):
+    study = Study([problem("d")], [Candidate("Mean", "skldl:MeanDistribution")], protocol="holdout", timeout=10**30)
+    assert not run_study(study).failures  # the system cannot wait that long, but a shorter time again and again
+
+
 def test_a_task_that_does_not_end_is_recorded(tmp_path, problem):
     study = Study([problem("d")], [Candidate("late", Sleepy())], protocol="holdout", timeout=1)
     found = run_study(study, out=tmp_path)

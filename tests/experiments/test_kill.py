@@ -168,7 +168,8 @@ def test_sigterm_ends_the_workers_too(workplace):
     assert not processes_of(mark)
 
 
-@pytest.mark.filterwarnings("ignore")
+# a cluster that is torn down leaves sockets and loops to the garbage collector, which Dask does not close itself
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_without_workers_ends_with_what_to_do(workplace, monkeypatch):
     import distributed
 
@@ -183,7 +184,7 @@ def test_a_cluster_without_workers_ends_with_what_to_do(workplace, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")  # as above
 def test_a_scheduler_that_is_lost_ends_the_study_and_loses_nothing(workplace, monkeypatch):
     monkeypatch.setattr("skldl.experiments.cluster.SECONDS_WITHOUT_WORKERS", 3.0)
     program = (

@@ -103,6 +103,9 @@ def test_a_study_completes_itself():
         ({"repeats": True}, "repeats = True"),
         ({"protocol": "geng2016", "folds": 2}, "geng2016 needs at least 3 folds"),
         ({"order": "sorted"}, "order = 'sorted'"),
+        ({"timeout": True}, "timeout = True must be a number of seconds above 0"),
+        ({"order": "s" * 5000}, "order = 's{98}… is not one of"),
+        ({"datasets": ["d" * 301]}, "The name of a dataset, 'd{98}…, has 301 characters; at most 300"),
         ({"order": "file", "repeats": 2}, "the same in every repeat"),
     ],
 )

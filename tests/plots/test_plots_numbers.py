@@ -33,7 +33,10 @@ def test_names_come_from_the_estimator_the_table_or_the_caller():
     X, D = make_distributions()
     table = pd.DataFrame(D, columns=["joy", "anger", "fear"])
     model = make_pipeline(StandardScaler(), MeanDistribution()).fit(X, table)
-    words = lambda display: [tick.get_text() for tick in display.ax_.get_xticklabels()]  # noqa: E731
+
+    def words(display):
+        return [tick.get_text() for tick in display.ax_.get_xticklabels()]
+
     assert words(plots.DistributionDisplay.from_estimator(MeanDistribution().fit(X, table), X, D))[0] == "joy"
     assert words(plots.DistributionDisplay.from_estimator(model, X, table))[1] == "anger"
     assert words(plots.DistributionDisplay.from_estimator(model, X, D))[2] == "label_2"
@@ -337,7 +340,13 @@ def test_looks_differ_and_stay():
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("a\x00b", "a\ufffdb"), ("  much   space ", "much space"), ("x" * 30, "x" * 23 + "…"), (7, "7")]
+    ("name", "text"),
+    [
+        ("a\x00b", "a\ufffdb"),
+        ("  much   space ", "much space"),
+        ("x" * 20 + "y" * 9, "x" * 15 + "…" + "y" * 8),
+        (7, "7"),
+    ],
 )
 def test_plain_names(name, text):
     assert plain(name) == text

@@ -78,8 +78,24 @@ def test_curves(check_figure):
     check_figure(plots.SensitivityDisplay("alpha", [0.0, 0.1, 1.0, 10.0], curves).plot().figure_)
     check_figure(plots.SensitivityDisplay("covariance", ["full", "tied", "diag", "ledoit-wolf"], curves).plot().figure_)
     check_figure(plots.ConvergenceDisplay({"SA-IIS": [3.0, 2.0, 1.5], "SA-BFGS": [3.0, 1.1, 1.0]}).plot().figure_)
-    seconds = {name: 10.0**i for i, name in enumerate(NAMES)}
-    check_figure(plots.QualityTimeDisplay(seconds, {name: generator.random(5) for name in NAMES}).plot().figure_)
+    values = {name: generator.random(5) for name in NAMES}
+    for ratio in (1.01, 1.4, 2.0, 10.0):  # from a few per cent of a decade to many decades
+        seconds = {name: 0.0021 * ratio**i for i, name in enumerate(NAMES)}
+        display = plots.QualityTimeDisplay(seconds, values).plot()
+        check_figure(display.figure_)
+        low, high = display.ax_.get_xlim()
+        assert sum(low <= tick <= high for tick in display.ax_.get_xticks()) > 1
+
+
+def test_long_names_that_begin_alike_can_be_told_apart(make_predictions, check_figure):
+    names = [f"neighbours with weights and a long name, variant {i}" for i in range(8)]
+    made = [make_predictions(n, names, n_samples=1) for n in (7, 3)]
+    tables = {name: [predicted[name] for _, predicted in made] for name in names}
+    display = plots.ExamplesDisplay.from_predictions([D for D, _ in made], tables)
+    check_figure(display.figure_)
+    assert len({row[0].get_ylabel() for row in display.axes_}) == 8
+    skill = plots.SkillDisplay({"a": {name: i / 8 for i, name in enumerate(names)}}).plot()
+    assert len({text.get_text() for text in skill.ax_.get_legend().get_texts()}) == 8
 
 
 @pytest.mark.parametrize("n_labels", [9, 68])

@@ -37,6 +37,17 @@ def test_nothing_overflows(browser, page, width):
     assert browser.run(OUTSIDE) == []
 
 
+@pytest.mark.parametrize("width", [390, 1400])
+def test_names_of_rows_are_whole(browser, page, width):
+    browser.open(page, width)
+    cut = browser.run("""
+    return [...document.querySelectorAll("tbody th")].filter((name) =>
+      name.offsetParent && (name.scrollWidth > name.clientWidth + 1 || name.clientHeight > 120)
+    ).map((name) => name.textContent);
+    """)
+    assert cut == []
+
+
 def test_no_text_leaves_its_picture(browser, page):
     browser.open(page)
     cut = browser.run("""

@@ -8,15 +8,22 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import ExtraTreeRegressor
 
+from skldl import AARegressor
 from skldl.cli import _app
+from skldl.data import Dataset
 from skldl.exceptions import RecordsError
-from skldl.experiments import StudyResults
+from skldl.experiments import Candidate, Study, StudyResults, run_study
+from skldl.experiments.output.files import write_outputs
 from skldl.experiments.statistics import compare
 from skldl.report import render_report, write_report
 from skldl.report._figures import _skill
 from skldl.report._headline import headline
 from skldl.report._page import sort_key
+from skldl.testing import make_distributions
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -243,3 +250,19 @@ def test_an_empty_record_file_is_refused(tmp_path):
 )
 def test_sort_keys(text, key):
     assert sort_key(text) == (pytest.approx(key) if key != "" else "")
+
+
+def test_steps_of_a_pipeline_are_no_names_for_a_reader(tmp_path):
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", AARegressor(ExtraTreeRegressor(random_state=0)))])
+    grid = {"model__regressor__min_samples_leaf": (1, 4, 8), "model__regressor__max_depth": (-1, 2)}
+    datasets = [Dataset(name, *make_distributions(40, seed=seed)) for seed, name in enumerate(("one", "two"))]
+    study = Study(datasets, [Candidate("Tree", pipeline, grid=grid)], folds=2)
+    results = run_study(study, out=tmp_path)
+    write_outputs(results, tmp_path)
+    page = write_report(tmp_path, results).read_text(encoding="utf-8")
+    texts = [page, *(path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.md"))]
+    assert all("model__" not in text and "kullback_leibler." not in text for text in texts)
+    assert "sensitivity to min_samples_leaf" in page
+    assert "min_samples_leaf from 1, 4, 8" in page
+    assert "Settings that failed in a selection" in texts[1] + texts[2] + texts[-1]
+    assert "Selection goes by Kullback-Leibler." in page

@@ -17,7 +17,7 @@ from skldl.base import GroupedLDL
 from skldl.data._dataset import rows_of
 from skldl.ensemble._pool import Pool, fit_pool
 from skldl.exceptions import EmptyDataError
-from skldl.selection import assign_folds, pairs_of
+from skldl.selection import _folds, pairs_of
 from skldl.selection._fitting import fit_arguments
 
 KEPT_BY_ESTIMATORS = ("loo_predictions_", "oob_predictions_", "oof_predictions_")
@@ -70,8 +70,7 @@ def shuffled_folds(n_rows: int, n_folds: int, groups: IntArray | None, seed: int
     """The fold of each row, fewer folds if there are fewer rows or groups; a group stays in one fold."""
     if n_rows < 2:
         raise EmptyDataError("n_samples = 1: no row can be held out. At least two rows are needed.")
-    units = n_rows if groups is None else len(np.unique(groups))
-    return assign_folds(n_rows, min(n_folds, units), seed=seed, groups=groups)
+    return _folds.shuffled_folds(n_rows, n_folds, groups, seed)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 try:
     import resource
 except ImportError:  # Windows tells nothing without a further package
-    resource = None  # type: ignore[assignment]
+    resource = None  # type: ignore[assignment]  # a module elsewhere
 
 
 @contextmanager

@@ -245,8 +245,9 @@ class StudyResults:
         -------
         dict or None
             ``rows`` (row numbers), ``labels`` (names), ``truth`` (rows × labels) and ``predicted``, which maps each
-            candidate to an array of the same shape, of the first repeat, NaN where there is no prediction. None if
-            the study kept no predictions, or no true distributions and ``D_true`` is not given.
+            candidate to an array of the same shape, of the first repeat, NaN where there is no prediction. Rows sum to
+            one, though records hold single precision. None if the study kept no predictions, or no true distributions
+            and ``D_true`` is not given.
         """
         name = find(dataset, {known: known for known in self.datasets}, "dataset")
         info = self.info[name]
@@ -263,8 +264,8 @@ class StudyResults:
             for record in self._cells[name, candidate]:
                 if record["repeat"] == 0 and "predictions" in record:
                     table[np.searchsorted(rows, record["predictions"]["rows"])] = unpack(record["predictions"])
-            predicted[candidate] = table
-        return {"rows": rows, "labels": info["label_names"], "truth": truth, "predicted": predicted}
+            predicted[candidate] = _summing_to_one(table)
+        return {"rows": rows, "labels": info["label_names"], "truth": _summing_to_one(truth), "predicted": predicted}
 
     def kept_rows(self, dataset: str) -> list[int]:
         """Numbers of the rows of a dataset whose predictions the records keep, ascending."""
@@ -306,3 +307,9 @@ class StudyResults:
             row |= {key: record.get(key) for key in (*TIMES, "peak_memory_mib", "n_iter", "seed", "error")}
             rows.append(row)
         return pd.DataFrame(rows)
+
+
+def _summing_to_one(table: FloatArray) -> FloatArray:
+    """Take out what storing in single precision did to the sums; rows of NaN stay."""
+    values = np.asarray(table, dtype=np.float64)
+    return np.asarray(values / values.sum(axis=1, keepdims=True))

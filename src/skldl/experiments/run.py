@@ -221,7 +221,7 @@ def run_study(
                 records = (call.run() for call in calls)
             else:
                 records = pool.run(calls)
-            for record in chain(records, _drained(ready)):
+            for record in chain(records, ready):  # the list is full when all before it is done
                 store.append(record)
                 task = Task.of(record)
                 recorded[task] = record
@@ -231,11 +231,6 @@ def run_study(
     finally:
         pool.close()
         store.close()
-
-
-def _drained(ready: list[Record]) -> Iterator[Record]:
-    """What stands in a list when all before it is done."""
-    yield from ready
 
 
 def _tell(

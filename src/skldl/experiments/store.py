@@ -17,7 +17,7 @@ from skldl.exceptions import RecordsError
 try:
     import fcntl
 except ImportError:  # Windows: the file is written as safely, only two studies in one folder are not kept apart
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 FORMAT = 2
 READABLE = (1, 2)

@@ -14,10 +14,12 @@ from skldl.exceptions import StudyError
 from skldl.experiments.store import json_ready
 from skldl.metrics import MEASURES, PAPER_MEASURES
 from skldl.selection import BASELINE, PROTOCOLS, Candidate, Layout
+from skldl.selection._candidate import shown
 
 ORDERS = ("file", "shuffled")
 TEXT_NGRAMS = ("auto", "words", "characters")
 MOST_FITS = 10_000_000
+LONGEST_NAME = 300
 _MEASURE_NAMES = {
     **{name: name for name in MEASURES},
     **{measure.title: name for name, measure in MEASURES.items()},
@@ -113,7 +115,9 @@ class DatasetSpec:
             if value is not None:
                 object.__setattr__(self, key, (value,) if isinstance(value, str) else tuple(value))
         if self.text_ngrams not in TEXT_NGRAMS:
-            raise StudyError(f"{self.name}: text_ngrams = {self.text_ngrams!r} is not one of {', '.join(TEXT_NGRAMS)}.")
+            raise StudyError(
+                f"{self.name}: text_ngrams = {shown(self.text_ngrams)} is not one of {', '.join(TEXT_NGRAMS)}."
+            )
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -223,7 +227,7 @@ class Study:
 
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
-            raise StudyError(f"protocol = {self.protocol!r} is not one of {', '.join(PROTOCOLS)}.")
+            raise StudyError(f"protocol = {shown(self.protocol)} is not one of {', '.join(PROTOCOLS)}.")
         specs = (_spec(dataset) for dataset in self.datasets)
         self._settle("datasets", tuple(one for spec in specs for one in spec.at_each_rate()))
         candidates = tuple(self.candidates)
@@ -244,6 +248,11 @@ class Study:
         for what, things in (("dataset", self.datasets), ("candidate", self.candidates)):
             if not things:
                 raise StudyError(f"The study names no {what}.")
+            if long := next((thing.name for thing in things if len(thing.name) > LONGEST_NAME), None):
+                raise StudyError(
+                    f"The name of a {what}, {shown(long)}, has {len(long)} characters; at most {LONGEST_NAME} are "
+                    "allowed."
+                )
             names = [plain(thing.name) for thing in things]
             twice = next((thing.name for thing in things if names.count(plain(thing.name)) > 1), None)
             if twice is not None:
@@ -253,14 +262,17 @@ class Study:
         for name, least in (("folds", 2), ("inner_folds", 2), ("repeats", 1), ("random_state", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                shown = "seed" if name == "random_state" else name
-                raise StudyError(f"{shown} = {value!r} must be a whole number, at least {least}.")
-        if self.timeout is not None and not (isinstance(self.timeout, int | float) and self.timeout > 0):
-            raise StudyError(f"timeout = {self.timeout!r} must be a number of seconds above 0.")
+                key = "seed" if name == "random_state" else name
+                raise StudyError(f"{key} = {shown(value)} must be a whole number, at least {least}.")
+        seconds = self.timeout
+        if seconds is not None and (
+            not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0
+        ):
+            raise StudyError(f"timeout = {shown(seconds)} must be a number of seconds above 0.")
         if self.protocol == "geng2016" and self.folds < 3:
             raise StudyError("geng2016 needs at least 3 folds: one to test, one to validate, the others to train.")
         if self.order not in ORDERS:
-            raise StudyError(f"order = {self.order!r} is not one of {', '.join(ORDERS)}.")
+            raise StudyError(f"order = {shown(self.order)} is not one of {', '.join(ORDERS)}.")
         if self.order == "file" and self.repeats > 1:
             raise StudyError("Folds in file order are the same in every repeat. Use order = 'shuffled', or one repeat.")
         if PROTOCOLS[self.protocol].shares_choice and (refined := [c.name for c in self.candidates if c.refine]):

@@ -14,6 +14,7 @@ from skldl.exceptions import StudyError, UnknownNameError
 from skldl.experiments.study import DatasetSpec, Study
 from skldl.names import find_candidate
 from skldl.selection import Candidate
+from skldl.selection._candidate import shown
 
 _STUDIES = resources.files("skldl.experiments") / "studies"
 
@@ -118,9 +119,10 @@ _KEYS = ({entry.name for entry in fields(Study)} | {"seed"}) - {"random_state"}
 def _refuse_unknown(table: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = sorted(set(table) - known)
     if unknown:
-        raise StudyError(f"{where}: unknown key {unknown[0]!r}. Known here: {', '.join(sorted(known))}.")
+        raise StudyError(f"{where}: unknown key {shown(unknown[0])}. Known here: {', '.join(sorted(known))}.")
 
 
+_NAMES = ("labels", "features", "drop", "text", "categories", "na_values")
 _TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("datasets", "candidates", "measures"), (list, "a list")),
     **dict.fromkeys(("name", "title", "protocol", "criterion", "order", "control"), (str, "text in quotes")),
@@ -128,10 +130,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("params", "grid", "grids", "natural"), (dict, "a table, { name = value }")),
     **dict.fromkeys(("text_ngrams", "splits"), (str, "text in quotes")),
     **dict.fromkeys(("encoding", "decimal"), (str, "text in quotes")),
-    **dict.fromkeys(
-        ("labels", "features", "drop", "text", "categories", "na_values"),
-        (str | list, "text in quotes, or a list of such"),
-    ),
+    **dict.fromkeys(_NAMES, (str | list, "text in quotes, or a list of such")),
     **dict.fromkeys(("apart", "encode", "recover", "renormalise"), (bool, "true or false")),
     "hide": (float | int | list, "a share of the degrees from 0 to 1, or a list of such"),
     "mechanism": (str, "text in quotes"),
@@ -140,18 +139,19 @@ _TYPES: dict[str, tuple[Any, str]] = {
 
 def _check_types(table: Any, where: str) -> None:
     if not isinstance(table, dict):
-        raise StudyError(f"{where}: {table!r} is neither a name nor a table.")
+        raise StudyError(f"{where}: {shown(table)} is neither a name nor a table.")
     for key, value in table.items():
         kind, described = _TYPES.get(key, (object, ""))
         if not isinstance(value, kind):
-            raise StudyError(f"{where}: {key} = {value!r} must be {described}.")
-    for word in table.get("measures", ()):
-        if not isinstance(word, str):
-            raise StudyError(f"{where}: measures must be names in quotes, not {word!r}.")
+            raise StudyError(f"{where}: {key} = {shown(value)} must be {described}.")
+    for key in ("measures", *_NAMES):
+        for word in table.get(key, ()):
+            if not isinstance(word, str):
+                raise StudyError(f"{where}: {key} must be names in quotes, not {shown(word)}.")
     grids = table.get("grids", {})
     for dataset, grid in grids.items():
         if not isinstance(grid, dict):
-            raise StudyError(f"{where}: the grid for {dataset} must be a table, {{ name = [values] }}, not {grid!r}.")
+            raise StudyError(f"{where}: the grid for {dataset} must be a table, {{ name = [values] }}, not {shown(grid)}.")
     named = [
         ("grid", table.get("grid", {})),
         ("natural", table.get("natural", {})),
@@ -160,7 +160,7 @@ def _check_types(table: Any, where: str) -> None:
     for key, entries in named:
         for name, values in entries.items():
             if not isinstance(values, list):
-                raise StudyError(f"{where}: the {key} of {name} must be a list of values, not {values!r}.")
+                raise StudyError(f"{where}: the {key} of {name} must be a list of values, not {shown(values)}.")
 
 
 def _dataset(entry: Any, where: str) -> DatasetSpec:

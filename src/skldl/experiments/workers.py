@@ -21,12 +21,13 @@ from skldl.experiments.store import Record
 from skldl.experiments.tasks import MACHINE, TIMEOUT, Call
 
 try:
-    import cloudpickle  # type: ignore[import-untyped]
+    import cloudpickle  # type: ignore[import-untyped]  # it has no types
 except ModuleNotFoundError:  # joblib brought its own copy until 1.5
     from joblib.externals import cloudpickle
 
 _PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from skldl.experiments.workers import work; work()"
 INFINITY = float("inf")
+LONGEST_WAIT = 3600.0
 
 
 class Worker:
@@ -66,8 +67,9 @@ class Worker:
         """End the process, and say how it ended."""
         self.process.kill()
         code = self.process.wait()
+        assert self.process.stdin is not None
         with contextlib.suppress(OSError):
-            self.process.stdin.close()  # type: ignore[union-attr]
+            self.process.stdin.close()
         return f"signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exit status {code}"
 
     def end_of_its_own(self) -> str:
@@ -150,7 +152,8 @@ class Pool:
                 worker.deadline = INFINITY if self.timeout is None else time.monotonic() + self.timeout
             else:
                 done, worker.call, worker.deadline = worker.call, None, INFINITY
-                yield answer if isinstance(answer, dict) else done.not_run(str(answer), MACHINE)  # type: ignore[union-attr]
+                assert done is not None  # who answers had a task
+                yield answer if isinstance(answer, dict) else done.not_run(str(answer), MACHINE)
 
     def _free(self, n_jobs: int) -> Worker | None:
         free = next((worker for worker in self._workers if worker.call is None), None)
@@ -163,11 +166,13 @@ class Pool:
         for late in [worker for worker in self._workers if time.monotonic() > worker.deadline]:
             self._workers.remove(late)
             late.kill()
-            yield late.call.not_run(f"Timeout: not done after {self.timeout:g} s", TIMEOUT)  # type: ignore[union-attr]
+            assert late.call is not None  # who has a deadline has a task
+            yield late.call.not_run(f"Timeout: not done after {self.timeout:g} s", TIMEOUT)
 
     def _wait(self) -> float | None:
         first = min((worker.deadline for worker in self._workers), default=INFINITY)
-        return None if first == INFINITY else max(0.01, first - time.monotonic() + 0.01)
+        seconds = max(0.01, first - time.monotonic() + 0.01)
+        return None if first == INFINITY else min(seconds, LONGEST_WAIT)  # the system refuses to wait for ages
 
 
 def work() -> None:

@@ -221,6 +221,7 @@ class SABFGSCV(PartialLDL):
                     f"cv={cv} folds need at least {cv} rows with weight, but there are n_samples={len(D)}. Set a "
                     "smaller cv, or use SABFGS with an alpha of your choice."
                 )
+            # not the folds of skldl.selection: cv takes any splitter of scikit-learn, and a number means its KFold
             cv = KFold(int(cv), shuffle=True, random_state=0)
             if codes is not None:
                 cv, groups = GroupKFold(min(cv.n_splits, int(codes.max()) + 1), shuffle=True, random_state=0), codes

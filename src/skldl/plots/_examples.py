@@ -179,7 +179,7 @@ class ExamplesDisplay(PredictionDisplay):
             for name, look, row in zip(names, looks(names).values(), self.axes_, strict=True):
                 for column, panel in enumerate(row):
                     self._draw_panel(panel, name, look, column)
-                row[0].set_ylabel(plain(name, 16), fontweight="bold")
+                row[0].set_ylabel(plain(name, 14), fontweight="bold", fontsize=8)
             for panel, title in zip(self.axes_[0], self.titles, strict=True):
                 panel.set_title(plain(title, 34))
         return self

@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpecBase
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 TRUTH = "#000000"
 MUTED = "#767676"
@@ -119,17 +120,20 @@ def _key(name: str) -> str:
 def plain(name: object, limit: int = 24) -> str:
     """Make a name safe to draw: one line, no control characters, no accidental formula, not too long.
 
+    A long name loses its middle: names that begin alike mostly end differently.
+
     Examples
     --------
     >>> plain("two\\nlines, $5")
     'two lines, \\\\$5'
     >>> plain("a name that never seems to end", limit=12)
-    'a name that…'
+    'a name…o end'
     """
     text = " ".join(str(name).split())
     text = "".join(letter if unicodedata.category(letter)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for letter in text)
     if len(text) > limit:
-        text = text[: limit - 1].rstrip() + "…"
+        end = limit // 3
+        text = f"{text[: limit - 1 - end].rstrip()}…{text[-end:].lstrip()}"
     return text.replace("$", r"\$")
 
 
@@ -183,6 +187,18 @@ def name_axis(
         ax.set_xticks(shown, words, rotation=90 if turned else 0)
     else:
         ax.set_yticks(shown, words)
+
+
+def few_log_ticks(ax: Axes) -> None:
+    """Mark an x axis with a logarithmic scale by a few plain numbers, which do not overlap."""
+    low, high = ax.get_xlim()
+    decades = math.log10(high / low)
+    if decades < 0.7:
+        ax.xaxis.set_major_locator(MaxNLocator(4))
+    else:
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2 else (1.0,), numticks=8))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _length(ax: Axes, axis: str) -> float:

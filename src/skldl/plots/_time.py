@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_validate
 
 from skldl.metrics import SCORERS, Measure
 from skldl.plots._inputs import axis_title, find_measure, is_higher_better, named_estimators
-from skldl.plots._style import figure_of, legend_beside, looks, new_axes, plain, style
+from skldl.plots._style import few_log_ticks, figure_of, legend_beside, looks, new_axes, plain, style
 
 
 @dataclass(eq=False)
@@ -116,6 +116,7 @@ class QualityTimeDisplay:
                     label=plain(name),
                 )
             self.ax_.set_xscale("log")
+            few_log_ticks(self.ax_)
             self.ax_.set_xlabel(f"{self.time_name} in seconds (further left is faster)")
             self.ax_.set_ylabel(axis_title(self.measure))
             if not is_higher_better(self.measure):

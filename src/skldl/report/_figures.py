@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from skldl._typing import FloatArray
 from skldl.experiments import Candidate, StudyResults
+from skldl.experiments.output.layout import parameter_titles
 from skldl.experiments.output.tables import losses_of, rank_rows, skill_of
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES, skill_ratio
@@ -230,6 +231,7 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
         values = list(dict.fromkeys([*candidate.grid[name], *others]))
         if candidate.grids:  # the values of several grids, as one axis
             values = sorted(values, key=lambda value: (isinstance(value, str), value))
+        title = parameter_titles(candidate.grid)[name]
         curves = {}
         for dataset in results.datasets[:MOST_LINES]:
             used = candidate.on(dataset)
@@ -243,10 +245,10 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
         if curves and len(values) > 1:
             yield draw(
                 f"sensitivity-{number}",
-                f"{told['name']}: sensitivity to {name}",
-                f"{known.title} on validation rows for each value of {name} that was tried, as a "
+                f"{told['name']}: sensitivity to {title}",
+                f"{known.title} on validation rows for each value of {title} that was tried, as a "
                 "multiple of the best value on the same dataset; other hyper-parameters at their best.",
-                SensitivityDisplay(name, values, curves, "relative loss").plot,
+                SensitivityDisplay(title, values, curves, "relative loss").plot,
                 6.8,
                 max(3.2, 0.6 + 0.19 * len(curves)),
             )
@@ -265,9 +267,9 @@ def _trials(results: StudyResults, dataset: str, candidate: str, n_settings: int
 
 
 def _best_by_value(losses: FloatArray, candidate: Candidate, name: str) -> FloatArray:
-    """For each value of one hyper-parameter the least loss over all others."""
+    """For each value of one hyper-parameter the least loss over all others that could be fitted."""
     settings = [setting[name] for setting in candidate.settings]
     rows = [
         [loss for loss, used in zip(losses, settings, strict=True) if used == value] for value in candidate.grid[name]
     ]
-    return np.min(np.array(rows, dtype=np.float64), axis=1)
+    return np.asarray(np.fmin.reduce(np.array(rows, dtype=np.float64), axis=1))  # settings that failed are NaN

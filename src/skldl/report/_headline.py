@@ -11,6 +11,8 @@ from skldl.experiments.output.uncertainty import floor_columns
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES
 
+MOST_WORDS = 6
+
 
 def headline(results: StudyResults, tests: Comparison | None) -> list[str]:
     """Say who is best, whether that can be trusted, what beats the mean, and what went wrong.
@@ -116,13 +118,17 @@ def _against_the_paper(results: StudyResults) -> list[str]:
 
 
 def enumerate_words(words: Sequence[str]) -> str:
-    """Join words as in a sentence.
+    """Join words as in a sentence; of very many, the first few.
 
     Examples
     --------
     >>> enumerate_words(["a", "b", "c"])
     'a, b and c'
+    >>> enumerate_words(["a", "b", "c", "d", "e", "f", "g", "h"])
+    'a, b, c, d, e and 3 others'
     """
+    if len(words) > MOST_WORDS:
+        words = [*words[: MOST_WORDS - 1], f"{len(words) - MOST_WORDS + 1} others"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 

@@ -76,8 +76,8 @@ def browsers(results: StudyResults) -> list[Browser]:
 
 def _instances(kept: dict[str, Any], measures: list[str], candidates: list[str]) -> list[Instance]:
     chosen = np.unique(np.linspace(0, len(kept["rows"]) - 1, min(len(kept["rows"]), MOST_INSTANCES)).astype(int))
-    truth = _normalised(kept["truth"][chosen])
-    predicted = [_normalised(kept["predicted"][name][chosen]) for name in candidates]
+    truth = kept["truth"][chosen]
+    predicted = [kept["predicted"][name][chosen] for name in candidates]
     values = {measure: [_values(measure, truth, table) for table in predicted] for measure in measures}
     instances = []
     for place, row in enumerate(kept["rows"][chosen]):
@@ -88,12 +88,6 @@ def _instances(kept: dict[str, Any], measures: list[str], candidates: list[str])
         rows = [(MEASURES[m].title, _marked(m, [v[place] for v in values[m]])) for m in measures]
         instances.append(Instance(int(row), degrees, rows))
     return instances
-
-
-def _normalised(table: FloatArray) -> FloatArray:
-    """Take out what storing in single precision did to the sum."""
-    values = np.asarray(table, dtype=np.float64)
-    return np.asarray(values / values.sum(axis=1, keepdims=True))
 
 
 def _values(measure: str, truth: FloatArray, predicted: FloatArray) -> FloatArray:

@@ -14,8 +14,8 @@ from skldl._whole_files import whole_file
 from skldl.experiments import StudyResults
 from skldl.experiments.output.claims import check_claims, speed_claim
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, repeats_from_file
-from skldl.experiments.output.layout import Cell, ResultTable
-from skldl.experiments.output.published import REASONS, match_published, published_table
+from skldl.experiments.output.layout import parameter_titles
+from skldl.experiments.output.published import agreement_table, differences, match_published, published_table
 from skldl.experiments.output.statistics_text import comparison_sentences, comparison_table
 from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, skill_table, time_table
 from skldl.experiments.output.uncertainty import interval_table
@@ -162,30 +162,19 @@ def _paper(results: StudyResults) -> dict[str, Any] | None:
     matches = match_published(results)
     if not matches:
         return None
-    rows = []
-    for candidate in results.candidates:
-        own = [match for match in matches if match.candidate == candidate]
-        if own:
-            agree = sum(match.agrees for match in own)
-            better = sum(match.better for match in own if not match.agrees)
-            loose = sum(match.agrees_loosely for match in own)
-            counts = (len(own), agree, loose, better, len(own) - agree - better)
-            rows.append((candidate, [Cell(str(count)) for count in counts]))
-    differing = [match for match in matches if not match.agrees]
-    counted = [(reason.text, sum(reason.applies(match) for match in differing)) for reason in REASONS]
     with_cells = [m for m in results.measures if any(match.published.measure == m for match in matches)]
     verdicts = check_claims(results)
     return {
-        "summary": ResultTable(
-            "Agreement", ["Algorithm", "Cells", "Agree", "Agree loosely", "Ours better", "Ours worse"], rows
-        ),
-        "reasons": [(text, count) for text, count in counted if count],
+        "summary": agreement_table(results),
+        "reasons": differences(matches),
         "verdicts": [*verdicts, speed_claim(results)] if verdicts else [],
         "tables": [published_table(results, measure) for measure in with_cells],
     }
 
 
 def _grid(entry: dict[str, Any]) -> str:
-    parts = [f"{name} = {value}" for name, value in entry.get("params", {}).items()]
-    parts += [f"{name} from {', '.join(str(v) for v in values)}" for name, values in entry.get("grid", {}).items()]
+    params, grid = entry.get("params", {}), entry.get("grid", {})
+    titles = parameter_titles({**params, **grid})
+    parts = [f"{titles[name]} = {value}" for name, value in params.items()]
+    parts += [f"{titles[name]} from {', '.join(str(v) for v in values)}" for name, values in grid.items()]
     return "; ".join(parts) or "nothing to choose"

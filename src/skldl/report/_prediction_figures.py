@@ -84,19 +84,12 @@ def _complete(found: dict[str, Any]) -> dict[str, Any] | None:
     rows = np.all([np.isfinite(table).all(axis=1) for table in predicted.values()], axis=0)
     if not predicted or not rows.any():
         return None
-    cut = {name: _normalised(table[rows]) for name, table in predicted.items()}
     return {
         "rows": found["rows"][rows],
         "labels": found["labels"],
-        "truth": _normalised(found["truth"][rows]),
-        "predicted": cut,
+        "truth": found["truth"][rows],
+        "predicted": {name: table[rows] for name, table in predicted.items()},
     }
-
-
-def _normalised(table: FloatArray) -> FloatArray:
-    """Take out what storing in single precision did to the sum."""
-    values = np.asarray(table, dtype=np.float64)
-    return np.asarray(values / values.sum(axis=1, keepdims=True))
 
 
 def _cases(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
@@ -114,30 +107,46 @@ def _cases(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
     )
 
 
-def _examples(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
-    """One instance each of datasets with 18, 7, 4 and 2 labels, or with what comes nearest."""
-    left = dict(tables)
+def typical_examples(tables: dict[str, dict[str, Any]]) -> ExamplesDisplay | None:
+    """One instance each of datasets with 18, 7, 4 and 2 labels, or with what comes nearest.
+
+    Parameters
+    ----------
+    tables : dict
+        From each dataset to what `StudyResults.predictions` gives, without missing predictions.
+
+    Returns
+    -------
+    ExamplesDisplay or None
+        The figure, not drawn yet; None if no candidate has predictions for all of them.
+    """
+    left = list(tables)
     chosen = []
-    for wanted in EXAMPLE_LABELS:
-        if left:
-            chosen.append(min(left, key=lambda name: abs(len(left[name]["labels"]) - wanted)))
-            left.pop(chosen[-1])
+    for wanted in EXAMPLE_LABELS[: len(tables)]:
+        chosen.append(min(left, key=lambda name: abs(len(tables[name]["labels"]) - wanted)))
+        left.remove(chosen[-1])
     names = [name for name in tables[chosen[0]]["predicted"] if all(name in tables[c]["predicted"] for c in chosen)]
     if not names:
-        return
-    display = ExamplesDisplay(
+        return None
+    return ExamplesDisplay(
         [tables[c]["truth"][0] for c in chosen],
         {name: [tables[c]["predicted"][name][0] for c in chosen] for name in names},
         [f"{c}: {len(tables[c]['labels'])} labels" for c in chosen],
     )
+
+
+def _examples(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
+    display = typical_examples(tables)
+    if display is None:
+        return
     yield draw(
         "examples",
         "Typical examples",
         "Real distributions (line with dots) and predicted ones (bars), one instance of each dataset. Beneath each the "
         "six measures, the best of a column in bold.",
         display.plot,
-        0.7 + 2.45 * len(chosen),
-        0.35 + 1.3 * len(names),
+        0.7 + 2.45 * len(display.true),
+        0.35 + 1.3 * len(display.predicted),
     )
 
 

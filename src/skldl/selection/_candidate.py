@@ -182,12 +182,14 @@ class Candidate:
         for path in [*paths, *_nested_paths([*self.params.values(), *self.grid.values(), *self.grids.values()])]:
             module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
             if not (module and name):
-                raise StudyError(f"Candidate {self.name}: estimator = {path!r} must look like 'package.module:Class'.")
+                raise StudyError(
+                    f"Candidate {self.name}: estimator = {shown(path)} must look like 'package.module:Class'."
+                )
             package = module.partition(".")[0]
             if self.trust is not None and package not in (*KNOWN_PACKAGES, *self.trust):
                 raise StudyError(
-                    f"Candidate {self.name}: {path!r} would import the package {package!r}, which can run any code. "
-                    f"If you trust it, add --trust {package}; in Python, load_study(..., trust=[{package!r}])."
+                    f"Candidate {self.name}: {shown(path)} would import the package {package!r}, which can run any "
+                    f"code. If you trust it, add --trust {package}; in Python, load_study(..., trust=[{package!r}])."
                 )
 
     def _construct(self, path: str, params: Mapping[str, Any]) -> Any:
@@ -211,7 +213,7 @@ class Candidate:
     def _refuse_truth_word(self, name: str, value: Any, default: Any) -> None:
         """Python takes every text, "no" among them, as true."""
         if isinstance(default, bool) and isinstance(value, str) and value.casefold() in TRUTH_WORDS:
-            raise StudyError(f"Candidate {self.name}: {name} = {value!r} must be true or false, without quotes.")
+            raise StudyError(f"Candidate {self.name}: {name} = {shown(value)} must be true or false, without quotes.")
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the candidate in plain values, as a study file holds it."""
@@ -244,6 +246,18 @@ def with_seed(model: Any, seed: int) -> Any:
     params = model.get_params()
     names = [name for name, value in params.items() if name.rpartition("__")[2] == "random_state" and value is None]
     return model.set_params(**dict.fromkeys(names, seed))
+
+
+def shown(value: Any, limit: int = 100) -> str:
+    """A value as Python writes it, for a message: of a very long one, the beginning.
+
+    Examples
+    --------
+    >>> shown("x" * 1000, limit=10)
+    "'xxxxxxxx…"
+    """
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def _is_positive_number(value: Any) -> bool:

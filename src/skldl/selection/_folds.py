@@ -68,6 +68,36 @@ def assign_folds(
     return fold_of
 
 
+def shuffled_folds(n_samples: int, n_folds: int, groups: Any, seed: int | None, name: str = "the data") -> IntArray:
+    """Give each row the number of its fold: fewer folds than asked for if there are fewer rows or groups.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows.
+    n_folds : int
+        Number of folds, at most.
+    groups : array-like of shape (n_samples,) or None
+        Rows of one group come into the same fold.
+    seed : int or None
+        Seed of the shuffling.
+    name : str
+        What the error message calls the data.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Number of the fold of each row, from 0; there are at least two folds.
+
+    Examples
+    --------
+    >>> shuffled_folds(3, 10, None, seed=0)
+    array([1, 2, 0])
+    """
+    units = n_samples if groups is None else len(np.unique(groups))
+    return assign_folds(n_samples, max(2, min(n_folds, units)), seed=seed, groups=groups, name=name)
+
+
 def pairs_of(fold_of: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
     """Go through the folds: the rows outside of each, and the rows in it.
 

@@ -8,7 +8,7 @@ import numpy as np
 from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
 from skldl.exceptions import StudyError
-from skldl.selection._folds import assign_folds, derive_seed, hold_out, pairs_of
+from skldl.selection._folds import assign_folds, derive_seed, hold_out, pairs_of, shuffled_folds
 
 HELD_OUT_SHARE = 0.2
 
@@ -176,14 +176,7 @@ def inner_pairs(dataset: Dataset, train: IntArray, folds: int, seed: int) -> tup
         Rows to fit on and rows to validate on, as rows of the dataset.
     """
     groups = None if dataset.groups is None else dataset.groups[train]
-    most = len(train) if groups is None else len(np.unique(groups))
-    inner = assign_folds(
-        len(train),
-        max(2, min(folds, most)),
-        seed=seed,
-        groups=groups,
-        name=f"The training part of {dataset.name}",
-    )
+    inner = shuffled_folds(len(train), folds, groups, seed, f"The training part of {dataset.name}")
     return tuple((train[fit], train[validation]) for fit, validation in pairs_of(inner))
 
 

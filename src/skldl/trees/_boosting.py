@@ -260,6 +260,7 @@ class GradientBoostingLDL(GroupedLDL):
             return [test for _, test in GroupKFold(n_folds).split(np.empty((n_samples, 1)), groups=shuffled)]
         if n_samples < 2:
             return []
+        # not the folds of skldl.selection, which take a seed: these are drawn from random_state, as the trees are
         return [np.sort(rows) for rows in np.array_split(random.permutation(n_samples), min(n_folds, n_samples))]
 
     def _settings(self, n_train: int, n_features: int) -> BoostingSettings:

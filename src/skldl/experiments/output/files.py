@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from skldl.experiments.output.tables import (
 )
 from skldl.experiments.output.uncertainty import interval_table
 from skldl.experiments.results import StudyResults
+from skldl.metrics import MEASURES
 from skldl.selection import PROTOCOLS
 from skldl.selection._protocols import FIXED_TEST_SET
 
@@ -109,7 +111,7 @@ def meaning(results: StudyResults) -> list[str]:
         said.append(f"The splits of {', '.join(given)} were given in a file.")
     if any(info["n_test"] for info in results.info.values()):
         said.append(FIXED_TEST_SET)
-    said.append(f"Selection goes by {study['criterion']}. Deviations are over the tests, with n − 1.")
+    said.append(f"Selection goes by {MEASURES[study['criterion']].title}. Deviations are over the tests, with n − 1.")
     return said
 
 
@@ -189,7 +191,8 @@ def failed_settings(results: StudyResults) -> list[str]:
     """
     counts: Counter[str] = Counter()
     for record, error in results.failed_settings:
-        counts[f"{record['dataset']} · {record['candidate']}: {' '.join(error.split())}"] += 1
+        setting = re.sub(r"'(?:\w+__)+(\w+)'", r"'\1'", " ".join(error.split()))  # without the steps of a pipeline
+        counts[f"{record['dataset']} · {record['candidate']}: {setting}"] += 1
     return [line if count == 1 else f"{line} ({count} times)" for line, count in counts.items()]
 
 

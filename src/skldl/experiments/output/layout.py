@@ -4,7 +4,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -268,6 +268,35 @@ class ResultTable:
             others = (word.rjust(width) for word, width in zip(line[1:], widths[1:], strict=True))
             lines.append("  ".join([line[0].ljust(widths[0]), *others]).rstrip())
         return "\n".join([*lines, "", *self.notes]).rstrip()
+
+
+def parameter_titles(names: Iterable[str]) -> dict[str, str]:
+    """Names of hyper-parameters as people know them: without the steps of a pipeline in which they lie.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The names of one candidate, such as ``model__regressor__max_depth``.
+
+    Returns
+    -------
+    dict
+        From each name to its last part, with as many parts before it as tell it from the others.
+
+    Examples
+    --------
+    >>> parameter_titles(["model__regressor__alpha", "scale__with_mean"])
+    {'model__regressor__alpha': 'alpha', 'scale__with_mean': 'with_mean'}
+    >>> parameter_titles(["first__alpha", "second__alpha"])
+    {'first__alpha': 'first alpha', 'second__alpha': 'second alpha'}
+    """
+    parts = {name: name.split("__") for name in names}
+    titles = {}
+    for name, own in parts.items():
+        others = [other for key, other in parts.items() if key != name]
+        taken = next((n for n in range(1, len(own)) if all(other[-n:] != own[-n:] for other in others)), len(own))
+        titles[name] = " ".join(own[-taken:])
+    return titles
 
 
 _MARKDOWN = re.compile(r"[\\|*`]|](?=[(\[])|<(?=[A-Za-z/!?])")  # what makes cells, stress, code, links and HTML

@@ -343,6 +343,37 @@ REASONS = (
 )
 
 
+def agreement_table(results: StudyResults) -> ResultTable:
+    """Count for each algorithm the cells that agree with the published ones, and how the others differ.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Returns
+    -------
+    ResultTable
+        The counts.
+    """
+    matches = match_published(results)
+    rows = []
+    for candidate in results.candidates:
+        own = [match for match in matches if match.candidate == candidate]
+        if own:
+            agree, better = sum(m.agrees for m in own), sum(m.better for m in own if not m.agrees)
+            counts = (len(own), agree, sum(m.agrees_loosely for m in own), better, len(own) - agree - better)
+            rows.append((candidate, [Cell(str(count)) for count in counts]))
+    return ResultTable("Agreement", ["Algorithm", "Cells", "Agree", "Agree loosely", "Ours better", "Ours worse"], rows)
+
+
+def differences(matches: Sequence[Match]) -> list[tuple[str, int]]:
+    """Say why cells differ, and how many each reason concerns; reasons without a cell are left out."""
+    differing = [match for match in matches if not match.agrees]
+    counted = [(reason.text, sum(reason.applies(match) for match in differing)) for reason in REASONS]
+    return [(text, count) for text, count in counted if count]
+
+
 def agreement_text(results: StudyResults) -> str:
     """Say in Markdown how many cells agree with the published ones, and why others do not.
 
@@ -368,23 +399,13 @@ def agreement_text(results: StudyResults) -> str:
         f"in {sum(m.better for m in matches if not m.agrees)} and worse in "
         f"{sum(not m.better for m in matches if not m.agrees)}.",
         "",
-        "| Algorithm | Cells | Agree | Agree loosely | Ours better | Ours worse |",
-        "|---|---:|---:|---:|---:|---:|",
+        *agreement_table(results).to_markdown().splitlines()[2:],
+        "",
+        "## Why cells differ",
+        "",
+        *(f"- {text} ({count} cells)" for text, count in differences(matches)),
+        "",
     ]
-    for candidate in results.candidates:
-        own = [match for match in matches if match.candidate == candidate]
-        if own:
-            others = [match for match in own if not match.agrees]
-            better = sum(match.better for match in others)
-            counts = (len(own), len(own) - len(others), sum(match.agrees_loosely for match in own), better)
-            lines.append(f"| {candidate} | {' | '.join(map(str, counts))} | {len(others) - better} |")
-    lines += ["", "## Why cells differ", ""]
-    differing = [match for match in matches if not match.agrees]
-    for reason in REASONS:
-        count = sum(reason.applies(match) for match in differing)
-        if count:
-            lines.append(f"- {reason.text} ({count} cells)")
-    lines.append("")
     for measure in results.measures:
         if any(match.published.measure == measure for match in matches):
             lines += [published_table(results, measure).to_markdown()]

@@ -15,6 +15,7 @@ from skldl.experiments.output.layout import (
     Frame,
     ResultTable,
     decimals_to_tell_apart,
+    parameter_titles,
     same,
     show_deviation,
     show_rank,
@@ -265,7 +266,8 @@ def settings_table(results: StudyResults) -> ResultTable:
 def _usual_setting(settings: list[dict[str, Any]]) -> str:
     if not settings:
         return NOTHING
-    texts = [", ".join(f"{name}={_short(value)}" for name, value in setting.items()) for setting in settings]
+    titles = parameter_titles(settings[0])
+    texts = [", ".join(f"{titles[name]}={_short(value)}" for name, value in setting.items()) for setting in settings]
     (text, count), *others = Counter(texts).most_common()
     return f"{text} ({count}/{len(texts)})" if others else text
 
@@ -292,6 +294,7 @@ def grid_end_notes(results: StudyResults) -> list[str]:
     found: dict[tuple[str, str, Any, str], list[str]] = {}
     for entry, dataset in product(results.study["candidates"], results.datasets):
         grid = Candidate(entry["name"], "", grid=entry.get("grid", {}), grids=entry.get("grids", {})).on(dataset).grid
+        titles = parameter_titles(grid)
         for name, values in grid.items():
             numbers = [float(value) for value in values if _is_number(value)]
             if len(numbers) < 3 or len(numbers) < len(values):
@@ -302,7 +305,7 @@ def grid_end_notes(results: StudyResults) -> list[str]:
                     continue
                 for end, which in ((max(numbers), "largest"), (min(numbers), "smallest")):
                     if float(str(chosen)) == end:
-                        found.setdefault((entry["name"], name, chosen, which), []).append(dataset)
+                        found.setdefault((entry["name"], titles[name], chosen, which), []).append(dataset)
     return [
         f"{candidate}: {name} = {_short(value)} is the {which} value tried on {', '.join(datasets)}, and was chosen "
         "there; a better one may lie beyond."

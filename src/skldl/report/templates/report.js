@@ -116,8 +116,8 @@
         const y = top + step * (i + 0.5);
         svg.append(draw("rect", { x: names, y: y - 8, width: scale(label.real) - names, height: 16, class: "bar" }));
         const word = draw("text", { x: names - 6, y: y + 4, "text-anchor": "end", fill: "currentColor" });
-        const room = Math.floor(names / 7);
-        word.textContent = label.name.length > room ? label.name.slice(0, room - 1) + "…" : label.name;
+        const room = Math.floor(names / 8), end = Math.floor(room / 3), long = label.name.length > room;
+        word.textContent = long ? label.name.slice(0, room - 1 - end) + "…" + label.name.slice(-end) : label.name;
         svg.append(word);
         label.predicted.forEach((value, j) => {
           const { name, colour, shape } = instance.names[j];
