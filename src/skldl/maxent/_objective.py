@@ -19,19 +19,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from skldl._held_out import row_weights as row_weights
 from skldl._typing import FloatArray
 from skldl.simplex import entropy, softmax
 
 BLOCK_CELLS = 1 << 16
 SAFE_SCORE = 500.0
-
-
-def row_weights(n_samples: int, sample_weight: FloatArray | None) -> FloatArray:
-    """Weights that sum to one."""
-    if sample_weight is None:
-        return np.full(n_samples, 1.0 / n_samples)
-    scaled = sample_weight / sample_weight.max()  # a sum of huge weights must not overflow
-    return np.asarray(scaled / scaled.sum())
 
 
 class CrossEntropy:
