@@ -18,12 +18,22 @@ from skldl.exceptions import DataError, LengthMismatchError
 
 MEAN_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 """Shares of the mean distribution to choose from."""
+SCREENING_SHARES = (0.001, 0.01, 0.05, 0.2)
+"""The few that first comparisons try."""
 SMALLEST_DEGREE = 1e-12
 """Floor of the mean distribution, for labels that no training row has."""
 BLOCK_CELLS = 2**17
 """Tables of predictions are scored in blocks of about this many numbers, small enough for the cache."""
 SCALINGS = ("standard", "raw", "sqrt")
 """Names of the feature scalings."""
+
+
+def row_weights(n_samples: int, sample_weight: FloatArray | None) -> FloatArray:
+    """Weights that sum to one."""
+    if sample_weight is None:
+        return np.full(n_samples, 1.0 / n_samples)
+    scaled = sample_weight / sample_weight.max()  # a sum of huge weights must not overflow
+    return np.asarray(scaled / scaled.sum())
 
 
 def mean_distribution(D: FloatArray, weight: FloatArray | None) -> FloatArray:

@@ -15,7 +15,7 @@ from skldl._algorithms import MISSING_DEGREES_CURE
 from skldl._column_names import column_names, label_names, order_of_labels
 from skldl._held_out import check_groups as check_groups
 from skldl._missing import DistributionTargetTags
-from skldl._parameters import Constraint, check_parameters, check_value
+from skldl._parameters import NOTHING, Constraint, check_parameters, check_value, one_of
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions, check_features, check_same_length, check_weights
 from skldl.exceptions import DataError, UnknownNameError
@@ -156,8 +156,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             no  yes
         0  0.3  0.7
         """
-        if predict not in (None, *OUTPUTS):
-            raise ValueError(f"predict={predict!r} must be one of {', '.join(OUTPUTS)}, or None.")
+        check_value("predict", predict, NOTHING | one_of(*OUTPUTS))
         if predict is not None:
             config = dict(getattr(self, "_sklearn_output_config", {}))  # the name under which clone keeps it
             self._sklearn_output_config = {**config, "predict": predict}

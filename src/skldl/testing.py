@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -72,7 +72,7 @@ def _fit(estimator: Any, X: Any, D: Any, sample_weight: Any = None) -> Any:
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)
         return model.fit(X, D) if sample_weight is None else model.fit(X, D, sample_weight=sample_weight)
 
 
@@ -259,7 +259,7 @@ def check_model_selection(estimator: Any) -> None:
     """Pipeline, GridSearchCV and cross_val_score work with it; score is minus the mean Kullback-Leibler."""
     X, D = make_distributions()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)
         model = make_pipeline(StandardScaler(), clone(estimator))
         assert np.isfinite(cross_val_score(model, X, D, cv=3)).all()
         search = GridSearchCV(clone(estimator), {}, cv=3, scoring="neg_mean_squared_error").fit(X, D)
@@ -280,7 +280,7 @@ def check_predict_path(estimator: Any) -> None:
             continue
         values = [value, *_other_values(estimator, param, value, X, D)]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", UserWarning)
             model = clone(estimator)
             if "random_state" in parameters:
                 model.set_params(random_state=0)
@@ -315,7 +315,7 @@ def _other_values(estimator: Any, param: str, value: float, X: FloatArray, D: Fl
 def _assert_raises(kind: type[Exception], call: Callable[..., Any], *arguments: Any) -> None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", UserWarning)
             call(*arguments)
     except kind:
         return

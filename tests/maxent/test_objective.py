@@ -77,3 +77,22 @@ def test_loss_never_falls_below_the_entropy():
 def test_row_weights_of_any_size():
     np.testing.assert_allclose(row_weights(3, np.array([1e308, 1e308, 2e307])), [5 / 11, 5 / 11, 1 / 11])
     np.testing.assert_allclose(row_weights(4, None), 0.25)
+
+
+def test_the_rows_are_read_once_for_one_point_and_several_alphas(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, D = rng.normal(size=(30, 4)), rng.dirichlet(np.ones(3), size=30)
+    objective = CrossEntropy(X, D, row_weights(30, None), fit_intercept=True)
+    parameters = rng.normal(size=objective.shape)
+    loss, gradient = objective(parameters)
+    kept, mean = gradient.copy(), objective.mean_prediction
+    objective(np.zeros(objective.shape))
+    objective(parameters)
+    monkeypatch.setattr(CrossEntropy, "_without_penalty", None)  # a further pass would fail
+    objective.alpha = 0.3
+    penalised, slope = objective(parameters)
+    U = parameters[:4]
+    assert penalised == pytest.approx(loss + 0.15 * np.vdot(U, U), rel=1e-14)
+    np.testing.assert_allclose(slope, gradient + 0.3 * np.vstack([U, np.zeros(3)]), rtol=1e-13)
+    np.testing.assert_array_equal(gradient, kept)
+    np.testing.assert_array_equal(objective.mean_prediction, mean)

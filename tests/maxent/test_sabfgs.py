@@ -11,10 +11,13 @@ from scipy import sparse, special
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from skldl import SABFGS
+from skldl import SABFGS, MeanDistribution
 from skldl.maxent import _fitting, _whitening
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
+
+# Many of these tests fit centred features without intercept on purpose; one test below holds the warning itself.
+pytestmark = pytest.mark.filterwarnings("ignore:SABFGS without intercept")
 
 
 def _excess(model, X, D, **settings):
@@ -387,3 +390,17 @@ def test_sparse_columns_far_from_zero_are_refused_where_digits_are_lost(n_featur
     X[:, 1] = 1e7  # a constant column carries no information
     model = SABFGS(0.1, fit_intercept=True).fit(sparse.csr_matrix(X), D)
     np.testing.assert_allclose(model.predict(X), SABFGS(0.1, fit_intercept=True).fit(X, D).predict(X), atol=1e-3)
+
+
+def test_a_fit_without_intercept_that_is_worse_than_the_mean_warns():
+    X, D = make_distributions(200, 4, 3)
+    D = 0.2 * D + 0.8 * np.array([0.7, 0.2, 0.1])
+    centred = X - X.mean(axis=0)
+    with pytest.warns(UserWarning, match=r"without intercept .* the mean distribution alone .* fit_intercept=True"):
+        worse = SABFGS().fit(centred, D)
+    mean = MeanDistribution().fit(centred, D)
+    assert worse.score(centred, D) < 1.25 * mean.score(centred, D)
+    assert SABFGS(fit_intercept=True).fit(centred, D).score(centred, D) > mean.score(centred, D)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert SABFGS().fit(X + 3, D).score(X + 3, D) > mean.score(X, D)  # features away from zero

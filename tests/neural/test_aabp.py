@@ -155,7 +155,7 @@ def test_not_converged_is_a_warning_that_names_the_knob(solver):
 
 @pytest.mark.parametrize("early_stopping", [True, False])
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # so few iterations do not converge
 def test_path_over_iterations_is_one_training(early_stopping, solver, monkeypatch):
     X, D = make_distributions()
     values = [3, 1, 12, 5, 5]

@@ -162,3 +162,15 @@ def test_probabilities_that_are_not_finite_are_refused():
     X, D = make_distributions()
     with pytest.raises(ValueError, match="Broken predicted probabilities that are not finite"):
         PTClassifier(Broken()).fit(X, D).predict(X)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_a_table_of_examples_that_takes_much_memory_is_announced(form, monkeypatch):
+    X, D = make_distributions(40, 4, 3)
+    needed = 40 * 3 * 4 * (8 if form is np.asarray else 12)
+    monkeypatch.setattr("skldl.transformation._ptclassifier.MUCH_MEMORY", needed)
+    PTClassifier(LogisticRegression()).fit(form(X), D)
+    monkeypatch.setattr("skldl.transformation._ptclassifier.MUCH_MEMORY", needed - 1)
+    with pytest.warns(UserWarning, match=r"120 examples.*max_samples.*SABFGS"):
+        PTClassifier(LogisticRegression()).fit(form(X), D)
+    PTClassifier(GaussianNB()).fit(X, D)  # sees X itself

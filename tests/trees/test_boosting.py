@@ -292,8 +292,7 @@ def test_model_file(engine, tmp_path):
     pytest.importorskip("skops")
     model = GradientBoostingLDL(10, engine=engine, random_state=0).fit(X, D)
     path = skldl.save(model, tmp_path / "boosting.skldl")
-    names = ["skldl.trees._boosting.GradientBoostingLDL", "skldl.trees._flat_trees.FlatTrees"]
-    np.testing.assert_array_equal(skldl.load(path, trusted=names).predict(X_NEW), model.predict(X_NEW))
+    np.testing.assert_array_equal(skldl.load(path).predict(X_NEW), model.predict(X_NEW))
 
 
 @pytest.mark.parametrize(

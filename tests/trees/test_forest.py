@@ -242,8 +242,7 @@ def test_model_file(tmp_path):
     pytest.importorskip("skops")
     model = RandomForestLDL(5, random_state=0, **FIXED).fit(X, D)
     path = skldl.save(model, tmp_path / "forest.skldl")
-    again = skldl.load(path, trusted=["skldl.trees._forest.RandomForestLDL", "skldl.trees._flat_trees.FlatTrees"])
-    np.testing.assert_array_equal(again.predict(X_NEW), model.predict(X_NEW))
+    np.testing.assert_array_equal(skldl.load(path).predict(X_NEW), model.predict(X_NEW))
 
 
 def test_a_damaged_model_file_is_refused(tmp_path):
@@ -252,7 +251,7 @@ def test_a_damaged_model_file_is_refused(tmp_path):
     model.trees_.left[0] = 0  # rows would turn round and round at the root
     path = skldl.save(model, tmp_path / "forest.skldl")
     with pytest.raises(ModelFileError, match="damaged"):
-        skldl.load(path, trusted=["skldl.trees._forest.RandomForestLDL", "skldl.trees._flat_trees.FlatTrees"])
+        skldl.load(path)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ class AARegressor(BaseLDL):
         self.regressor = regressor
 
     @property
-    def _accept_sparse(self) -> bool:  # type: ignore[override]
+    def _accept_sparse(self) -> bool:  # type: ignore[override]  # an attribute elsewhere; here the regressor decides
         return bool(get_tags(self.regressor).input_tags.sparse)
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:

@@ -1,7 +1,7 @@
 """What `StackingLDL` and `AutoLDL` share: members with held-out predictions, the pool over them, and prediction."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,8 @@ from skldl.selection._fitting import fit_arguments
 
 KEPT_BY_ESTIMATORS = ("loo_predictions_", "oob_predictions_", "oof_predictions_")
 """Attributes under which a fitted estimator keeps held-out predictions: leave-one-out, out-of-bag, out-of-fold."""
-BLOCK_CELLS = 2**23
+BLOCK_CELLS = 2**21
+"""Predictions of all members are kept for so many numbers at a time: 16 MiB."""
 MAX_POOL_ROWS = 100_000
 MEAN_SHARES = (1e-4, *SMALLEST_SHARES)
 """Never zero: a pool must not rule out a label that its members have not seen."""
@@ -262,13 +263,11 @@ class PooledLDL(GroupedLDL):
 
     def _predict(self, X: Any) -> FloatArray:
         pool = Pool(self.pool_kind_, self.member_weights_, self.offset_)
-        blocks = [pool.apply(self._member_predictions(block)) for block in self._row_blocks(X)]
-        return np.concatenate(blocks) if len(blocks) > 1 else blocks[0]
-
-    def _row_blocks(self, X: Any) -> Iterator[Any]:
+        P = np.empty((X.shape[0], self.n_labels_))
         size = max(1, BLOCK_CELLS // (len(self.members_) * self.n_labels_))
         for start in range(0, X.shape[0], size):
-            yield X[start : start + size]
+            P[start : start + size] = pool.apply(self._member_predictions(X[start : start + size]))
+        return P
 
     def _member_predictions(self, X: Any) -> FloatArray:
         predictions = np.empty((len(self.members_), X.shape[0], self.n_labels_))

@@ -303,8 +303,9 @@ def fit_each_target(
     checked, *rest = both._check_grouped_set(X, y, sample_weight, groups)
     data = Data(_compact(checked), *rest)
     solutions, tried = fit_targets(data, both._options(data))
+    names = {name: value for name, value in vars(both).items() if name not in both.get_params(deep=False)}
     for target, model in models.items():
-        model._check_training_set(X, y, sample_weight)  # keeps the names of features and labels
+        vars(model).update(names)  # of features and labels
         model._keep(data, solutions[target], [choice for choice in tried if choice.target == target])
     return models
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import row_norms
 
 from skldl._typing import FloatArray, IntArray
 from skldl.kernel._kernels import KernelFunction, kernel_times, kernel_values, row_blocks
@@ -99,8 +100,8 @@ def nystroem(
 
 def _diagonal(kernel: str | KernelFunction, X: Any, length_scale: float) -> FloatArray:
     """k(x, x) for each row."""
-    if not callable(kernel) and kernel != "linear":
-        return np.ones(X.shape[0])
+    if not callable(kernel):
+        return row_norms(X, squared=True) / length_scale if kernel == "linear" else np.ones(X.shape[0])
     return np.array([kernel_values(kernel, X[[i]], X[[i]], length_scale)[0, 0] for i in range(X.shape[0])])
 
 

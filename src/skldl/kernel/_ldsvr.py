@@ -19,6 +19,7 @@ import numpy as np
 from scipy import linalg, special
 from sklearn.metrics.pairwise import euclidean_distances
 
+from skldl._held_out import row_weights
 from skldl._parameters import COUNT, NOT_NEGATIVE, POSITIVE, number
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
@@ -189,7 +190,7 @@ class LDSVR(BaseLDL):
         self.tol = tol
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        weight = _shares(X.shape[0], sample_weight)
+        weight = row_weights(X.shape[0], sample_weight)
         squared = euclidean_distances(X, squared=True).astype(np.float64)
         self._fit_distances(X, D, weight, squared, _mean_distance(squared, weight))
 
@@ -220,21 +221,13 @@ class LDSVR(BaseLDL):
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
         """The distances are computed once for all values."""
-        weight = _shares(X.shape[0], sample_weight)
+        weight = row_weights(X.shape[0], sample_weight)
         squared = euclidean_distances(X, squared=True).astype(np.float64)
         mean_distance = _mean_distance(squared, weight)
         for value in values:
             self.set_params(**{param: value})
             self._fit_distances(X, D, weight, squared, mean_distance)
             yield self._predict(X_new)
-
-
-def _shares(n_samples: int, sample_weight: FloatArray | None) -> FloatArray:
-    """Row weights that sum to one."""
-    if sample_weight is None:
-        return np.full(n_samples, 1.0 / n_samples)
-    scaled = sample_weight / sample_weight.max()  # a sum of huge weights must not overflow
-    return np.asarray(scaled / scaled.sum())
 
 
 def _mean_distance(squared: FloatArray, weight: FloatArray) -> float:

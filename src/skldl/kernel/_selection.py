@@ -9,14 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from skldl._held_out import MEAN_SHARES, SCALINGS, Scaling, means_without
+from skldl._held_out import MEAN_SHARES, SCALINGS, SCREENING_SHARES, Scaling, means_without
 from skldl._typing import FloatArray, IntArray
 from skldl.kernel._candidates import Candidate, has_width
 from skldl.kernel._kernels import distances, from_distances, typical_distance
 from skldl.kernel._leave_out import decompose
 from skldl.kernel._solutions import SOLVERS, Choice, Data, Options, Solution, choose_penalty
 
-SCREENING_SHARES = (0.001, 0.01, 0.05, 0.2)
 FIRST_ROUND_ROWS = 300
 FIRST_ROUND_KEEPS = 5
 WIDEST = 8.0

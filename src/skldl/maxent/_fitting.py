@@ -36,13 +36,15 @@ class Settings:
 class Weights:
     """Weights of the features (n_features, n_labels) and intercepts (n_labels,), both centred over labels.
 
-    ``kept`` holds W and b after certain steps of the run, by number of steps.
+    ``kept`` holds W and b after certain steps of the run, by number of steps; ``end`` the parameters of the design at
+    which a whitened run ended.
     """
 
     W: FloatArray
     b: FloatArray
     run: Minimum
     kept: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    end: FloatArray | None = None
 
     def warn_unless_converged(self, name: str, alpha: float, settings: Settings) -> None:
         """Say how far the run may be from the optimum, and which knob to turn."""
@@ -149,7 +151,7 @@ def fit_path(
             continue
         objective.alpha = alphas[place]
         weights = _fit_whitened(objective, shared, settings, origin, curvature=curvature)
-        origin, curvature = shared.from_features(weights.W, weights.b), weights.run.curvature
+        origin, curvature = weights.end, weights.run.curvature
         yield place, weights
 
 
@@ -199,6 +201,7 @@ def _fit_whitened(
         {steps - first for steps in keep},
         curvature=curvature,
     )
+    weights.end = parameters(weights.run.x)
     if first:
         weights.run.n_iter += 1
         weights.run.loss_curve.insert(0, objective.loss_at_zero)

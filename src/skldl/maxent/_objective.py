@@ -19,19 +19,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from skldl._held_out import row_weights as row_weights
 from skldl._typing import FloatArray
 from skldl.simplex import entropy, softmax
 
 BLOCK_CELLS = 1 << 16
 SAFE_SCORE = 500.0
-
-
-def row_weights(n_samples: int, sample_weight: FloatArray | None) -> FloatArray:
-    """Weights that sum to one."""
-    if sample_weight is None:
-        return np.full(n_samples, 1.0 / n_samples)
-    scaled = sample_weight / sample_weight.max()  # a sum of huge weights must not overflow
-    return np.asarray(scaled / scaled.sum())
 
 
 class CrossEntropy:
@@ -79,10 +72,24 @@ class CrossEntropy:
             self.target[-1] = self.mean_target
         self.mean_prediction = np.full(D.shape[1], 1.0 / D.shape[1])
         self.loss_at_zero = float(np.log(D.shape[1]))
+        # the last point and what was found there: the next run on a path of alphas begins where the one before ended
+        self._last: tuple[FloatArray, float, FloatArray, FloatArray] | None = None
         self._block = max(64, BLOCK_CELLS // D.shape[1])
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient, which has the shape of the parameters."""
+        if self._last is None or not np.array_equal(parameters, self._last[0]):
+            self._last = (parameters.copy(), *self._without_penalty(parameters))
+        _, loss, gradient, self.mean_prediction = self._last
+        if self.alpha:
+            U = parameters[: self.X.shape[1]]
+            loss += 0.5 * self.alpha * float(np.vdot(U, U))
+            gradient = gradient.copy()
+            gradient[: self.X.shape[1]] += self.alpha * U
+        return loss, gradient
+
+    def _without_penalty(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Loss and gradient without the penalty, and the mean prediction: what takes a pass over the rows."""
         n_columns = self.X.shape[1]
         U, b = parameters[:n_columns], parameters[n_columns:]
         gradient = np.empty(self.shape)
@@ -108,13 +115,8 @@ class CrossEntropy:
                 mean += P.sum(axis=1)
         if self.fit_intercept:
             gradient[-1] = mean
-        self.mean_prediction = mean
         gradient -= self.target
-        loss = log_partition - float(np.vdot(self.target, parameters))
-        if self.alpha:
-            loss += 0.5 * self.alpha * float(np.vdot(U, U))
-            gradient[:n_columns] += self.alpha * U
-        return loss, gradient
+        return log_partition - float(np.vdot(self.target, parameters)), gradient, mean
 
     def _normalise(self, scores: FloatArray, rows: slice) -> float:
         """Turn the scores of some rows into ω_i p_ij in place, and return Σ ω_i ln Σ_j exp s_ij."""

@@ -78,12 +78,11 @@ class PartialCrossEntropy(CrossEntropy):
             self.loss_at_zero = float(weight @ np.log(observed))
         self.mean_target = mean_distribution(D, weight, reading)
 
-    def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss and its gradient, which has the shape of the parameters."""
+    def _without_penalty(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Loss and gradient without the penalty, and the mean prediction: what takes a pass over the rows."""
         self._rest_mean = np.zeros(self.shape[1])
-        loss, gradient = super().__call__(parameters)
-        self.mean_prediction = self.mean_prediction + self._rest_mean
-        return loss, gradient
+        loss, gradient, mean = super()._without_penalty(parameters)
+        return loss, gradient, mean + self._rest_mean
 
     def _normalise(self, scores: FloatArray, rows: slice) -> float:
         """Turn scores into ω_i (p_ij − r_i q_ij), or ω_i p_ij over the observed labels, and return their part."""

@@ -9,19 +9,24 @@ with row weights ω that sum to one. One-hot rows make it maximum likelihood (eq
 entropy-based label assignment (equation 3).
 """
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy import special
 
+from skldl._missing import has_gaps
 from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH, number, one_of
 from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray
 from skldl.maxent._fitting import Settings, Weights, fit_path, fit_weights
-from skldl.maxent._objective import probabilities
+from skldl.maxent._objective import probabilities, row_weights
 from skldl.maxent._start import INIT, Init, starting_weights
 
 ALPHA = number(at_least=0, cure="0 means no penalty")
+WORSE_THAN_MEAN = 1.25
+"""From this ratio of its divergence to that of the mean distribution a model without intercept warns."""
 
 
 class SABFGS(PartialLDL):
@@ -47,7 +52,9 @@ class SABFGS(PartialLDL):
         unpenalised optimum can be worse than the mean distribution on new data, so choose alpha by validation:
         `skldl.SABFGSCV` does. With alpha > 0 the scale of the features matters.
     fit_intercept : bool, default=False
-        Whether to learn one free score for each label. The paper has none.
+        Whether to learn one free score for each label. The paper has none, but features with mean zero, such as
+        standardised ones, cannot express the mean distribution without it: set it to True there. A fit without
+        intercept that is clearly worse than the mean distribution on its own training rows warns.
     whiten : bool, default=True
         Whether to search in whitened coordinates. False walks the plain path, on which ``max_iter`` acts as a
         regulariser: for those who study stopping.
@@ -90,7 +97,8 @@ class SABFGS(PartialLDL):
 
     See Also
     --------
-    skldl.SABFGSCV : Chooses alpha by cross-validation.
+    skldl.SABFGSCV : Scales the features, has an intercept and chooses alpha by cross-validation.
+    skldl.AutoLDL : Compares and pools several kinds of models.
     skldl.SAIIS : The same model, fitted by improved iterative scaling.
 
     Notes
@@ -171,6 +179,9 @@ class SABFGS(PartialLDL):
             start = np.ascontiguousarray(self.coef_.T), self.intercept_
         weights = fit_weights(X, D, sample_weight, self.alpha, settings, start=start)
         weights.warn_unless_converged(type(self).__name__, self.alpha, settings)
+        if not self.fit_intercept and weights.run.converged and not has_gaps(D):
+            penalty = 0.5 * self.alpha * float(np.vdot(weights.W, weights.W))
+            _warn_if_the_mean_is_better(weights.run.loss - penalty, D, sample_weight)
         self._store(weights)
 
     def _start(self, n_features: int, n_labels: int) -> tuple[FloatArray, FloatArray] | None:
@@ -227,4 +238,19 @@ class SABFGS(PartialLDL):
             int(self.max_iter),
             float(self.tol),
             self.missing_,
+        )
+
+
+def _warn_if_the_mean_is_better(loss: float, D: FloatArray, sample_weight: FloatArray | None) -> None:
+    """Warn where the mean distribution, which an intercept alone can express, has a lower loss on the training rows."""
+    weight = row_weights(len(D), sample_weight)
+    floor = float(weight @ special.entr(D).sum(axis=1))
+    of_model, of_mean = loss - floor, float(special.entr(weight @ D).sum()) - floor
+    if of_model > WORSE_THAN_MEAN * of_mean + 1e-6:
+        warnings.warn(
+            f"SABFGS without intercept has a mean Kullback-Leibler divergence of {of_model:.3g} on its training rows, "
+            f"the mean distribution alone one of {of_mean:.3g}: these features, which may be centred, cannot express "
+            "the mean. Set fit_intercept=True, or use SABFGSCV or AutoLDL.",
+            UserWarning,
+            stacklevel=2,
         )

@@ -8,7 +8,7 @@ where g is 1 ("uniform") or 1 − (d_i / d_{k+1})² ("epanechnikov"). Leaving a 
 its own list of neighbours, so one list serves every k, both weights and every share.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from skldl._held_out import (
     MEAN_SHARES,
     SCALINGS,
+    SCREENING_SHARES,
     Scaling,
     best_share,
     first_best,
@@ -38,7 +39,6 @@ WEIGHTS = ("epanechnikov", "uniform")
 COUNTS = (*range(1, 11), 12, 14, 17, 20, 24, 28, 34, 40, 48, 57, 68, 80, 96, 115, 138, 165, 200)
 """Numbers of neighbours that are tried first; then all between the neighbours of the best one."""
 FIRST_ROUND_ROWS = 500
-SCREENING_SHARES = (0.001, 0.01, 0.05, 0.2)
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ class _Lists:
         """Choose number, weights and share by the divergence of the rows."""
         names = [(k, name) for name in weights for k in counts]
         tables = np.empty((len(names), len(self.rows), D.shape[1]))
-        for block in _blocks(len(self.rows), self.neighbors.shape[1] * D.shape[1]):
+        for block in row_blocks(len(self.rows), self.neighbors.shape[1] * D.shape[1], BLOCK_CELLS // 4):
             distances, neighbors = self.distances[block], self.neighbors[block]
             near = D[neighbors]
             for table, (k, name) in zip(tables, names, strict=True):
@@ -323,9 +323,3 @@ def _between(counts: Sequence[int], k: int) -> Sequence[int]:
     """All numbers between the neighbours of k in the grid."""
     place = counts.index(k)
     return range(counts[max(place - 1, 0)], counts[min(place + 1, len(counts) - 1)] + 1)
-
-
-def _blocks(n_rows: int, cells_per_row: int) -> Iterator[slice]:
-    size = max(1, BLOCK_CELLS // 4 // cells_per_row)
-    for start in range(0, n_rows, size):
-        yield slice(start, start + size)

@@ -277,8 +277,8 @@ def _sums_of_products(left: Any, right: Any) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->i", left, right))
 
 
-def row_blocks(n_rows: int, cells_per_row: int, cells: int = BLOCK_CELLS) -> Iterator[slice]:
-    """Cut the rows into blocks of a bounded number of cells."""
-    size = max(1, cells // cells_per_row)
+def row_blocks(n_rows: int, cells_per_row: int, cells: int | None = None) -> Iterator[slice]:
+    """Cut the rows into blocks of a bounded number of cells, BLOCK_CELLS unless another is given."""
+    size = max(1, (BLOCK_CELLS if cells is None else cells) // cells_per_row)
     for start in range(0, n_rows, size):
         yield slice(start, start + size)

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
+from skldl._held_out import row_weights
 from skldl._parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE, one_of
 from skldl._solvers import minimise
 from skldl._typing import FloatArray
@@ -181,8 +182,7 @@ class CPNN(BaseLDL):
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, wanted: set[int]
     ) -> dict[int, FloatArray]:
         """Fit, and return the weights after each wanted number of steps that was reached."""
-        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight / sample_weight.max()
-        weight = weight / weight.sum()
+        weight = row_weights(X.shape[0], sample_weight)
         scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=weight)
         features = standardize(X, scaler.mean_, scaler.scale_)
         codes, activation = label_codes(D.shape[1], self.label_code), ACTIVATIONS[self.activation]

@@ -4,9 +4,11 @@ The problem transformation of the paper, for any single-label learner: each pair
 example with the weight dᵢⱼ, and the predicted degree of a label is its predicted probability P(yⱼ | x).
 """
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.utils import Tags, get_tags
@@ -20,6 +22,8 @@ from skldl.transformation._resampling import RandomState, multinomial_examples, 
 
 SUMS_OVER_ROWS = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB)
 """Classifiers whose model is made of sums over rows, so that they can learn one label after the other."""
+MUCH_MEMORY = 2**31
+"""A warning says what takes less memory if the table of examples takes more bytes than this."""
 
 
 class PTClassifier(BaseLDL):
@@ -57,10 +61,11 @@ class PTClassifier(BaseLDL):
     that count examples, such as ``min_samples_leaf``, count each row as often as it has positive degrees.
 
     Naive Bayes classifiers see X itself, once for each label. All others need the examples in one table: a row comes
-    as often as its distribution has positive degrees. Where this is too much, draw fewer with ``max_samples``, or take
-    a model that needs no copies: `PTBayes`; `AARegressor` with trees or forests of regression (the Gini gain of a split
-    on weighted examples is its gain in squared error on the distributions, so a tree is the same tree); `SABFGS` for
-    logistic regression.
+    as often as its distribution has positive degrees. With 10⁶ rows of 50 features and 10 labels that is 4 GB, beside
+    what the classifier itself takes; beyond 2 GiB a warning says so. Where this is too much, draw fewer with
+    ``max_samples``, or take a model that needs no copies: `PTBayes`; `AARegressor` with trees or forests of regression
+    (the Gini gain of a split on weighted examples is its gain in squared error on the distributions, so a tree is the
+    same tree); `SABFGS` for logistic regression.
 
     Scaling and other steps that learn from X belong in a pipeline around this estimator, not inside it.
 
@@ -106,7 +111,7 @@ class PTClassifier(BaseLDL):
         self.random_state = random_state
 
     @property
-    def _accept_sparse(self) -> bool:  # type: ignore[override]
+    def _accept_sparse(self) -> bool:  # type: ignore[override]  # an attribute elsewhere; here the classifier decides
         return bool(get_tags(self.classifier).input_tags.sparse)
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
@@ -133,6 +138,7 @@ class PTClassifier(BaseLDL):
                 column = np.full(X.shape[0], label)
                 self.classifier_.partial_fit(X, column, classes=present, sample_weight=mass[:, label])
         else:
+            _warn_of_memory(X, int(np.count_nonzero(D)), name)
             X_examples, labels, weights = weighted_examples(X, D, sample_weight)
             self.classifier_.fit(X_examples, labels, sample_weight=weights)
 
@@ -152,3 +158,17 @@ class PTClassifier(BaseLDL):
         tags.input_tags.positive_only = inner.input_tags.positive_only
         tags.non_deterministic = inner.non_deterministic
         return tags
+
+
+def _warn_of_memory(X: Any, n_examples: int, name: str) -> None:
+    """Say so before the examples take very much memory, and what takes less."""
+    parts = (X.data, X.indices) if sparse.issparse(X) else (X,)
+    n_bytes = sum(part.nbytes for part in parts) / X.shape[0] * n_examples
+    if n_bytes > MUCH_MEMORY:
+        warnings.warn(
+            f"PTClassifier gives {name} a table of {n_examples:,} examples, {n_bytes / 1e9:.1f} GB: each row once for "
+            "each of its labels. To take less memory, set resample='multinomial' with max_samples, or take a model "
+            "without copies: SABFGS for a logistic regression, AARegressor with trees of regression for trees.",
+            UserWarning,
+            stacklevel=2,
+        )

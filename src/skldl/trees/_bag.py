@@ -4,10 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from skldl._held_out import means_without
 from skldl._typing import FloatArray, IntArray
+from skldl.data._dataset import rows_of
 from skldl.trees._flat_trees import FlatTrees
 
 
@@ -103,4 +105,13 @@ def out_of_bag(bag: Bag, D: FloatArray, weight: FloatArray | None, groups: IntAr
     missing = bag.n_votes == 0
     if missing.any():
         P[missing] = means_without(D, weight, groups)[missing]
+    return P
+
+
+def of_all_rows(model: Any, X: Any, held_out: FloatArray, seen: IntArray, n_samples: int) -> FloatArray:
+    """Held-out predictions of the rows in ``seen``, and what the fitted model predicts for the others."""
+    P = np.empty((n_samples, held_out.shape[1]))
+    unseen = np.setdiff1d(np.arange(n_samples), seen)
+    P[seen] = held_out
+    P[unseen] = np.asarray(model.predict(rows_of(X.tocsr() if sparse.issparse(X) else X, unseen)))
     return P

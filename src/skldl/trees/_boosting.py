@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from skldl._parameters import COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
 from skldl._typing import FloatArray, IntArray
 from skldl.base import GroupedLDL, kept_rows
+from skldl.trees._bag import of_all_rows
 from skldl.trees._boosting_fold import BoostingSettings, Fold, divergences, log_mean
 from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
 from skldl.trees._label_order import put_in_order
@@ -196,9 +197,7 @@ class GradientBoostingLDL(GroupedLDL):
         super().fit(X, y, sample_weight, groups)
         seen, n_samples = kept_rows(sample_weight, len(self.oof_predictions_))
         if len(seen) < n_samples:  # rows without weight are in no fold
-            out_of_fold = np.asarray(self.predict(X))
-            out_of_fold[seen] = self.oof_predictions_
-            self.oof_predictions_ = out_of_fold
+            self.oof_predictions_ = of_all_rows(self, X, self.oof_predictions_, seen, n_samples)
         return self
 
     def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:

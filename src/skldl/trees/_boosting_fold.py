@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import log_softmax, xlogy
 
+from skldl._held_out import mean_distribution
 from skldl._typing import FloatArray, IntArray
-from skldl.trees._calibration import positive_mean
 from skldl.trees._flat_trees import FlatTrees
 
 
@@ -51,7 +51,7 @@ class Fold(Protocol):
 
 def log_mean(D: FloatArray, weight: FloatArray) -> FloatArray:
     """Scores that predict the weighted mean distribution: where boosting begins."""
-    return np.log(positive_mean(D, weight))
+    return np.log(mean_distribution(D, weight))
 
 
 def divergences(D: FloatArray, scores: FloatArray) -> FloatArray:

@@ -16,13 +16,6 @@ from skldl._typing import FloatArray
 
 SHARPNESSES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0)
 MEAN_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-SMALLEST_MEAN = 1e-12  # for labels without any mass in the training set
-
-
-def positive_mean(D: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """Weighted mean distribution, with a floor so that each label keeps some probability."""
-    mean = np.maximum(np.average(D, axis=0, weights=weight), SMALLEST_MEAN)
-    return np.asarray(mean / mean.sum())
 
 
 def calibrate(P: FloatArray, sharpness: float, mean_share: float, mean: FloatArray) -> FloatArray:

@@ -6,17 +6,17 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
+from skldl._held_out import mean_distribution
 from skldl._parameters import COUNT, N_JOBS, NOTHING, POSITIVE, RANDOM_STATE, SHARE, number, one_of
 from skldl._typing import FloatArray, IntArray
 from skldl.base import GroupedLDL, kept_rows
-from skldl.trees._bag import Bag, Settings, add_up, grow_trees, out_of_bag
+from skldl.trees._bag import Bag, Settings, add_up, grow_trees, of_all_rows, out_of_bag
 from skldl.trees._calibration import (
     MEAN_SHARES,
     SHARPNESSES,
     calibrate,
     choose_calibration,
     mean_divergence,
-    positive_mean,
 )
 from skldl.trees._flat_trees import ROWS_AT_ONCE, single_precision
 from skldl.trees._label_order import put_in_order
@@ -197,9 +197,9 @@ class RandomForestLDL(GroupedLDL):
         super().fit(X, y, sample_weight, groups)
         seen, n_samples = kept_rows(sample_weight, len(self.n_votes_))
         if len(seen) < n_samples:  # rows without weight are in no bag at all
-            predictions, n_votes = np.asarray(self.predict(X)), np.full(n_samples, self.n_estimators)
-            predictions[seen], n_votes[seen] = self.oob_predictions_, self.n_votes_
-            self.oob_predictions_, self.n_votes_ = predictions, n_votes
+            n_votes = np.full(n_samples, self.n_estimators)
+            n_votes[seen] = self.n_votes_
+            self.oob_predictions_, self.n_votes_ = of_all_rows(self, X, self.oob_predictions_, seen, n_samples), n_votes
         return self
 
     def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
@@ -211,7 +211,7 @@ class RandomForestLDL(GroupedLDL):
         D = np.ascontiguousarray(D[:, order])
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_estimators)
-        mean = positive_mean(D, weight)
+        mean = mean_distribution(D, weight)
         chosen = self._choose(X, D, weight, groups, mean, random)
         bag = self._grow_bag(X, D, weight, groups, chosen, seeds, keep=True)
         votes = out_of_bag(bag, D, weight, groups)

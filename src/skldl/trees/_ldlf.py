@@ -18,6 +18,7 @@ from scipy import sparse, special
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
+from skldl._held_out import row_weights
 from skldl._parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE
 from skldl._solvers import minimise
 from skldl._typing import FloatArray
@@ -174,8 +175,7 @@ class LDLF(BaseLDL):
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         random = check_random_state(self.random_state)
-        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight / sample_weight.max()
-        weight = weight / weight.sum()
+        weight = row_weights(X.shape[0], sample_weight)
         scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=weight)
         rows = _Standardized(X, scaler.mean_, scaler.scale_)
         self.coefs_, self.intercepts_, self.leaves_, self.loss_curves_ = [], [], [], []

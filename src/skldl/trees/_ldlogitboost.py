@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skldl._held_out import row_weights
 from skldl._parameters import COUNT, POSITIVE, number, one_of, whole
 from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
@@ -142,8 +143,7 @@ class LDLogitBoost(BaseLDL):
         self.max_bins = max_bins
 
     def _fit(self, X: FloatArray, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        weight = np.ones(len(X)) if sample_weight is None else sample_weight / sample_weight.max()
-        weight = weight / weight.sum()
+        weight = row_weights(len(X), sample_weight)
         bins = Bins.of(X, weight, int(self.max_bins))
         mean = np.maximum(weight @ D, 1e-10)  # a label without mass starts low, not at minus infinity
         self.start_ = np.log(mean) - np.log(mean).mean()
