@@ -42,7 +42,9 @@ def mu(D_true: Any, D_pred: Any, sample_weight: Any = None) -> float:
     true, pred = checked_pair(D_true, D_pred)
     weight = check_weights(sample_weight, len(true))
     uniform = np.full_like(true, 1.0 / true.shape[1])
-    divergences, of_uniform = (compute_rows(true, P, [kullback_leibler])[kullback_leibler.name] for P in (pred, uniform))
+    divergences, of_uniform = (
+        compute_rows(true, P, [kullback_leibler])[kullback_leibler.name] for P in (pred, uniform)
+    )
     reference = mean(of_uniform, weight)
     if reference <= 0:
         return float(mean(divergences, weight) <= 0)

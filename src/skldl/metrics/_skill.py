@@ -23,7 +23,6 @@ from skldl._typing import FloatArray
 from skldl._validation import check_weights
 from skldl.exceptions import DataError, LengthMismatchError
 
-
 CONFIDENCE = number(above=0, below=1, cure="0.95 gives an interval of 95 %")
 
 
