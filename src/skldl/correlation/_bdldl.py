@@ -69,7 +69,7 @@ class BDLDL(BaseLDL):
     >>> from skldl.correlation import BDLDL
     >>> X = [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
     >>> D = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
-    >>> BDLDL(backward_weight=0).fit(X, D).predict([[1.0, 1.0]]).round(2)
+    >>> BDLDL(1e-4, backward_weight=0).fit(X, D).predict([[1.0, 1.0]]).round(2)
     array([[0.33, 0.33, 0.33]])
     """
 
