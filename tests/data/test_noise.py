@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skldl.data._noise import exchange_rows, gaussian_log_ratio_noise, hide_cells
+from skldl.data import exchange_rows, gaussian_log_ratio_noise, hide_cells
 
 D = np.random.default_rng(0).dirichlet(np.ones(5), 400)
 

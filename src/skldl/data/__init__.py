@@ -13,6 +13,7 @@ from skldl.data._describe import Card, describe, list_datasets, statistics_table
 from skldl.data._fetch import fetch_dataset
 from skldl.data._files import load_dataset
 from skldl.data._lexicon import load_lexicon
+from skldl.data._noise import exchange_rows, gaussian_log_ratio_noise, hide_cells
 from skldl.data._tweets import load_tweets
 from skldl.data._vader_texts import fetch_vader_texts
 
@@ -47,11 +48,14 @@ __all__ = [
     "artificial_manifold",
     "convert_table",
     "describe",
+    "exchange_rows",
     "fetch_dataset",
     "fetch_vader_texts",
     "find_columns",
     "find_entry",
     "from_table",
+    "gaussian_log_ratio_noise",
+    "hide_cells",
     "label_values",
     "list_datasets",
     "load_dataset",

@@ -44,7 +44,7 @@ def hide_cells(
 
     Examples
     --------
-    >>> from skldl.data._noise import hide_cells
+    >>> from skldl.data import hide_cells
     >>> hide_cells([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], 0.5, mode="renormalize", random_state=0).sum(axis=1)
     array([1., 1.])
     """
@@ -85,7 +85,7 @@ def exchange_rows(D: Any, share: float, *, random_state: int | np.random.RandomS
 
     Examples
     --------
-    >>> from skldl.data._noise import exchange_rows
+    >>> from skldl.data import exchange_rows
     >>> exchange_rows([[1.0, 0.0], [0.0, 1.0]], 1.0, random_state=0)
     array([[0., 1.],
            [1., 0.]])
@@ -126,7 +126,7 @@ def gaussian_log_ratio_noise(
 
     Examples
     --------
-    >>> from skldl.data._noise import gaussian_log_ratio_noise
+    >>> from skldl.data import gaussian_log_ratio_noise
     >>> gaussian_log_ratio_noise([[0.5, 0.3, 0.2]], 0.1, random_state=0).round(2)
     array([[0.53, 0.28, 0.2 ]])
     """
