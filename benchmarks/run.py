@@ -72,6 +72,7 @@ def main() -> None:
     if not arguments:
         subprocess.run([python, str(HERE / "scaling.py")], check=True, env=environment)
         subprocess.run([python, str(HERE / "measures.py")], check=True, env=environment)
+        subprocess.run([python, str(HERE / "after2016.py")], check=True, env=environment)
     write_tables()
 
 

@@ -38,8 +38,10 @@ def scores_by_hat_matrices(X, Z, weight, curvature, alphas):
 
 
 @pytest.mark.parametrize("shape", [(60, 4, 3), (16, 30, 4)])  # the second is factorised over the rows
+@pytest.mark.parametrize("cells", [1 << 18, 10])
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_choice_is_the_minimum_by_hat_matrices(shape, fit_intercept):
+def test_choice_is_the_minimum_by_hat_matrices(shape, fit_intercept, cells, monkeypatch):
+    monkeypatch.setattr("skldl.losses._automatic_alpha.BLOCK_CELLS", cells)
     X, D = make_distributions(*shape)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
     weight /= weight.sum()
