@@ -156,6 +156,8 @@ def held_out(folds: list[Fold], predict: Callable[..., np.ndarray], first: np.nd
 
 def their_figures(name: str, folds: list[Fold], limit: int) -> dict[str, Any]:
     X, D, X_test, _ = folds[0]
+    import keras  # noqa: F401 - python-ldl imports it at its first use, which is no part of a fit
+
     figures: dict[str, Any] = {"python-ldl s": None, "python-ldl KL": None, "remark": ""}
     if name not in THEIRS:
         return figures | {"remark": "not in python-ldl"}
