@@ -46,6 +46,11 @@ def folder(tmp_path_factory):
         "pt-bayes": skldl.PTBayes(),
         "sa-bfgs": skldl.SABFGS(),
         "aa-bp": skldl.AABP(),
+        "knn-cv": skldl.AAKNNCV(),
+        "hvlc": skldl.LDLHVLC(),
+        "trees-flat": skldl.RandomForestLDL(5, n_trial_estimators=3, random_state=0),
+        "trees-newton": skldl.LDLogitBoost(3),
+        "trees-struct": skldl.StructRF(3, random_state=0),
     }
     for name, model in models.items():
         skldl.save(model.fit(X, D), folder / f"{name}.skldl")

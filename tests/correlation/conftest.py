@@ -18,7 +18,7 @@ def check_optimum():
         def whole(flat):
             parameters = flat.reshape(shape)
             W, b = parameters[:-1], parameters[-1] if model.fit_intercept else 0.0
-            return objective(softmax(X @ W + b), W, weight) + 0.5 * model.alpha * (W**2).sum()
+            return objective(softmax(X @ W + b), W, weight) + 0.5 * model.alpha_ * (W**2).sum()
 
         end = np.vstack([model.coef_.T, model.intercept_]).ravel()
         assert model.loss_curve_[-1] == pytest.approx(whole(end), rel=1e-9, abs=1e-12)

@@ -33,7 +33,9 @@ def test_objective_by_loops(check_optimum):
 def test_without_both_terms_it_is_sabfgs():
     X, D = make_distributions(60, 4, 3)
     plain = LDLDPA(1e-3, rank_weight=0, variance_weight=0, tol=1e-12).fit(X, D)
-    np.testing.assert_allclose(plain.predict(X), SABFGS(1e-3, tol=1e-12).fit(X, D).predict(X), atol=1e-6)
+    np.testing.assert_allclose(
+        plain.predict(X), SABFGS(1e-3, fit_intercept=True, tol=1e-12).fit(X, D).predict(X), atol=1e-6
+    )
 
 
 def test_terms_do_what_they_are_for():

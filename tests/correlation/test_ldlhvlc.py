@@ -72,7 +72,7 @@ def test_new_rows_use_all_training_rows_as_neighbours():
     X, D = make_distributions(40, 3, 3)
     model = LDLHVLC(n_neighbors=1).fit(X, D)
     C = D[:5]  # the nearest training row of a training row is the row itself
-    expected = softmax(X[:5] @ model.coef_.T + C @ model.neighbour_coef_.T)
+    expected = softmax(X[:5] @ model.coef_.T + C @ model.neighbour_coef_.T + model.intercept_)
     np.testing.assert_allclose(model.predict(X[:5]), expected, atol=1e-12)
 
 
@@ -120,7 +120,9 @@ def test_without_neighbours_weight_it_is_sabfgs():
     """A penalty on M that is strong enough leaves the features alone."""
     X, D = make_distributions(60, 4, 3)
     plain = LDLHVLC(1e-3, alpha_neighbours=1e9, horizontal_weight=0, vertical_weight=0, tol=1e-12).fit(X, D)
-    np.testing.assert_allclose(plain.predict(X), SABFGS(1e-3, tol=1e-12).fit(X, D).predict(X), atol=1e-5)
+    np.testing.assert_allclose(
+        plain.predict(X), SABFGS(1e-3, fit_intercept=True, tol=1e-12).fit(X, D).predict(X), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

@@ -56,7 +56,9 @@ def test_objective_by_loops_with_the_signs_of_the_solution(check_optimum, shape)
 def test_without_distances_it_is_sabfgs():
     X, D = make_distributions(60, 4, 3)
     plain = LDLLC(1e-3, correlation_weight=0, tol=1e-12).fit(X, D)
-    np.testing.assert_allclose(plain.predict(X), SABFGS(1e-3, tol=1e-12).fit(X, D).predict(X), atol=1e-6)
+    np.testing.assert_allclose(
+        plain.predict(X), SABFGS(1e-3, fit_intercept=True, tol=1e-12).fit(X, D).predict(X), atol=1e-6
+    )
     assert plain.n_rounds_ == 0
 
 

@@ -54,7 +54,7 @@ def test_objective_by_loops(check_optimum, fit_intercept):
 
 def test_without_relations_it_is_sabfgs():
     X, D = make_distributions(60, 4, 3)
-    expected = SABFGS(1e-3, tol=1e-12).fit(X, D).predict(X)
+    expected = SABFGS(1e-3, fit_intercept=True, tol=1e-12).fit(X, D).predict(X)
     plain = LDLLDM(1e-3, global_weight=0, local_weight=0, tol=1e-12).fit(X, D)
     np.testing.assert_allclose(plain.predict(X), expected, atol=1e-6)
     one_cluster = LDLLDM(1e-3, global_weight=0, local_weight=5.0, n_clusters=1, tol=1e-12).fit(X, D)

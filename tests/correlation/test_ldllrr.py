@@ -64,7 +64,9 @@ def test_objective_by_loops(check_optimum):
 def test_without_ranking_it_is_sabfgs():
     X, D = make_distributions(60, 4, 3)
     plain = LDLLRR(1e-3, ranking_weight=0, tol=1e-12).fit(X, D)
-    np.testing.assert_allclose(plain.predict(X), SABFGS(1e-3, tol=1e-12).fit(X, D).predict(X), atol=1e-6)
+    np.testing.assert_allclose(
+        plain.predict(X), SABFGS(1e-3, fit_intercept=True, tol=1e-12).fit(X, D).predict(X), atol=1e-6
+    )
 
 
 def test_ranking_weight_brings_labels_into_order():

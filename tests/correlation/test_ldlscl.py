@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy import optimize
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import Ridge
 
 from skldl.correlation import LDLSCL
 from skldl.correlation._ldlscl import attraction, code_loss, settle_codes
+from skldl.losses._rows import divergence_plus
 from skldl.simplex import log_softmax, softmax
 from skldl.testing import check_estimator, make_distributions
 
@@ -46,7 +47,7 @@ def test_loss_of_codes_and_its_gradient():
 
 def test_attraction_and_its_gradient():
     S, V, codes, D, centres = _setting()
-    loss = attraction(codes, centres, 0.3)
+    loss = divergence_plus(D, attraction(codes, centres, 0.3))
     values, gradient = loss(log_softmax(S), D)
     constant = (D * np.log(D)).sum(axis=1)
     np.testing.assert_allclose(values, paper_terms(S, 0 * V, codes, D, centres, 0.3, 0.0) + constant, rtol=1e-10)
@@ -90,12 +91,13 @@ def test_weights_are_optimal_for_the_codes():
 
 
 @pytest.mark.parametrize("shape", [(40, 3, 3), (12, 15, 3)])
-def test_new_rows_get_codes_by_least_squares(shape):
+def test_new_rows_get_codes_by_ridge_regression(shape, monkeypatch):
     X, D = make_distributions(*shape)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    monkeypatch.setattr("skldl.correlation._ldlscl.ridge_penalty", lambda *_: 0.03)
     model = LDLSCL(n_clusters=3).fit(X, D, weight)
     X_new = X if shape[0] < shape[1] else make_distributions(10, shape[1], 3, seed=1)[0]
-    codes = LinearRegression().fit(X, model.codes_, weight).predict(X_new)
+    codes = Ridge(0.03 * weight.sum()).fit(X, model.codes_, weight).predict(X_new)
     expected = softmax(X_new @ model.coef_.T + codes @ model.code_coef_.T)
     np.testing.assert_allclose(model.predict(X_new), expected, atol=1e-6)
 

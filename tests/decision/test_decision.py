@@ -91,7 +91,7 @@ def test_no_lower_objective_nearby_without_smoothing(model, row):
 
     def objective(flat):
         W = flat.reshape(3, 3)
-        rows = [row(p, d, model) for p, d in zip(softmax(X @ W), D, strict=True)]
+        rows = [row(p, d, model) for p, d in zip(softmax(X @ W + model.intercept_), D, strict=True)]
         return np.mean(rows) + 0.5e-2 * (W**2).sum()
 
     end = model.coef_.T.ravel()

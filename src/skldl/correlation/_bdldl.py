@@ -21,6 +21,7 @@ from scipy import linalg
 from skldl._parameters import NOT_NEGATIVE
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
+from skldl.losses._automatic_alpha import ALPHA, count_different_rows, generalised_cross_validation
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, factorise
 from skldl.simplex import project
@@ -40,13 +41,16 @@ class BDLDL(BaseLDL):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
-        Strength of the squared penalty. The paper has sums over n rows in place of the means: its penalty is n · alpha.
+    alpha : float or "auto", default="auto"
+        Strength of the squared penalty; "auto" takes it from generalised cross-validation of the forward regression.
+        The paper has sums over n rows in place of the means: its penalty is n · alpha.
     backward_weight : float, default=1e-3
         Weight of the reconstruction of the features from the distributions.
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights, one row for each label.
 
@@ -65,18 +69,22 @@ class BDLDL(BaseLDL):
     >>> from skldl.correlation import BDLDL
     >>> X = [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
     >>> D = [[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]]
-    >>> BDLDL(backward_weight=0).fit(X, D).predict([[1.0, 1.0]]).round(2)
+    >>> BDLDL(1e-4, backward_weight=0).fit(X, D).predict([[1.0, 1.0]]).round(2)
     array([[0.33, 0.33, 0.33]])
     """
 
-    _constraints: ClassVar = {"alpha": NOT_NEGATIVE, "backward_weight": NOT_NEGATIVE}
+    _constraints: ClassVar = {"alpha": ALPHA, "backward_weight": NOT_NEGATIVE}
 
-    def __init__(self, alpha: float = 1e-4, *, backward_weight: float = 1e-3) -> None:
+    def __init__(self, alpha: float | str = "auto", *, backward_weight: float = 1e-3) -> None:
         self.alpha = alpha
         self.backward_weight = backward_weight
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self.coef_ = _Decomposed(X, D, sample_weight).solve(self.alpha, self.backward_weight).T
+        self._solve(_Decomposed(X, D, sample_weight))
+
+    def _solve(self, decomposed: "_Decomposed") -> None:
+        self.alpha_ = decomposed.automatic_alpha() if self.alpha == "auto" else float(self.alpha)
+        self.coef_ = decomposed.solve(self.alpha_, self.backward_weight).T
 
     def _predict(self, X: Any) -> FloatArray:
         return project(np.asarray(X @ self.coef_.T, dtype=np.float64))
@@ -88,7 +96,7 @@ class BDLDL(BaseLDL):
         decomposed = _Decomposed(X, D, sample_weight)
         for value in values:
             self.set_params(**{param: value})
-            self.coef_ = decomposed.solve(self.alpha, self.backward_weight).T
+            self._solve(decomposed)
             yield self._predict(X_new)
 
 
@@ -111,9 +119,17 @@ class _Decomposed:
                 f"(n_samples={X.shape[0]}, n_features={X.shape[1]}). Reduce the features first, for example with "
                 "sklearn.decomposition.TruncatedSVD."
             )
-        self.h, self.V = linalg.eigh(D.T @ (D * weight[:, None]))
+        products = D.T @ (D * weight[:, None])
+        self.h, self.V = linalg.eigh(products)
+        self.squares, self.X, self.D = np.diag(products), X, D
         B = np.asarray(design.T @ (D * weight[:, None]))
         self.B = (B if self.U is None else self.U.T @ B) @ self.V
+
+    def automatic_alpha(self) -> float:
+        """Penalty by generalised cross-validation without the way back, which is weak."""
+        g, n_labels = np.maximum(self.g, 0.0), len(self.squares)
+        n_rows = count_different_rows(self.X, self.D)
+        return generalised_cross_validation(g, self.B @ self.V.T, self.squares, np.ones(n_labels), n_rows)
 
     def solve(self, alpha: float, backward_weight: float) -> FloatArray:
         """W of shape (n_features, n_labels); directions without any mass keep weight zero."""

@@ -20,7 +20,7 @@ from skldl.losses._linear_softmax import (
     TrainingSet,
     mean_of,
 )
-from skldl.losses._rows import kullback_leibler, through_softmax
+from skldl.losses._rows import divergence_plus
 
 
 class LDLDPA(LinearSoftmaxLDL):
@@ -36,14 +36,16 @@ class LDLDPA(LinearSoftmaxLDL):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
-        Strength of the squared penalty on the weights.
+    alpha : float or "auto", default="auto"
+        Strength of the squared penalty on the weights; "auto" takes it from generalised cross-validation of the model
+        linearised at the mean distribution, so that the unit of the features hardly matters.
     rank_weight : float, default=1e-2
         Weight of the percentile average.
     variance_weight : float, default=1e-2
         Weight of the squared gap between the variances of the degrees.
-    fit_intercept : bool, default=False
-        Whether to learn one free score for each label, without penalty.
+    fit_intercept : bool, default=True
+        Whether to learn one free score for each label, without penalty. Without it a penalty pulls the predictions to
+        the uniform distribution in place of the mean.
     max_iter : int, default=1000
         Largest number of steps.
     tol : float, default=1e-8
@@ -51,6 +53,8 @@ class LDLDPA(LinearSoftmaxLDL):
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights; each column sums to zero.
     intercept_ : ndarray of shape (n_labels,)
@@ -87,11 +91,11 @@ class LDLDPA(LinearSoftmaxLDL):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         rank_weight: float = 1e-2,
         variance_weight: float = 1e-2,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         max_iter: int = 1000,
         tol: float = 1e-8,
     ) -> None:
@@ -107,15 +111,12 @@ class LDLDPA(LinearSoftmaxLDL):
         percentiles = training.shared("percentiles", lambda: stats.rankdata(training.D, axis=1) / n_labels)
         variances = training.D.var(axis=1)
 
-        def loss(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-            values, gradient = kullback_leibler(log_p, d)
-            p = np.exp(log_p)
+        def term(p: FloatArray) -> tuple[FloatArray, FloatArray]:
             centred = p - 1.0 / n_labels  # the mean of a distribution over c labels
             gap = np.einsum("ij,ij->i", centred, centred) / n_labels - variances
-            values += self.variance_weight * gap**2 - self.rank_weight * np.einsum("ij,ij->i", percentiles, p)
+            values = self.variance_weight * gap**2 - self.rank_weight * np.einsum("ij,ij->i", percentiles, p)
             slope = (4.0 * self.variance_weight / n_labels * gap)[:, None] * centred - self.rank_weight * percentiles
-            gradient += through_softmax(p, slope)
-            return values, gradient
+            return values, slope
 
         largest = float(training.weight @ percentiles.max(axis=1))
-        return mean_of(loss, training.D, training.weight), -self.rank_weight * largest
+        return mean_of(divergence_plus(training.D, term), training.D, training.weight), -self.rank_weight * largest

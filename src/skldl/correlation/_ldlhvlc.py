@@ -25,7 +25,7 @@ from skldl.losses._linear_softmax import (
     fit_linear,
     mean_of,
 )
-from skldl.losses._rows import kullback_leibler, through_softmax
+from skldl.losses._rows import divergence_plus
 from skldl.simplex import softmax
 
 
@@ -70,9 +70,10 @@ class LDLHVLC(LinearSoftmaxLDL):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
-        Strength of the squared penalty on W. The paper has a sum over n rows in place of the mean and no factor ½: its
-        γ is n · alpha / 2, its δ n · alpha_neighbours / 2.
+    alpha : float or "auto", default="auto"
+        Strength of the squared penalty on W; "auto" takes it from generalised cross-validation of the model linearised
+        at the mean distribution, so that the unit of the features hardly matters. The paper has a sum over n rows in
+        place of the mean and no factor ½: its γ is n · alpha / 2, its δ n · alpha_neighbours / 2.
     alpha_neighbours : float, default=1e-4
         Strength of the squared penalty on M.
     n_neighbors : int, default=5
@@ -82,8 +83,9 @@ class LDLHVLC(LinearSoftmaxLDL):
         Weight of the distance to the neighbours' mean, α of the paper.
     vertical_weight : float, default=1e-3
         Weight of the differences between correlated labels, β of the paper.
-    fit_intercept : bool, default=False
-        Whether to learn one free score for each label, without penalty.
+    fit_intercept : bool, default=True
+        Whether to learn one free score for each label, without penalty. Without it a penalty pulls the predictions to
+        the uniform distribution in place of the mean.
     max_iter : int, default=1000
         Largest number of steps.
     tol : float, default=1e-8
@@ -91,6 +93,8 @@ class LDLHVLC(LinearSoftmaxLDL):
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights of the features.
     neighbour_coef_ : ndarray of shape (n_labels, n_labels)
@@ -132,13 +136,13 @@ class LDLHVLC(LinearSoftmaxLDL):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         alpha_neighbours: float = 1e-4,
         n_neighbors: int = 5,
         horizontal_weight: float = 1e-3,
         vertical_weight: float = 1e-3,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         max_iter: int = 1000,
         tol: float = 1e-8,
     ) -> None:
@@ -172,7 +176,8 @@ class LDLHVLC(LinearSoftmaxLDL):
             raise ValueError(f"LDLHVLC needs at least 2 rows to have neighbours (n_samples={training.X.shape[0]}).")
         C = self._neighbour_means(training)
         plain = training.factorisation(scale_free=False)
-        scale = column_scale(self.alpha, self.alpha_neighbours)
+        self.alpha_ = training.alpha(self.alpha)
+        scale = column_scale(self.alpha_, self.alpha_neighbours)
         joined = training.shared(
             ("joined", int(self.n_neighbors), scale), lambda: join(plain, scale * C, training.weight)
         )
@@ -181,7 +186,7 @@ class LDLHVLC(LinearSoftmaxLDL):
             training.D,
             training.weight,
             self._objective(training)[0],
-            alpha=strengths(plain, C.shape[1], self.alpha, self.alpha_neighbours),
+            alpha=strengths(plain, C.shape[1], self.alpha_, self.alpha_neighbours),
             tol=self.tol,
             max_iter=self.max_iter,
         )
@@ -197,17 +202,14 @@ class LDLHVLC(LinearSoftmaxLDL):
         R = column_correlations(training.D, training.weight)
         form = 2.0 * (np.diag(R.sum(axis=1)) - R)  # p form pᵀ = Σ_jk R_jk (p_j − p_k)²
 
-        def loss(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-            values, gradient = kullback_leibler(log_p, d)
-            p = np.exp(log_p)
+        def term(p: FloatArray) -> tuple[FloatArray, FloatArray]:
             away, turned = p - C, p @ form
-            values += self.horizontal_weight * agreement * np.einsum("ij,ij->i", away, away)
+            values = self.horizontal_weight * agreement * np.einsum("ij,ij->i", away, away)
             values += self.vertical_weight * np.einsum("ij,ij->i", p, turned)
             slope = (2.0 * self.horizontal_weight * agreement)[:, None] * away + 2.0 * self.vertical_weight * turned
-            gradient += through_softmax(p, slope)
-            return values, gradient
+            return values, slope
 
-        return mean_of(loss, training.D, training.weight), -np.inf
+        return mean_of(divergence_plus(training.D, term), training.D, training.weight), -np.inf
 
     def _predict(self, X: Any) -> FloatArray:
         C = neighbour_means(self._search, self._rows, self._distributions, X, int(self.n_neighbors))

@@ -22,7 +22,7 @@ from skldl.losses._linear_softmax import (
     fit_linear,
     mean_of,
 )
-from skldl.losses._rows import kullback_leibler
+from skldl.losses._rows import divergence_plus
 
 SMOOTHING = 1e-6  # ‖v‖ becomes √(‖v‖² + ε²) − ε
 
@@ -64,15 +64,17 @@ class LDLLC(LinearSoftmaxLDL):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
-        Strength of the squared penalty on the weights. The paper has a sum over n rows in place of the mean and no
-        factor ½: its λ1 is n · alpha / 2, its λ2 is n · correlation_weight.
-    correlation_weight : float, default=1e-6
+    alpha : float or "auto", default="auto"
+        Strength of the squared penalty on the weights; "auto" takes it from generalised cross-validation of the model
+        linearised at the mean distribution, so that the unit of the features hardly matters. The paper has a sum over n
+        rows in place of the mean and no factor ½: its λ1 is n · alpha / 2, its λ2 is n · correlation_weight.
+    correlation_weight : float, default=1e-7
         Weight of the distances.
     max_rounds : int, default=10
         Largest number of times that the signs are taken anew.
-    fit_intercept : bool, default=False
-        Whether to learn one free score for each label, without penalty.
+    fit_intercept : bool, default=True
+        Whether to learn one free score for each label, without penalty. Without it a penalty pulls the predictions to
+        the uniform distribution in place of the mean.
     max_iter : int, default=1000
         Largest number of steps of each round.
     tol : float, default=1e-8
@@ -80,6 +82,8 @@ class LDLLC(LinearSoftmaxLDL):
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights; each column sums to zero.
     intercept_ : ndarray of shape (n_labels,)
@@ -123,11 +127,11 @@ class LDLLC(LinearSoftmaxLDL):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
-        correlation_weight: float = 1e-6,
+        correlation_weight: float = 1e-7,
         max_rounds: int = 10,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         max_iter: int = 1000,
         tol: float = 1e-8,
     ) -> None:
@@ -139,13 +143,14 @@ class LDLLC(LinearSoftmaxLDL):
         self.tol = tol
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
-        return mean_of(kullback_leibler, training.D, training.weight), 0.0
+        return mean_of(divergence_plus(training.D), training.D, training.weight), 0.0
 
     def _fit_shared(self, training: TrainingSet) -> None:
         objective, lower_bound = self._objective(training)
         # columns keep their scale, so that distances between weights of the design are those of the features
         factorisation = training.factorisation(scale_free=False)
-        settings: dict[str, Any] = {"alpha": self.alpha, "tol": self.tol, "max_iter": self.max_iter}
+        self.alpha_ = training.alpha(self.alpha)
+        settings: dict[str, Any] = {"alpha": self.alpha_, "tol": self.tol, "max_iter": self.max_iter}
         fit = training.shared(
             ("plain", *settings.values()),
             lambda: fit_linear(

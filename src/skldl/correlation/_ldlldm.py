@@ -22,7 +22,7 @@ from skldl.losses._linear_softmax import (
     TrainingSet,
     mean_of,
 )
-from skldl.losses._rows import kullback_leibler, through_softmax
+from skldl.losses._rows import divergence_plus
 
 BARYCENTRE_RIDGE = 1e-3  # of the trace, as in locally linear embedding and in the authors' code
 
@@ -66,17 +66,19 @@ class LDLLDM(LinearSoftmaxLDL):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
-        Strength of the squared penalty on the weights. The paper has a sum over n rows in place of the mean: its λ1 is
-        n · alpha, its λ2 and λ3 are the two weights below.
+    alpha : float or "auto", default="auto"
+        Strength of the squared penalty on the weights; "auto" takes it from generalised cross-validation of the model
+        linearised at the mean distribution, so that the unit of the features hardly matters. The paper has a sum over n
+        rows in place of the mean: its λ1 is n · alpha, its λ2 and λ3 are the two weights below.
     global_weight : float, default=0.1
         Weight of the relations between labels over all rows.
     local_weight : float, default=0.1
         Weight of the relations inside clusters.
     n_clusters : int, default=5
         Number of clusters; 1 means none, and the local term is left out, as in the authors' code.
-    fit_intercept : bool, default=False
-        Whether to learn one free score for each label, without penalty.
+    fit_intercept : bool, default=True
+        Whether to learn one free score for each label, without penalty. Without it a penalty pulls the predictions to
+        the uniform distribution in place of the mean.
     max_iter : int, default=1000
         Largest number of steps.
     tol : float, default=1e-8
@@ -84,6 +86,8 @@ class LDLLDM(LinearSoftmaxLDL):
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights; each column sums to zero.
     intercept_ : ndarray of shape (n_labels,)
@@ -122,12 +126,12 @@ class LDLLDM(LinearSoftmaxLDL):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         global_weight: float = 0.1,
         local_weight: float = 0.1,
         n_clusters: int = 5,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         max_iter: int = 1000,
         tol: float = 1e-8,
     ) -> None:
@@ -151,19 +155,15 @@ class LDLLDM(LinearSoftmaxLDL):
             )
             groups += [(rows, self.local_weight * form) for rows, form in local]
 
-        def loss(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-            values, gradient = kullback_leibler(log_p, d)
-            if groups:
-                p = np.exp(log_p)
-                slope = np.zeros_like(p)
-                for rows, form in groups:
-                    turned = p[rows] @ form
-                    values[rows] += np.einsum("ij,ij->i", p[rows], turned)
-                    slope[rows] += 2.0 * turned
-                gradient += through_softmax(p, slope)
-            return values, gradient
+        def term(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+            values, slope = np.zeros(len(p)), np.zeros_like(p)
+            for rows, form in groups:
+                turned = p[rows] @ form
+                values[rows] += np.einsum("ij,ij->i", p[rows], turned)
+                slope[rows] += 2.0 * turned
+            return values, slope
 
-        return mean_of(loss, D, weight), 0.0
+        return mean_of(divergence_plus(D, term if groups else None), D, weight), 0.0
 
 
 def _local_forms(D: FloatArray, weight: FloatArray, n_clusters: int) -> list[tuple[npt.NDArray[np.intp], FloatArray]]:

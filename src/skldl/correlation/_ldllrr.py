@@ -21,7 +21,7 @@ from skldl.losses._linear_softmax import (
     TrainingSet,
     mean_of,
 )
-from skldl.losses._rows import kullback_leibler, through_softmax
+from skldl.losses._rows import divergence_plus
 
 BLOCK_CELLS = 1 << 16
 
@@ -63,14 +63,16 @@ class LDLLRR(LinearSoftmaxLDL):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
-        Strength of the squared penalty on the weights, β of the paper.
+    alpha : float or "auto", default="auto"
+        Strength of the squared penalty on the weights; "auto" takes it from generalised cross-validation of the model
+        linearised at the mean distribution, so that the unit of the features hardly matters, β of the paper.
     ranking_weight : float, default=1e-2
         Weight of the ranking loss, λ of the paper.
     sharpness : float, default=100.0
         How steeply a difference of degrees becomes a preference; 100 is the paper's.
-    fit_intercept : bool, default=False
-        Whether to learn one free score for each label, without penalty.
+    fit_intercept : bool, default=True
+        Whether to learn one free score for each label, without penalty. Without it a penalty pulls the predictions to
+        the uniform distribution in place of the mean.
     max_iter : int, default=1000
         Largest number of steps.
     tol : float, default=1e-8
@@ -78,6 +80,8 @@ class LDLLRR(LinearSoftmaxLDL):
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights; each column sums to zero.
     intercept_ : ndarray of shape (n_labels,)
@@ -114,11 +118,11 @@ class LDLLRR(LinearSoftmaxLDL):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         ranking_weight: float = 1e-2,
         sharpness: float = 100.0,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         max_iter: int = 1000,
         tol: float = 1e-8,
     ) -> None:
@@ -130,13 +134,9 @@ class LDLLRR(LinearSoftmaxLDL):
         self.tol = tol
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
-        def loss(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-            values, gradient = kullback_leibler(log_p, d)
-            if self.ranking_weight > 0:
-                p = np.exp(log_p)
-                more, slope = ranking_loss(p, d, self.sharpness)
-                values += self.ranking_weight * more
-                gradient += self.ranking_weight * through_softmax(p, slope)
-            return values, gradient
+        def term(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+            values, slope = ranking_loss(p, training.D, self.sharpness)
+            return self.ranking_weight * values, self.ranking_weight * slope
 
+        loss = divergence_plus(training.D, term if self.ranking_weight > 0 else None)
         return mean_of(loss, training.D, training.weight), 0.0

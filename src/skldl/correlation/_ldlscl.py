@@ -7,7 +7,7 @@ influences it. Codes are further features, s_i = Θᵀx_i + Vᵀc_i, and are lea
 
 with the centres p̄_j of the clusters. The fit alternates: weights for fixed codes, codes for fixed weights (one small
 problem for each row, solved for all rows together), then the barrier µ falls by a factor of ten. New rows get their
-codes from a linear regression of the codes on the features.
+codes from a ridge regression of the codes on the features.
 """
 
 from typing import Any, ClassVar
@@ -18,13 +18,15 @@ from skldl._parameters import COUNT, NOT_NEGATIVE, POSITIVE
 from skldl._typing import FloatArray
 from skldl.correlation._clusters import cluster_rows
 from skldl.correlation._joined import column_scale, join, part, strengths
+from skldl.losses._automatic_alpha import ALPHA, ridge_penalty
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     TrainingSet,
     fit_linear,
     mean_of,
 )
-from skldl.losses._rows import RowLoss, kullback_leibler, through_softmax
+from skldl.losses._rows import PredictionTerm, divergence_plus, through_softmax
+from skldl.maxent._whitening import Factorisation
 from skldl.simplex import log_softmax, softmax
 
 FIRST_CODES = (1.0, 0.1)  # of a row's own cluster, and of the others
@@ -33,19 +35,16 @@ LARGEST_STEP = 2.0  # of the logarithm of a code
 DECREMENT = 1e-16  # half the squared Newton decrement of a row at which its codes are settled
 
 
-def attraction(codes: FloatArray, centres: FloatArray, strength: float) -> RowLoss:
-    """Divergence plus λ Σ_j c_ij ‖p_i − p̄_j‖², for fixed codes."""
+def attraction(codes: FloatArray, centres: FloatArray, strength: float) -> PredictionTerm:
+    """λ Σ_j c_ij ‖p_i − p̄_j‖² and its slope in p, for fixed codes."""
     totals, pull = codes.sum(axis=1), codes @ centres
     constants = codes @ (centres**2).sum(axis=1)
 
-    def loss(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-        values, gradient = kullback_leibler(log_p, d)
-        p = np.exp(log_p)
-        values += strength * (totals * (p**2).sum(axis=1) - 2.0 * np.einsum("ij,ij->i", p, pull) + constants)
-        gradient += through_softmax(p, 2.0 * strength * (totals[:, None] * p - pull))
-        return values, gradient
+    def term(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = strength * (totals * (p**2).sum(axis=1) - 2.0 * np.einsum("ij,ij->i", p, pull) + constants)
+        return values, 2.0 * strength * (totals[:, None] * p - pull)
 
-    return loss
+    return term
 
 
 def code_loss(
@@ -119,13 +118,15 @@ class LDLSCL(LinearSoftmaxLDL):
         + \mu\, \overline{\textstyle\sum_j 1 / c_{ij}}
 
     in turn over Θ and V and over the codes, with μ = ``barrier``, ``barrier / 10``, … from round to round. New rows get
-    codes by linear least squares from the features.
+    codes by ridge regression from the features, with the penalty from generalised cross-validation.
 
     Parameters
     ----------
-    alpha : float, default=1e-3
-        Strength of the squared penalty on Θ. The paper has sums over n rows in place of the means and no factor ½: its
-        λ1 is n · alpha / 2 and its λ2 n · alpha_codes / 2; λ3 is ``local_weight``.
+    alpha : float or "auto", default="auto"
+        Strength of the squared penalty on Θ; "auto" takes it from generalised cross-validation of the model linearised
+        at the mean distribution, so that the unit of the features hardly matters. The paper has sums over n rows in
+        place of the means and no factor ½: its λ1 is n · alpha / 2 and its λ2 n · alpha_codes / 2; λ3 is
+        ``local_weight``.
     alpha_codes : float, default=1e-3
         Strength of the squared penalty on V.
     local_weight : float, default=1e-2
@@ -144,6 +145,8 @@ class LDLSCL(LinearSoftmaxLDL):
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights of the features: Θᵀ.
     code_coef_ : ndarray of shape (n_labels, n_found)
@@ -164,9 +167,10 @@ class LDLSCL(LinearSoftmaxLDL):
     Notes
     -----
     Checked against the authors' code: objective, k-means on D, codes near one for a row's own cluster at the start,
-    linear regression of the codes, barrier lowered by ten in each step. Different here: a step minimises over weights
-    and over codes where the authors take one gradient step; μ begins at 0.1 in place of 1; the gradient of the
-    attraction is that of the objective, which the one in their code is not.
+    regression of the codes, barrier lowered by ten in each step. Different here: a step minimises over weights and over
+    codes where the authors take one gradient step; μ begins at 0.1 in place of 1; the gradient of the attraction is
+    that of the objective, which the one in their code is not; the regression has a penalty, without which codes of new
+    rows are far off where there are many features.
 
     References
     ----------
@@ -187,7 +191,7 @@ class LDLSCL(LinearSoftmaxLDL):
     fit_intercept = False  # the codes hold what an intercept would
 
     _constraints: ClassVar = {
-        "alpha": NOT_NEGATIVE,
+        "alpha": ALPHA,
         "alpha_codes": NOT_NEGATIVE,
         "local_weight": POSITIVE,
         "n_clusters": COUNT,
@@ -199,7 +203,7 @@ class LDLSCL(LinearSoftmaxLDL):
 
     def __init__(
         self,
-        alpha: float = 1e-3,
+        alpha: float | str = "auto",
         *,
         alpha_codes: float = 1e-3,
         local_weight: float = 1e-2,
@@ -225,7 +229,8 @@ class LDLSCL(LinearSoftmaxLDL):
         )
         plain = training.factorisation(scale_free=False)
         n_columns = plain.design.shape[1]
-        scale = column_scale(self.alpha, self.alpha_codes)
+        self.alpha_ = training.alpha(self.alpha)
+        scale = column_scale(self.alpha_, self.alpha_codes)
         codes = np.where(np.arange(len(centres)) == assignment[:, None], *FIRST_CODES)
         barrier, start = float(self.barrier), None
         for number in range(self.n_rounds + 1):
@@ -233,8 +238,8 @@ class LDLSCL(LinearSoftmaxLDL):
                 join(plain, scale * codes, weight),
                 D,
                 weight,
-                mean_of(attraction(codes, centres, self.local_weight), D, weight),
-                alpha=strengths(plain, len(centres), self.alpha, self.alpha_codes),
+                mean_of(divergence_plus(D, attraction(codes, centres, self.local_weight)), D, weight),
+                alpha=strengths(plain, len(centres), self.alpha_, self.alpha_codes),
                 tol=self.tol,
                 max_iter=self.max_iter,
                 start=start,
@@ -257,16 +262,17 @@ class LDLSCL(LinearSoftmaxLDL):
 
 
 def _regress(training: TrainingSet, codes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weighted linear least squares of the codes on the features, with intercept."""
+    """Ridge regression of the codes on the features with a free intercept, penalty by generalised cross-validation."""
 
-    def compute() -> Any:
-        return TrainingSet(training.X, training.D, training.weight, fit_intercept=True).factorisation(scale_free=True)
+    def compute() -> Factorisation:
+        return TrainingSet(training.X, training.D, training.weight, fit_intercept=True).factorisation(scale_free=False)
 
     factorisation = training.shared("factorisation of the regression", compute)
-    whitening = factorisation.whitening(0.0, np.ones(1))
     mean = training.weight @ codes
-    centred = (codes - mean) * training.weight[:, None]
-    moments = np.asarray(factorisation.design.T @ centred)
+    centred = codes - mean
+    alpha = ridge_penalty(factorisation, centred, training.weight, np.ones(codes.shape[1]), training.n_different)
+    whitening = factorisation.whitening(alpha, np.ones(1))
+    moments = np.asarray(factorisation.design.T @ (centred * training.weight[:, None]))
     A = np.column_stack([whitening.solve(moment) for moment in moments.T])
     W, b = factorisation.to_features(np.vstack([A, mean - factorisation.centre @ A]))
     return np.ascontiguousarray(W.T), b

@@ -37,15 +37,17 @@ class LDL4C(LinearSoftmaxLDL):
 
     Parameters
     ----------
-    alpha : float, default=1e-3
-        Strength of the squared penalty on the weights. The paper has a sum over n rows in place of the mean and no
-        factor ½: its λ2 is n · alpha / 2.
+    alpha : float or "auto", default="auto"
+        Strength of the squared penalty on the weights; "auto" takes it from generalised cross-validation of the model
+        linearised at the mean distribution, so that the unit of the features hardly matters. The paper has a sum over n
+        rows in place of the mean and no factor ½: its λ2 is n · alpha / 2.
     margin_weight : float, default=1e-2
         Weight of the margin term, λ1 of the paper.
     rho : float, default=0.01
         Margin.
-    fit_intercept : bool, default=False
-        Whether to learn one free score for each label, without penalty.
+    fit_intercept : bool, default=True
+        Whether to learn one free score for each label, without penalty. Without it a penalty pulls the predictions to
+        the uniform distribution in place of the mean.
     smoothing : float, default=1e-3
         Scale at which absolute values and max(0, ·) are smoothed; the paper's objective is the limit 0.
     max_iter : int, default=1000
@@ -55,6 +57,8 @@ class LDL4C(LinearSoftmaxLDL):
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights; each column sums to zero.
     intercept_ : ndarray of shape (n_labels,)
@@ -96,11 +100,11 @@ class LDL4C(LinearSoftmaxLDL):
 
     def __init__(
         self,
-        alpha: float = 1e-3,
+        alpha: float | str = "auto",
         *,
         margin_weight: float = 1e-2,
         rho: float = 0.01,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         smoothing: float = 1e-3,
         max_iter: int = 1000,
         tol: float = 1e-9,

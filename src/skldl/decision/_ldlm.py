@@ -6,23 +6,11 @@ Errors below a margin cost nothing; the margin of the other labels is that betwe
     + λ_r mean max(0, Σ_{j≠first} |d_ij − p_ij| − ρ_i) + alpha/2 ‖W‖²,        ρ_i = d_i(2) − d_i(3).
 """
 
-from typing import ClassVar
-
-import numpy as np
-
-from skldl._parameters import NOT_NEGATIVE, POSITIVE
 from skldl._typing import FloatArray
-from skldl.decision._terms import TopLabels, absolute_error, insensitive, margin_to_all
-from skldl.losses._linear_softmax import (
-    LinearSoftmaxLDL,
-    ScoreObjective,
-    TrainingSet,
-    mean_of,
-)
-from skldl.losses._rows import through_softmax
+from skldl.decision._terms import TopAndRestLDL, insensitive
 
 
-class LDLM(LinearSoftmaxLDL):
+class LDLM(TopAndRestLDL):
     r"""Label distribution learning machine: insensitive absolute errors and a large margin (LDLM).
 
     It minimises, with p = softmax(Wᵀx + b), the one-hot row :math:`e_i` of the label (1) with the largest true degree,
@@ -37,17 +25,19 @@ class LDLM(LinearSoftmaxLDL):
 
     Parameters
     ----------
-    alpha : float, default=1e-3
-        Strength of the squared penalty on the weights. The paper has a sum over n rows in place of the mean: its
-        penalty is n · alpha.
+    alpha : float or "auto", default="auto"
+        Strength of the squared penalty on the weights; "auto" takes ten times the result of generalised
+        cross-validation of the model linearised at the mean distribution, so that the unit of the features hardly
+        matters. The paper has a sum over n rows in place of the mean: its penalty is n · alpha.
     margin_weight : float, default=1.0
         Weight of the margin term.
     rest_weight : float, default=1.0
         Weight of the error in the other labels.
     rho : float, default=0.01
         Margin.
-    fit_intercept : bool, default=False
-        Whether to learn one free score for each label, without penalty.
+    fit_intercept : bool, default=True
+        Whether to learn one free score for each label, without penalty. Without it a penalty pulls the predictions to
+        the uniform distribution in place of the mean.
     smoothing : float, default=1e-3
         Scale at which absolute values and max(0, ·) are smoothed; the paper's objective is the limit 0.
     max_iter : int, default=1000
@@ -57,6 +47,8 @@ class LDLM(LinearSoftmaxLDL):
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights; each column sums to zero.
     intercept_ : ndarray of shape (n_labels,)
@@ -89,46 +81,7 @@ class LDLM(LinearSoftmaxLDL):
     array([0, 0, 2, 2])
     """
 
-    _constraints: ClassVar = {
-        **LinearSoftmaxLDL._constraints,
-        "margin_weight": NOT_NEGATIVE,
-        "rest_weight": NOT_NEGATIVE,
-        "rho": POSITIVE,
-        "smoothing": POSITIVE,
-    }
-
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        margin_weight: float = 1.0,
-        rest_weight: float = 1.0,
-        rho: float = 0.01,
-        fit_intercept: bool = False,
-        smoothing: float = 1e-3,
-        max_iter: int = 1000,
-        tol: float = 1e-9,
-    ) -> None:
-        self.alpha = alpha
-        self.margin_weight = margin_weight
-        self.rest_weight = rest_weight
-        self.rho = rho
-        self.fit_intercept = fit_intercept
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-
-    def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
-        top = training.shared("top labels", lambda: TopLabels.of(training.D))
-        others = 1.0 - top.one_hot
-
-        def loss(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-            p = np.exp(log_p)
-            values, slope = insensitive(*absolute_error(p, top.one_hot, self.smoothing), self.rho, self.smoothing)
-            margin, margin_slope = margin_to_all(p, top, self.rho, self.smoothing)
-            rest, rest_slope = insensitive(*absolute_error(p, d, self.smoothing, others), top.gap, self.smoothing)
-            values = values + self.margin_weight * margin + self.rest_weight * rest
-            slope = slope + self.margin_weight * margin_slope + self.rest_weight * rest_slope
-            return values, through_softmax(p, slope)
-
-        return mean_of(loss, training.D, training.weight), 0.0
+    def _soften(
+        self, values: FloatArray, slope: FloatArray, threshold: float | FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return insensitive(values, slope, threshold, self.smoothing)

@@ -1,15 +1,22 @@
 """Terms that LDL4C, LDL-HR and LDLM are made of: each gives one value per row and its slope in the prediction p.
 
+`TopAndRestLDL` is what LDL-HR and LDLM share: the top label as a one-hot target with a margin, the rest as it is.
+
 Absolute values and max(0, ·) are smoothed at the scale ε = ``smoothing``: √(x² + ε²) − ε and (x + √(x² + ε²))/2.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from skldl._parameters import NOT_NEGATIVE, POSITIVE
 from skldl._typing import FloatArray
-from skldl.losses._rows import smooth_absolute, smooth_hinge
+from skldl.losses._linear_softmax import LinearSoftmaxLDL, ScoreObjective, TrainingSet, mean_of
+from skldl.losses._rows import smooth_absolute, smooth_hinge, through_softmax
+
+OUTWEIGHS_DIVERGENCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -76,3 +83,61 @@ def margin_to_all(p: FloatArray, top: TopLabels, rho: float, smoothing: float) -
     values, slope = values * others, slope * others
     slope[rows, top.first] = -slope.sum(axis=1)
     return values.sum(axis=1), slope
+
+
+class TopAndRestLDL(LinearSoftmaxLDL):
+    """Base class of LDL-HR and LDLM; `_soften` is what they do to the absolute errors."""
+
+    _constraints: ClassVar = {
+        **LinearSoftmaxLDL._constraints,
+        "margin_weight": NOT_NEGATIVE,
+        "rest_weight": NOT_NEGATIVE,
+        "rho": POSITIVE,
+        "smoothing": POSITIVE,
+    }
+
+    def __init__(
+        self,
+        alpha: float | str = "auto",
+        *,
+        margin_weight: float = 1.0,
+        rest_weight: float = 1.0,
+        rho: float = 0.01,
+        fit_intercept: bool = True,
+        smoothing: float = 1e-3,
+        max_iter: int = 1000,
+        tol: float = 1e-9,
+    ) -> None:
+        self.alpha = alpha
+        self.margin_weight = margin_weight
+        self.rest_weight = rest_weight
+        self.rho = rho
+        self.fit_intercept = fit_intercept
+        self.smoothing = smoothing
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _penalty(self, training: TrainingSet) -> float:
+        """``alpha``, or ten times the automatic choice: the sum of absolute errors outweighs the divergence so much."""
+        return (OUTWEIGHS_DIVERGENCE if self.alpha == "auto" else 1.0) * training.alpha(self.alpha)
+
+    def _soften(
+        self, values: FloatArray, slope: FloatArray, threshold: float | FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Change an absolute error of each row and its slope; here neither."""
+        return values, slope
+
+    def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
+        top = training.shared("top labels", lambda: TopLabels.of(training.D))
+        others = 1.0 - top.one_hot
+
+        def loss(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+            p = np.exp(log_p)
+            values, slope = self._soften(*absolute_error(p, top.one_hot, self.smoothing), self.rho)
+            margin, margin_slope = margin_to_all(p, top, self.rho, self.smoothing)
+            rest, rest_slope = self._soften(*absolute_error(p, d, self.smoothing, others), top.gap)
+            values = values + self.margin_weight * margin + self.rest_weight * rest
+            slope = slope + self.margin_weight * margin_slope + self.rest_weight * rest_slope
+            return values, through_softmax(p, slope)
+
+        return mean_of(loss, training.D, training.weight), 0.0

@@ -20,7 +20,7 @@ from skldl._parameters import NOT_NEGATIVE, number, one_of
 from skldl._solvers import minimise
 from skldl._typing import FloatArray
 from skldl._validation import check_features
-from skldl.losses._linear_softmax import LinearSoftmaxLDL, TrainingSet, warn_unless_converged
+from skldl.losses._linear_softmax import LinearFit, LinearSoftmaxLDL, TrainingSet
 from skldl.simplex import smooth_zeros
 
 LARGEST_CONCENTRATION = 1e12
@@ -64,8 +64,10 @@ class DirichletLDL(LinearSoftmaxLDL):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
-        Strength of the squared penalty on the weights, not on the intercept.
+    alpha : float or "auto", default="auto"
+        Strength of the squared penalty on the weights, not on the intercept; "auto" takes it from generalised
+        cross-validation of the model linearised at the mean distribution, so that the unit of the features hardly
+        matters.
     loss : {"expected_divergence", "likelihood"}, default="expected_divergence"
         The expected divergence aims at the mean alone, and the size of its precision depends on ``prior_weight``. The
         likelihood estimates how widely the true distributions spread around the mean.
@@ -83,6 +85,8 @@ class DirichletLDL(LinearSoftmaxLDL):
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights.
     intercept_ : ndarray of shape (n_labels,)
@@ -124,7 +128,7 @@ class DirichletLDL(LinearSoftmaxLDL):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         loss: Literal["expected_divergence", "likelihood"] = "expected_divergence",
         prior_weight: float = 1e-3,
@@ -142,30 +146,19 @@ class DirichletLDL(LinearSoftmaxLDL):
         self.tol = tol
 
     def _fit_shared(self, training: TrainingSet) -> None:
-        factorisation = training.factorisation(scale_free=self.alpha == 0)
+        self.alpha_ = alpha = training.alpha(self.alpha)
+        factorisation = training.factorisation(scale_free=alpha == 0)
         design, D, weight = factorisation.design, training.D, training.weight
         n_columns, n_labels = design.shape[1], D.shape[1]
         row_loss, lower_bound = expected_divergence, 0.0
         if self.loss == "likelihood":
             row_loss, lower_bound, D = negative_log_density, -np.inf, smooth_zeros(D, self.floor)
-        # the curvature of the loss in the scores is about 1/c for each label; no label shift is taken out here
-        whitening = factorisation.whitening(self.alpha, np.full(n_labels, 1.0 / n_labels))
-
-        def expand(V: FloatArray) -> FloatArray:
-            U = V[:n_columns] * whitening.scale[:n_columns]
-            U = U if whitening.basis is None else whitening.basis @ U
-            return U if factorisation.centre is None else np.vstack([U, V[-1] - factorisation.centre @ U])
-
-        def contract(of_U: FloatArray, of_b: FloatArray) -> FloatArray:
-            if factorisation.centre is not None:
-                of_U = of_U - np.multiply.outer(factorisation.centre, of_b)
-            of_V = (of_U if whitening.basis is None else whitening.basis.T @ of_U) * whitening.scale[:n_columns]
-            return of_V if factorisation.centre is None else np.vstack([of_V, of_b])
-
+        # the curvature of the loss in the scores is about 1/c for each label; a common shift of the scores matters here
+        whitening = factorisation.whitening(alpha, np.full(n_labels, 1.0 / n_labels), centred=False)
         shape = (n_columns + (factorisation.centre is not None), n_labels)
 
         def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
-            parameters = expand(flat.reshape(shape))
+            parameters = whitening.expand(flat.reshape(shape))
             U = parameters[:n_columns]
             scores = np.asarray(design @ U)
             if factorisation.centre is not None:
@@ -174,18 +167,18 @@ class DirichletLDL(LinearSoftmaxLDL):
             values, slope = row_loss(a, D)
             more, more_slope = divergence_from_uniform(a)
             of_scores = (slope + self.prior_weight * more_slope) * special.expit(scores) * weight[:, None]
-            value = float(weight @ (values + self.prior_weight * more)) + 0.5 * self.alpha * float(np.vdot(U, U))
-            of_U = np.asarray(design.T @ of_scores) + self.alpha * U
-            return value, contract(of_U, of_scores.sum(axis=0)).ravel()
+            value = float(weight @ (values + self.prior_weight * more)) + 0.5 * alpha * float(np.vdot(U, U))
+            gradient = np.asarray(design.T @ of_scores) + alpha * U
+            if factorisation.centre is not None:
+                gradient = np.vstack([gradient, of_scores.sum(axis=0)])
+            return value, whitening.contract(gradient).ravel()
 
         start = np.zeros(shape)
         if factorisation.centre is not None:
-            start[-1] = first_scores(D, weight)
+            start[-1] = first_scores(D, weight) / whitening.scale[-1]
         run = minimise(evaluate, start.ravel(), tol=self.tol, max_iter=self.max_iter, lower_bound=lower_bound)
-        warn_unless_converged(self, run)
-        W, b = factorisation.to_features(expand(run.x.reshape(shape)))
-        self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b
-        self.n_iter_, self.loss_curve_ = max(1, run.n_iter), run.loss_curve
+        parameters = whitening.expand(run.x.reshape(shape))
+        self._store(LinearFit(*factorisation.to_features(parameters), parameters, run))
 
     def _concentrations(self, X: Any) -> FloatArray:
         return concentrations(np.asarray(X @ self.coef_.T) + self.intercept_)

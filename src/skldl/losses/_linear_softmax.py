@@ -23,6 +23,7 @@ from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH
 from skldl._solvers import Minimum, minimise
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
+from skldl.losses._automatic_alpha import ALPHA, automatic_alpha, count_different_rows
 from skldl.losses._rows import RowLoss
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
@@ -72,6 +73,21 @@ class TrainingSet:
             return factorise(X, self.weight, fit_intercept=self.fit_intercept, scale_free=scale_free)
 
         return self.shared(("factorisation", scale_free), compute)
+
+    def alpha(self, alpha: float | str) -> float:
+        """Return the penalty that a hyper-parameter stands for."""
+        if alpha != "auto":
+            return float(alpha)
+
+        def choose() -> float:
+            return automatic_alpha(self.factorisation(scale_free=False), self.D, self.weight, self.n_different)
+
+        return self.shared("automatic alpha", choose)
+
+    @property
+    def n_different(self) -> int:
+        """Number of different rows."""
+        return self.shared("different rows", lambda: count_different_rows(self.X, self.D))
 
 
 @dataclass
@@ -191,23 +207,28 @@ class LinearSoftmaxLDL(BaseLDL):
     """Base class of linear softmax models; a subclass writes `_objective` and has the hyper-parameters below.
 
     ``alpha``, ``fit_intercept``, ``max_iter`` and ``tol`` are read from the instance. ``_objective(training)`` returns
-    the function of the scores and a value that it cannot fall below.
+    the function of the scores and a value that it cannot fall below. ``alpha_`` is the penalty that was used.
     """
 
     _constraints: ClassVar = {
-        "alpha": NOT_NEGATIVE,
+        "alpha": ALPHA,
         "fit_intercept": TRUTH,
         "max_iter": COUNT,
         "tol": NOT_NEGATIVE,
     }
 
-    alpha: float
+    alpha: float | str
+    alpha_: float
     fit_intercept: bool
     max_iter: int
     tol: float
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         raise NotImplementedError
+
+    def _penalty(self, training: TrainingSet) -> float:
+        """The strength of the penalty: ``alpha``, or the automatic choice, which is made for the divergence."""
+        return training.alpha(self.alpha)
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         self._fit_shared(self._training_set(X, D, sample_weight))
@@ -218,12 +239,13 @@ class LinearSoftmaxLDL(BaseLDL):
     def _fit_shared(self, training: TrainingSet) -> None:
         """Fit, with what other fits on the same training set have left in it."""
         objective, lower_bound = self._objective(training)
+        self.alpha_ = self._penalty(training)
         fit = fit_linear(
-            training.factorisation(scale_free=self.alpha == 0),
+            training.factorisation(scale_free=self.alpha_ == 0),
             training.D,
             training.weight,
             objective,
-            alpha=self.alpha,
+            alpha=self.alpha_,
             tol=self.tol,
             max_iter=self.max_iter,
             lower_bound=lower_bound,

@@ -36,6 +36,10 @@ class RowLoss(Protocol):
     def __call__(self, log_p: FloatArray, d: FloatArray, /) -> tuple[FloatArray, FloatArray]: ...
 
 
+PredictionTerm = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""From p (n_rows, n_labels) to one value per row and the slope in p."""
+
+
 def through_softmax(p: FloatArray, slope: FloatArray) -> FloatArray:
     """Gradient in the scores from the slope in p, row by row."""
     weighted = p * slope
@@ -58,6 +62,35 @@ def smooth_hinge(x: FloatArray, epsilon: float = SMOOTHING) -> tuple[FloatArray,
 def kullback_leibler(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Σ_j d_j ln(d_j / p_j)."""
     return (special.xlogy(d, d) - d * log_p).sum(axis=1), np.exp(log_p) - d
+
+
+def divergence_plus(D: FloatArray, term: PredictionTerm | None = None) -> RowLoss:
+    """Kullback-Leibler divergence from D plus a term of the prediction; the entropy of D is computed once.
+
+    Parameters
+    ----------
+    D : ndarray of shape (n_samples, n_labels)
+        The distributions that the loss will be called with.
+    term : callable, default=None
+        From p (n_samples, n_labels) to one value per row and the slope in p.
+
+    Returns
+    -------
+    callable
+        From log p and D to one value per row and the gradient in the scores.
+    """
+    constant = special.xlogy(D, D).sum(axis=1)
+
+    def loss(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p = np.exp(log_p)
+        values, gradient = constant - np.einsum("ij,ij->i", d, log_p), p - d
+        if term is not None:
+            more, slope = term(p)
+            values += more
+            gradient += through_softmax(p, slope)
+        return values, gradient
+
+    return loss
 
 
 def squared_error(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:

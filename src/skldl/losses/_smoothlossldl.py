@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from skldl.losses._linear_softmax import LinearSoftmaxLDL, ScoreObjective, TrainingSet, mean_of
-from skldl.losses._rows import LOSS, RowLoss, resolve_loss
+from skldl.losses._rows import LOSS, RowLoss, divergence_plus, resolve_loss
 
 
 class SmoothLossLDL(LinearSoftmaxLDL):
@@ -33,10 +33,13 @@ class SmoothLossLDL(LinearSoftmaxLDL):
         A name from the list above; a mapping from names to coefficients, such as ``{"kullback_leibler": 1, "unimodal":
         0.1}``, for their sum; or a function from (log p, d), both (n_rows, n_labels), to one value per row and the
         gradient in the scores (n_rows, n_labels).
-    alpha : float, default=1e-4
-        Strength of the squared penalty on the weights, not on the intercept.
-    fit_intercept : bool, default=False
-        Whether to learn one free score for each label.
+    alpha : float or "auto", default="auto"
+        Strength of the squared penalty on the weights, not on the intercept; "auto" takes it from generalised
+        cross-validation of the model linearised at the mean distribution, so that the unit of the features hardly
+        matters.
+    fit_intercept : bool, default=True
+        Whether to learn one free score for each label. Without it a penalty pulls the predictions to the uniform
+        distribution in place of the mean.
     max_iter : int, default=1000
         Largest number of steps.
     tol : float, default=1e-8
@@ -44,6 +47,8 @@ class SmoothLossLDL(LinearSoftmaxLDL):
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     coef_ : ndarray of shape (n_labels, n_features)
         Weights; each column sums to zero.
     intercept_ : ndarray of shape (n_labels,)
@@ -87,8 +92,8 @@ class SmoothLossLDL(LinearSoftmaxLDL):
         self,
         loss: str | Mapping[str, float] | RowLoss = "kullback_leibler",
         *,
-        alpha: float = 1e-4,
-        fit_intercept: bool = False,
+        alpha: float | str = "auto",
+        fit_intercept: bool = True,
         max_iter: int = 1000,
         tol: float = 1e-8,
     ) -> None:
@@ -100,4 +105,6 @@ class SmoothLossLDL(LinearSoftmaxLDL):
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
         lower_bound = -np.inf if callable(self.loss) or "concentrated" in self.loss else 0.0
-        return mean_of(resolve_loss(self.loss), training.D, training.weight), lower_bound
+        plain = isinstance(self.loss, str) and self.loss == "kullback_leibler"
+        loss = divergence_plus(training.D) if plain else resolve_loss(self.loss)
+        return mean_of(loss, training.D, training.weight), lower_bound

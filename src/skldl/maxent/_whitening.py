@@ -50,6 +50,7 @@ class Whitening:
     alpha: float
     centre: FloatArray | None
     labels: FloatArray  # p̄
+    centred: bool = True  # over labels; False for models in which a common shift of the scores changes the loss
 
     def __post_init__(self) -> None:
         self.hessian = self.diagonal(self.labels)
@@ -70,7 +71,8 @@ class Whitening:
     def expand(self, V: FloatArray) -> FloatArray:
         """Parameters of the design from whitened coordinates."""
         scaled = V * self.scale
-        scaled -= scaled.mean(axis=1, keepdims=True)
+        if self.centred:
+            scaled -= scaled.mean(axis=1, keepdims=True)
         U = scaled if self.centre is None else scaled[:-1]
         if self.basis is not None:
             U = self.basis @ U
@@ -83,7 +85,7 @@ class Whitening:
             G = self.basis.T @ G
         if self.centre is not None:
             G = np.vstack([G, gradient[-1]])
-        return (G - G.mean(axis=1, keepdims=True)) * self.scale
+        return (G - G.mean(axis=1, keepdims=True) if self.centred else G) * self.scale
 
 
 @dataclass
@@ -113,15 +115,15 @@ class Factorisation:
     basis: FloatArray | None = None
     rows: "RowSpace | None" = None
 
-    def whitening(self, alpha: float, labels: FloatArray) -> Whitening:
+    def whitening(self, alpha: float, labels: FloatArray, *, centred: bool = True) -> Whitening:
         """Whitened coordinates for one alpha and a mean prediction."""
         if self.gram is not None and alpha <= RESOLUTION * float(np.trace(self.gram)):
             basis = _inverse_root(self.gram, alpha * len(labels))
-            return Whitening(basis, np.ones(len(basis)), 0.0, self.centre, labels)
+            return Whitening(basis, np.ones(len(basis)), 0.0, self.centre, labels, centred)
         if self.eigenvalues is None:
             eigenvalues, self.basis = linalg.eigh(self.gram, driver="evd", check_finite=False)
             self.eigenvalues = np.maximum(eigenvalues, 0.0)
-        return Whitening(self.basis, self.eigenvalues, alpha, self.centre, labels)
+        return Whitening(self.basis, self.eigenvalues, alpha, self.centre, labels, centred)
 
     def to_features(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights of the features (n_features, n_labels) and intercept (n_labels,) from the design's parameters."""

@@ -1,0 +1,114 @@
+"""``alpha="auto"``: the criterion against hat matrices, its limits, and what the choice must not depend on."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from skldl.correlation import BDLDL, LDLDPA, LDLHVLC, LDLLC, LDLLDM, LDLLRR, LDLSCL
+from skldl.decision import LDL4C, LDLHR, LDLM
+from skldl.losses import DirichletLDL, SmoothLossLDL
+from skldl.losses._automatic_alpha import (
+    CANDIDATES,
+    automatic_alpha,
+    count_different_rows,
+    generalised_cross_validation,
+    ridge_penalty,
+)
+from skldl.maxent import _whitening
+from skldl.maxent._whitening import factorise
+from skldl.metrics import kullback_leibler
+from skldl.testing import make_distributions
+
+LINEAR = [LDLDPA, LDLHVLC, LDLLC, LDLLDM, LDLLRR, LDLSCL, LDL4C, LDLHR, LDLM, SmoothLossLDL, DirichletLDL, BDLDL]
+
+
+def scores_by_hat_matrices(X, Z, weight, curvature, alphas):
+    """Σ_j p_j RSS_j / (1 − tr H_j / n)² from the hat matrix of each response; infinite above n/2 degrees of freedom."""
+    scores = []
+    for alpha in alphas:
+        score = 0.0
+        for p, z in zip(curvature, Z.T, strict=True):
+            inner = p * (X.T * weight) @ X + alpha * np.eye(X.shape[1])
+            H = p * X @ np.linalg.solve(inner, X.T * weight)
+            score += p * (weight @ (z - H @ z) ** 2) / (1 - np.trace(H) / len(X)) ** 2
+            score = np.inf if np.trace(H) > len(X) / 2 else score
+        scores.append(score)
+    return scores
+
+
+@pytest.mark.parametrize("shape", [(60, 4, 3), (16, 30, 4)])  # the second is factorised over the rows
+@pytest.mark.parametrize("cells", [1 << 18, 10])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_choice_is_the_minimum_by_hat_matrices(shape, fit_intercept, cells, monkeypatch):
+    monkeypatch.setattr("skldl.losses._automatic_alpha.BLOCK_CELLS", cells)
+    X, D = make_distributions(*shape)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    weight /= weight.sum()
+    factorisation = factorise(X, weight, fit_intercept=fit_intercept, scale_free=False)
+    chosen = automatic_alpha(factorisation, D, weight, len(X))
+    mean = weight @ D
+    centred = X - weight @ X if fit_intercept else X
+    alphas = factorisation.eigenvalues.mean() * CANDIDATES
+    scores = scores_by_hat_matrices(centred, (D - mean) / mean, weight, mean, alphas)
+    assert chosen == pytest.approx(alphas[np.argmin(scores)], rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", LINEAR)
+def test_penalty_is_stored_and_a_path_over_it_is_one_fit_for_each(kind):
+    X, D = make_distributions(60, 4, 3)
+    values = ["auto", 1e-2, 1e-1]
+    path = list(kind().predict_path(X, D, X[:5], param="alpha", values=values))
+    for value, P in zip(values, path, strict=True):
+        model = kind(alpha=value).fit(X, D)
+        np.testing.assert_allclose(P, model.predict(X[:5]), atol=1e-5)
+        assert model.alpha_ == value if value != "auto" else model.alpha_ > 0
+
+
+@pytest.mark.parametrize("kind", [SmoothLossLDL, LDLLDM, LDL4C])
+def test_unit_of_the_features_does_not_matter(kind):
+    X, D = make_distributions(80, 4, 3)
+    plain, scaled = kind(tol=1e-12).fit(X, D), kind(tol=1e-12).fit(1000 * X, D)
+    assert scaled.alpha_ == pytest.approx(1e6 * plain.alpha_, rel=1e-6)
+    np.testing.assert_allclose(scaled.predict(1000 * X), plain.predict(X), atol=1e-5)
+
+
+def test_noise_is_shrunk_to_the_mean_and_signal_is_not():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(200, 30))
+    D = rng.dirichlet(np.ones(4), size=200)
+    model = SmoothLossLDL().fit(noise[:150], D[:150])
+    free = SmoothLossLDL(alpha=1e-9).fit(noise[:150], D[:150])
+    assert kullback_leibler(D[150:], model.predict(noise[150:])) < kullback_leibler(D[150:], free.predict(noise[150:]))
+    np.testing.assert_allclose(model.predict(noise[150:]), np.tile(D[:150].mean(axis=0), (50, 1)), atol=0.05)
+    X, D = make_distributions(200, 4, 3)
+    assert SmoothLossLDL().fit(X, D).alpha_ < model.alpha_
+
+
+def test_without_a_direction_with_one_row_and_without_eigenvalues(monkeypatch):
+    one = np.ones(2)
+    assert generalised_cross_validation(np.zeros(3), np.zeros((3, 2)), one, one, 10) == 1.0
+    assert generalised_cross_validation(np.full(3, 2.0), np.ones((3, 2)), one, one, 1) == pytest.approx(2e-10)
+    X, D = make_distributions(60, 6, 3)
+    weight = np.full(60, 1 / 60)
+    monkeypatch.setattr(_whitening, "LARGEST_MATRIX", 5)
+    diagonal = factorise(X, weight, fit_intercept=False, scale_free=False)
+    assert ridge_penalty(diagonal, D, weight, np.ones(3), 60) == pytest.approx(0.1 * (X**2).mean())
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])
+def test_copies_count_once(form, monkeypatch):
+    monkeypatch.setattr("skldl.losses._automatic_alpha.BLOCK_CELLS", 20)
+    X, D = make_distributions(30, 4, 3)
+    X[X < 0.3] = 0
+    X[5], D[5] = X[7], D[7]
+    X[9] = X[3]  # with another distribution
+    assert count_different_rows(form(X), D) == 29
+    assert count_different_rows(form(np.vstack([X, X])), np.vstack([D, D])) == 29
+
+
+def test_a_word_that_is_no_choice_is_refused():
+    X, D = make_distributions()
+    for model in (SmoothLossLDL(), BDLDL(), LDLSCL()):
+        with pytest.raises(ValueError, match=r"alpha='best' must be 'auto' or a finite number of at least 0"):
+            clone(model).set_params(alpha="best").fit(X, D)
