@@ -59,6 +59,9 @@ ESTIMATORS = {
     "AARegressor boosting": lambda: skldl.AARegressor(HistGradientBoostingRegressor(max_iter=3)),
     "LDLClassifier": lambda: skldl.LDLClassifier(skldl.MeanDistribution()),
     "PTClassifier": lambda: skldl.PTClassifier(LogisticRegression()),
+    "CalibratedLDL": lambda: skldl.CalibratedLDL(skldl.SABFGS(), random_state=0),
+    "ConformalLDL": lambda: skldl.ConformalLDL(skldl.SABFGS(), method="cv+", n_folds=3, random_state=0),
+    "DirichletSpread": lambda: skldl.DirichletSpread(skldl.SABFGS(), concentration="features", random_state=0),
     "StackingLDL": lambda: skldl.StackingLDL([("linear", skldl.SABFGS()), ("near", skldl.AAKNN())], random_state=0),
 }
 

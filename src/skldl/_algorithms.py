@@ -54,6 +54,13 @@ _PT_SVM_PARTS = (
     "skldl.transformation._pairwise_svm.Machines",
 )
 
+MODEL_PARTS: tuple[str, ...] = (
+    "skldl.tabular._drift.TrainingReference",
+    "skldl.tabular._encoder.TableEncoder",
+    "skldl.uncertainty._intervals.Intervals",
+)
+"""Further classes of this package that a model file may hold: steps of a pipeline that are no estimators."""
+
 ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("skldl.baseline", "MeanDistribution", "Mean"),
     Algorithm(
@@ -169,10 +176,3 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("skldl.classification", "LDLClassifier"),
 )
 """Every estimator, in the order of the documentation. A class with several lines is found under its first."""
-
-MODEL_PARTS: tuple[str, ...] = (
-    "skldl.tabular._drift.TrainingReference",
-    "skldl.tabular._encoder.TableEncoder",
-    "skldl.uncertainty._intervals.Intervals",
-)
-"""Further classes of this package that a model file may hold: steps of a pipeline that are no estimators."""
