@@ -8,6 +8,7 @@ import pytest
 from scipy.special import rel_entr
 
 from skldl.data import Dataset
+from skldl.distributions import from_votes
 from skldl.distributions._mixing import Mixing
 from skldl.distributions._noise_floor import _entropy_of_first_terms, _entropy_of_other_terms
 from skldl.exceptions import DataError, LengthMismatchError, UnknownNameError
@@ -185,3 +186,16 @@ def test_datasets_know_their_floor():
     assert Dataset("d", X, D, counts=D).noise_floor() == {}  # weighted votes
     assert Dataset("d", X, (counts + 1) / 7, counts=counts).noise_floor() == {}  # smoothed
     assert Dataset("d", X, np.eye(2)[[0] * 40], counts=np.eye(2)[[0] * 40]).noise_floor() == {}
+
+
+def test_votes_know_their_floor_if_they_are_whole():
+    generator = np.random.default_rng(0)
+    answers = generator.integers(0, 3, size=(50, 6))
+    votes = from_votes(answers, labels=range(3))
+    counts = np.array([np.bincount(row, minlength=3) for row in answers])
+    assert votes.noise_floor(["clark"]) == noise_floor(counts, ["clark"])
+    for options in ({"weights": [2, 1, 1, 1, 1, 1]}, {"smoothing": 0.5}):
+        with pytest.raises(DataError, match="noise_ceiling"):
+            from_votes(answers, labels=range(3), **options).noise_floor()
+    with pytest.raises(DataError, match="whole numbers"):
+        from_votes([["a", ["a", "b"]], ["b", "a"]]).noise_floor()
