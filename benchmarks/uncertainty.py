@@ -117,6 +117,8 @@ def calibration(n_splits: int = 5) -> None:
             ("AA-kNN, k = 3", AAKNN(3)),
             ("SA-BFGS, alpha 1e-6", SABFGS(alpha=1e-6, fit_intercept=True)),
         ):
+            if data.n_features > 250 and "SA-BFGS" in name:
+                continue  # minutes for each of its fits
             before, after, chosen, error = [], [], [], []
             for seed in range(n_splits):
                 order = np.random.default_rng(seed).permutation(data.n_samples)[:800]

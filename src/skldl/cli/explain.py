@@ -73,7 +73,8 @@ def explain(
     with (reading or Reading()).open(table) as source:
         made.encoder.check_columns(source.columns)
         frame = source.read()
-    if made.about.get("source") == source.name and made.about.get("rows") == len(frame) and row is None:
+    learned_from = (made.about.get("rows") or 0) + (made.about.get("intervals") or 0)
+    if made.about.get("source") == source.name and learned_from == len(frame) and row is None:
         note(
             "This looks like the table that the model learned from: columns that it knows by heart seem more important "
             "than they are for new rows. Explain it on rows that it has not seen."
