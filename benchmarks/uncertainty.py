@@ -1,6 +1,6 @@
 """The figures of docs/uncertainty.md: coverage by simulation and on real sets, noise floors, calibration, spread.
 
-Usage: ``python benchmarks/uncertainty.py [simulation] [sets] [floors] [calibration]``; without words all four.
+Usage: ``python benchmarks/uncertainty.py [simulation] [sets] [floors] [bias] [calibration]``; without words all.
 Set SKLDL_DATA to a folder with the paper's data; sets that are not found are left out.
 """
 
@@ -13,7 +13,7 @@ from scipy.special import softmax
 from skldl import AAKNN, SABFGS, MeanDistribution
 from skldl.data import load_dataset, load_lexicon, load_tweets
 from skldl.exceptions import DataError
-from skldl.metrics import kullback_leibler
+from skldl.metrics import MEASURES, evaluate, kullback_leibler
 from skldl.uncertainty import CalibratedLDL, ConformalLDL, DirichletSpread, explainable_share, noise_floor
 
 SETS = ("SJAFFE", "SBU_3DFE", "Yeast_alpha", "Yeast_spo5", "Natural_Scene")
@@ -109,6 +109,38 @@ def floors() -> None:
         print(f"| {n_votes} | {' | '.join(f'{v:.4f}' for v in numbers)} |", flush=True)
 
 
+def true_distributions(kind: str, n_rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows of five labels: near the corners, bells on a scale, or sharp and flat ones in turn."""
+    if kind == "near the corners":
+        return rng.dirichlet(np.full(5, 0.2), n_rows)
+    if kind == "bells":
+        offset = (np.arange(5) - rng.uniform(0, 4, n_rows)[:, None]) / rng.uniform(0.7, 2, n_rows)[:, None]
+        return softmax(-0.5 * offset**2, axis=1)
+    sharp, flat = rng.dirichlet([20, 1, 1, 0.2, 0.2], n_rows), rng.dirichlet(np.full(5, 30.0), n_rows)
+    return np.where((np.arange(n_rows) % 2 == 0)[:, None], sharp, flat)
+
+
+def bias(n_tables: int = 10) -> None:
+    """Relative error of the noise floor of several measures, mean over tables of 400 rows."""
+    names = ("kullback_leibler", "chebyshev", "clark", "canberra", "cosine", "intersection")
+    print(f"| truth | votes | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
+    for kind in ("near the corners", "bells", "sharp and flat"):
+        for n_votes in (3, 10, 30):
+            errors = []
+            for seed in range(n_tables):
+                rng = np.random.default_rng(seed)
+                truth = true_distributions(kind, 400, rng)
+                found = noise_floor(rng.multinomial(n_votes, truth), names, random_state=seed)
+                many = np.repeat(truth, 20, axis=0)
+                shares = rng.multinomial(n_votes, many) / n_votes
+                losses = [
+                    [float(MEASURES[name].higher_is_better) - value for value in (found[name].value, true)]
+                    for name, true in evaluate(shares, many, measures=names).items()
+                ]
+                errors.append([estimate / true - 1 for estimate, true in losses])
+            print(f"| {kind} | {n_votes} | {' | '.join(f'{v:+.1%}' for v in np.mean(errors, axis=0))} |", flush=True)
+
+
 def calibration(n_splits: int = 5) -> None:
     """Held-out divergence before and after calibration, and the error of the Dirichlet spread."""
     print("| set | model | before | after | map | coverage error of the spread |\n|---|---|---|---|---|---|")
@@ -139,6 +171,7 @@ def calibration(n_splits: int = 5) -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    for step in sys.argv[1:] or ["simulation", "sets", "floors", "calibration"]:
-        print(f"\n{step}")
-        {"simulation": simulation, "sets": sets, "floors": floors, "calibration": calibration}[step]()
+    steps = {step.__name__: step for step in (simulation, sets, floors, bias, calibration)}
+    for word in sys.argv[1:] or steps:
+        print(f"\n{word}")
+        steps[word]()
