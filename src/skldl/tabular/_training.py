@@ -5,25 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from skldl._typing import IntArray
 from skldl.data import find_columns, from_table, label_values
 from skldl.exceptions import DataError
-from skldl.selection import hold_out
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
-from skldl.tabular._drift import TrainingReference
 from skldl.tabular._encoder import TEXT_NGRAMS, TableEncoder
-from skldl.tabular._floor import noise_floor_of
 from skldl.tabular._models import candidates_for, quick_candidates
-from skldl.uncertainty._intervals import Intervals
-
-CALIBRATION_SHARE = 0.25
-MOST_REFERENCE = 2000
+from skldl.tabular._uncertain_fit import add_uncertainty, keep_calibration_rows
 
 
 @dataclass(frozen=True)
@@ -149,12 +141,7 @@ def fit_table(
         raise DataError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     dataset = from_table(table, labels, kind=kind, source=source, **roles)
-    calibration = None
-    if intervals:
-        rest, held = hold_out(
-            dataset.n_samples, CALIBRATION_SHARE, seed=random_state, groups=dataset.groups, name="The table"
-        )
-        dataset, calibration = dataset.take(rest), dataset.take(held)
+    dataset, calibration = keep_calibration_rows(dataset, intervals, random_state)
     label_columns = find_columns(labels, [str(name) for name in table], "labels")
     del table  # what it holds is in the dataset now: a large one need not stay in memory twice
     names = list(dataset.label_names)
@@ -192,21 +179,8 @@ def fit_table(
         why = why_pool(choice, pipeline.named_steps[MODEL_STEP], without, grouped=groups is not None)
     else:
         why = _why(choice, auto=model.casefold() == "auto", n_rows=dataset.n_samples, grouped=groups is not None)
-    floor_lines, floor_numbers = noise_floor_of(dataset, choice.estimate)
-    why += floor_lines
-    some = _some_rows(dataset.n_samples, random_state)
-    reference = dataset.take(some).X
-    pipeline.reference_ = TrainingReference(pipeline[0].transform(reference), pipeline.predict(reference), random_state)
-    if calibration is not None:
-        votes_known = calibration.counts is not None
-        pipeline.intervals_ = Intervals(
-            calibration.D, np.asarray(pipeline.predict(calibration.X)), dataset.D.std(axis=0), calibration.groups
-        )
-        why.append(
-            f"{calibration.n_samples} further rows were kept for calibration: skldl predict --level 0.9 gives "
-            "intervals that hold all degrees of a new row at once with probability 0.9."
-            + (" They are for the shares of as many votes, not for the true distribution." if votes_known else "")
-        )
+    lines, floor_numbers = add_uncertainty(pipeline, dataset, calibration, choice.estimate, random_state)
+    why += lines
     description = {
         "source": source,
         "rows": dataset.n_samples,
@@ -242,11 +216,6 @@ def fit_table(
         *_doubts(choice, dataset.n_samples, pool=preset == "best"),
     ]
     return FittedTable(pipeline, description, choice, why, notes)
-
-
-def _some_rows(n_rows: int, seed: int) -> IntArray:
-    """Rows that stand for the training table in the comparison with new rows."""
-    return np.sort(np.random.default_rng(seed).permutation(n_rows)[:MOST_REFERENCE])
 
 
 def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
