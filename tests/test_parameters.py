@@ -23,7 +23,6 @@ from skldl._parameters import (
 )
 from skldl.exceptions import ParameterError
 from skldl.testing import CHECKS, make_distributions
-from skldl.uncertainty import ConformalLDL
 
 X, D = make_distributions()
 
@@ -99,13 +98,15 @@ def test_long_values_are_cut():
     assert len(str(caught.value)) < 120
 
 
-KINDS = {name: getattr(skldl, name) for name in skldl.ESTIMATORS} | {"ConformalLDL": ConformalLDL}
+KINDS = {name: getattr(skldl, name) for name in skldl.ESTIMATORS}
 REQUIRED = {
     "AARegressor": Ridge(),
     "PTClassifier": GaussianNB(),
     "StackingLDL": [("mean", skldl.MeanDistribution())],
     "LDLClassifier": skldl.MeanDistribution(),
+    "CalibratedLDL": skldl.MeanDistribution(),
     "ConformalLDL": skldl.MeanDistribution(),
+    "DirichletSpread": skldl.MeanDistribution(),
 }
 
 

@@ -60,6 +60,9 @@ ESTIMATORS = {
     "CPNN": lambda: skldl.CPNN(tol=1e-2),  # the default needs more steps than it takes on these rows, and warns
     "LDLClassifier": lambda: skldl.LDLClassifier(skldl.MeanDistribution()),
     "PTClassifier": lambda: skldl.PTClassifier(LogisticRegression()),
+    "CalibratedLDL": lambda: skldl.CalibratedLDL(skldl.SABFGS(), random_state=0),
+    "ConformalLDL": lambda: skldl.ConformalLDL(skldl.SABFGS(), method="cv+", n_folds=3, random_state=0),
+    "DirichletSpread": lambda: skldl.DirichletSpread(skldl.SABFGS(), concentration="features", random_state=0),
     "StackingLDL": lambda: skldl.StackingLDL([("linear", skldl.SABFGS()), ("near", skldl.AAKNN())], random_state=0),
 }
 

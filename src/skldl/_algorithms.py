@@ -57,6 +57,13 @@ _PT_SVM_PARTS = (
     "skldl.transformation._pairwise_svm.Machines",
 )
 
+MODEL_PARTS: tuple[str, ...] = (
+    "skldl.tabular._drift.TrainingReference",
+    "skldl.tabular._encoder.TableEncoder",
+    "skldl.uncertainty._intervals.Intervals",
+)
+"""Further classes of this package that a model file may hold: steps of a pipeline that are no estimators."""
+
 ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("skldl.baseline", "MeanDistribution", "Mean", missing_degrees=True),
     Algorithm(
@@ -182,10 +189,3 @@ MISSING_DEGREES_CURE = (
     + "."
 )
 """What to do about NaN in y."""
-
-MODEL_PARTS: tuple[str, ...] = (
-    "skldl.tabular._drift.TrainingReference",
-    "skldl.tabular._encoder.TableEncoder",
-    "skldl.uncertainty._intervals.Intervals",
-)
-"""Further classes of this package that a model file may hold: steps of a pipeline that are no estimators."""

@@ -6,9 +6,11 @@ import pytest
 from scipy.special import softmax
 
 import skldl
+from skldl.data import from_table
 from skldl.exceptions import DataError
 from skldl.tabular import fit_table, predict_table
 from skldl.tabular._interval_columns import few_rows_note, intervals_of, with_intervals
+from skldl.tabular._uncertain_fit import add_uncertainty, keep_calibration_rows
 
 WEIGHTS = np.random.default_rng(1).normal(size=(3, 3))
 
@@ -96,3 +98,15 @@ def test_a_model_without_calibration_rows_gets_one_clear_error():
         intervals_of(model, 0.9)
     with pytest.raises(DataError, match="between 0 and 1"):
         intervals_of(model, 90)
+
+
+def test_training_rows_may_be_encoded_already(fitted):
+    new = votes(3, 100)
+    dataset = from_table(new, "v*", kind="counts")
+    encoded = dataset.changed(X=fitted.model[0].transform(dataset.X))
+    kept = []
+    for rows in (dataset, encoded):
+        add_uncertainty(fitted.model, rows, None, fitted.choice.estimate, 0)
+        kept.append(fitted.model.reference_)
+    np.testing.assert_array_equal(kept[0].rows_, kept[1].rows_)
+    assert keep_calibration_rows(dataset, False, 0) == (dataset, None)

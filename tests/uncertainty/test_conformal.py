@@ -1,5 +1,7 @@
 """`ConformalLDL`: coverage by simulation, bounds by brute force, and what happens where there is too little data."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldl import SABFGS, MeanDistribution
+from skldl.data import load_dataset
 from skldl.exceptions import DataError, ParameterError
 from skldl.uncertainty import ConformalLDL, TooFewCalibrationRowsWarning
 from skldl.uncertainty._scores import bounds, conformal_quantile, score_rows
@@ -274,3 +277,17 @@ def test_groups_and_strata_of_cv_plus_count_as_the_definition_says():
             own = 0.5 * np.abs(D[row] - member.predict(X[[row]])[0]).sum()
             mass += (own > model.calibration_scores_[other]) / 3
         assert inside[row] == (mass < 0.7 * 11 - 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SBU_3DFE", "Yeast_spo5", "Natural_Scene"])
+def test_split_covers_on_real_sets(name):
+    if not os.environ.get("SKLDL_DATA"):
+        pytest.skip("needs the data of the paper in SKLDL_DATA")
+    data = load_dataset(name)
+    shares = []
+    for seed in range(20):
+        train, test = np.array_split(np.random.default_rng(seed).permutation(data.n_samples)[:1600], 2)
+        model = ConformalLDL(LINEAR, random_state=seed).fit(data.X[train], data.D[train])
+        shares.append(model.predict_region(data.X[test]).contains(data.D[test]).mean())
+    assert 0.88 <= np.mean(shares) <= 0.92

@@ -18,10 +18,11 @@ import numpy as np
 
 from skldl._typing import FloatArray
 
-N_SUPPORT_ROWS = 150
-SHRINKAGES = (0.1, 1.0)
+N_SUPPORT_ROWS = 200
+DRAWS_PER_ROW = 2
 _LEAST_DEGREE = 1e-9
 _ITERATIONS = 200
+_TINY = 1e-300  # keeps draws and densities that vanish from a division by zero
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class Mixing:
         share = row_weight / row_weight.sum()
         weights = np.full(n_support, 1.0 / n_support) if start is None else start
         for _ in range(iterations):
-            weights = weights * (self.likelihood.T @ (share / (self.likelihood @ weights)))
+            density = np.maximum(self.likelihood @ weights, _TINY)
+            weights = weights * (self.likelihood.T @ (share / density))
             weights /= weights.sum()
         return weights
 
@@ -80,7 +82,7 @@ class Mixing:
             Rows that sum to one.
         """
         joint = self.likelihood * weights
-        return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+        return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), _TINY))
 
 
 def fit_mixing(counts: FloatArray, row_weight: FloatArray, prior: FloatArray, seed: int) -> Mixing:
@@ -100,16 +102,17 @@ def fit_mixing(counts: FloatArray, row_weight: FloatArray, prior: FloatArray, se
     Returns
     -------
     Mixing
-        Support points (draws from the first guess; means and draws of the posteriors of rows under it and under
-        weaker ones) and the likelihoods.
+        Support points (draws from the first guess, and from the posteriors of rows under it) and the likelihoods.
+        Means of posteriors would give every label without a vote the same small degree, and the floor would be too
+        high.
     """
     generator = np.random.default_rng(seed)
     rows = counts[generator.choice(len(counts), N_SUPPORT_ROWS, p=row_weight / row_weight.sum())]
     points = [prior[None], generator.standard_gamma(np.maximum(prior, 1e-2), size=(N_SUPPORT_ROWS, len(prior)))]
-    for strength in SHRINKAGES:
-        posterior = rows + strength * prior
-        points += [posterior, generator.standard_gamma(np.maximum(posterior, 1e-3))]
-    support = np.maximum(np.concatenate([p / p.sum(axis=1, keepdims=True) for p in points]), _LEAST_DEGREE)
+    points += [generator.standard_gamma(np.maximum(rows + prior, 1e-3)) for _ in range(DRAWS_PER_ROW)]
+    support = np.maximum(
+        np.concatenate([p / np.maximum(p.sum(axis=1, keepdims=True), _TINY) for p in points]), _LEAST_DEGREE
+    )
     support /= support.sum(axis=1, keepdims=True)
     log_likelihood = counts @ np.log(support).T
     return Mixing(support, np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)))

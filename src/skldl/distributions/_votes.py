@@ -18,7 +18,9 @@ from skldl.distributions._agreement import (
 from skldl.distributions._answers import Answers, check_annotator_weights, read_answers
 from skldl.distributions._counts import check_smoothing
 from skldl.distributions._labels import share_out
+from skldl.distributions._noise_floor import NoiseFloor, noise_floor
 from skldl.distributions._tables import check_choice, frame_like, is_frame, library
+from skldl.exceptions import DataError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
 
 
@@ -131,6 +133,40 @@ class Votes:
                 raise ValueError(f"No measure is called {name!r}. The known ones are {', '.join(MEASURES)}.")
             chosen[name] = entry if isinstance(entry, Measure) else MEASURES[name]
         return noise_ceiling(self._answers, self.weights, self.smoothing, chosen, n_splits, random_state)
+
+    def noise_floor(
+        self, measures: Iterable[str | Measure] = tuple(PAPER_MEASURES), *, random_state: int = 0
+    ) -> dict[str, NoiseFloor]:
+        """Score that the true distributions would have on these votes, with its standard error.
+
+        Less biased than the ``ceiling`` of `noise_ceiling`, which assumes one Dirichlet distribution behind all items,
+        but it needs whole votes: annotators of equal weight, answers of a single label, and no smoothing.
+
+        Parameters
+        ----------
+        measures : iterable of str or Measure, default: the six of the paper
+            Which measures.
+        random_state : int, default=0
+            Seed of the simulation.
+
+        Returns
+        -------
+        dict
+            From the name of each measure to a `skldl.uncertainty.NoiseFloor`.
+
+        Examples
+        --------
+        >>> from skldl.distributions import from_votes
+        >>> votes = from_votes([["a", "a", "b"], ["b", "a", "b"], ["b", "b", "b"]])
+        >>> 0 < votes.noise_floor(["kullback_leibler"])["kullback_leibler"].value < 0.3
+        True
+        """
+        if (self.weights != 1).any() or np.any(self.smoothing):
+            raise DataError(
+                "A noise floor needs votes of equal weight without smoothing. Use noise_ceiling, which takes both."
+            )
+        asked = self.counts.sum(axis=1) > 0
+        return noise_floor(self.counts[asked], measures, random_state=random_state)
 
 
 def from_votes(

@@ -151,7 +151,9 @@ def _check_types(table: Any, where: str) -> None:
     grids = table.get("grids", {})
     for dataset, grid in grids.items():
         if not isinstance(grid, dict):
-            raise StudyError(f"{where}: the grid for {dataset} must be a table, {{ name = [values] }}, not {shown(grid)}.")
+            raise StudyError(
+                f"{where}: the grid for {dataset} must be a table, {{ name = [values] }}, not {shown(grid)}."
+            )
     named = [
         ("grid", table.get("grid", {})),
         ("natural", table.get("natural", {})),

@@ -6,6 +6,7 @@ from skldl._extras import import_with_extra
 
 if TYPE_CHECKING:
     from skldl.tabular._choice import Choice, choose_model
+    from skldl.tabular._drift import DriftMonitor
     from skldl.tabular._encoder import TableEncoder
     from skldl.tabular._explain import ColumnEffects, column_effects, feature_weights
     from skldl.tabular._explain_row import RowExplanation, explain_row
@@ -17,6 +18,7 @@ _HOME_OF = {
     "AUTO": "_models",
     "Choice": "_choice",
     "ColumnEffects": "_explain",
+    "DriftMonitor": "_drift",
     "FittedTable": "_training",
     "RowExplanation": "_explain_row",
     "TableEncoder": "_encoder",
@@ -32,6 +34,7 @@ __all__ = [
     "AUTO",
     "Choice",
     "ColumnEffects",
+    "DriftMonitor",
     "FittedTable",
     "RowExplanation",
     "TableEncoder",

@@ -85,6 +85,18 @@ class DriftMonitor:
     ----------
     n_rows : int
         Number of rows seen.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import DriftMonitor, fit_table
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> model = fit_table(table, ["no", "yes"], model="sa-bfgs").model
+    >>> monitor = DriftMonitor(model)
+    >>> new = pd.DataFrame({"x": range(100, 140)})
+    >>> monitor.update(new, model.predict(new))
+    >>> monitor.numbers()["distance"]["far_share"]
+    1.0
     """
 
     def __init__(self, model: Any) -> None:

@@ -5,30 +5,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from skldl._missing import has_gaps
-from skldl._typing import IntArray
 from skldl.data import Dataset, find_columns, from_table, label_values
 from skldl.data._memory import release_unused_memory
 from skldl.exceptions import DataError
-from skldl.selection import hold_out
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
-from skldl.tabular._drift import TrainingReference
 from skldl.tabular._encoder import TEXT_NGRAMS, TableEncoder
-from skldl.tabular._floor import noise_floor_of
 from skldl.tabular._kept_rows import kept_rows, rows_in, typical_values
 from skldl.tabular._models import candidates_for, quick_candidates
 from skldl.tabular._training_rows import MOST_ROWS as MOST_HASHES
 from skldl.tabular._training_rows import row_hashes
-from skldl.uncertainty._intervals import Intervals
-
-CALIBRATION_SHARE = 0.25
-MOST_REFERENCE = 2000
+from skldl.tabular._uncertain_fit import add_uncertainty, keep_calibration_rows
 
 
 @dataclass(frozen=True)
@@ -165,14 +157,7 @@ def fit_table(
     else:
         dataset = from_table(table, labels, kind=kind, source=source, **roles)
         label_columns = find_columns(labels, [str(name) for name in table], "labels")
-    calibration = None
-    if intervals:
-        if has_gaps(dataset.D):
-            raise DataError("intervals=True needs every degree of the rows kept for calibration; some are empty.")
-        rest, held = hold_out(
-            dataset.n_samples, CALIBRATION_SHARE, seed=random_state, groups=dataset.groups, name="The table"
-        )
-        dataset, calibration = dataset.take(rest), dataset.take(held)
+    dataset, calibration = keep_calibration_rows(dataset, intervals, random_state)
     del table  # what it holds is in the dataset now: a large one need not stay in memory twice
     names, n_rows = list(dataset.label_names), dataset.n_samples
     numbers = label_values(names, values)
@@ -184,7 +169,6 @@ def fit_table(
     preset = _preset(model, preset, budget, n_rows)
     candidates = candidates_for(model, settings)
     notes = list(dataset.notes)
-    reference = dataset.take(_some_rows(n_rows, random_state)).X
     if preset == "best":
         for name, value in (("folds", folds), ("selection_rows", selection_rows)):
             if value is not None:
@@ -224,19 +208,8 @@ def fit_table(
         D = pd.DataFrame(dataset.target, columns=names)
         learner.fit(features, D, **fit_arguments(learner, dataset.sample_weight, dataset.groups))
         why = _why(choice, auto=model.casefold() == "auto", n_rows=n_rows, grouped=groups is not None)
-    floor_lines, floor_numbers = noise_floor_of(dataset, choice.estimate)
-    why += floor_lines
-    pipeline.reference_ = TrainingReference(pipeline[0].transform(reference), pipeline.predict(reference), random_state)
-    if calibration is not None:
-        votes_known = calibration.counts is not None
-        pipeline.intervals_ = Intervals(
-            calibration.D, np.asarray(pipeline.predict(calibration.X)), dataset.D.std(axis=0), calibration.groups
-        )
-        why.append(
-            f"{calibration.n_samples} further rows were kept for calibration: skldl predict --level 0.9 gives "
-            "intervals that hold all degrees of a new row at once with probability 0.9."
-            + (" They are for the shares of as many votes, not for the true distribution." if votes_known else "")
-        )
+    lines, floor_numbers = add_uncertainty(pipeline, dataset, calibration, choice.estimate, random_state)
+    why += lines
     description = {
         "source": source,
         "rows": n_rows,
@@ -303,11 +276,6 @@ def _with_gaps(
         f"(missing={dataset.reading!r}; another reading: model='sa-bfgs-cv' with the setting missing=)."
     )
     return dataset.changed(notes=(*dataset.notes, note)), "sa-bfgs-cv", {"missing": dataset.reading}
-
-
-def _some_rows(n_rows: int, seed: int) -> IntArray:
-    """Rows that stand for the training table in the comparison with new rows."""
-    return np.sort(np.random.default_rng(seed).permutation(n_rows)[:MOST_REFERENCE])
 
 
 def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:

@@ -1,0 +1,91 @@
+"""What `fit_table` adds to a model about its uncertainty: calibration rows, noise floor, a reference for drift."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from skldl._missing import has_gaps
+from skldl.data._dataset import Dataset
+from skldl.exceptions import DataError
+from skldl.selection import Estimate, hold_out
+from skldl.tabular._drift import TrainingReference
+from skldl.tabular._floor import noise_floor_of
+from skldl.uncertainty._intervals import Intervals
+
+CALIBRATION_SHARE = 0.25
+MOST_REFERENCE = 2000
+
+
+def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple[Dataset, Dataset | None]:
+    """Split off the rows (with groups: whole groups) that calibrate the intervals.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The table.
+    intervals : bool
+        Whether intervals are wanted; if not, all rows are for training.
+    seed : int
+        Seed of the split.
+
+    Returns
+    -------
+    training : Dataset
+        Rows to learn from.
+    calibration : Dataset or None
+        Rows to calibrate on.
+    """
+    if not intervals:
+        return dataset, None
+    if has_gaps(dataset.D):
+        raise DataError(
+            "intervals=True needs every degree of the rows that are kept for calibration, and some label cells are empty."
+        )
+    rest, held = hold_out(dataset.n_samples, CALIBRATION_SHARE, seed=seed, groups=dataset.groups, name="The table")
+    return dataset.take(rest), dataset.take(held)
+
+
+def add_uncertainty(
+    pipeline: Pipeline, training: Dataset, calibration: Dataset | None, estimate: Estimate, seed: int
+) -> tuple[Sequence[str], dict[str, Any]]:
+    """Give a fitted pipeline its reference for drift and, with calibration rows, its intervals.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Fitted; it gets the attributes ``reference_`` and ``intervals_``.
+    training : Dataset
+        The rows that it learned from; X is the table, or what the encoder made of it.
+    calibration : Dataset or None
+        The rows for calibration; X is the table.
+    estimate : Estimate
+        Expected divergence of the model and of the mean distribution.
+    seed : int
+        Seed of the rows that are kept.
+
+    Returns
+    -------
+    lines : sequence of str
+        What to tell the user.
+    numbers : dict
+        The noise floor, for the description of the score; nothing where votes are not known.
+    """
+    lines, numbers = noise_floor_of(training, estimate)
+    some = np.sort(np.random.default_rng(seed).permutation(training.n_samples)[:MOST_REFERENCE])
+    rows = training.take(some).X
+    features = pipeline[0].transform(rows) if hasattr(rows, "columns") else rows
+    pipeline.reference_ = TrainingReference(features, np.asarray(pipeline[-1].predict(features)), seed)
+    if calibration is None:
+        return lines, numbers
+    pipeline.intervals_ = Intervals(
+        calibration.D, np.asarray(pipeline.predict(calibration.X)), training.D.std(axis=0), calibration.groups
+    )
+    line = (
+        f"{calibration.n_samples} further rows were kept for calibration: skldl predict --level 0.9 gives intervals "
+        "that hold all degrees of a new row at once with probability 0.9."
+    )
+    if calibration.counts is not None:
+        line += " They are for the shares of as many votes, not for the true distribution."
+    return [*lines, line], numbers
