@@ -5,6 +5,9 @@ import pandas as pd
 import pytest
 from scipy import optimize
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 import skldl
@@ -12,6 +15,7 @@ from skldl import AAKNN, SABFGS, MeanDistribution
 from skldl._algorithms import ALGORITHMS
 from skldl._missing import check_partial_distributions, mean_distribution, observed_pair, row_divergences
 from skldl._partial_base import fill_gaps
+from skldl.data import make_missing
 from skldl.exceptions import DataError, MissingDegreesWarning, NegativeDegreeError, NonFiniteError, RowSumError
 from skldl.metrics import kullback_leibler
 from skldl.testing import make_distributions
@@ -185,3 +189,14 @@ def test_complete_keeps_what_was_observed():
 def test_missing_labels_without_predicted_mass_share_the_rest_evenly():
     filled = fill_gaps(np.array([[0.5, nan, nan]]), np.array([[1.0, 0.0, 0.0]]), "degrees")
     np.testing.assert_allclose(filled, [[0.5, 0.25, 0.25]])
+
+
+def test_model_selection_of_scikit_learn_works_with_gaps():
+    X, D = make_distributions(60, 3, 5)
+    hidden = make_missing(D, 0.4)
+    pipeline = make_pipeline(StandardScaler(), SABFGS(missing="degrees", fit_intercept=True))
+    scores = cross_val_score(pipeline, X, hidden, cv=3)
+    assert (scores < 0).all()
+    search = GridSearchCV(SABFGS(missing="degrees"), {"alpha": [10.0, 0.01]}, cv=3).fit(X, hidden)
+    assert search.best_params_ == {"alpha": 0.01}
+    assert get_tags(pipeline[-1]).target_tags.missing_degrees

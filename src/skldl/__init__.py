@@ -26,6 +26,7 @@ _SUBMODULES = (
     "annotators",
     "data",
     "distributions",
+    "enhancement",
     "exceptions",
     "experiments",
     "incomplete",

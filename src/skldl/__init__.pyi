@@ -2,6 +2,7 @@
 from skldl import annotators as annotators
 from skldl import data as data
 from skldl import distributions as distributions
+from skldl import enhancement as enhancement
 from skldl import exceptions as exceptions
 from skldl import experiments as experiments
 from skldl import incomplete as incomplete

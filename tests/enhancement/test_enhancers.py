@@ -6,7 +6,7 @@ import pytest
 from scipy import optimize
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.manifold._locally_linear import barycenter_kneighbors_graph
 from sklearn.metrics import pairwise_distances
 
@@ -110,6 +110,11 @@ def test_ml_solves_the_bounded_problem():
         nu = optimize.lsq_linear(residual * sign, np.zeros(60), bounds=(1.0, np.inf), tol=1e-14, max_iter=2000).x
         scores[:, label] = sign * nu
     np.testing.assert_allclose(model.distributions_, softmax(scores), atol=1e-4)
+
+
+def test_ml_says_when_it_stopped_early():
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        ML(max_iter=2).fit(X, Y)
 
 
 def test_glle_is_the_minimum_over_kernel_weights():

@@ -7,8 +7,10 @@ from matplotlib.figure import Figure
 from skldl import SABFGS
 from skldl._missing import comparable_rows
 from skldl.data import Dataset, make_missing
+from skldl.distributions import to_label_sets
+from skldl.enhancement import LESC
 from skldl.exceptions import ParameterError, StudyError
-from skldl.experiments import Candidate, Study, run_study
+from skldl.experiments import Candidate, Study, load_study, run_study
 from skldl.experiments.study import DatasetSpec
 from skldl.experiments.study_file import dump_study, parse_study
 from skldl.metrics import kullback_leibler
@@ -91,3 +93,23 @@ def test_rows_that_carry_nothing_count_as_perfect():
 def test_bad_rates_are_refused(data):
     with pytest.raises(ParameterError, match=r"rate=1\.5"):
         run_study(Study([DatasetSpec("toy", data=data, hide=1.5)], folds=3))
+
+
+def test_recovery_is_tested_on_the_rows_that_were_enhanced(data):
+    enhanced = Candidate(
+        "LESC", "skldl.enhancement:EnhancedLDL", params={"enhancer": {"estimator": "skldl.enhancement:LESC"}}
+    )
+    plain = Candidate("L/|L|", "skldl.enhancement:EnhancedLDL")
+    study = Study([DatasetSpec("toy", data=data, recover=True)], [enhanced, plain], measures=["kullback_leibler"])
+    results = run_study(study)
+    D = LESC().fit_transform(data.X, to_label_sets(data.D, mass=0.5))
+    assert results.values("kullback_leibler", "toy", "LESC") == pytest.approx([kullback_leibler(data.D, D)])
+    assert len(results.values("kullback_leibler", "toy", "L/|L|")) == 1
+    assert parse_study(dump_study(study.with_options(name="again"))).datasets[0].recover
+
+
+@pytest.mark.parametrize("name", ["missing", "enhancement", "enhancement-learning"])
+def test_built_in_studies_load_and_build_their_candidates(name):
+    study = load_study(name)
+    for candidate in study.candidates:
+        candidate.make({}, 0)

@@ -56,7 +56,8 @@ def bench(
     Parameters
     ----------
     study
-        Name of a built-in study (demo, tkde2016, tkde2016-fixed, tkde2016-start) or the path of a study file (.toml).
+        Name of a built-in study (demo, tkde2016, tkde2016-fixed, tkde2016-start, missing, enhancement,
+        enhancement-learning) or the path of a study file (.toml).
     columns
         Which column of the tables is what.
     data

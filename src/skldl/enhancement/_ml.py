@@ -10,10 +10,12 @@ With ν = l ∘ µ the constraints are bounds ν ≥ λ. The problem is convex a
 solves it with products of I − W alone. Softmax makes distributions of µ.
 """
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import optimize, sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from skldl._parameters import COUNT, POSITIVE
 from skldl._typing import FloatArray
@@ -31,9 +33,9 @@ class ML(LabelEnhancer):
         Number of rows that each row is reconstructed from.
     margin : float, default=1.0
         λ: relevant labels have a score of at least λ, irrelevant ones of at most −λ.
-    max_iter : int, default=200
-        Largest number of steps for each label.
-    tol : float, default=1e-5
+    max_iter : int, default=1000
+        Largest number of steps for each label; a `ConvergenceWarning` says if that was not enough.
+    tol : float, default=1e-3
         The search of a label ends when no component of the projected gradient exceeds this, divided by the number of
         rows.
 
@@ -61,7 +63,7 @@ class ML(LabelEnhancer):
 
     _constraints: ClassVar = {"n_neighbors": COUNT, "margin": POSITIVE, "max_iter": COUNT, "tol": POSITIVE}
 
-    def __init__(self, n_neighbors: int = 20, *, margin: float = 1.0, max_iter: int = 200, tol: float = 1e-5) -> None:
+    def __init__(self, n_neighbors: int = 20, *, margin: float = 1.0, max_iter: int = 1000, tol: float = 1e-3) -> None:
         self.n_neighbors = n_neighbors
         self.margin = margin
         self.max_iter = max_iter
@@ -94,6 +96,12 @@ class ML(LabelEnhancer):
             )
             scores[:, label] = sign * found.x
             self.n_iter_ = max(self.n_iter_, int(found.nit))
+            if found.status == 1:
+                warnings.warn(
+                    f"ML stopped at max_iter={self.max_iter} for label {label}. Raise max_iter, or tol.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
         return scores
 
 
