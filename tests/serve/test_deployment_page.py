@@ -17,6 +17,7 @@ PAGE = ROOT / "docs" / "deployment.md"
 def test_mlflow_logs_and_loads_a_model_file(faces_model, tmp_path, monkeypatch, capsys):
     mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed; it is no dependency of any extra")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     Path("faces.skldl").write_bytes(faces_model.read_bytes())
     mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     module, program = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
