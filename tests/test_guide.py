@@ -24,7 +24,8 @@ def blocks():
 
 
 def ask(port, content):
-    request = urllib.request.Request(f"http://localhost:{port}", data=content.encode())
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"http://localhost:{port}/predict", data=content.encode(), headers=headers)
     end = time.monotonic() + 60
     while True:
         try:
@@ -48,24 +49,22 @@ class Story:
 
     def run(self, language, content):
         if language == "python":
-            first = content.splitlines()[0]
-            if first.startswith("# "):
-                Path(first[2:]).write_text(content)
-            else:
-                exec(compile(content, str(GUIDE), "exec"), {})
+            exec(compile(content, str(GUIDE), "exec"), {})
             return
         for line in content.splitlines():
             self.command(line)
 
     def command(self, line):
-        if line.startswith("skldl "):
-            assert run(shlex.split(line)[1:]) == 0, self.capsys.readouterr().err
-            self.shown[line.split()[1]] = self.capsys.readouterr().out
-        elif line.startswith("python serve.py"):
+        if line.startswith("skldl serve"):
             with socket.socket() as free:
                 free.bind(("localhost", 0))
                 self.port = free.getsockname()[1]
-            self.server = subprocess.Popen([sys.executable, "serve.py", str(self.port)], stderr=subprocess.DEVNULL)
+            words = [*shlex.split(line.removesuffix("&"))[1:-1], str(self.port)]
+            program = [sys.executable, "-c", "from skldl.cli import main; main()", *words]
+            self.server = subprocess.Popen(program, stderr=subprocess.DEVNULL)
+        elif line.startswith("skldl "):
+            assert run(shlex.split(line)[1:]) == 0, self.capsys.readouterr().err
+            self.shown[line.split()[1]] = self.capsys.readouterr().out
         elif line.startswith("curl "):
             self.status, self.answer = ask(self.port, shlex.split(line)[-1])
         else:
@@ -76,6 +75,7 @@ class Story:
 @pytest.mark.slow
 def test_the_guide(tmp_path, monkeypatch, capsys):
     pytest.importorskip("skops")
+    pytest.importorskip("uvicorn")
     monkeypatch.chdir(tmp_path)
     story = Story(capsys)
     try:
@@ -97,5 +97,5 @@ def test_the_guide(tmp_path, monkeypatch, capsys):
     assert story.status == 200
     (served,) = json.loads(story.answer)
     assert served["r2"] == pytest.approx(predicted.loc["delightful", "r2"])
-    assert wrong[0] == 400
+    assert wrong[0] == 422
     assert "lacks the column 'word'" in wrong[1]

@@ -42,7 +42,7 @@ def make_client(faces_model, numbers_model):
         service = Service(paths or {"faces": faces_model, "numbers": numbers_model}, limits or Limits())
         services.append(service)
         app = make_app(service, log_requests=False, **options)
-        client = testclient.TestClient(app, raise_server_exceptions=raise_errors)
+        client = testclient.TestClient(app, base_url="http://localhost", raise_server_exceptions=raise_errors)
         client.service = service
         return client
 

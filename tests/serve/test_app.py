@@ -1,5 +1,6 @@
 """The routes: answers are those of ``skldl predict``, and errors name the place and the cure."""
 
+import asyncio
 import io
 import json
 import re
@@ -11,6 +12,7 @@ import pytest
 
 from skldl.cli._app import run
 from skldl.serve import Limits
+from skldl.serve._errors import Refusal
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 PARQUET = "application/vnd.apache.parquet"
@@ -153,6 +155,32 @@ def test_limits(make_client, rows, table):
     assert streamed.status_code == 413
     packed = client.post("/predict", content=b"x", headers={"content-encoding": "gzip"})
     assert packed.status_code == 415
+
+
+def test_a_body_that_never_ends_or_is_cut_off(make_client):
+    service = make_client(limits=Limits(seconds=0.05)).service
+    start = {"type": "http.request", "body": b"[", "more_body": True}
+
+    async def body_of(*messages):
+        waiting = iter(messages)
+
+        async def receive():
+            for message in waiting:
+                return message
+            await asyncio.sleep(10)
+
+        return await service.body({}, receive)
+
+    for messages, status in (
+        ((), 504),
+        ((start,), 504),
+        (({"type": "http.disconnect"},), 400),
+        ((start, {"type": "http.disconnect"}), 400),
+    ):
+        with pytest.raises(Refusal) as refused:
+            asyncio.run(body_of(*messages))
+        assert refused.value.status == status
+    assert asyncio.run(body_of(start, start, {"type": "http.request", "body": b"]"})) == b"[[]"
 
 
 def test_a_small_parquet_body_cannot_take_much_memory(make_client):

@@ -110,12 +110,14 @@ def attack(client, numbers):
 
 
 def test_some_malformed_bodies(client):
-    attack(client, range(40))
+    with client:
+        attack(client, range(40))
 
 
 @pytest.mark.slow
 def test_a_thousand_malformed_bodies(client):
-    attack(client, range(40, 1040))
+    with client:
+        attack(client, range(40, 1040))
 
 
 @pytest.mark.slow
@@ -139,8 +141,9 @@ def test_memory_stays_flat_under_load(make_client, rows):
 
     if resident_bytes() is None:
         pytest.skip("this system does not say how much memory a process has")
-    load(500)
-    before, after = load(200), load(1500)
+    with client:  # one event loop for all
+        load(300)
+        before, after = load(100), load(1500)
     assert after - before < 10 * 2**20, f"{(after - before) / 2**20:.1f} MiB more after 6,000 further requests"
     assert threading.active_count() < 40
     assert len(os.listdir("/proc/self/fd")) < 200

@@ -1,5 +1,6 @@
 """The service as a real process: addresses, signals, logs; no request is lost when it reloads or ends."""
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -13,6 +14,7 @@ import time
 
 import pytest
 
+from skldl.serve import Service
 from skldl.serve._server import check_address
 
 SKLDL = [sys.executable, "-c", "from skldl.cli import main; main()"]
@@ -136,6 +138,27 @@ def test_what_runs_is_finished_before_the_end(faces_model, rows):
         assert process.wait(timeout=60) == 0
 
 
+def test_a_reload_keeps_the_models_if_a_file_is_broken(faces_model, numbers_model, tmp_path, capsys):
+    path = tmp_path / "model.skldl"
+    path.write_bytes(faces_model.read_bytes())
+    service = Service({"model": path})
+    before = service.models["model"]
+    path.write_bytes(b"no model")
+    assert not asyncio.run(service.reload())
+    assert service.models["model"] is before
+    path.write_bytes(numbers_model.read_bytes())
+    assert asyncio.run(service.reload())
+    assert service.models["model"].labels == ["1", "2", "3"]
+    service.close()
+    failed, done = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (failed["event"], done["event"]) == ("reload failed", "reloaded")
+    assert "no model of skldl" in failed["message"]
+    text = service.metrics.text()
+    assert 'skldl_reloads_total{result="failed"} 1' in text
+    assert 'skldl_reloads_total{result="ok"} 1' in text
+
+
+@pytest.mark.slow
 def test_a_key_from_the_environment(faces_model, rows):
     with running(faces_model, "--quiet", key="0123456789abcdef") as (_, port, lines):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -156,6 +179,7 @@ def refused(*arguments, key=""):
     return done.stderr
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken(faces_model):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -56,7 +56,7 @@ def to_onnx(pipeline: Any, path: str | os.PathLike[str], *, check: pd.DataFrame 
     difference = _difference(model, pipeline, encoder, rows)
     if not difference <= TOLERANCE:
         raise DataError(
-            f"The graph differs from the model by {difference:.2g} in a degree, more than {TOLERANCE:g}, so nothing was "
+            f"The graph differs from the model by {difference:.2g} in a degree, more than {TOLERANCE:g}: nothing was "
             "written. Use the model file itself: skldl serve, skldl.load."
         )
     with whole_file(path) as stream:

@@ -30,7 +30,7 @@ from skldl.serve._service import Service
 
 OPEN_ROUTES = ("/", "/health", "/ready")
 """What needs no key: the page holds no data and asks for one."""
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]", "::1", "testserver")
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 

@@ -163,9 +163,9 @@ class RecordEncoder:
             counts = outside.sum(axis=0)
             unusual["far_outside_range"] = {name: int(n) for name, n in zip(self._numbers, counts, strict=True) if n}
         total = numbers.sum()
-        if math.isinf(total) and np.isinf(numbers).any():
+        if not math.isfinite(total) and np.isinf(numbers).any():
             return None
-        all_present = bool(self._numbers) and not math.isnan(total)
+        all_present = bool(self._numbers) and math.isfinite(total)
         width = len(self._numbers)
         if all_present and width == self.n_features:
             return EncodedRecords((numbers - self._mean) / self._scale, unusual)

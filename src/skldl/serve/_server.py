@@ -18,7 +18,7 @@ from skldl.serve._logs import log
 from skldl.serve._service import Service
 
 LEAST_KEY = 16
-DRAIN_SECONDS = 2.0
+DRAIN_SECONDS = 3.0
 KEEP_ALIVE_SECONDS = 30
 
 
@@ -99,6 +99,8 @@ class _Server(uvicorn.Server):
         if self.should_exit:  # asked twice
             self.force_exit = True
         self.should_exit = True
+        for server in self.servers:  # before answers tell clients to come back on a new connection
+            server.close()
         self._service.draining = True
 
     def _reload(self) -> None:

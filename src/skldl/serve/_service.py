@@ -174,21 +174,29 @@ class Service:
         message = await self._in_time(receive())
         body = message.get("body", b"")
         if message.get("more_body"):
-            parts, size = [body], len(body)
-            while message.get("more_body"):
-                message = await self._in_time(receive())
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > most:
-                    raise _too_large(most)
-            body = b"".join(parts)
-        if message["type"] == "http.disconnect":
-            raise Refusal(400, "The connection was closed before the body was complete.")
+            body += await self._in_time(self._rest(receive, most - len(body)))
+        elif message["type"] == "http.disconnect":
+            raise _cut_off()
         if len(body) > most:
             raise _too_large(most)
         if not body or body.isspace():
             raise Refusal(400, "The body is empty. Send rows as JSON, CSV or Parquet.")
         return body
+
+    async def _rest(self, receive: Receive, most: int) -> bytes:
+        """What is still to come of a body."""
+        parts: list[bytes] = []
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _cut_off()
+            parts.append(message.get("body", b""))
+            most -= len(parts[-1])
+            if most < 0:
+                raise _too_large(self.limits.body_bytes)
+            more = message.get("more_body", False)
+        return b"".join(parts)
 
     async def _in_time(self, work: Awaitable[Result]) -> Result:
         """Wait for something as long as a request may take."""
@@ -217,6 +225,10 @@ class Service:
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _cut_off() -> Refusal:
+    return Refusal(400, "The connection was closed before the body was complete.")
 
 
 def _too_large(most: int) -> Refusal:

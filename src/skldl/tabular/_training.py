@@ -220,7 +220,7 @@ def fit_table(
         "features": dict(pipeline[0].kinds_),
         "roles": {"weight": weight or "", "groups": groups or "", "dropped": list(drop)},
         **rows,
-        "rows_in_model": rows_in(pipeline.named_steps[MODEL_STEP]),
+        "rows_in_model": rows_in(pipeline),
         "model": choice.best.candidate.name,
         "estimator": " ".join(repr(pipeline.named_steps[MODEL_STEP]).split()),
         "why": why,

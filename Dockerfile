@@ -1,0 +1,23 @@
+# The service in a container, without root and without a compiler:
+#   docker build -t skldl .
+#   docker run --rm -p 8000:8000 -e SKLDL_API_KEY -v "$PWD/faces.skldl:/models/model.skldl:ro" skldl
+FROM python:3.13-slim AS build
+WORKDIR /source
+COPY pyproject.toml README.md LICENSE ./
+COPY src src
+RUN python -m venv /opt/skldl \
+ && /opt/skldl/bin/pip install --no-cache-dir --no-compile '.[serve]' \
+ && find /opt/skldl -type d \( -name tests -o -name __pycache__ \) -prune -exec rm -rf {} +
+
+FROM python:3.13-slim
+RUN useradd --system --uid 10001 --no-create-home skldl
+COPY --from=build /opt/skldl /opt/skldl
+ENV PATH=/opt/skldl/bin:$PATH PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+USER skldl
+EXPOSE 8000
+# The service ends when all requests are answered; give it time: docker stop --time 40
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
+  CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/health', timeout=4)"]
+ENTRYPOINT ["skldl", "serve", "--host", "0.0.0.0", "--port", "8000"]
+CMD ["/models/model.skldl"]

@@ -1,0 +1,50 @@
+"""docs/deployment.md: its programs run where MLflow is installed; what it names is there."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skldl
+from skldl.serve._app import OPEN_ROUTES
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "deployment.md"
+
+
+@pytest.mark.filterwarnings("ignore")  # those of MLflow
+def test_mlflow_logs_and_loads_a_model_file(faces_model, tmp_path, monkeypatch, capsys):
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed; it is no dependency of any extra")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    Path("faces.skldl").write_bytes(faces_model.read_bytes())
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    module, program = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
+    Path("skldl_model.py").write_text(module)
+    names = {}
+    exec(compile(program, str(PAGE), "exec"), names)
+    assert "emo_joy" in capsys.readouterr().out
+    again = mlflow.pyfunc.load_model(names["logged"].model_uri).predict(names["rows"])
+    np.testing.assert_allclose(again, skldl.load(faces_model).predict(names["rows"]), atol=1e-15)
+
+
+def test_the_page_names_every_route_option_and_metric(client):
+    text = PAGE.read_text(encoding="utf-8")
+    for path in (*OPEN_ROUTES, "/predict", "/explain", "/schema", "/metrics", "/models", "/openapi.json"):
+        assert f"{path}`" in text or f"{path}," in text, path
+    options = re.findall(r"^    (\w+)$", __import__("skldl.cli.serve", fromlist=["serve"]).serve.__doc__, flags=re.M)
+    assert {"max_body", "max_rows", "timeout", "max_concurrent", "no_key", "quiet", "host", "port"} <= set(options)
+    for option in ("--max-body", "--max-rows", "--timeout", "--max-concurrent", "--no-key", "--quiet"):
+        assert option in text
+    measured = set(re.findall(r"^# TYPE (skldl_\w+)", client.get("/metrics").text, flags=re.M))
+    for name in re.findall(r"`(skldl_\w+?)`", text):
+        assert name in measured, name
+
+
+def test_the_container_runs_the_service_without_root():
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert re.search(r"^USER skldl$", lines, flags=re.M)
+    assert '"skldl", "serve"' in lines
+    copied = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().split() if line.startswith("!")}
+    assert copied >= {"pyproject.toml", "README.md", "LICENSE", "src"}
