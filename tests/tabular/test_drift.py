@@ -47,7 +47,7 @@ def test_other_rows_do(model):
     assert numbers["distance"]["far_share"] > 0.5
     assert numbers["distance"]["median"] > 2 * numbers["distance"]["typical"]
     assert numbers["prediction_shift"]["z"] > 5
-    for word in ("'town' holds a category", "farther from the nearest", "mean prediction has moved"):
+    for word in ("'town' holds a category", "farther from the training rows", "mean prediction has moved"):
         assert word in said
 
 
@@ -64,7 +64,7 @@ def test_pieces_add_up_to_the_whole(model):
 def test_few_rows_and_models_without_a_reference_are_counted_only(model):
     few = watched(model, table(1, 5, shift=9.0))
     assert few.numbers()["distance"]["far_share"] == 1.0
-    assert not any("nearest" in line for line in few.warnings())
+    assert not any("farther" in line for line in few.warnings())
     nothing = DriftMonitor(model)
     assert nothing.numbers() == {"rows": 0, "unknown_category_share": 0.0}
     old = DriftMonitor(model)
@@ -81,18 +81,28 @@ def test_reference_of_few_of_sparse_and_of_wide_rows():
     X = np.random.default_rng(0).normal(size=(60, 5))
     dense, thin = TrainingReference(X, P), TrainingReference(sparse.csr_matrix(X), P)
     assert dense.far_ == pytest.approx(thin.far_, rel=1e-5)
-    assert dense.rows_.shape == (30, 5)
+    assert 1 <= len(dense.centres_) <= 3
     np.testing.assert_allclose(
-        nearest_distances(dense.rows_, X[:4]),
-        np.sqrt(((X[:4, None] - dense.rows_[None]) ** 2).sum(axis=2)).min(axis=1),
+        nearest_distances(dense.centres_, X[:4]),
+        np.sqrt(((X[:4, None] - dense.centres_[None]) ** 2).sum(axis=2)).min(axis=1),
         atol=1e-3,
     )
     assert TrainingReference(X[:1], P[:1]).far_ == 0.0
-    assert TrainingReference(np.zeros((300, 20_000)), np.full((300, 2), 0.5)).rows_.shape[0] == 50
+    assert TrainingReference(np.zeros((300, 20_000)), np.full((300, 2), 0.5)).centres_.shape == (1, 20_000)
     dense._check_fitted_state()
     dense.mean_prediction_ = "x"
     with pytest.raises(ValueError, match="mean_prediction_"):
         dense._check_fitted_state()
-    dense.rows_ = [1]
+    dense.centres_ = [1]
     with pytest.raises(ValueError, match="no table"):
         dense._check_fitted_state()
+
+
+def test_a_reference_holds_no_row_of_the_training_table():
+    """A row far from all others makes a group of its own, which is left out."""
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    X[::40] += 1000 * np.arange(1, 11)[:, None]
+    centres = TrainingReference(X, np.full((400, 2), 0.5)).centres_
+    assert len(centres) > 5
+    assert nearest_distances(centres, X[::40]).min() > 1
+    assert nearest_distances(X, centres).min() > 1e-3

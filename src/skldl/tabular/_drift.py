@@ -1,20 +1,25 @@
 """Drift: how unlike the training table new rows are, as numbers that a monitor can read.
 
-A model file keeps a `TrainingReference`: some encoded rows of the training table, how far other training rows lie from
-the nearest of them, and the mean prediction. `DriftMonitor` compares new rows with it, piece by piece.
+A model file keeps a `TrainingReference`: centres of groups of encoded training rows, never a row itself, how far other
+training rows lie from the nearest of them, and the mean prediction. `DriftMonitor` compares new rows with it, piece by
+piece.
 """
 
+import warnings
 from collections import Counter
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin_min
 
 from skldl._typing import FloatArray
 
-MOST_REFERENCE_ROWS = 500
-MOST_REFERENCE_CELLS = 500_000
+MOST_CENTRES = 100
+MOST_CENTRE_CELLS = 500_000
+FEWEST_ROWS_OF_A_CENTRE = 5
+"""A centre of fewer rows is left out: it would tell too much of them."""
 ROWS_PER_CHUNK = 1000
 FAR_QUANTILE = 0.99
 FEWEST_ROWS = 30
@@ -31,12 +36,12 @@ class TrainingReference:
     P : ndarray of shape (n_samples, n_labels)
         Their predictions.
     seed : int, default=0
-        Seed of the rows that are kept.
+        Seed of the search for centres.
 
     Attributes
     ----------
-    rows_ : ndarray or sparse matrix in single precision
-        Rows to measure distances to.
+    centres_ : ndarray of shape (n_centres, n_features)
+        Means of groups of at least five similar rows, to measure distances to; of all rows where there are few.
     far_ : float
         The distance to the nearest of them that one in a hundred other training rows exceeds.
     typical_ : float
@@ -49,23 +54,34 @@ class TrainingReference:
 
     def __init__(self, features: Any, P: FloatArray, seed: int = 0) -> None:
         n_rows = features.shape[0]
-        most = max(50, min(MOST_REFERENCE_ROWS, MOST_REFERENCE_CELLS // max(1, features.shape[1])))
         order = np.random.default_rng(seed).permutation(n_rows)
-        n_kept = min(most, max(1, (n_rows + 1) // 2))
-        kept, probe = order[:n_kept], order[n_kept : n_kept + 1000]
-        self.rows_ = features[np.sort(kept)].astype(np.float32)
-        distances = nearest_distances(self.rows_, features[np.sort(probe)]) if len(probe) else np.zeros(1)
+        n_grouped = max(1, (n_rows + 1) // 2)
+        grouped, probe = features[np.sort(order[:n_grouped])].astype(np.float32), np.sort(order[n_grouped:])
+        self.centres_ = _centres(grouped, seed)
+        distances = nearest_distances(self.centres_, features[probe]) if len(probe) else np.zeros(1)
         self.far_, self.typical_ = float(np.quantile(distances, FAR_QUANTILE)), float(np.median(distances))
         self.mean_prediction_, self.deviation_ = P.mean(axis=0), P.std(axis=0)
         self.n_rows_ = len(P)
 
     def _check_fitted_state(self) -> None:
-        rows = self.rows_
-        if not (sparse.issparse(rows) or isinstance(rows, np.ndarray)) or rows.ndim != 2:
-            raise ValueError("the reference rows are no table")
+        if not isinstance(self.centres_, np.ndarray) or self.centres_.ndim != 2:
+            raise ValueError("the centres of the training rows are no table")
         for name in ("mean_prediction_", "deviation_"):
             if not isinstance(getattr(self, name), np.ndarray) or getattr(self, name).ndim != 1:
                 raise ValueError(f"{name} is no row of numbers")
+
+
+def _centres(rows: Any, seed: int) -> FloatArray:
+    """Centres of groups of similar rows, without those of very small groups; the mean of all if there are no others."""
+    n_centres = min(MOST_CENTRES, rows.shape[0] // (2 * FEWEST_ROWS_OF_A_CENTRE), MOST_CENTRE_CELLS // rows.shape[1])
+    if n_centres > 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than centres: the rest are empty
+            groups = KMeans(n_centres, n_init=1, max_iter=20, random_state=seed).fit(rows)
+        large = np.bincount(groups.labels_, minlength=n_centres) >= FEWEST_ROWS_OF_A_CENTRE
+        if large.any():
+            return np.asarray(groups.cluster_centers_[large], dtype=np.float32)
+    return np.asarray(rows.mean(axis=0), dtype=np.float32).reshape(1, -1)
 
 
 def nearest_distances(reference: Any, features: Any) -> FloatArray:
@@ -124,7 +140,7 @@ class DriftMonitor:
             return
         self._sum = self._sum + np.asarray(P, dtype=np.float64).sum(axis=0)
         some = table.iloc[:: -(-len(table) // ROWS_PER_CHUNK)]
-        self._distances.append(nearest_distances(self.reference.rows_, self.encoder.transform(some)))
+        self._distances.append(nearest_distances(self.reference.centres_, self.encoder.transform(some)))
 
     def numbers(self) -> dict[str, Any]:
         """What was found, in plain values.
@@ -134,8 +150,8 @@ class DriftMonitor:
         dict
             ``rows``; ``unknown_categories``, ``far_outside_range`` and ``empty_rows``, numbers of rows by column;
             ``unknown_category_share``, the greatest share of rows with an unknown category in one column. If the model
-            keeps a reference: ``distance`` (``median`` of the distances to the nearest training rows, ``typical``, the
-            same in the training table, and ``far_share``, the share of rows farther than all but one in a hundred
+            keeps a reference: ``distance`` (``median`` of the distances to the nearest centre of training rows,
+            ``typical``, the same in the training table, and ``far_share``, the share of rows farther than all but one in a hundred
             training rows) and ``prediction_shift`` (``total_variation`` between the mean predictions of these rows and
             of the training table, and ``z``, the greatest shift of one label in standard errors).
         """
@@ -177,7 +193,7 @@ class DriftMonitor:
             far = numbers["distance"]["far_share"]
             if far > 0.05 + 3 * np.sqrt(0.01 / min(self.n_rows, ROWS_PER_CHUNK)):
                 lines.append(
-                    f"{far:.0%} of the rows lie farther from the nearest training rows than 99 % of the training table "
+                    f"{far:.0%} of the rows lie farther from the training rows than 99 % of the training table "
                     "did: predictions for them are extrapolations."
                 )
             shift = numbers["prediction_shift"]
