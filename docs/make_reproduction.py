@@ -46,12 +46,14 @@ GROUPS = {
 }
 
 
-@cache  # the page and the paragraph of the README speak of the same records
 def load(name: str) -> StudyResults | None:
     """The results in a folder of studies/, or None if there are none, or not yet all of them."""
-    folder = STUDIES / name
-    if not (folder / "records.jsonl").exists():
-        return None
+    records = STUDIES / name / "records.jsonl"
+    return _load(records.parent, records.stat().st_mtime_ns) if records.exists() else None
+
+
+@cache  # the page and the paragraph of the README speak of the same records
+def _load(folder: Path, changed: int) -> StudyResults | None:
     results = StudyResults.load(folder)
     unfinished = any(results.state(d, c).startswith("not run") for d in results.datasets for c in results.candidates)
     return None if unfinished else results

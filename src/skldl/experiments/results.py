@@ -252,7 +252,7 @@ class StudyResults:
         name = find(dataset, {known: known for known in self.datasets}, "dataset")
         info = self.info[name]
         if "truth" in info:
-            rows, truth = np.asarray(info["truth"]["rows"]), unpack(info["truth"])
+            rows, truth = np.asarray(info["truth"]["rows"]), _summing_to_one(unpack(info["truth"]))
         else:
             rows = np.array(self.kept_rows(name), dtype=np.intp)
             if D_true is None or not len(rows):
@@ -265,7 +265,7 @@ class StudyResults:
                 if record["repeat"] == 0 and "predictions" in record:
                     table[np.searchsorted(rows, record["predictions"]["rows"])] = unpack(record["predictions"])
             predicted[candidate] = _summing_to_one(table)
-        return {"rows": rows, "labels": info["label_names"], "truth": _summing_to_one(truth), "predicted": predicted}
+        return {"rows": rows, "labels": info["label_names"], "truth": truth, "predicted": predicted}
 
     def kept_rows(self, dataset: str) -> list[int]:
         """Numbers of the rows of a dataset whose predictions the records keep, ascending."""
