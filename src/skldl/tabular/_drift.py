@@ -151,9 +151,9 @@ class DriftMonitor:
             ``rows``; ``unknown_categories``, ``far_outside_range`` and ``empty_rows``, numbers of rows by column;
             ``unknown_category_share``, the greatest share of rows with an unknown category in one column. If the model
             keeps a reference: ``distance`` (``median`` of the distances to the nearest centre of training rows,
-            ``typical``, the same in the training table, and ``far_share``, the share of rows farther than all
-            but one in a hundred training rows) and ``prediction_shift`` (``total_variation`` between the mean predictions of these rows and
-            of the training table, and ``z``, the greatest shift of one label in standard errors).
+            ``typical``, the same in the training table, and ``far_share``, the share of rows farther than all but one
+            in a hundred training rows) and ``prediction_shift`` (``total_variation`` between the mean predictions of
+            these rows and of the training table, and ``z``, the greatest shift of one label in standard errors).
         """
         found: dict[str, Any] = {"rows": self.n_rows, **{what: dict(counts) for what, counts in self._unusual.items()}}
         worst = max(self._unusual.get("unknown_categories", Counter()).values(), default=0)
