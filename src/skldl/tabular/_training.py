@@ -164,7 +164,7 @@ def fit_table(
         pipeline, choice, without = fit_pool(
             dataset, encoder, budget=budget, random_state=random_state, on_progress=on_progress
         )
-        hashes = _hashes(pipeline[0], dataset)
+        from_rows = _from_rows(pipeline[0], dataset)
         why = why_pool(choice, pipeline.named_steps[MODEL_STEP], without, grouped=groups is not None)
     else:
         if preset == "fast":
@@ -184,7 +184,7 @@ def fit_table(
             on_progress(f"fit of {best.candidate.name} on all rows")
         pipeline = with_encoder(best.candidate.make(best.setting, random_state), encoder)
         features = pipeline[0].fit(dataset.X).transform(dataset.X)
-        hashes = _hashes(pipeline[0], dataset)
+        from_rows = _from_rows(pipeline[0], dataset)
         dataset = dataset.changed(X=features)  # the table is not needed any more, and may be large
         release_unused_memory()
         learner = pipeline[-1]
@@ -207,7 +207,7 @@ def fit_table(
             {"model": trial.candidate.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
             for trial in choice.candidates
         ],
-        "training_rows": hashes,
+        **from_rows,
         "failures": _failures(choice),
         "score": {
             "kullback_leibler": choice.estimate.loss,
@@ -223,11 +223,10 @@ def fit_table(
     return FittedTable(pipeline, description, choice, why, notes)
 
 
-def _hashes(encoder: TableEncoder, dataset: Dataset) -> str:
-    """The hashes of the training rows, in no order that tells anything; nothing for a large table."""
-    if dataset.n_samples > MOST_HASHES:
-        return ""
-    return "".join(sorted(row_hashes(encoder, dataset.X, dataset.D)))
+def _from_rows(encoder: TableEncoder, dataset: Dataset) -> dict[str, Any]:
+    """What the description keeps of the rows themselves; called while the table is still there."""
+    hashes = row_hashes(encoder, dataset.X, dataset.D) if dataset.n_samples <= MOST_HASHES else []
+    return {"training_rows": "".join(sorted(hashes))}  # in an order that tells nothing
 
 
 def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
