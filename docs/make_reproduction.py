@@ -14,15 +14,11 @@ sys.path.insert(0, str(Path(__file__).parent))  # the page is made of two files
 from findings import KL, cells_of, learned, matches_of, published_cells_worse_than_the_mean
 
 from skldl.experiments import StudyResults, load_study
+from skldl.experiments.output.agreement import REASONS
 from skldl.experiments.output.claims import RULE as CLAIM_RULE
 from skldl.experiments.output.claims import check_claims, speed_claim
 from skldl.experiments.output.layout import Cell, ResultTable
-from skldl.experiments.output.published import (
-    REASONS,
-    RULE,
-    count_text,
-    published_table,
-)
+from skldl.experiments.output.published import RULE, count_text, published_table
 from skldl.experiments.output.tables import losses_of, settings_table, skill_table, time_table
 from skldl.experiments.statistics import compare
 from skldl.experiments.store import json_ready

@@ -1,6 +1,6 @@
 """Mutated study files: each is refused in one clear line, or runs as written; no hang, nothing executed, nothing lost.
 
-Every file follows from its number, so that a finding can be repeated. The short run takes 60 files, ``make test-slow``
+Every file follows from its number, so that a finding can be repeated. The short run takes 25 files, ``make test-slow``
 2,000. Counted are: clear (refused with status 2, or failed tasks that are recorded), right (it ran, and the folder
 holds the study that the file describes), unclear, silent, hang and lost.
 """
@@ -200,10 +200,10 @@ def test_the_study_itself_is_good(campaign, monkeypatch):
 
 
 def test_some_mutated_study_files(campaign):
-    for number in range(60):
+    for number in range(25):
         campaign.attack(number)
     assert not campaign.found, f"{dict(campaign.counts)}\n" + "\n".join(campaign.found)
-    assert campaign.counts["clear"] > 20
+    assert campaign.counts["clear"] > 10
 
 
 @pytest.mark.slow

@@ -11,8 +11,8 @@ from scipy import io
 from skldl.exceptions import DatasetError, LengthMismatchError, StudyError
 from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, dump_study, plan_study, run_study
 from skldl.experiments.output.files import overview, write_outputs
-from skldl.experiments.output.layout import markdown_text
 from skldl.experiments.output.statistics_text import statistics_text
+from skldl.experiments.output.texts import markdown_text
 from skldl.experiments.study_file import parse_study
 from skldl.selection import Layout, rounds_of
 

@@ -8,17 +8,11 @@ import pytest
 from scipy.stats import rankdata
 
 from skldl.experiments import StudyResults
+from skldl.experiments.output.agreement import agreement_text
 from skldl.experiments.output.board import board_of, family_name, published_board
 from skldl.experiments.output.claims import _steps, check_claims, claims_text, speed_claim
 from skldl.experiments.output.files import overview, write_outputs
-from skldl.experiments.output.published import (
-    Match,
-    agreement_text,
-    count_text,
-    load_published,
-    match_published,
-    published_table,
-)
+from skldl.experiments.output.published import Match, count_text, load_published, match_published, published_table
 from skldl.metrics import MEASURES, PAPER_MEASURES
 
 SIX = ["PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS"]

@@ -9,8 +9,9 @@ from scipy.special import xlogy
 
 from skldl import AAKNN
 from skldl.experiments import StudyResults, load_study, run_study
+from skldl.experiments.output.agreement import agreement_text
 from skldl.experiments.output.claims import check_claims, claims_text
-from skldl.experiments.output.published import agreement_text, load_published, match_published
+from skldl.experiments.output.published import load_published, match_published
 from skldl.experiments.output.tables import _usual_limit
 
 STUDIES = Path(__file__).parents[2] / "studies"

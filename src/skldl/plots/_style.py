@@ -127,7 +127,7 @@ def plain(name: object, limit: int = 24) -> str:
     >>> plain("two\\nlines, $5")
     'two lines, \\\\$5'
     >>> plain("a name that never seems to end", limit=12)
-    'a name…o end'
+    'a name…end'
     """
     text = " ".join(str(name).split())
     text = "".join(letter if unicodedata.category(letter)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for letter in text)

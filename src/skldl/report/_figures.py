@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from skldl._typing import FloatArray
 from skldl.experiments import Candidate, StudyResults
-from skldl.experiments.output.layout import parameter_titles
 from skldl.experiments.output.tables import losses_of, rank_rows, skill_of
+from skldl.experiments.output.texts import parameter_titles
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES, skill_ratio
 from skldl.plots import (

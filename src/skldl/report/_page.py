@@ -12,12 +12,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 import skldl
 from skldl._whole_files import whole_file
 from skldl.experiments import StudyResults
+from skldl.experiments.output.agreement import agreement_table, differences
 from skldl.experiments.output.claims import check_claims, speed_claim
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, repeats_from_file
-from skldl.experiments.output.layout import parameter_titles
-from skldl.experiments.output.published import agreement_table, differences, match_published, published_table
+from skldl.experiments.output.published import match_published, published_table
 from skldl.experiments.output.statistics_text import comparison_sentences, comparison_table
 from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, skill_table, time_table
+from skldl.experiments.output.texts import parameter_titles
 from skldl.experiments.output.uncertainty import interval_table
 from skldl.experiments.statistics import Comparison, compare
 from skldl.metrics import MEASURES

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from skldl._whole_files import whole_file
+from skldl.experiments.output.agreement import agreement_text
 from skldl.experiments.output.claims import check_claims, claims_text, speed_claim
-from skldl.experiments.output.layout import ResultTable, markdown_text
+from skldl.experiments.output.layout import ResultTable
 from skldl.experiments.output.prediction_files import has_predictions, write_predictions
-from skldl.experiments.output.published import agreement_text, match_published, published_frame
+from skldl.experiments.output.published import match_published, published_frame
 from skldl.experiments.output.statistics_text import statistics_text
 from skldl.experiments.output.tables import (
     dataset_table,
@@ -22,6 +23,7 @@ from skldl.experiments.output.tables import (
     skill_table,
     time_table,
 )
+from skldl.experiments.output.texts import markdown_text
 from skldl.experiments.output.uncertainty import interval_table
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES

@@ -3,8 +3,7 @@
 import csv
 import io
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skldl._typing import FloatArray
+from skldl.experiments.output.texts import latex_text, markdown_text
 
 USUAL_DECIMALS = 3
 MOST_DECIMALS = 8
@@ -181,20 +181,22 @@ class ResultTable:
             "% --- copy from here ---",
             r"\begin{table}",
             r"\centering\scriptsize\setlength{\tabcolsep}{3pt}",
-            rf"\caption{{{_latex(self.title)}}}",
+            rf"\caption{{{latex_text(self.title)}}}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            " & ".join(_latex(word) for word in self.head) + r" \\",
+            " & ".join(latex_text(word) for word in self.head) + r" \\",
             r"\midrule",
         ]
         for part, rows in ((0, self.rows), (1, self.foot)):
             if part and rows:
                 lines.append(r"\midrule")
             for name, cells in rows:
-                texts = [rf"\textbf{{{_latex(cell.text)}}}" if cell.best else _latex(cell.text) for cell in cells]
-                lines.append(" & ".join([_latex(name), *texts]) + r" \\")
+                texts = [
+                    rf"\textbf{{{latex_text(cell.text)}}}" if cell.best else latex_text(cell.text) for cell in cells
+                ]
+                lines.append(" & ".join([latex_text(name), *texts]) + r" \\")
         lines += [r"\bottomrule", r"\end{tabular}", ""]
-        lines += [rf"\smallskip\footnotesize {_latex(note)}" + "\n" for note in self.notes]
+        lines += [rf"\smallskip\footnotesize {latex_text(note)}" + "\n" for note in self.notes]
         lines += [r"\end{table}", "% --- to here ---", r"\end{document}"]
         return "\n".join(lines) + "\n"
 
@@ -268,85 +270,6 @@ class ResultTable:
             others = (word.rjust(width) for word, width in zip(line[1:], widths[1:], strict=True))
             lines.append("  ".join([line[0].ljust(widths[0]), *others]).rstrip())
         return "\n".join([*lines, "", *self.notes]).rstrip()
-
-
-def parameter_titles(names: Iterable[str]) -> dict[str, str]:
-    """Names of hyper-parameters as people know them: without the steps of a pipeline in which they lie.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The names of one candidate, such as ``model__regressor__max_depth``.
-
-    Returns
-    -------
-    dict
-        From each name to its last part, with as many parts before it as tell it from the others.
-
-    Examples
-    --------
-    >>> parameter_titles(["model__regressor__alpha", "scale__with_mean"])
-    {'model__regressor__alpha': 'alpha', 'scale__with_mean': 'with_mean'}
-    >>> parameter_titles(["first__alpha", "second__alpha"])
-    {'first__alpha': 'first alpha', 'second__alpha': 'second alpha'}
-    """
-    parts = {name: name.split("__") for name in names}
-    titles = {}
-    for name, own in parts.items():
-        others = [other for key, other in parts.items() if key != name]
-        taken = next((n for n in range(1, len(own)) if all(other[-n:] != own[-n:] for other in others)), len(own))
-        titles[name] = " ".join(own[-taken:])
-    return titles
-
-
-_MARKDOWN = re.compile(r"[\\|*`]|](?=[(\[])|<(?=[A-Za-z/!?])")  # what makes cells, stress, code, links and HTML
-
-
-def markdown_text(text: str) -> str:
-    """Text of anybody's, such as a name, so that Markdown shows it as it is: on one line, without links or HTML.
-
-    Examples
-    --------
-    >>> print(markdown_text("a_b [x](http://y) <script>"))
-    a_b [x\\](http://y) &lt;script>
-    """
-    return _MARKDOWN.sub(lambda found: "&lt;" if found[0] == "<" else f"\\{found[0]}", " ".join(text.split()))
-
-
-_LATEX_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "–": "--",
-    "…": r"\dots{}",
-}
-_LATEX_MATHS = {
-    "±": r"\pm",
-    "↑": r"\uparrow",
-    "↓": r"\downarrow",
-    "−": "-",
-    "·": r"\cdot",
-    "•": r"\bullet",
-    "◦": r"\circ",
-    "×": r"\times",
-    "→": r"\to",
-    "≻": r"\succ",
-    "χ": r"\chi",
-    "²": "^2",
-    "≥": r"\geq",
-    "≤": r"\leq",
-}
-_LATEX = (
-    _LATEX_SPECIAL
-    | {letter: f"${code}$" for letter, code in _LATEX_MATHS.items()}
-    | {letter: f"\\{letter}" for letter in "&%$#_{}"}
-)
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def decimals_to_tell_apart(values: FloatArray) -> list[int]:

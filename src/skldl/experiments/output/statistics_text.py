@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skldl.experiments.output.layout import NOTHING, Cell, ResultTable, markdown_text
+from skldl.experiments.output.layout import NOTHING, Cell, ResultTable
+from skldl.experiments.output.texts import markdown_text
 from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import ALPHA, ROPE, Comparison, PairTests, compare, pair_tests
 from skldl.metrics import MEASURES

@@ -15,12 +15,12 @@ from skldl.experiments.output.layout import (
     Frame,
     ResultTable,
     decimals_to_tell_apart,
-    parameter_titles,
     same,
     show_deviation,
     show_rank,
     show_share,
 )
+from skldl.experiments.output.texts import parameter_titles
 from skldl.experiments.output.uncertainty import FLOOR_HEADINGS, FLOOR_NOTE, floor_cells, floor_columns
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES, skill_ratio
