@@ -43,10 +43,9 @@ def _parts(theta: FloatArray, n_features: int, n_codes: int, n_hidden: int) -> l
 
 
 def scores(theta: FloatArray, features: Any, codes: FloatArray, n_hidden: int, activation: Activation) -> FloatArray:
-    """f(x, y) for all rows and labels; ``features`` is an array, a CSR matrix or StandardizedFeatures."""
-    n_features = len(features.mean) if isinstance(features, StandardizedFeatures) else features.shape[1]
-    A, U, c, v = _parts(theta, n_features, codes.shape[1], n_hidden)
-    of_rows = features.times(A) if isinstance(features, StandardizedFeatures) else np.asarray(features @ A)
+    """f(x, y) for all rows and labels; ``features`` is an array or a CSR matrix."""
+    A, U, c, v = _parts(theta, features.shape[1], codes.shape[1], n_hidden)
+    of_rows = np.asarray(features @ A)
     of_labels = codes @ U + c
     S = np.empty((len(of_rows), len(codes)))
     for rows in _blocks(len(of_rows), len(codes) * n_hidden):
