@@ -33,6 +33,18 @@ class DistributionTargetTags(TargetTags):
 
     missing_degrees: bool = False
 
+    @classmethod
+    def of(cls, tags: TargetTags, *, missing_degrees: bool) -> "DistributionTargetTags":
+        """Tags of a table of distributions, otherwise like others."""
+        return cls(
+            required=tags.required,
+            single_output=False,
+            multi_output=True,
+            positive_only=True,
+            two_d_labels=True,
+            missing_degrees=missing_degrees,
+        )
+
 
 def has_gaps(D: FloatArray) -> bool:
     """Tell whether a table of numbers holds NaN; quicker than a look at each number."""

@@ -111,7 +111,6 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         return X, D, weight
 
     def _check_target(self, y: Any) -> FloatArray:
-        """Check y; those who can learn from missing degrees do it in `skldl._partial_base`."""
         return check_distributions(y, nan_cure=f"{type(self).__name__} needs every degree. {MISSING_DEGREES_CURE}")
 
     def predict(self, X: Any) -> FloatArray:
@@ -226,17 +225,16 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         float
             At most 0, which only a perfect prediction reaches.
         """
-        predicted = self._in_order_of(y, np.asarray(self.predict(X)))
-        return -kullback_leibler(y, predicted, sample_weight=sample_weight)
+        return -kullback_leibler(y, self._in_order_of(y, np.asarray(self.predict(X))), sample_weight=sample_weight)
 
     def _in_order_of(self, y: Any, predicted: FloatArray) -> FloatArray:
         """Predictions with the labels in the order of the columns of y."""
         names = column_names(y)
         generic = list(self.label_names_) == [f"label_{j}" for j in range(self.n_labels_)]
-        if len(names) == self.n_labels_ and not generic:  # another number of labels is refused by the measure
-            order = order_of_labels(names, list(self.label_names_), name="the table that fit saw")
-            return predicted if order is None else predicted[:, order]
-        return predicted
+        if len(names) != self.n_labels_ or generic:  # another number of labels is refused by the measure
+            return predicted
+        order = order_of_labels(names, list(self.label_names_), name="the table that fit saw")
+        return predicted if order is None else predicted[:, order]
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         raise NotImplementedError
@@ -257,14 +255,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accept_sparse
         tags.input_tags.allow_nan = self._allow_nan
-        tags.target_tags = DistributionTargetTags(
-            required=tags.target_tags.required,
-            single_output=False,
-            multi_output=True,
-            positive_only=True,
-            two_d_labels=True,
-            missing_degrees=self._allow_missing_degrees,
-        )
+        tags.target_tags = DistributionTargetTags.of(tags.target_tags, missing_degrees=self._allow_missing_degrees)
         tags.regressor_tags.poor_score = True
         return tags
 
