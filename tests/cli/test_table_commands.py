@@ -25,7 +25,7 @@ def examples():
     """Every command line that stands in a --help."""
     from importlib import import_module
 
-    for place, _ in (COMMANDS[name] for name in COMMANDS if name not in ("bench", "measures", "report")):
+    for place, _ in (COMMANDS[name] for name in COMMANDS if name not in ("bench", "measures", "report", "serve")):
         module = import_module(place.partition(":")[0])
         functions = [module.show, module.describe, module.fetch] if module.__name__.endswith("datasets") else []
         for function in functions or [getattr(module, module.__name__.rpartition(".")[2])]:
