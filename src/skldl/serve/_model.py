@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import sparse, special
-from sklearn.metrics import pairwise_distances
+from scipy import special
 
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL, _sum_to_one
@@ -20,17 +19,13 @@ from skldl.exceptions import DataError, ModelFileError
 from skldl.losses._linear_softmax import LinearSoftmaxLDL
 from skldl.maxent import SABFGS, SABFGSCV, SAIIS
 from skldl.persistence import read
+from skldl.serve._explanation import explain, training_rows
 from skldl.serve._records import RecordEncoder
-from skldl.tabular import TableEncoder, explain_row, predict_table
-from skldl.tabular._explain_row import CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT, _replacement
+from skldl.tabular import TableEncoder, predict_table
 from skldl.tabular._prediction import _free_name
 
 MOST_CATEGORIES = 1000
-MOST_FEATURES_SHOWN = 30
 LONGEST_CATEGORY = 10_000
-LEVEL = 0.9
-"""Probability of coverage of intervals, unless a request names another."""
-NEAREST_ROWS = 5
 AGREEMENT = 1e-9
 """Largest difference between the fast path and ``predict_table`` at which the fast path is used."""
 
@@ -102,7 +97,7 @@ class ServedModel:
         self.typical = self._typical()
         self.fast: RecordEncoder | None = None
         self._linear = self._linear_weights()
-        self._kept_rows, self._kept_features = self._training_rows()
+        self._kept_rows, self._kept_features = training_rows(self)
         self._names = list(self.predict_frame(self._probe().iloc[:1]).columns)
         if len(steps) == 2 and RecordEncoder.supports(self.encoder):
             candidate = RecordEncoder(self.encoder)
@@ -269,7 +264,7 @@ class ServedModel:
         for name, kind in self.encoder.kinds_.items():
             typical = self.typical[name]
             if kind == NUMBER:
-                least, most = self.encoder.ranges_.get(name, (0.0, 1.0)) if hasattr(self.encoder, "ranges_") else (0, 1)
+                least, most = getattr(self.encoder, "ranges_", {}).get(name, (0.0, 1.0))
                 cells[name] = [typical, least, most, most + 10 * (most - least) + 1, None]
             elif kind == BOOLEAN:
                 cells[name] = [True, False, True, False, None]
@@ -292,9 +287,7 @@ class ServedModel:
         present: set[str] = set()
         for record in records:
             present |= record.keys() & wanted.keys()
-        if not records:
-            present = set(wanted)
-        cells = {name: [record.get(name) for record in records] for name in wanted if name in present}
+        cells = {name: [record.get(name) for record in records] for name in wanted if name in present or not records}
         for name, column in cells.items():
             for place, cell in enumerate(column, start=1):
                 if isinstance(cell, list | dict):
@@ -387,64 +380,13 @@ class ServedModel:
             ``prediction``; ``how`` and ``features``, what each feature adds; ``neighbours`` if the model averages
             some; ``nearest``, rows of the training table if it keeps some.
         """
-        frame = self._frame([record], ())
-        self.encoder.check_columns(frame.columns)
-        answer = self.with_intervals(self.predict_records([record]), LEVEL)
-        reference = pd.DataFrame([self.typical] * 2)[list(frame.columns)]
-        # Behind the row stand two of typical values, so that the typical value of this table is theirs.
-        table = pd.concat([frame.astype(object), reference.astype(object)], ignore_index=True)
-        explained = explain_row(self.pipeline, table, 0)
-        how, effects = explained.how, explained.table
-        result: dict[str, Any] = {"prediction": {name: cells[0] for name, cells in answer.columns.items()}}
-        if how == NEIGHBOURS:
-            result["neighbours"] = effects.to_dict("records")
-            how, effects = REPLACEMENT, _replacement(self.pipeline, table, table.iloc[[0]], explained.prediction)
-        shown = effects.head(MOST_FEATURES_SHOWN)
-        result["how"], result["meaning"] = how, _MEANINGS[how]
-        result["features"] = [
-            {"feature": str(name), "effects": dict(zip(self.labels, map(float, row), strict=True))}
-            for name, row in zip(shown.index, shown.to_numpy(), strict=True)
-        ]
-        if self._kept_rows is not None:
-            result["nearest"] = self._nearest(frame)
-        return result
-
-    def _training_rows(self) -> tuple[pd.DataFrame | None, Any]:
-        kept = self.description.get("kept_rows")
-        if not kept:
-            return None, None
-        rows = pd.DataFrame(kept["rows"], columns=[*self.columns, *(f"label {name}" for name in self.labels)])
-        return rows, self.encoder.transform(rows[self.columns])
-
-    def _nearest(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Rows of the training table whose features are nearest by Euclidean distance, the nearest first."""
-        assert self._kept_rows is not None
-        encoded, known = self.encoder.transform(frame), self._kept_features
-        if sparse.issparse(encoded) != sparse.issparse(known):
-            encoded, known = (part.toarray() if sparse.issparse(part) else part for part in (encoded, known))
-        distances = pairwise_distances(encoded, known)[0]
-        order = np.argsort(distances, kind="stable")[:NEAREST_ROWS]
-        rows = self._kept_rows.iloc[order]
-        features = rows[self.columns].astype(object).where(rows[self.columns].notna(), None).to_dict("records")
-        shares = rows.iloc[:, len(self.columns) :].to_numpy(dtype=np.float64).tolist()
-        return [
-            {"distance": float(distances[at]), "row": row, "labels": dict(zip(self.labels, share, strict=True))}
-            for at, row, share in zip(order, features, shares, strict=True)
-        ]
-
-
-_MEANINGS = {
-    CONTRIBUTIONS: "What each feature adds to the logarithm of each degree",
-    REPLACEMENT: "What each column adds to each degree, compared with its typical value in the training table",
-}
+        return explain(self, record)
 
 
 def _softmax(scores: FloatArray) -> FloatArray:
     """`skldl.simplex.softmax` without its checks: features and weights are finite here."""
-    scores -= scores.max(axis=1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=1, keepdims=True)
-    return scores
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def _dtype_of(column: list[Any]) -> Any:
