@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import skldl
+from skldl import enhancement
 from skldl.losses._rows import COMBINATIONS, LOSSES
 from skldl.metrics import MEASURES
 
@@ -160,6 +161,11 @@ def test_every_name_of_ours_exists(rows):
             elif text.startswith(("label_code", '"', "skldl bench")):
                 assert text.strip('"') in {*LOSSES, *COMBINATIONS, "one_hot", "skldl bench"} or "label_code" in text
             else:
-                assert hasattr(skldl, name) or name in MEASURES or hasattr(skldl.metrics, name), name
+                assert (
+                    hasattr(skldl, name)
+                    or name in MEASURES
+                    or hasattr(skldl.metrics, name)
+                    or hasattr(enhancement, name)
+                ), name
             seen += 1
     assert seen > 60

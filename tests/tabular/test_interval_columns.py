@@ -108,5 +108,5 @@ def test_training_rows_may_be_encoded_already(fitted):
     for rows in (dataset, encoded):
         add_uncertainty(fitted.model, rows, None, fitted.choice.estimate, 0)
         kept.append(fitted.model.reference_)
-    np.testing.assert_array_equal(kept[0].rows_, kept[1].rows_)
+    np.testing.assert_array_equal(kept[0].centres_, kept[1].centres_)
     assert keep_calibration_rows(dataset, False, 0) == (dataset, None)

@@ -135,20 +135,10 @@ def words(given: list[str] | None) -> list[str]:
 
 _RENAMED = {"na_values": "na", "random_state": "seed", "source": "from", "settings": "set", "weigh_raters": "weights"}
 _OF_TABLES = ("categories", "decimal", "drop", "encoding", "groups", "keep", "kind", "labels", "text", "weight")
-_OF_FIT = (
-    "budget",
-    "folds",
-    "keep_rows",
-    "model",
-    "preset",
-    "repeats",
-    "selection_rows",
-    "text_ngrams",
-    "splits",
-    "values",
-)
+_OF_FIT = ("budget", "folds", "intervals", "keep_rows", "model", "preset", "repeats")
+_OF_CHOICE = ("selection_rows", "text_ngrams", "splits", "values")
 _OF_CONVERT = ("annotator", "item", "label", "prefix", "raters", "separator")
-_SAME_NAME = {name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CONVERT)}
+_SAME_NAME = {name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CHOICE, *_OF_CONVERT)}
 _OPTIONS = {name: f"--{option.replace('_', '-')}" for name, option in (_RENAMED | _SAME_NAME).items()}
 _PARAMETER = re.compile(
     rf"(?<![\w.(])({'|'.join(_OPTIONS)})="

@@ -90,6 +90,7 @@ class TableFile:
     ) -> None:
         if decimal not in (None, ".", ","):
             raise TableError(f"decimal={decimal!r} is not known. Use a point or a comma.")
+        self._keep_open = isinstance(source, str) and source == "-"
         if isinstance(source, str | os.PathLike):
             self.name = "standard input" if str(source) == "-" else str(source)
             self._path = None if str(source) == "-" else Path(source)
@@ -132,7 +133,7 @@ class TableFile:
     def close(self) -> None:
         """Close the file; standard input stays open."""
         for stream in (self._stream, self._source):
-            if self._path is not None or stream is not self._source:
+            if not (self._keep_open and stream is self._source):
                 stream.close()
 
     def __enter__(self) -> Self:
