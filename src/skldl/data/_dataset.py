@@ -14,9 +14,9 @@ from sklearn.utils import _safe_indexing
 from skldl._missing import COMPLETE, check_partial_distributions, has_gaps, mean_distribution
 from skldl._typing import AnyArray, FloatArray, IntArray
 from skldl._validation import check_distributions, check_same_length, check_weights, label_names
-from skldl.distributions._noise_floor import NoiseFloor, noise_floor
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import PAPER_MEASURES
+from skldl.metrics._noise_floor import NoiseFloor, noise_floor
 from skldl.simplex import entropy
 
 NEAR_ZERO = 0.01
