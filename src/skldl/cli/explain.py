@@ -129,14 +129,21 @@ def _print_prediction(made: TableModel, prediction: pd.Series, row: int) -> None
     if intervals is None:
         print_table(prediction.to_frame().T, f"Prediction for row {row}")
         return
-    lower, upper, radius = intervals.around(prediction.to_numpy()[None], LEVEL)
-    lines = pd.DataFrame([prediction.to_numpy(), lower[0], upper[0]], columns=list(prediction.index))
-    lines.insert(0, "", ["prediction", "low", "high"])
-    print_table(
-        lines,
+    center = prediction.to_numpy()
+    lower, upper, radius = intervals.around(center[None], LEVEL)
+    lines = {"prediction": center, "low": lower[0], "high": upper[0]}
+    title = (
         f"Prediction for row {row}; with probability {LEVEL:.0%} all degrees lie between low and high, and within "
-        f"{radius[0]:.3f} in total variation",
+        f"{radius[0]:.3f} in total variation"
     )
+    if (true := getattr(made.pipeline, "true_intervals_", None)) is not None:
+        lower, upper, radius = true.around(center[None], LEVEL)
+        lines |= {"low, true": lower[0], "high, true": upper[0]}
+        title += (
+            f": the shares of as many votes. The true distribution behind them lies between the last two, and within "
+            f"{radius[0]:.3f}"
+        )
+    print_table(pd.DataFrame(lines, index=list(prediction.index)).T.rename_axis("").reset_index(), title)
     for line in few_rows_note(intervals, LEVEL):
         note(f"Note: {line}")
 
