@@ -5,14 +5,15 @@ import pytest
 from scipy.special import softmax
 
 from skldl.data import Dataset
-from skldl.experiments import Candidate, Study, run_study
-from skldl.experiments.output.files import write_outputs
+from skldl.experiments import Candidate, Study, StudyResults, run_study
+from skldl.experiments.output.files import overview, write_outputs
 from skldl.experiments.output.tables import measure_table
 from skldl.experiments.output.uncertainty import interval_table, kept_predictions
 from skldl.report import render_report
 from skldl.report._correction_figures import correction_figures
 from skldl.report._headline import headline
 from skldl.uncertainty import noise_floor
+from skldl.uncertainty._intervals import coverage_of_folds
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +70,37 @@ def test_coverage_and_width_are_columns(results):
     assert 0.84 <= line["coverage"] <= 0.96
     assert 0 < line["width"] < table.frame.lines["votes: Mean"]["width"]
     assert line["rows"] == 240
+    assert any("the shares of as many votes" in note for note in table.notes)
     found, folds = kept_predictions(results, "votes")
     assert sorted(set(folds)) == [0, 1, 2, 3]
     np.testing.assert_allclose(found["predicted"]["linear"].sum(axis=1), 1.0, atol=1e-12)
+
+
+def test_intervals_of_rows_in_groups_are_for_a_new_group(tmp_path):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), rng.integers(2, 12, 40))
+    logits = rng.normal(size=(40, 3))[groups]  # persons differ, and the features do not tell them apart
+    D = softmax(logits + 0.1 * rng.normal(size=(len(groups), 3)), axis=1)
+    names = np.array([f"person {number}" for number in groups])
+    outcomes = {}
+    for given in (None, names):
+        data = Dataset("d", rng.normal(size=(len(groups), 2)), D, groups=given)
+        plan = Study([data], [Candidate("Mean", "skldl:MeanDistribution")], measures=["kullback_leibler"], folds=4)
+        run_study(plan, out=tmp_path / str(given is None), keep_predictions="all")
+        outcomes[given is None] = StudyResults.load(tmp_path / str(given is None))
+    found, folds = kept_predictions(outcomes[False], "d")
+    assert len(np.unique(found["groups"])) == 40
+    assert all(len(set(groups[found["groups"] == code])) == 1 for code in range(40))
+    assert "person 1" not in (tmp_path / "False" / "records.jsonl").read_text()
+    table = interval_table(outcomes[False])
+    expected = coverage_of_folds(found["truth"], found["predicted"]["Mean"], folds, 0.9, names)
+    assert (table.frame.lines["Mean"]["coverage"], table.frame.lines["Mean"]["width"]) == expected
+    assert expected != coverage_of_folds(found["truth"], found["predicted"]["Mean"], folds, 0.9)
+    assert any("new group" in note for note in table.notes)
+    assert not any("made of votes" in note or "width of 1" in note for note in table.notes)
+    assert any("A width of 1" in note for note in interval_table(outcomes[False], 0.99).notes)  # of 30 groups
+    assert not any("new group" in note for note in interval_table(outcomes[True]).notes)
+    assert kept_predictions(outcomes[True], "d")[0]["groups"] is None
 
 
 def test_a_fixed_test_set_is_dealt_out(data):
@@ -85,6 +114,8 @@ def test_a_fixed_test_set_is_dealt_out(data):
 def test_files_and_page_hold_them(results, tmp_path):
     write_outputs(results, tmp_path)
     assert "coverage" in (tmp_path / "tables" / "intervals.csv").read_text()
+    assert "`tables/intervals.*`" in (tmp_path / "README.md").read_text()
+    assert "intervals" not in overview(study([Dataset("plain", np.zeros((20, 1)), np.full((20, 2), 0.5))], "none"))
     page = render_report(results)
     assert "Intervals of level 90%" in page
     assert "noise floor of Kullback-Leibler" in page

@@ -90,6 +90,18 @@ def test_coverage_in_a_cross_validation():
     assert coverage_of_folds(D, P, folds, 0.9, groups=np.arange(400))[0] == pytest.approx(inside)
 
 
+def test_every_group_counts_the_same_in_a_cross_validation():
+    rng = np.random.default_rng(0)
+    size = np.where(np.arange(400) % 2, 1, 9)  # large groups lie near the prediction, small ones scatter
+    groups = np.repeat(np.arange(400), size)
+    shift = np.repeat(rng.uniform(-0.4, 0.4, 400) * np.where(size == 1, 1.0, 0.1), size)
+    D = np.c_[0.5 + shift, 0.5 - shift]
+    P = np.full_like(D, 0.5)
+    inside, _ = coverage_of_folds(D, P, groups % 5, 0.8, groups)
+    assert 0.75 <= inside <= 0.85
+    assert coverage_of_folds(D, P, groups % 5, 0.8)[1] < coverage_of_folds(D, P, groups % 5, 0.8, groups)[1]
+
+
 def votes_of(seed, n_rows, n_votes=10):
     X, truth = draw(seed, n_rows)
     return X, truth, np.random.default_rng(seed).multinomial(n_votes, truth).astype(float)

@@ -138,14 +138,14 @@ def coverage_of_folds(
     level : float
         Level of the intervals.
     groups : array-like of shape (n_samples,), default=None
-        Group of each row.
+        Group of each row. Intervals are then calibrated for rows of a new group, and every group counts the same.
 
     Returns
     -------
     coverage : float
-        Share of rows all of whose degrees lie inside.
+        Share of rows all of whose degrees lie inside; with groups the mean of the shares within them.
     width : float
-        Mean length of the intervals, over rows and labels.
+        Mean length of the intervals, over rows (groups) and labels.
     """
     folds, group_of = np.asarray(fold_of), None if groups is None else np.asarray(groups)
     inside, width = np.zeros(len(D), dtype=bool), np.zeros(len(D))
@@ -155,4 +155,8 @@ def coverage_of_folds(
         lower, upper, _ = others.around(P[own], level)
         inside[own] = ((lower - 1e-9 <= D[own]) & (D[own] <= upper + 1e-9)).all(axis=1)
         width[own] = (upper - lower).mean(axis=1)
-    return float(inside.mean()), float(width.mean())
+    if group_of is None:
+        return float(inside.mean()), float(width.mean())
+    _, code, size = np.unique(group_of, return_inverse=True, return_counts=True)
+    share = 1.0 / (len(size) * size[code])
+    return float(share @ inside), float(share @ width)

@@ -116,18 +116,31 @@ def interval_table(results: StudyResults, level: float = LEVEL) -> ResultTable |
         None if the records keep fewer than 40 predictions of every dataset.
     """
     lines: dict[str, dict[str, Any]] = {}
+    grouped = False
     for dataset in results.datasets:
         kept = kept_predictions(results, dataset)
         if kept is None:
             continue
         found, folds = kept
+        grouped = grouped or found["groups"] is not None
         for candidate, P in found["predicted"].items():
             if np.isfinite(P).all():
-                coverage, width = coverage_of_folds(found["truth"], P, folds, level)
+                coverage, width = coverage_of_folds(found["truth"], P, folds, level, found["groups"])
                 name = candidate if len(results.datasets) == 1 else f"{dataset}: {candidate}"
                 lines[name] = {"coverage": coverage, "width": width, "rows": len(P)}
     if not lines:
         return None
+
+    notes = [
+        f"Coverage: share of rows all of whose degrees lie inside their intervals at once, which are calibrated on the "
+        f"other folds; {level:.0%} is right. Width: mean length of an interval."
+    ]
+    if grouped:
+        notes.append("Where rows have groups, intervals are for rows of a new group, and every group counts the same.")
+    if any("noise_ceiling" in results.info[dataset] for dataset in results.datasets):
+        notes.append("Where rows are made of votes, intervals are for the shares of as many votes on a new row.")
+    if any(line["width"] > 1 - 1e-9 for line in lines.values()):
+        notes.append("A width of 1: the other folds have too few rows, or groups, for this level.")
 
     def show(_: str, line: Mapping[str, Any]) -> list[Cell]:
         return [Cell(show_share(line["coverage"])), Cell(f"{line['width']:.3f}"), Cell(f"{line['rows']:,}")]
@@ -137,8 +150,5 @@ def interval_table(results: StudyResults, level: float = LEVEL) -> ResultTable |
         show,
         f"Intervals of level {level:.0%}: coverage and width",
         ["Candidate", "Coverage", "Width", "Rows"],
-        notes=[
-            f"Coverage: share of rows all of whose degrees lie inside their intervals at once, which are calibrated on "
-            f"the other folds; {level:.0%} is right. Width: mean length of an interval."
-        ],
+        notes=notes,
     )
