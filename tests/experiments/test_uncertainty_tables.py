@@ -1,5 +1,7 @@
 """Noise floor, coverage and width in the tables of a study, its files and its report."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -63,6 +65,13 @@ def test_a_study_without_votes_has_no_such_columns(results, data):
     assert not any("noise floor" in line for line in headline(plain, None))
 
 
+def test_the_report_says_if_nothing_can_be_explained():
+    counts = np.random.default_rng(3).multinomial(4, [0.2, 0.3, 0.5], size=60)
+    results = study([Dataset("same", np.zeros((60, 1)), counts / 4, counts=counts)], keep="none")
+    results.info["same"]["noise_ceiling"]["kullback_leibler"] = 10.0
+    assert any("± " in line and "that can be explained, there is none" in line for line in headline(results, None))
+
+
 def test_coverage_and_width_are_columns(results):
     table = interval_table(results)
     assert table.head == ["Candidate", "Coverage", "Width", "Rows"]
@@ -118,7 +127,7 @@ def test_files_and_page_hold_them(results, tmp_path):
     assert "intervals" not in overview(study([Dataset("plain", np.zeros((20, 1)), np.full((20, 2), 0.5))], "none"))
     page = render_report(results)
     assert "Intervals of level 90%" in page
-    assert "noise floor of Kullback-Leibler" in page
+    assert re.search(r"noise floor of Kullback-Leibler is 0\.0\d+ ± 0\.0\d+; of .* explains 9\d\.\d%", page)
     assert "before and after calibration" in page
 
 
@@ -127,6 +136,10 @@ def test_the_chosen_model_is_shown_before_and_after_calibration(results, monkeyp
     assert [figure.name for figure in figures] == ["correction-0", "spread-0"]  # the second dataset has too few rows
     assert "linear" in figures[0].title
     monkeypatch.setattr("skldl.report._correction_figures.losses_of", lambda *_: np.array([[2.0, 1, 3], [2, 1, 3]]))
-    changed = next(iter(correction_figures(results)))
+    assert "none lowers the divergence" in figures[0].caption  # the model is the true one: there is one curve only
+    assert all(">after" not in figure.svg and ">before (" not in figure.svg for figure in figures)
+    changed, spread = correction_figures(results)
+    for figure in (changed, spread):
+        assert figure.svg.count(">before") == figure.svg.count(">after") == 1
     assert "sharp" in changed.title
     assert "takes the Kullback-Leibler divergence from" in changed.caption  # two neighbours are too sharp

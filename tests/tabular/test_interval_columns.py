@@ -104,6 +104,16 @@ def test_groups_are_kept_whole():
     assert few_rows_note(fitted.model.intervals_, 0.5) == []
 
 
+def test_degrees_that_were_not_observed_cannot_calibrate():
+    shares = votes(0, 60)
+    shares[["v0", "v1", "v2"]] /= 20
+    shares.loc[::5, ["v0", "v1"]] = np.nan
+    with pytest.raises(DataError, match=r"Intervals need every degree.* skldl\.incomplete\.complete"):
+        fit_table(shares, "v*", model="sa-bfgs-cv", intervals=True)
+    without = fit_table(shares, "v*", model="sa-bfgs-cv", settings={"missing": "degrees"})
+    assert not hasattr(without.model, "intervals_")
+
+
 def test_names_that_are_taken_and_tables_without_rows(fitted):
     table = pd.DataFrame({"radius": [0.2], "low_radius": [0.8]})
     intervals = intervals_of(fitted.model, 0.5)

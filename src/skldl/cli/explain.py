@@ -136,14 +136,17 @@ def _print_prediction(made: TableModel, prediction: pd.Series, row: int) -> None
         f"Prediction for row {row}; with probability {LEVEL:.0%} all degrees lie between low and high, and within "
         f"{radius[0]:.3f} in total variation"
     )
+    more = ""
     if (true := getattr(made.pipeline, "true_intervals_", None)) is not None:
         lower, upper, radius = true.around(center[None], LEVEL)
         lines |= {"low, true": lower[0], "high, true": upper[0]}
-        title += (
-            f": the shares of as many votes. The true distribution behind them lies between the last two, and within "
-            f"{radius[0]:.3f}"
+        more = (
+            "Low and high are for the shares of as many votes as the training rows have. The true distribution behind "
+            f"them lies between the last two lines, and within {radius[0]:.3f} in total variation."
         )
     print_table(pd.DataFrame(lines, index=list(prediction.index)).T.rename_axis("").reset_index(), title)
+    if more:
+        print(more)
     for line in few_rows_note(intervals, LEVEL):
         note(f"Note: {line}")
 

@@ -159,7 +159,11 @@ def _skill(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
     ceilings = {name: value for name, value in _ceilings(results, criterion).items() if name in skills}
     if skills:
         n_models = len(results.candidates) - 1
-        note = " A thick bar is the noise ceiling: what the votes behind the data allow any model." if ceilings else ""
+        note = (
+            " A thick bar is the noise ceiling: the skill of a model at the noise floor of the votes."
+            if ceilings
+            else ""
+        )
         yield draw(
             "skill",
             f"Skill by {MEASURES[criterion].title}",

@@ -33,14 +33,16 @@ def intervals_of(model: Any, level: float, covers: str = "given") -> Intervals:
         The calibration.
     """
     if not number(above=0, below=1).accepts(level):
-        raise DataError(f"level={level!r} must lie between 0 and 1: it is the probability of coverage, such as 0.9.")
+        raise DataError(
+            f"The level {level!r} must lie between 0 and 1: it is the probability of coverage, such as 0.9."
+        )
     if covers not in COVERS:
         raise DataError(f"covers={covers!r} is not one of {', '.join(COVERS)}.")
     found = getattr(model, "intervals_", None)
     if found is None:
         raise DataError(
             "The model keeps no calibration rows, so its predictions have no intervals. Make it again with "
-            "skldl fit --intervals (in Python: fit_table(..., intervals=True))."
+            "skldl fit --intervals, or in Python by fit_table with intervals."
         )
     if covers == "given":
         return found

@@ -148,7 +148,7 @@ def interval_table(results: StudyResults, level: float = LEVEL) -> ResultTable |
     return ResultTable.of(
         Frame("candidate", lines),
         show,
-        f"Intervals of level {level:.0%}: coverage and width",
+        f"Intervals of level {level:.0%}",
         ["Candidate", "Coverage", "Width", "Rows"],
         notes=notes,
     )
