@@ -97,6 +97,8 @@ def test_drift_is_said_and_written(folder, capsys):
     assert "name a table" in capsys.readouterr().err
 
 
-def test_inspect_tells_the_floor(folder, capsys):
+def test_inspect_and_explain_tell_the_floor(folder, capsys):
+    assert run(["explain", str(folder / "without.skldl"), str(folder / "t.csv"), "--repeats", "1"]) == 0
+    assert "The noise floor of the votes in the training table is 0." in capsys.readouterr().out
     assert run(["inspect", str(folder / "without.skldl")]) == 0
     assert "Noise floor" in capsys.readouterr().out

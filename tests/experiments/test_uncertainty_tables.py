@@ -9,10 +9,11 @@ from scipy.special import softmax
 from skldl.data import Dataset
 from skldl.experiments import Candidate, Study, StudyResults, run_study
 from skldl.experiments.output.files import overview, write_outputs
-from skldl.experiments.output.tables import measure_table
+from skldl.experiments.output.tables import measure_table, skill_table
 from skldl.experiments.output.uncertainty import interval_table, kept_predictions
 from skldl.report import render_report
 from skldl.report._correction_figures import correction_figures
+from skldl.report._figures import overview_figures
 from skldl.report._headline import headline
 from skldl.uncertainty import noise_floor
 from skldl.uncertainty._intervals import coverage_of_folds
@@ -63,6 +64,23 @@ def test_a_study_without_votes_has_no_such_columns(results, data):
     assert measure_table(plain, "kullback_leibler").head[-1] == "Skill"
     assert interval_table(plain) is None
     assert not any("noise floor" in line for line in headline(plain, None))
+
+
+def test_the_table_of_skill_has_the_ceiling_of_the_votes(results):
+    for measure, best in (("kullback_leibler", 0.0), ("intersection", 1.0)):
+        table = skill_table(results, measure)
+        floor, line = (
+            results.info["votes"]["noise_ceiling"][measure],
+            measure_table(results, measure).frame.lines["votes"],
+        )
+        assert table.head[-1] == "Noise ceiling"
+        ceiling = table.frame.lines["votes"]["noise ceiling"]
+        assert ceiling == pytest.approx(1 - abs(best - floor) / abs(best - line["Mean mean"]))
+        assert table.frame.lines["votes"]["linear"] < ceiling + 0.02
+        assert not table.rows[0][1][-1].best
+        assert table.rows[1][1][-1].text == "–"  # no votes are known there
+    figure = next(figure for figure in overview_figures(results, {}) if figure.name == "skill")
+    assert "noise ceiling" in figure.svg
 
 
 def test_the_report_says_if_nothing_can_be_explained():

@@ -105,7 +105,9 @@ def _explain_table(
     title = f"Rise of the Kullback-Leibler divergence {truth} when a column is shuffled ({effects.n_rows} rows)"
     print_table(shown.head(MOST_LINES), title)
     if effects.divergence is not None:
-        print(f"Without shuffling the divergence is {effects.divergence:.4f}.")
+        floor = (made.about.get("score") or {}).get("noise_floor")
+        more = "" if floor is None else f" The noise floor of the votes in the training table is {floor:.4f}."
+        print(f"Without shuffling the divergence is {effects.divergence:.4f}.{more}")
     weights = feature_weights(made.pipeline)
     if weights is not None:
         title = f"Weights, centred over labels{_cut(len(weights))}"

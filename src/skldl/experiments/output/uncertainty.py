@@ -8,7 +8,7 @@ import numpy as np
 from skldl._typing import FloatArray, IntArray
 from skldl.experiments.output.layout import NOTHING, Cell, Frame, ResultTable, show_deviation, show_share
 from skldl.experiments.results import StudyResults
-from skldl.metrics import MEASURES
+from skldl.metrics import MEASURES, skill_ratio
 from skldl.uncertainty import explainable_share
 from skldl.uncertainty._intervals import coverage_of_folds
 
@@ -51,6 +51,32 @@ def floor_columns(results: StudyResults, measure: str, losses: FloatArray) -> di
         share = explainable_share(best, losses[place, column], least) if np.isfinite(least) else np.nan
         table[dataset] = {"noise floor": floor, "noise floor error": error, "explained by the best": share}
     return table if any(np.isfinite(line["noise floor"]) for line in table.values()) else {}
+
+
+def noise_ceilings(results: StudyResults, measure: str, losses: FloatArray) -> dict[str, float]:
+    """The skill of a model at the noise floor, on each dataset whose votes are known.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    measure : str
+        The measure.
+    losses : ndarray of shape (n_datasets, n_candidates)
+        Mean losses, as in `floor_columns`.
+
+    Returns
+    -------
+    dict
+        From the name of the dataset to the skill.
+    """
+    ceilings = {}
+    for dataset, loss in zip(results.datasets, losses[:, results.candidates.index(results.baseline)], strict=True):
+        floor = results.info[dataset].get("noise_ceiling", {}).get(measure)
+        if floor is not None and loss > 0:
+            least = MEASURES[measure].loss(floor, results.info[dataset]["n_labels"])
+            ceilings[dataset] = float(skill_ratio(least, loss))
+    return ceilings
 
 
 def floor_cells(line: Mapping[str, Any]) -> list[Cell]:
