@@ -15,7 +15,6 @@ from sklearn.model_selection import KFold
 
 from skldl import AABP, AAKNN, PTSVM, SABFGS, SAIIS, MeanDistribution, PTBayes
 from skldl.data import artificial_manifold, load_dataset, make_artificial
-from skldl.distributions import from_votes
 from skldl.plots import (
     ConvergenceDisplay,
     DistributionDisplay,
@@ -67,18 +66,18 @@ def manifold():
 
 
 def skill(lexicon):
-    """Skill of the six algorithms on words that they have not seen, with the noise ceiling of the votes."""
+    """Skill of the six algorithms on words that they have not seen, with the noise ceiling of their votes."""
     train, test = next(KFold(5, shuffle=True, random_state=0).split(lexicon.X))
     predicted = {
         name: fitted(model, lexicon.X[train], lexicon.D[train]).predict(lexicon.X[test])
         for name, model in models().items()
     }
-    ceiling = from_votes(lexicon.votes, labels=range(-4, 5)).noise_ceiling(measures=["kullback_leibler"], n_splits=5)
+    floor = lexicon.noise_floor(["kullback_leibler"])["kullback_leibler"]
     display = SkillDisplay.from_predictions(
         lexicon.D[test],
         predicted,
         D_reference=lexicon.D[train].mean(axis=0, keepdims=True),
-        ceiling=ceiling["kullback_leibler"].ceiling,
+        ceiling=floor.value,
         title="sentiment lexicon",
     )
     save(display.figure_, "skill")

@@ -23,6 +23,11 @@ def test_the_programs_run(capsys):
 def test_the_page_has_all_its_figures_and_its_options_exist(capsys):
     text = PAGE.read_text(encoding="utf-8")
     assert "@" not in re.sub(r"```.*?```", "", text, flags=re.S)
-    for command, option in (("fit", "--intervals"), ("predict", "--level"), ("inspect", "--monitor")):
+    for command, option in (
+        ("fit", "--intervals"),
+        ("predict", "--level"),
+        ("predict", "--covers"),
+        ("inspect", "--monitor"),
+    ):
         assert run([command, "--help"]) == 0
         assert option in capsys.readouterr().out

@@ -28,6 +28,19 @@ def test_evaluate_gives_the_tables_of_bench(here, capsys):
     assert "`skldl bench study.toml` runs it again" in (here / "compared" / "README.md").read_text(encoding="utf-8")
 
 
+def test_a_large_table_is_told_that_it_gets_no_coverage(here, capsys, monkeypatch):
+    line = "evaluate faces.csv --labels 'emo_*' --drop person --models mean --measures kl --folds 2 --jobs 1"
+    assert call(f"{line} --out small") == 0
+    small = capsys.readouterr()
+    assert "Coverage" in small.out
+    assert "left out" not in small.err
+    monkeypatch.setattr("skldl.cli.evaluate.MOST_KEPT_ROWS", 100)
+    assert call(f"{line} --out large") == 0
+    large = capsys.readouterr()
+    assert "Coverage" not in large.out
+    assert "more than 100 rows, so coverage and width of intervals are left out" in large.err
+
+
 def test_evaluate_goes_on_where_it_was_stopped(here, capsys):
     line = "evaluate faces.csv --labels 'emo_*' --drop person --models aa-knn --measures kl --folds 3 --jobs 1"
     assert call(f"{line} --resume") == 2

@@ -44,6 +44,21 @@ def test_a_model_without_intervals_names_the_option(folder, capsys):
     assert "skldl fit --intervals" in said
 
 
+def test_predict_says_what_its_intervals_are_for(folder, capsys):
+    command = ["predict", str(folder / "with.skldl"), str(folder / "t.csv")]
+    radius = {}
+    for covers in ("given", "true"):
+        target = folder / f"{covers}.csv"
+        assert run([*command, "--level", "0.8", "--covers", covers, "--out", str(target)]) == 0
+        radius[covers] = pd.read_csv(target).radius[0]
+    assert run([*command, "--level", "0.8", "--out", str(folder / "default.csv")]) == 0
+    assert pd.read_csv(folder / "default.csv").radius[0] == radius["given"]
+    assert radius["true"] < 0.9 * radius["given"]
+    capsys.readouterr()
+    assert run([*command, "--covers", "true"]) == 2
+    assert "--level 0.9" in capsys.readouterr().err
+
+
 def test_a_table_without_rows_has_the_same_columns(folder, capsys):
     (folder / "none.csv").write_text("a,b\n")
     command = ["predict", str(folder / "with.skldl"), str(folder / "none.csv"), "--level", "0.9"]
@@ -56,6 +71,8 @@ def test_explain_shows_the_interval_of_the_row(folder, capsys):
     assert run(["explain", str(folder / "with.skldl"), str(folder / "t.csv"), "--row", "2"]) == 0
     said = capsys.readouterr().out
     assert "with probability 90% all degrees lie between low and high" in said.replace("\n", " ")
+    assert "low, true" in said
+    assert "The true distribution behind them" in said.replace("\n", " ")
     assert run(["explain", str(folder / "without.skldl"), str(folder / "t.csv"), "--row", "2"]) == 0
     assert "between low and high" not in capsys.readouterr().out
 
@@ -80,6 +97,8 @@ def test_drift_is_said_and_written(folder, capsys):
     assert "name a table" in capsys.readouterr().err
 
 
-def test_inspect_tells_the_floor(folder, capsys):
+def test_inspect_and_explain_tell_the_floor(folder, capsys):
+    assert run(["explain", str(folder / "without.skldl"), str(folder / "t.csv"), "--repeats", "1"]) == 0
+    assert "The noise floor of the votes in the training table is 0." in capsys.readouterr().out
     assert run(["inspect", str(folder / "without.skldl")]) == 0
     assert "Noise floor" in capsys.readouterr().out

@@ -1,18 +1,22 @@
 """Noise floor, coverage and width in the tables of a study, its files and its report."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.special import softmax
 
 from skldl.data import Dataset
-from skldl.experiments import Candidate, Study, run_study
-from skldl.experiments.output.files import write_outputs
-from skldl.experiments.output.tables import measure_table
+from skldl.experiments import Candidate, Study, StudyResults, run_study
+from skldl.experiments.output.files import overview, write_outputs
+from skldl.experiments.output.tables import measure_table, skill_table
 from skldl.experiments.output.uncertainty import interval_table, kept_predictions
 from skldl.report import render_report
 from skldl.report._correction_figures import correction_figures
+from skldl.report._figures import overview_figures
 from skldl.report._headline import headline
 from skldl.uncertainty import noise_floor
+from skldl.uncertainty._intervals import coverage_of_folds
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +66,30 @@ def test_a_study_without_votes_has_no_such_columns(results, data):
     assert not any("noise floor" in line for line in headline(plain, None))
 
 
+def test_the_table_of_skill_has_the_ceiling_of_the_votes(results):
+    for measure, best in (("kullback_leibler", 0.0), ("intersection", 1.0)):
+        table = skill_table(results, measure)
+        floor, line = (
+            results.info["votes"]["noise_ceiling"][measure],
+            measure_table(results, measure).frame.lines["votes"],
+        )
+        assert table.head[-1] == "Noise ceiling"
+        ceiling = table.frame.lines["votes"]["noise ceiling"]
+        assert ceiling == pytest.approx(1 - abs(best - floor) / abs(best - line["Mean mean"]))
+        assert table.frame.lines["votes"]["linear"] < ceiling + 0.02
+        assert not table.rows[0][1][-1].best
+        assert table.rows[1][1][-1].text == "–"  # no votes are known there
+    figure = next(figure for figure in overview_figures(results, {}) if figure.name == "skill")
+    assert "noise ceiling" in figure.svg
+
+
+def test_the_report_says_if_nothing_can_be_explained():
+    counts = np.random.default_rng(3).multinomial(4, [0.2, 0.3, 0.5], size=60)
+    results = study([Dataset("same", np.zeros((60, 1)), counts / 4, counts=counts)], keep="none")
+    results.info["same"]["noise_ceiling"]["kullback_leibler"] = 10.0
+    assert any("± " in line and "that can be explained, there is none" in line for line in headline(results, None))
+
+
 def test_coverage_and_width_are_columns(results):
     table = interval_table(results)
     assert table.head == ["Candidate", "Coverage", "Width", "Rows"]
@@ -69,9 +97,37 @@ def test_coverage_and_width_are_columns(results):
     assert 0.84 <= line["coverage"] <= 0.96
     assert 0 < line["width"] < table.frame.lines["votes: Mean"]["width"]
     assert line["rows"] == 240
+    assert any("the shares of as many votes" in note for note in table.notes)
     found, folds = kept_predictions(results, "votes")
     assert sorted(set(folds)) == [0, 1, 2, 3]
     np.testing.assert_allclose(found["predicted"]["linear"].sum(axis=1), 1.0, atol=1e-12)
+
+
+def test_intervals_of_rows_in_groups_are_for_a_new_group(tmp_path):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), rng.integers(2, 12, 40))
+    logits = rng.normal(size=(40, 3))[groups]  # persons differ, and the features do not tell them apart
+    D = softmax(logits + 0.1 * rng.normal(size=(len(groups), 3)), axis=1)
+    names = np.array([f"person {number}" for number in groups])
+    outcomes = {}
+    for given in (None, names):
+        data = Dataset("d", rng.normal(size=(len(groups), 2)), D, groups=given)
+        plan = Study([data], [Candidate("Mean", "skldl:MeanDistribution")], measures=["kullback_leibler"], folds=4)
+        run_study(plan, out=tmp_path / str(given is None), keep_predictions="all")
+        outcomes[given is None] = StudyResults.load(tmp_path / str(given is None))
+    found, folds = kept_predictions(outcomes[False], "d")
+    assert len(np.unique(found["groups"])) == 40
+    assert all(len(set(groups[found["groups"] == code])) == 1 for code in range(40))
+    assert "person 1" not in (tmp_path / "False" / "records.jsonl").read_text()
+    table = interval_table(outcomes[False])
+    expected = coverage_of_folds(found["truth"], found["predicted"]["Mean"], folds, 0.9, names)
+    assert (table.frame.lines["Mean"]["coverage"], table.frame.lines["Mean"]["width"]) == expected
+    assert expected != coverage_of_folds(found["truth"], found["predicted"]["Mean"], folds, 0.9)
+    assert any("new group" in note for note in table.notes)
+    assert not any("made of votes" in note or "width of 1" in note for note in table.notes)
+    assert any("A width of 1" in note for note in interval_table(outcomes[False], 0.99).notes)  # of 30 groups
+    assert not any("new group" in note for note in interval_table(outcomes[True]).notes)
+    assert kept_predictions(outcomes[True], "d")[0]["groups"] is None
 
 
 def test_a_fixed_test_set_is_dealt_out(data):
@@ -85,9 +141,11 @@ def test_a_fixed_test_set_is_dealt_out(data):
 def test_files_and_page_hold_them(results, tmp_path):
     write_outputs(results, tmp_path)
     assert "coverage" in (tmp_path / "tables" / "intervals.csv").read_text()
+    assert "`tables/intervals.*`" in (tmp_path / "README.md").read_text()
+    assert "intervals" not in overview(study([Dataset("plain", np.zeros((20, 1)), np.full((20, 2), 0.5))], "none"))
     page = render_report(results)
     assert "Intervals of level 90%" in page
-    assert "noise floor of Kullback-Leibler" in page
+    assert re.search(r"noise floor of Kullback-Leibler is 0\.0\d+ ± 0\.0\d+; of .* explains 9\d\.\d%", page)
     assert "before and after calibration" in page
 
 
@@ -96,6 +154,10 @@ def test_the_chosen_model_is_shown_before_and_after_calibration(results, monkeyp
     assert [figure.name for figure in figures] == ["correction-0", "spread-0"]  # the second dataset has too few rows
     assert "linear" in figures[0].title
     monkeypatch.setattr("skldl.report._correction_figures.losses_of", lambda *_: np.array([[2.0, 1, 3], [2, 1, 3]]))
-    changed = next(iter(correction_figures(results)))
+    assert "none lowers the divergence" in figures[0].caption  # the model is the true one: there is one curve only
+    assert all(">after" not in figure.svg and ">before (" not in figure.svg for figure in figures)
+    changed, spread = correction_figures(results)
+    for figure in (changed, spread):
+        assert figure.svg.count(">before") == figure.svg.count(">after") == 1
     assert "sharp" in changed.title
     assert "takes the Kullback-Leibler divergence from" in changed.caption  # two neighbours are too sharp

@@ -24,7 +24,11 @@ def test_a_noise_floor_is_shown_where_the_file_has_one(faces_model):
     about = inspect(faces_model)
     about["description"]["score"]["noise_floor"] = 0.0123
     card = model_card(about, name="faces")
-    assert "| noise floor | 0.0123 |" in card
+    assert "| the true distributions (noise floor) | 0.0123 |" in card
+    about["description"]["score"] |= {"noise_floor_error": 0.001, "explained": 0.9}
+    card = model_card(about, name="faces")
+    assert "(noise floor) | 0.0123 ± 0.001 |" in card
+    assert "which alone can be explained: 90.0%" in card
     assert "not known" not in card
 
 

@@ -58,12 +58,40 @@ def test_intervals_cover_the_shares_of_as_many_votes(fitted):
     assert (high.sum(axis=1) >= 1).all()
 
 
+def test_intervals_cover_the_true_distribution_if_asked_to(fitted):
+    new = votes(5, 2000)
+    truth = softmax(new[list("abc")].to_numpy() @ WEIGHTS, axis=1)
+    predicted = predict_table(fitted.model, new, labels=["v0", "v1", "v2"])
+    tables = [
+        with_intervals(predicted, intervals_of(fitted.model, 0.9, covers), ["v0", "v1", "v2"], 0.9)
+        for covers in ("given", "true")
+    ]
+    low, high = (tables[1][[f"{side}_v{j}" for j in range(3)]].to_numpy() for side in ("low", "high"))
+    assert ((low <= truth) & (high >= truth)).all(axis=1).mean() >= 0.9
+    assert tables[1]["radius"][0] < 0.9 * tables[0]["radius"][0]
+    assert "--covers true" in fitted.why[-1]
+    assert few_rows_note(intervals_of(fitted.model, 0.999, "true"), 0.999)[0].startswith("200 calibration rows are")
+
+
+def test_only_votes_tell_of_a_true_distribution():
+    shares = votes(0, 60)
+    shares[["v0", "v1", "v2"]] /= 20
+    model = fit_table(shares, "v*", model="mean", intervals=True).model
+    intervals_of(model, 0.9)
+    with pytest.raises(DataError, match="--kind counts or --kind votes"):
+        intervals_of(model, 0.9, "true")
+    with pytest.raises(DataError, match="given, true"):
+        intervals_of(model, 0.9, "both")
+
+
 def test_model_files_keep_the_calibration(fitted, tmp_path):
     skldl.save(fitted.model, tmp_path / "m.skldl", description=fitted.description)
     loaded = skldl.load(tmp_path / "m.skldl")
     P = np.full((1, 3), 1 / 3)
-    for one, other in zip(loaded.intervals_.around(P, 0.9), fitted.model.intervals_.around(P, 0.9), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for covers in ("given", "true"):
+        kept, made = (intervals_of(model, 0.9, covers).around(P, 0.9) for model in (loaded, fitted.model))
+        for one, other in zip(kept, made, strict=True):
+            np.testing.assert_array_equal(one, other)
     assert loaded.reference_.far_ == fitted.model.reference_.far_
 
 
@@ -74,6 +102,16 @@ def test_groups_are_kept_whole():
     assert len(np.unique(fitted.model.intervals_.groups_)) == fitted.description["intervals"] // 10
     assert few_rows_note(fitted.model.intervals_, 0.9)[0].startswith("80 calibration rows in groups are too few")
     assert few_rows_note(fitted.model.intervals_, 0.5) == []
+
+
+def test_degrees_that_were_not_observed_cannot_calibrate():
+    shares = votes(0, 60)
+    shares[["v0", "v1", "v2"]] /= 20
+    shares.loc[::5, ["v0", "v1"]] = np.nan
+    with pytest.raises(DataError, match=r"Intervals need every degree.* skldl\.incomplete\.complete"):
+        fit_table(shares, "v*", model="sa-bfgs-cv", intervals=True)
+    without = fit_table(shares, "v*", model="sa-bfgs-cv", settings={"missing": "degrees"})
+    assert not hasattr(without.model, "intervals_")
 
 
 def test_names_that_are_taken_and_tables_without_rows(fitted):

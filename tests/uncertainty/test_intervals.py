@@ -5,6 +5,7 @@ import pytest
 from scipy.special import softmax
 
 from skldl import SABFGS
+from skldl.ensemble._members import seed_of
 from skldl.uncertainty import ConformalLDL
 from skldl.uncertainty._intervals import Intervals, coverage_of_folds
 
@@ -89,7 +90,64 @@ def test_coverage_in_a_cross_validation():
     assert coverage_of_folds(D, P, folds, 0.9, groups=np.arange(400))[0] == pytest.approx(inside)
 
 
-@pytest.mark.parametrize(("name", "value"), [("box_scores_", np.zeros(3)), ("label_scale_", "x"), ("n_rows_", 7)])
+def test_every_group_counts_the_same_in_a_cross_validation():
+    rng = np.random.default_rng(0)
+    size = np.where(np.arange(400) % 2, 1, 9)  # large groups lie near the prediction, small ones scatter
+    groups = np.repeat(np.arange(400), size)
+    shift = np.repeat(rng.uniform(-0.4, 0.4, 400) * np.where(size == 1, 1.0, 0.1), size)
+    D = np.c_[0.5 + shift, 0.5 - shift]
+    P = np.full_like(D, 0.5)
+    inside, _ = coverage_of_folds(D, P, groups % 5, 0.8, groups)
+    assert 0.75 <= inside <= 0.85
+    assert coverage_of_folds(D, P, groups % 5, 0.8)[1] < coverage_of_folds(D, P, groups % 5, 0.8, groups)[1]
+
+
+def votes_of(seed, n_rows, n_votes=10):
+    X, truth = draw(seed, n_rows)
+    return X, truth, np.random.default_rng(seed).multinomial(n_votes, truth).astype(float)
+
+
+def test_intervals_for_the_truth_cover_it_and_are_narrower():
+    inside, near, ratio = [], [], []
+    for seed in range(20):
+        X, truth, counts = votes_of(seed, 700)
+        D = counts / 10
+        P = SABFGS(alpha=1e-3, fit_intercept=True).fit(X[:300], D[:300]).predict(X[300:])
+        scale = D[:300].std(axis=0)
+        lower, upper, radius = Intervals.of_the_truth(counts[300:500], P[:200], scale).around(P[200:], 0.9)
+        inside.append(((lower <= truth[500:]) & (truth[500:] <= upper)).all(axis=1).mean())
+        near.append((0.5 * np.abs(truth[500:] - P[200:]).sum(axis=1) <= radius).mean())
+        ratio.append(radius[0] / Intervals(D[300:500], P[:200], scale).around(P[:1], 0.9)[2][0])
+    assert 0.88 <= np.mean(inside) <= 0.96
+    assert 0.88 <= np.mean(near) <= 0.96
+    assert np.mean(ratio) < 0.9  # the shares of ten votes scatter more than what is behind them
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_they_are_the_regions_for_the_truth_of_conformal_prediction(grouped):
+    X, _, counts = votes_of(0, 300)
+    D, groups = counts / 10, np.arange(200) // 4 if grouped else None
+    fitted = SABFGS(alpha=1e-3).fit(X[:100], D[:100])
+    model = ConformalLDL(fitted, method="prefit", score="label", covers="true", random_state=0)
+    region = model.fit(X[100:], D[100:], groups=groups, counts=counts[100:]).predict_region(X[:20], 0.8)
+    P = fitted.predict(X)
+    stored = Intervals.of_the_truth(counts[100:], P[100:], np.ones(3), groups, seed_of(0))
+    assert stored.n_rows_ == 200
+    stored._check_fitted_state()
+    lower, upper, _ = stored.around(P[:20], 0.8)
+    np.testing.assert_array_equal(lower, region.lower)
+    np.testing.assert_array_equal(upper, region.upper)
+
+
+def test_many_calibration_rows_get_fewer_draws_each():
+    P, votes = np.full((5000, 2), 0.5), np.full((5000, 2), 3.0)
+    assert len(Intervals.of_the_truth(votes, P, np.ones(2)).box_scores_) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("box_scores_", np.zeros(3)), ("label_scale_", "x"), ("n_rows_", 7), ("n_rows_", None), ("groups_", [0])],
+)
 def test_damaged_state_is_refused(name, value):
     D = np.full((5, 2), 0.5)
     intervals = Intervals(D, D, np.ones(2))

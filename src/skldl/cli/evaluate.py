@@ -118,6 +118,8 @@ def evaluate(
     folder = out or new_folder(name)
     again = f"skldl evaluate with the options of before, --resume and --out {folder}"
     keep = "all" if n_rows <= MOST_KEPT_ROWS else "sample"
+    if keep == "sample":
+        note(f"Note: the table has more than {MOST_KEPT_ROWS:,} rows, so coverage and width of intervals are left out.")
     return run_and_show(study, folder, again, n_jobs=n_jobs, resume=resume, keep_predictions=keep)
 
 

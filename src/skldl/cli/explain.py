@@ -105,7 +105,9 @@ def _explain_table(
     title = f"Rise of the Kullback-Leibler divergence {truth} when a column is shuffled ({effects.n_rows} rows)"
     print_table(shown.head(MOST_LINES), title)
     if effects.divergence is not None:
-        print(f"Without shuffling the divergence is {effects.divergence:.4f}.")
+        floor = (made.about.get("score") or {}).get("noise_floor")
+        more = "" if floor is None else f" The noise floor of the votes in the training table is {floor:.4f}."
+        print(f"Without shuffling the divergence is {effects.divergence:.4f}.{more}")
     weights = feature_weights(made.pipeline)
     if weights is not None:
         title = f"Weights, centred over labels{_cut(len(weights))}"
@@ -129,14 +131,24 @@ def _print_prediction(made: TableModel, prediction: pd.Series, row: int) -> None
     if intervals is None:
         print_table(prediction.to_frame().T, f"Prediction for row {row}")
         return
-    lower, upper, radius = intervals.around(prediction.to_numpy()[None], LEVEL)
-    lines = pd.DataFrame([prediction.to_numpy(), lower[0], upper[0]], columns=list(prediction.index))
-    lines.insert(0, "", ["prediction", "low", "high"])
-    print_table(
-        lines,
+    center = prediction.to_numpy()
+    lower, upper, radius = intervals.around(center[None], LEVEL)
+    lines = {"prediction": center, "low": lower[0], "high": upper[0]}
+    title = (
         f"Prediction for row {row}; with probability {LEVEL:.0%} all degrees lie between low and high, and within "
-        f"{radius[0]:.3f} in total variation",
+        f"{radius[0]:.3f} in total variation"
     )
+    more = ""
+    if (true := getattr(made.pipeline, "true_intervals_", None)) is not None:
+        lower, upper, radius = true.around(center[None], LEVEL)
+        lines |= {"low, true": lower[0], "high, true": upper[0]}
+        more = (
+            "Low and high are for the shares of as many votes as the training rows have. The true distribution behind "
+            f"them lies between the last two lines, and within {radius[0]:.3f} in total variation."
+        )
+    print_table(pd.DataFrame(lines, index=list(prediction.index)).T.rename_axis("").reset_index(), title)
+    if more:
+        print(more)
     for line in few_rows_note(intervals, LEVEL):
         note(f"Note: {line}")
 

@@ -4,7 +4,7 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 from cyclopts import Parameter, validators
@@ -14,6 +14,7 @@ from skldl.cli._model_file import open_model
 from skldl.cli._options import Flag, Reading, Source, Words, check_targets, refuse_model_as_table, words
 from skldl.cli._screen import note, progress_of
 from skldl.data import TableWriter
+from skldl.exceptions import TableError
 from skldl.tabular import predict_table
 from skldl.tabular._drift import DriftMonitor
 from skldl.tabular._interval_columns import few_rows_note, intervals_of, with_intervals
@@ -28,6 +29,7 @@ def predict(
     out: Source = "-",
     keep: Words | None = None,
     level: float | None = None,
+    covers: Literal["given", "true"] | None = None,
     digits: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=17))] = 6,
     monitor: Path | None = None,
     reading: Reading | None = None,
@@ -57,6 +59,9 @@ def predict(
         Add intervals: low_<label> and high_<label>, between which all degrees lie at once with this probability, and
         radius, the total variation distance from the prediction that is not exceeded with it. The model must have been
         made with skldl fit --intervals.
+    covers
+        What the intervals are for, if the model was made from votes or counts: given (the default), the shares of as
+        many votes on a new row; true, the distribution behind the votes, estimated from them. Goes with --level.
     digits
         Significant digits of the predictions in text; Parquet keeps all.
     monitor
@@ -76,7 +81,9 @@ def predict(
     values = made.about.get("values")
     kept = words(keep)
     writer = TableWriter(out, digits=digits, exact=kept, escape_formulas=escape_formulas)
-    intervals = None if level is None else intervals_of(made.pipeline, level)
+    if covers is not None and level is None:
+        raise TableError("--covers says what intervals are for: name their probability, too, such as --level 0.9.")
+    intervals = None if level is None else intervals_of(made.pipeline, level, covers or "given")
     drift = DriftMonitor(made.pipeline)
     to_terminal = out == "-" and sys.stdout.isatty()
     with (

@@ -14,9 +14,9 @@ from sklearn.utils import _safe_indexing
 from skldl._missing import COMPLETE, check_partial_distributions, has_gaps, mean_distribution
 from skldl._typing import AnyArray, FloatArray, IntArray
 from skldl._validation import check_distributions, check_same_length, check_weights, label_names
-from skldl.distributions._noise_floor import NoiseFloor, noise_floor
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import PAPER_MEASURES
+from skldl.metrics._noise_floor import NoiseFloor, noise_floor
 from skldl.simplex import entropy
 
 NEAR_ZERO = 0.01
@@ -250,17 +250,31 @@ class Dataset:
             From the name of each measure to a `skldl.uncertainty.NoiseFloor`. Empty if there are no counts, if they are
             no whole numbers of votes, if D was not made from them by division alone, or if no row has two votes.
         """
-        if self.counts is None:
+        votes = self.whole_votes()
+        if votes is None:
             return {}
+        chosen = tuple(PAPER_MEASURES) if measures is None else measures
+        return noise_floor(
+            votes, chosen, sample_weight=self.sample_weight, groups=self.groups, random_state=random_state
+        )
+
+    def whole_votes(self) -> FloatArray | None:
+        """Number of votes for each label, if D consists of the shares of whole votes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels) or None
+            None if there are no counts, if they are no whole numbers of votes, if D was not made from them by division
+            alone, or if no row has two votes.
+        """
+        if self.counts is None:
+            return None
         counts = np.asarray(self.counts, dtype=np.float64)
         totals = counts.sum(axis=1, keepdims=True)
         whole = np.isfinite(counts).all() and np.allclose(counts, np.rint(counts)) and (totals > 0).all()
         if not whole or totals.max() < 2 or not np.allclose(counts / totals, self.D, atol=1e-6):
-            return {}
-        chosen = tuple(PAPER_MEASURES) if measures is None else measures
-        return noise_floor(
-            np.rint(counts), chosen, sample_weight=self.sample_weight, groups=self.groups, random_state=random_state
-        )
+            return None
+        return np.asarray(np.rint(counts))
 
     def describe(self) -> dict[str, Any]:
         """Describe the data in plain values, for the record file."""

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special
 
 from skldl._typing import FloatArray, IntArray
 from skldl.distributions._answers import Answers
 from skldl.distributions._tables import check_choice
 from skldl.exceptions import DataError
 from skldl.metrics import Measure
+from skldl.metrics._mixing import fit_dirichlet
+from skldl.metrics._noise_floor import NoiseFloor
 
 
 def krippendorff_alpha(answers: Answers, level: str) -> float:
@@ -67,7 +68,7 @@ class NoiseCeiling:
     ----------
     ceiling : float
         Expected score of a model that knew the distribution behind the votes of every item, judged by as many votes
-        as there are. No model can be expected to do better, up to luck.
+        as there are: the noise floor. No model can be expected to do better, up to luck.
     split_half : float
         Mean score of one half of each item's annotators as a prediction for the other half. It is worse than
         the ceiling: both sides are noisy, and each rests on half the votes. For a measure that grows with the square
@@ -89,8 +90,12 @@ def noise_ceiling(
     measures: Mapping[str, Measure],
     n_splits: int,
     random_state: int | None,
+    floors: Mapping[str, NoiseFloor],
 ) -> dict[str, NoiseCeiling]:
-    """Score halves of each item's annotators against each other, and the distributions behind the votes."""
+    """Score halves of each item's annotators against each other, and the distributions behind the votes.
+
+    Measures without a floor, which needs whole votes, are simulated under one Dirichlet prior.
+    """
     if n_splits < 1:
         raise ValueError(f"n_splits={n_splits!r} must be at least 1.")
     counted = weights[answers.annotator] > 0
@@ -118,27 +123,12 @@ def noise_ceiling(
         drawn = generator.multinomial(effective[asked], behind)
         for name, measure in measures.items():
             halves[name].append(measure(_shares(held_out + smoothing), _shares(known + prior)))
-            wholes[name].append(measure(_shares(drawn + smoothing), behind))
+            whole = floors[name].value if name in floors else measure(_shares(drawn + smoothing), behind)
+            wholes[name].append(whole)
     return {
         name: NoiseCeiling(float(np.mean(wholes[name])), float(np.mean(halves[name])), float(np.std(halves[name])))
         for name in measures
     }
-
-
-def fit_dirichlet(counts: FloatArray) -> FloatArray:
-    """Fit a Dirichlet distribution to the distributions behind counts: their mean as it is, the precision by
-    maximum likelihood of the counts.
-    """
-    mean = _shares(counts.sum(axis=0, keepdims=True) + 0.5)[0]
-    totals = counts.sum(axis=1)
-
-    def minus_log_likelihood(log_precision: float) -> float:
-        alpha = np.exp(log_precision) * mean
-        likelihood = special.gammaln(alpha.sum()) - special.gammaln(totals + alpha.sum())
-        return -float((likelihood + (special.gammaln(counts + alpha) - special.gammaln(alpha)).sum(axis=1)).sum())
-
-    best = optimize.minimize_scalar(minus_log_likelihood, bounds=(np.log(1e-2), np.log(1e4)), method="bounded")
-    return np.asarray(np.exp(best.x) * mean)
 
 
 def _shares(mass: FloatArray) -> FloatArray:

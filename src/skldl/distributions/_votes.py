@@ -11,17 +11,17 @@ from skldl._typing import FloatArray
 from skldl.distributions._agreement import (
     NoiseCeiling,
     effective_votes,
-    fit_dirichlet,
     krippendorff_alpha,
     noise_ceiling,
 )
 from skldl.distributions._answers import Answers, check_annotator_weights, read_answers
 from skldl.distributions._counts import check_smoothing
 from skldl.distributions._labels import share_out
-from skldl.distributions._noise_floor import NoiseFloor, noise_floor
 from skldl.distributions._tables import check_choice, frame_like, is_frame, library
 from skldl.exceptions import DataError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
+from skldl.metrics._mixing import fit_dirichlet
+from skldl.metrics._noise_floor import NoiseFloor, noise_floor
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,12 +105,12 @@ class Votes:
         - ``split_half`` splits the annotators of each item at random into two halves, and scores one half as a
           prediction for the other. The predicting half is smoothed by the prior below, so that a label that it did
           not happen to name does not count as impossible.
-        - ``ceiling`` is the score against all votes. A Dirichlet prior is fitted to the counts of all items; the
-          distribution behind an item is drawn from its posterior, as many votes as the item has are drawn from that,
-          and their shares are compared with it. This rests on a model (votes independent, given the item);
-          ``split_half`` does not, and is the worse of the two, as `NoiseCeiling` explains. Where the truth is known
-          but is no Dirichlet (bell-shaped ratings), the ceiling came out within a tenth of it for five of the
-          paper's measures, and up to a fifth too pessimistic for Kullback-Leibler.
+        - ``ceiling`` is the score against all votes: the value of `noise_floor`, where it can be computed. It rests
+          on a model (votes independent, given the item); ``split_half`` does not, and is the worse of the two, as
+          `NoiseCeiling` explains. Votes of different weights, answers of several labels and smoothing have no noise
+          floor; then a Dirichlet prior is fitted to the counts of all items, the distribution behind an item is drawn
+          from its posterior, as many votes as the item has are drawn from that, and their shares are compared with it.
+          On bell-shaped ratings, which are no Dirichlet, that is up to a fifth too pessimistic for Kullback-Leibler.
 
         Parameters
         ----------
@@ -132,15 +132,28 @@ class Votes:
             if name not in MEASURES:
                 raise ValueError(f"No measure is called {name!r}. The known ones are {', '.join(MEASURES)}.")
             chosen[name] = entry if isinstance(entry, Measure) else MEASURES[name]
-        return noise_ceiling(self._answers, self.weights, self.smoothing, chosen, n_splits, random_state)
+        votes = self._whole_votes()
+        floors: dict[str, NoiseFloor] = {}
+        if votes is not None and votes.sum(axis=1).max(initial=0) >= 2:
+            seed = int(np.random.default_rng().integers(2**31)) if random_state is None else random_state
+            floors = noise_floor(votes, chosen.values(), random_state=seed)
+        return noise_ceiling(self._answers, self.weights, self.smoothing, chosen, n_splits, random_state, floors)
+
+    def _whole_votes(self) -> FloatArray | None:
+        """Numbers of votes of the items that have some; None if a vote is not just a vote."""
+        counted = self.weights[self.weights > 0]
+        if np.any(self.smoothing) or not len(counted) or (counted != counted[0]).any():
+            return None
+        votes = self.counts[self.counts.sum(axis=1) > 0] / counted[0]
+        return np.rint(votes) if np.allclose(votes, np.rint(votes), rtol=0, atol=1e-9) else None
 
     def noise_floor(
         self, measures: Iterable[str | Measure] = tuple(PAPER_MEASURES), *, random_state: int = 0
     ) -> dict[str, NoiseFloor]:
         """Score that the true distributions would have on these votes, with its standard error.
 
-        Less biased than the ``ceiling`` of `noise_ceiling`, which assumes one Dirichlet distribution behind all items,
-        but it needs whole votes: annotators of equal weight, answers of a single label, and no smoothing.
+        It needs whole votes: annotators of equal weight, answers of a single label, and no smoothing. `noise_ceiling`
+        gives the same number, and an approximation where votes are not whole.
 
         Parameters
         ----------
@@ -161,12 +174,13 @@ class Votes:
         >>> 0 < votes.noise_floor(["kullback_leibler"])["kullback_leibler"].value < 0.3
         True
         """
-        if (self.weights != 1).any() or np.any(self.smoothing):
+        votes = self._whole_votes()
+        if votes is None:
             raise DataError(
-                "A noise floor needs votes of equal weight without smoothing. Use noise_ceiling, which takes both."
+                "A noise floor needs whole numbers of votes: of equal weight, for a single label each, and without "
+                "smoothing. noise_ceiling takes all of them, as an approximation."
             )
-        asked = self.counts.sum(axis=1) > 0
-        return noise_floor(self.counts[asked], measures, random_state=random_state)
+        return noise_floor(votes, measures, random_state=random_state)
 
 
 def from_votes(

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from skldl._whole_files import whole_file
 from skldl.data._dataset import Dataset
 from skldl.exceptions import RecordsError
@@ -78,7 +80,12 @@ def _truth(dataset: Dataset, rules: Rules) -> dict[str, Any]:
         return {}
     rows = kept_rows(dataset, rules)
     truth = (dataset.D_test if dataset.has_test_set else dataset.D)[rows]
-    return {"truth": {"rows": rows.tolist(), **pack(truth)}} if len(rows) else {}
+    if not len(rows):
+        return {}
+    groups = {}
+    if dataset.groups is not None and not dataset.has_test_set:  # numbers, not names, which may be those of people
+        groups = {"groups": np.unique(np.asarray(dataset.groups).astype(str), return_inverse=True)[1][rows].tolist()}
+    return {"truth": {"rows": rows.tolist(), **pack(truth), **groups}}
 
 
 def current_study(records: list[Record]) -> dict[str, Any]:

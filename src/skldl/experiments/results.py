@@ -245,8 +245,9 @@ class StudyResults:
         -------
         dict or None
             ``rows`` (row numbers), ``labels`` (names), ``truth`` (rows × labels) and ``predicted``, which maps each
-            candidate to an array of the same shape, of the first repeat, NaN where there is no prediction. Rows sum to
-            one, though records hold single precision. None if the study kept no predictions, or no true distributions
+            candidate to an array of the same shape, of the first repeat, NaN where there is no prediction; ``groups``,
+            the number of the group of each row, or None without groups. Rows sum to one, though records hold single
+            precision. None if the study kept no predictions, or no true distributions
             and ``D_true`` is not given.
         """
         name = find(dataset, {known: known for known in self.datasets}, "dataset")
@@ -265,7 +266,14 @@ class StudyResults:
                 if record["repeat"] == 0 and "predictions" in record:
                     table[np.searchsorted(rows, record["predictions"]["rows"])] = unpack(record["predictions"])
             predicted[candidate] = _summing_to_one(table)
-        return {"rows": rows, "labels": info["label_names"], "truth": truth, "predicted": predicted}
+        groups = info.get("truth", {}).get("groups")
+        return {
+            "rows": rows,
+            "labels": info["label_names"],
+            "truth": truth,
+            "predicted": predicted,
+            "groups": None if groups is None else np.asarray(groups),
+        }
 
     def kept_rows(self, dataset: str) -> list[int]:
         """Numbers of the rows of a dataset whose predictions the records keep, ascending."""

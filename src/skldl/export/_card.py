@@ -112,15 +112,21 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
         f"| this model | {score['kullback_leibler']:.4g} |",
         f"| the mean distribution for every row | {score['kullback_leibler_of_mean']:.4g} |",
     ]
-    floors = {key: value for key, value in score.items() if "floor" in key and isinstance(value, int | float)}
-    lines += [f"| {key.replace('_', ' ')} | {value:.4g} |" for key, value in floors.items()]
+    floor = score.get("noise_floor")
+    if floor is not None:
+        error = f" ± {score['noise_floor_error']:.2g}" if "noise_floor_error" in score else ""
+        lines.append(f"| the true distributions (noise floor) | {floor:.4g}{error} |")
     lines += [
         "",
         f"Skill, the part of the mean's divergence that the model takes away: {score['skill']:.1%} (95 % interval "
         f"{score['skill_low']:.1%} to {score['skill_high']:.1%}).",
         "",
     ]
-    if not floors:
+    if score.get("explained") is not None:
+        lines.append(
+            f"Of the divergence above the noise floor, which alone can be explained: {score['explained']:.1%}."
+        )
+    if floor is None:
         lines.append(
             "Noise floor: not known. It needs counts or votes as labels: a perfect model would still have a divergence "
             "above zero where the labels are shares of few answers."

@@ -24,6 +24,28 @@ def resolve(measures: Iterable[str | Measure], known: Mapping[str, Measure]) -> 
     return found
 
 
+class Score(float):
+    """The mean of a measure over rows made of votes: a float with the attributes ``floor`` and ``floor_error``.
+
+    ``floor`` is the value that the true distributions would have on these rows, NaN if it is not finite, and
+    ``floor_error`` its standard error.
+    """
+
+    floor: float
+    floor_error: float
+
+    def __new__(cls, value: float, floor: float, floor_error: float) -> "Score":
+        score = super().__new__(cls, value)
+        score.floor, score.floor_error = floor, floor_error
+        return score
+
+    def __repr__(self) -> str:
+        return f"Score({float(self):.4f}, noise floor {self.floor:.4f} ± {self.floor_error:.4f})"
+
+    def __getnewargs__(self) -> tuple[float, float, float]:  # type: ignore[override]  # float's takes none
+        return float(self), self.floor, self.floor_error
+
+
 def evaluate(D_true: Any, D_pred: Any, sample_weight: Any, measures: Sequence[Measure]) -> dict[str, float]:
     """See `skldl.metrics.evaluate`; the measures come from there."""
     true, pred = checked_pair(D_true, D_pred)
@@ -40,6 +62,7 @@ def skill(
     groups: Any,
     divergence: Measure,
     confidence: float,
+    floor: float | None,
 ) -> Skill:
     """See `skldl.metrics.skill`; the divergence comes from there."""
     true, pred = checked_pair(D_true, D_pred)
@@ -55,4 +78,4 @@ def skill(
             "Pass one reference row for each true row, or a single row that stands for all."
         )
     own, other = (compute_rows(true, P, [divergence])[divergence.name] for P in (pred, reference))
-    return skill_of_losses(own, other, sample_weight, groups, confidence=confidence)
+    return skill_of_losses(own, other, sample_weight, groups, confidence=confidence, floor=floor)

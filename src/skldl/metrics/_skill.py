@@ -13,6 +13,7 @@ times n/(n − 1), and the quantile is that of Student's t with n − 1 degrees 
 first, and the groups take the place of the rows.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,22 +29,65 @@ CONFIDENCE = number(above=0, below=1, cure="0.95 gives an interval of 95 %")
 
 
 class Skill(float):
-    """A skill with its interval: a float with the attributes ``low``, ``high`` and ``confidence``."""
+    """A skill with its interval: a float with the attributes ``low``, ``high`` and ``confidence``.
+
+    Where the noise floor of the loss is known, ``floor`` is its value and ``explained`` the share of the explainable
+    loss, between the reference and the floor, that the prediction takes away; else both are NaN.
+    """
 
     low: float
     high: float
     confidence: float
+    floor: float
+    explained: float
 
-    def __new__(cls, value: float, low: float, high: float, confidence: float) -> "Skill":
+    def __new__(
+        cls,
+        value: float,
+        low: float,
+        high: float,
+        confidence: float,
+        floor: float = math.nan,
+        explained: float = math.nan,
+    ) -> "Skill":
         skill = super().__new__(cls, value)
         skill.low, skill.high, skill.confidence = low, high, confidence
+        skill.floor, skill.explained = floor, explained
         return skill
 
     def __repr__(self) -> str:
-        return f"Skill({float(self):.4f}, {self.confidence:.0%} interval {self.low:.4f} to {self.high:.4f})"
+        known = "" if math.isnan(self.floor) else f", noise floor {self.floor:.4f}, explained {self.explained:.1%}"
+        return f"Skill({float(self):.4f}, {self.confidence:.0%} interval {self.low:.4f} to {self.high:.4f}{known})"
 
-    def __getnewargs__(self) -> tuple[float, float, float, float]:  # type: ignore[override]  # float's takes none
-        return float(self), self.low, self.high, self.confidence
+    def __getnewargs__(self) -> tuple[float, ...]:  # type: ignore[override]  # float's takes none
+        return float(self), self.low, self.high, self.confidence, self.floor, self.explained
+
+
+def explainable_share(loss: float, reference_loss: float, floor: float) -> float:
+    r"""Share of the explainable loss that a model explains.
+
+    The reference (the mean distribution) has a loss, and no model can go below the floor: what lies between the two can
+    be explained. The share is :math:`(r - l) / (r - f)`, 1 for a model at the floor and 0 for the reference.
+
+    Parameters
+    ----------
+    loss, reference_loss : float
+        Mean losses of the model and of the reference on the same rows, lower for better predictions.
+    floor : float
+        The noise floor of this loss.
+
+    Returns
+    -------
+    float
+        The share; NaN if the reference is at the floor already, so that there is nothing to explain.
+
+    Examples
+    --------
+    >>> from skldl.uncertainty import explainable_share
+    >>> round(explainable_share(0.055, 0.10, 0.05), 3)
+    0.9
+    """
+    return (reference_loss - loss) / (reference_loss - floor) if reference_loss > floor else float("nan")
 
 
 def skill_of_losses(
@@ -53,6 +97,7 @@ def skill_of_losses(
     groups: Any = None,
     *,
     confidence: float = 0.95,
+    floor: float | None = None,
 ) -> Skill:
     """Skill from the losses of single rows, with an interval.
 
@@ -70,11 +115,14 @@ def skill_of_losses(
         groups makes the interval narrow.
     confidence : float, default=0.95
         Confidence of the interval.
+    floor : float, default=None
+        Noise floor of the loss: the mean loss of the true distributions, where rows are made of votes.
 
     Returns
     -------
     Skill
-        A float with the attributes ``low``, ``high`` and ``confidence``. A model without any loss has the interval from
+        A float with the attributes ``low``, ``high`` and ``confidence``, and with ``floor`` and ``explained`` where a
+        floor is given. A model without any loss has the interval from
         1 to 1, and where the reference has none both ends are the skill itself.
 
     Notes
@@ -109,6 +157,7 @@ def skill_of_losses(
         counted = weight > 0  # a row without weight does not count, even if its loss is infinite
         own, reference = weight[counted] * own[counted], weight[counted] * reference[counted]
         place = None if place is None else np.unique(place[counted], return_inverse=True)[1]
+    n_rows = len(own) if weight is None else float(weight.sum())
     unit = "rows"
     if place is not None:
         own, reference = (np.asarray(np.bincount(place, loss), dtype=np.float64) for loss in (own, reference))
@@ -120,8 +169,9 @@ def skill_of_losses(
         )
     total, reference_total = float(own.sum()), float(reference.sum())
     value = float(skill_ratio(total, reference_total))
+    known = () if floor is None else (floor, explainable_share(total / n_rows, reference_total / n_rows, floor))
     if not (np.isfinite(value) and total > 0 and reference_total > 0):
-        return Skill(value, value, value, confidence)
+        return Skill(value, value, value, confidence, *known)
     z = own / total - reference / reference_total
     n_units = len(own)
     error = float(np.sqrt(n_units / (n_units - 1) * (z @ z)))
@@ -129,7 +179,7 @@ def skill_of_losses(
     log_ratio = float(np.log(total) - np.log(reference_total))
     with np.errstate(over="ignore"):
         low, high = 1.0 - np.exp(log_ratio + reach), 1.0 - np.exp(log_ratio - reach)
-    return Skill(value, float(low), float(high), confidence)
+    return Skill(value, float(low), float(high), confidence, *known)
 
 
 def skill_ratio(losses: Any, reference: Any) -> FloatArray:

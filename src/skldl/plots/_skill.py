@@ -72,8 +72,8 @@ class SkillDisplay(PredictionDisplay):
         D_reference : array-like or DataFrame of shape (n_samples, n_labels) or (1, n_labels)
             What the mean of the training distributions predicts.
         ceiling : float, default=None
-            The Kullback-Leibler divergence that the noise of the annotators leaves to the best model, as estimated
-            by `skldl.distributions.noise_ceiling` from votes.
+            The Kullback-Leibler divergence that the noise of the votes leaves to the best model: the noise floor, as
+            `skldl.uncertainty.noise_floor` estimates it.
         title : str, default=""
             Name of the dataset.
         lowest : float, default=-0.5

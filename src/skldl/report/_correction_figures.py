@@ -71,19 +71,21 @@ def _before_and_after(
             f"{_WORDS[method]} is the best: it takes the Kullback-Leibler divergence from {divergence['none']:.4g} to "
             f"{divergence[method]:.4g}."
         )
+    stages = {"before": P, "after": corrected[method]} if method != "none" else {"before and after": P}
     shown = min(len(labels), 12)
     yield draw(
         f"correction-{number}",
         f"{dataset}: {best} before and after calibration",
         "Mean real degree against mean predicted degree. Of temperature scaling, vector scaling and shrinkage towards "
         f"the mean, fitted without the fold of the row, {outcome}",
-        partial(_draw_reliability, D, {"before": P, "after": corrected[method]}, labels),
+        partial(_draw_reliability, D, stages, labels),
         1.6 + 2.0 * min(shown, 4),
         0.6 + 1.85 * -(-shown // 4),
     )
     filled = fill_zeros(D)
     curves = {}
-    for name, table in (("before", corrected["none"]), ("after", corrected[method])):
+    for name in stages:
+        table = corrected[method if name == "after" else "none"]
         ranks = np.empty_like(D)
         for train, test in pairs:
             tau = fit_concentration(table[train], D=filled[train])

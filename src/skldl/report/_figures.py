@@ -12,8 +12,9 @@ from skldl._typing import FloatArray
 from skldl.experiments import Candidate, StudyResults
 from skldl.experiments.output.tables import losses_of, rank_rows, skill_of
 from skldl.experiments.output.texts import parameter_titles
+from skldl.experiments.output.uncertainty import noise_ceilings
 from skldl.experiments.statistics import Comparison
-from skldl.metrics import MEASURES, skill_ratio
+from skldl.metrics import MEASURES
 from skldl.plots import (
     CriticalDifferenceDisplay,
     MissingRateDisplay,
@@ -156,10 +157,15 @@ def _skill(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
         }
         if known:
             skills[dataset] = known
-    ceilings = {name: value for name, value in _ceilings(results, criterion).items() if name in skills}
+    known_ceilings = noise_ceilings(results, criterion, losses_of(results, criterion))
+    ceilings = {name: value for name, value in known_ceilings.items() if name in skills}
     if skills:
         n_models = len(results.candidates) - 1
-        note = " A thick bar is the noise ceiling: what the votes behind the data allow any model." if ceilings else ""
+        note = (
+            " A thick bar is the noise ceiling: the skill of a model at the noise floor of the votes."
+            if ceilings
+            else ""
+        )
         yield draw(
             "skill",
             f"Skill by {MEASURES[criterion].title}",
@@ -170,18 +176,6 @@ def _skill(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
             7.2,
             min(1.3 + len(skills) * max(0.32, 0.075 * n_models), 16.0),
         )
-
-
-def _ceilings(results: StudyResults, criterion: str) -> dict[str, float]:
-    """The skill that the noise of the annotators allows, on datasets whose record knows it from votes."""
-    known = MEASURES[criterion]
-    losses = losses_of(results, criterion)[:, results.candidates.index(results.baseline)]
-    ceilings = {}
-    for dataset, loss in zip(results.datasets, losses, strict=True):
-        best = results.info[dataset].get("noise_ceiling", {}).get(criterion)
-        if best is not None and loss > 0:
-            ceilings[dataset] = float(skill_ratio(known.loss(best, results.info[dataset]["n_labels"]), loss))
-    return ceilings
 
 
 def _quality_and_time(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:

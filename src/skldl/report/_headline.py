@@ -97,12 +97,16 @@ def _against_the_floor(results: StudyResults) -> list[str]:
     if criterion not in results.measures:
         return []
     known = floor_columns(results, criterion, losses_of(results, criterion))
-    return [
-        f"On {dataset}, made of votes, the noise floor of {MEASURES[criterion].title} is {line['noise floor']:.4g}; of "
-        f"the loss that can be explained, the best candidate explains {line['explained by the best']:.0%}."
-        for dataset, line in known.items()
-        if np.isfinite(line["explained by the best"])
-    ]
+    said = []
+    for dataset, line in known.items():
+        floor, share = line["noise floor"], line["explained by the best"]
+        if np.isfinite(floor):
+            outcome = f"the best candidate explains {share:.1%}" if np.isfinite(share) else "there is none"
+            said.append(
+                f"On {dataset}, made of votes, the noise floor of {MEASURES[criterion].title} is {floor:.4g} "
+                f"± {line['noise floor error']:.2g}; of the loss that can be explained, {outcome}."
+            )
+    return said
 
 
 def _against_the_paper(results: StudyResults) -> list[str]:

@@ -11,9 +11,10 @@ from skldl.tabular._prediction import _free_name
 from skldl.uncertainty._intervals import Intervals
 
 LEVEL = 0.9
+COVERS = ("given", "true")
 
 
-def intervals_of(model: Any, level: float) -> Intervals:
+def intervals_of(model: Any, level: float, covers: str = "given") -> Intervals:
     """The calibration that a model keeps; one error if it keeps none, or the level is none.
 
     Parameters
@@ -22,6 +23,9 @@ def intervals_of(model: Any, level: float) -> Intervals:
         The model.
     level : float
         Probability of coverage.
+    covers : {"given", "true"}, default="given"
+        What the intervals are for: distributions like those in the training table, which are shares of as many votes
+        if it holds votes, or the true distributions behind the votes.
 
     Returns
     -------
@@ -29,14 +33,27 @@ def intervals_of(model: Any, level: float) -> Intervals:
         The calibration.
     """
     if not number(above=0, below=1).accepts(level):
-        raise DataError(f"level={level!r} must lie between 0 and 1: it is the probability of coverage, such as 0.9.")
+        raise DataError(
+            f"The level {level!r} must lie between 0 and 1: it is the probability of coverage, such as 0.9."
+        )
+    if covers not in COVERS:
+        raise DataError(f"covers={covers!r} is not one of {', '.join(COVERS)}.")
     found = getattr(model, "intervals_", None)
     if found is None:
         raise DataError(
             "The model keeps no calibration rows, so its predictions have no intervals. Make it again with "
-            "skldl fit --intervals (in Python: fit_table(..., intervals=True))."
+            "skldl fit --intervals, or in Python by fit_table with intervals."
         )
-    return found
+    if covers == "given":
+        return found
+    true = getattr(model, "true_intervals_", None)
+    if true is None:
+        raise DataError(
+            "The model does not know the votes behind its calibration rows, so its intervals cannot be for the true "
+            "distribution. Leave out --covers true, or make the model again from votes: skldl fit --intervals with "
+            "--kind counts or --kind votes."
+        )
+    return true
 
 
 def with_intervals(table: pd.DataFrame, intervals: Intervals, labels: Sequence[str], level: float) -> pd.DataFrame:
@@ -74,7 +91,8 @@ def few_rows_note(intervals: Intervals, level: float) -> list[str]:
     """Say that there are too few calibration rows for a level, if there are."""
     if intervals.is_enough_for(level):
         return []
-    unit = "rows" if intervals.groups_ is None else "rows in groups"
+    by_row = intervals.groups_ is None or len(set(intervals.groups_.tolist())) == intervals.n_rows_
+    unit = "rows" if by_row else "rows in groups"
     return [
         f"{intervals.n_rows_} calibration {unit} are too few for the level {level:g}: every interval reaches from 0 to "
         "1. Use a lower --level, or train on more rows."

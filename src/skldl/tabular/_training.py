@@ -113,7 +113,9 @@ def fit_table(
         all rows. For "fast" and named models.
     intervals : bool, default=False
         Keep a quarter of the rows (of the groups, if there are any) for calibration, so that predictions have
-        intervals: ``model.intervals_``, a `skldl.uncertainty._intervals.Intervals`. The model learns from the others.
+        intervals: ``model.intervals_``, a `skldl.uncertainty._intervals.Intervals`, for the shares of as many votes,
+        and ``model.true_intervals_``, for the distribution behind them, where the labels are votes. The model learns
+        from the others.
     random_state : int, default=0
         Seed of everything that is drawn.
     source : str, default=""

@@ -41,8 +41,8 @@ def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple
         return dataset, None
     if has_gaps(dataset.D):
         raise DataError(
-            "intervals=True needs every degree of the rows that are kept for calibration, and some label cells are "
-            "empty."
+            "Intervals need every degree of the rows that are kept for calibration, and some label cells are empty. "
+            "Fit without intervals, or fill these cells first: skldl.incomplete.complete."
         )
     rest, held = hold_out(dataset.n_samples, CALIBRATION_SHARE, seed=seed, groups=dataset.groups, name="The table")
     return dataset.take(rest), dataset.take(held)
@@ -56,7 +56,8 @@ def add_uncertainty(
     Parameters
     ----------
     pipeline : Pipeline
-        Fitted; it gets the attributes ``reference_`` and ``intervals_``.
+        Fitted; it gets the attributes ``reference_`` and ``intervals_``, and ``true_intervals_`` where the labels are
+        votes.
     training : Dataset
         The rows that it learned from; X is the table, or what the encoder made of it.
     calibration : Dataset or None
@@ -80,13 +81,16 @@ def add_uncertainty(
     pipeline.reference_ = TrainingReference(features, np.asarray(pipeline[-1].predict(features)), seed)
     if calibration is None:
         return lines, numbers
-    pipeline.intervals_ = Intervals(
-        calibration.D, np.asarray(pipeline.predict(calibration.X)), training.D.std(axis=0), calibration.groups
-    )
+    P, scale, groups = np.asarray(pipeline.predict(calibration.X)), training.D.std(axis=0), calibration.groups
+    pipeline.intervals_ = Intervals(calibration.D, P, scale, groups)
     line = (
         f"{calibration.n_samples} further rows were kept for calibration: skldl predict --level 0.9 gives intervals "
         "that hold all degrees of a new row at once with probability 0.9."
     )
-    if calibration.counts is not None:
+    votes = calibration.whole_votes()
+    if votes is not None:
+        pipeline.true_intervals_ = Intervals.of_the_truth(votes, P, scale, groups, seed)
+        line += " They are for the shares of as many votes; with --covers true, for the true distribution behind them."
+    elif calibration.counts is not None:
         line += " They are for the shares of as many votes, not for the true distribution."
     return [*lines, line], numbers

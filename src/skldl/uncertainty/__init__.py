@@ -1,6 +1,7 @@
 """How sure a prediction is: regions that cover, spread, calibration, and the floor that noise in the labels sets."""
 
-from skldl.distributions._noise_floor import NoiseFloor, explainable_share, noise_floor
+from skldl.metrics._noise_floor import NoiseFloor, noise_floor
+from skldl.metrics._skill import explainable_share
 from skldl.uncertainty._calibrated import CalibratedLDL
 from skldl.uncertainty._conformal import ConformalLDL
 from skldl.uncertainty._coverage import CoverageCurve, coverage_curve

@@ -216,9 +216,9 @@ def concentration_of(w: FloatArray, Z: Any) -> FloatArray:
     return np.asarray(np.exp(np.clip(w[0] + Z @ w[1:], *LOG_RANGE)))
 
 
-def plausible_truths(P: FloatArray, votes: FloatArray, seed: int) -> list[FloatArray]:
+def plausible_truths(P: FloatArray, votes: FloatArray, seed: int, n_draws: int = N_PLAUSIBLE) -> list[FloatArray]:
     """Draws of the distributions behind the votes: from the posterior whose prior scatters around the predictions."""
     posterior = fit_concentration(P, counts=votes, cautious=True) * np.maximum(P, 1e-12) + votes
-    gammas = np.random.default_rng(seed).standard_gamma(posterior, size=(N_PLAUSIBLE, *posterior.shape))
+    gammas = np.random.default_rng(seed).standard_gamma(posterior, size=(n_draws, *posterior.shape))
     gammas = np.maximum(gammas, 1e-300)
     return list(gammas / gammas.sum(axis=2, keepdims=True))

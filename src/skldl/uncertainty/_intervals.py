@@ -1,11 +1,15 @@
 """`Intervals`: the calibration scores that a model file keeps, and the regions that follow from them."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from skldl._typing import FloatArray
+from skldl.uncertainty._dirichlet import N_PLAUSIBLE, plausible_truths
 from skldl.uncertainty._scores import bounds, conformal_quantile, score_rows
+
+MOST_SCORES = 20_000
+"""A model file keeps about so many scores of plausible true distributions: fewer draws for each of many rows."""
 
 
 class Intervals:
@@ -28,6 +32,10 @@ class Intervals:
     n_rows_ : int
         Number of calibration rows.
 
+    See Also
+    --------
+    Intervals.of_the_truth : Intervals for the distribution behind votes.
+
     Examples
     --------
     >>> import numpy as np
@@ -44,6 +52,36 @@ class Intervals:
         self.ball_scores_ = score_rows("total_variation", D, P, self.label_scale_)
         self.groups_ = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
         self.n_rows_ = len(D)
+
+    @classmethod
+    def of_the_truth(
+        cls, votes: FloatArray, P: FloatArray, scale: FloatArray, groups: Any = None, seed: int = 0
+    ) -> Self:
+        """Intervals that cover the distributions behind the votes, not the shares of as many votes.
+
+        They are calibrated on plausible true distributions of each row, as `skldl.uncertainty.ConformalLDL` with
+        ``covers="true"`` does it: the guarantee is about 1 − 2α for the level 1 − α, and rests on their posterior.
+
+        Parameters
+        ----------
+        votes : ndarray of shape (n_samples, n_labels)
+            Number of votes for each label, of rows that the model did not learn from.
+        P, scale, groups
+            As for the class.
+        seed : int, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        Intervals
+            The calibration.
+        """
+        n_rows = len(votes)
+        truths = plausible_truths(P, votes, seed, int(np.clip(MOST_SCORES // max(n_rows, 1), 1, N_PLAUSIBLE)))
+        units = np.arange(n_rows) if groups is None else np.asarray(groups)  # draws share the mass of their row
+        made = cls(np.concatenate(truths), np.tile(P, (len(truths), 1)), scale, np.tile(units, len(truths)))
+        made.n_rows_ = n_rows
+        return made
 
     def around(self, P: FloatArray, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Intervals and radius around predictions.
@@ -76,8 +114,10 @@ class Intervals:
         arrays = (self.label_scale_, self.box_scores_, self.ball_scores_)
         if not all(isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype == np.float64 for a in arrays):
             raise ValueError("calibration scores are no arrays of numbers")
-        n_groups = self.n_rows_ if self.groups_ is None else len(self.groups_)
-        if not len(self.box_scores_) == len(self.ball_scores_) == self.n_rows_ == n_groups:
+        n_scores = len(self.box_scores_)
+        n_groups = n_scores if self.groups_ is None else len(self.groups_)
+        draws, rest = divmod(n_scores, self.n_rows_) if type(self.n_rows_) is int and self.n_rows_ else (0, n_scores)
+        if not n_scores == len(self.ball_scores_) == n_groups or rest or draws > N_PLAUSIBLE:
             raise ValueError("calibration scores are not as many as the calibration rows")
 
 
@@ -98,14 +138,14 @@ def coverage_of_folds(
     level : float
         Level of the intervals.
     groups : array-like of shape (n_samples,), default=None
-        Group of each row.
+        Group of each row. Intervals are then calibrated for rows of a new group, and every group counts the same.
 
     Returns
     -------
     coverage : float
-        Share of rows all of whose degrees lie inside.
+        Share of rows all of whose degrees lie inside; with groups the mean of the shares within them.
     width : float
-        Mean length of the intervals, over rows and labels.
+        Mean length of the intervals, over rows (groups) and labels.
     """
     folds, group_of = np.asarray(fold_of), None if groups is None else np.asarray(groups)
     inside, width = np.zeros(len(D), dtype=bool), np.zeros(len(D))
@@ -115,4 +155,8 @@ def coverage_of_folds(
         lower, upper, _ = others.around(P[own], level)
         inside[own] = ((lower - 1e-9 <= D[own]) & (D[own] <= upper + 1e-9)).all(axis=1)
         width[own] = (upper - lower).mean(axis=1)
-    return float(inside.mean()), float(width.mean())
+    if group_of is None:
+        return float(inside.mean()), float(width.mean())
+    _, code, size = np.unique(group_of, return_inverse=True, return_counts=True)
+    share = 1.0 / (len(size) * size[code])
+    return float(share @ inside), float(share @ width)

@@ -160,6 +160,8 @@ def overview(results: StudyResults) -> str:
         "| `tables/time.*` | all times |",
         "| `statistics.md` | tests |",
     ]
+    if interval_table(results) is not None:
+        lines.append("| `tables/intervals.*` | coverage and width of the intervals of each candidate |")
     if has_predictions(results):
         lines.append("| `predictions/<dataset>.parquet` | the predictions in the records, as tables (needs pyarrow) |")
     if match_published(results):

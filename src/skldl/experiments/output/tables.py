@@ -21,7 +21,7 @@ from skldl.experiments.output.layout import (
     show_share,
 )
 from skldl.experiments.output.texts import parameter_titles
-from skldl.experiments.output.uncertainty import FLOOR_HEADINGS, FLOOR_NOTE, floor_cells, floor_columns
+from skldl.experiments.output.uncertainty import FLOOR_HEADINGS, FLOOR_NOTE, floor_cells, floor_columns, noise_ceilings
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES, skill_ratio
 from skldl.selection import Candidate
@@ -195,19 +195,26 @@ def skill_table(results: StudyResults, measure: str) -> ResultTable:
         dataset: dict(zip(results.candidates, line, strict=True))
         for dataset, line in zip(results.datasets, skills, strict=True)
     }
+    ceilings = noise_ceilings(results, measure, losses_of(results, measure))
+    for dataset, line in lines.items() if ceilings else ():
+        line["noise ceiling"] = ceilings.get(dataset, np.nan)
 
     def show(_: str, line: Mapping[str, Any]) -> list[Cell]:
-        best = max((skill for skill in line.values() if not np.isnan(skill)), default=np.nan)
-        return [Cell(NOTHING) if np.isnan(s) else Cell(show_share(s), bool(s == best)) for s in line.values()]
+        best = max((line[name] for name in results.candidates if not np.isnan(line[name])), default=np.nan)
+        return [
+            Cell(NOTHING) if np.isnan(s) else Cell(show_share(s), bool(s == best and name in results.candidates))
+            for name, s in line.items()
+        ]
 
     return ResultTable.of(
         Frame("dataset", lines),
         show,
         f"Skill against {results.baseline}, by {MEASURES[measure].title}",
-        ["Dataset", *results.candidates],
+        ["Dataset", *results.candidates, *(["Noise ceiling"] if ceilings else [])],
         notes=[
             f"1 − loss / loss of {results.baseline}: 100 % is perfect, 0 % no better than predicting the mean of the "
-            "training distributions for every instance."
+            "training distributions for every instance.",
+            *(["Noise ceiling: the skill of a model at the noise floor of the votes."] if ceilings else []),
         ],
     )
 

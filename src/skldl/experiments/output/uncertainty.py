@@ -8,7 +8,7 @@ import numpy as np
 from skldl._typing import FloatArray, IntArray
 from skldl.experiments.output.layout import NOTHING, Cell, Frame, ResultTable, show_deviation, show_share
 from skldl.experiments.results import StudyResults
-from skldl.metrics import MEASURES
+from skldl.metrics import MEASURES, skill_ratio
 from skldl.uncertainty import explainable_share
 from skldl.uncertainty._intervals import coverage_of_folds
 
@@ -51,6 +51,32 @@ def floor_columns(results: StudyResults, measure: str, losses: FloatArray) -> di
         share = explainable_share(best, losses[place, column], least) if np.isfinite(least) else np.nan
         table[dataset] = {"noise floor": floor, "noise floor error": error, "explained by the best": share}
     return table if any(np.isfinite(line["noise floor"]) for line in table.values()) else {}
+
+
+def noise_ceilings(results: StudyResults, measure: str, losses: FloatArray) -> dict[str, float]:
+    """The skill of a model at the noise floor, on each dataset whose votes are known.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    measure : str
+        The measure.
+    losses : ndarray of shape (n_datasets, n_candidates)
+        Mean losses, as in `floor_columns`.
+
+    Returns
+    -------
+    dict
+        From the name of the dataset to the skill.
+    """
+    ceilings = {}
+    for dataset, loss in zip(results.datasets, losses[:, results.candidates.index(results.baseline)], strict=True):
+        floor = results.info[dataset].get("noise_ceiling", {}).get(measure)
+        if floor is not None and loss > 0:
+            least = MEASURES[measure].loss(floor, results.info[dataset]["n_labels"])
+            ceilings[dataset] = float(skill_ratio(least, loss))
+    return ceilings
 
 
 def floor_cells(line: Mapping[str, Any]) -> list[Cell]:
@@ -116,18 +142,31 @@ def interval_table(results: StudyResults, level: float = LEVEL) -> ResultTable |
         None if the records keep fewer than 40 predictions of every dataset.
     """
     lines: dict[str, dict[str, Any]] = {}
+    grouped = False
     for dataset in results.datasets:
         kept = kept_predictions(results, dataset)
         if kept is None:
             continue
         found, folds = kept
+        grouped = grouped or found["groups"] is not None
         for candidate, P in found["predicted"].items():
             if np.isfinite(P).all():
-                coverage, width = coverage_of_folds(found["truth"], P, folds, level)
+                coverage, width = coverage_of_folds(found["truth"], P, folds, level, found["groups"])
                 name = candidate if len(results.datasets) == 1 else f"{dataset}: {candidate}"
                 lines[name] = {"coverage": coverage, "width": width, "rows": len(P)}
     if not lines:
         return None
+
+    notes = [
+        f"Coverage: share of rows all of whose degrees lie inside their intervals at once, which are calibrated on the "
+        f"other folds; {level:.0%} is right. Width: mean length of an interval."
+    ]
+    if grouped:
+        notes.append("Where rows have groups, intervals are for rows of a new group, and every group counts the same.")
+    if any("noise_ceiling" in results.info[dataset] for dataset in results.datasets):
+        notes.append("Where rows are made of votes, intervals are for the shares of as many votes on a new row.")
+    if any(line["width"] > 1 - 1e-9 for line in lines.values()):
+        notes.append("A width of 1: the other folds have too few rows, or groups, for this level.")
 
     def show(_: str, line: Mapping[str, Any]) -> list[Cell]:
         return [Cell(show_share(line["coverage"])), Cell(f"{line['width']:.3f}"), Cell(f"{line['rows']:,}")]
@@ -135,10 +174,7 @@ def interval_table(results: StudyResults, level: float = LEVEL) -> ResultTable |
     return ResultTable.of(
         Frame("candidate", lines),
         show,
-        f"Intervals of level {level:.0%}: coverage and width",
+        f"Intervals of level {level:.0%}",
         ["Candidate", "Coverage", "Width", "Rows"],
-        notes=[
-            f"Coverage: share of rows all of whose degrees lie inside their intervals at once, which are calibrated on "
-            f"the other folds; {level:.0%} is right. Width: mean length of an interval."
-        ],
+        notes=notes,
     )

@@ -1,18 +1,20 @@
 """The noise floor: against known truth by simulation, against enumeration, and against a closed form."""
 
 import itertools
+import pickle
 from math import factorial
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import rel_entr
 
-from skldl.data import Dataset
+from skldl.data import Dataset, load_lexicon, load_tweets
 from skldl.distributions import from_votes
-from skldl.distributions._mixing import Mixing
-from skldl.distributions._noise_floor import _entropy_of_first_terms, _entropy_of_other_terms
 from skldl.exceptions import DataError, LengthMismatchError, UnknownNameError
-from skldl.metrics import MEASURES, PAPER_MEASURES
+from skldl.metrics import MEASURES, PAPER_MEASURES, evaluate, kullback_leibler, skill
+from skldl.metrics._mixing import Mixing
+from skldl.metrics._noise_floor import _entropy_of_first_terms, _entropy_of_other_terms
 from skldl.uncertainty import explainable_share, noise_floor
 
 
@@ -195,7 +197,67 @@ def test_votes_know_their_floor_if_they_are_whole():
     counts = np.array([np.bincount(row, minlength=3) for row in answers])
     assert votes.noise_floor(["clark"]) == noise_floor(counts, ["clark"])
     for options in ({"weights": [2, 1, 1, 1, 1, 1]}, {"smoothing": 0.5}):
-        with pytest.raises(DataError, match="noise_ceiling"):
+        with pytest.raises(DataError, match="without smoothing"):
             from_votes(answers, labels=range(3), **options).noise_floor()
     with pytest.raises(DataError, match="whole numbers"):
         from_votes([["a", ["a", "b"]], ["b", "a"]]).noise_floor()
+
+
+def test_scores_carry_the_floor():
+    generator = np.random.default_rng(0)
+    truth = generator.dirichlet(np.ones(3), 300)
+    counts = generator.multinomial(20, truth)
+    weight = generator.uniform(0.5, 2.0, 300)
+    plain = evaluate(counts / 20, truth, weight)
+    scores = evaluate(counts / 20, truth, weight, counts=counts)
+    floors = noise_floor(counts, sample_weight=weight)
+    assert scores == plain  # they stay numbers
+    for name, score in scores.items():
+        assert (score.floor, score.floor_error) == (floors[name].value, floors[name].standard_error)
+        assert abs(score - score.floor) < 0.1 * max(score.floor, 1 - score.floor)  # the truth is at the floor
+        assert pickle.loads(pickle.dumps(score)).floor == score.floor
+    assert repr(scores["clark"]).startswith("Score(")
+    assert not hasattr(plain["clark"], "floor")
+
+
+def test_skill_carries_the_floor_and_the_share_explained():
+    generator = np.random.default_rng(0)
+    truth = generator.dirichlet(np.ones(3), 300)
+    counts = generator.multinomial(20, truth)
+    D, mean = counts / 20, np.full((1, 3), 1 / 3)
+    halfway = 0.5 * truth + 0.5 * mean
+    for weight in (None, generator.uniform(0.5, 2.0, 300)):
+        for groups in (None, np.arange(300) // 3):
+            found = skill(D, halfway, mean, weight, groups=groups, counts=counts)
+            loss, reference = (kullback_leibler(D, P, weight) for P in (halfway, np.tile(mean, (300, 1))))
+            floor = noise_floor(counts, "kullback_leibler", sample_weight=weight, groups=groups)["kullback_leibler"]
+            assert found == skill(D, halfway, mean, weight, groups=groups)
+            assert found.floor == floor.value
+            assert found.explained == pytest.approx((reference - loss) / (reference - floor.value))
+            assert found < found.explained < 1
+    assert pickle.loads(pickle.dumps(found)).explained == found.explained
+    assert "explained" in repr(found)
+    without = skill(D, halfway, mean)
+    assert np.isnan([without.floor, without.explained]).all()
+    assert "explained" not in repr(without)
+
+
+def test_votes_that_are_not_those_of_the_rows_are_refused():
+    counts = np.array([[3, 1], [2, 2], [0, 4]])
+    D, P = counts / 4, np.full((3, 2), 0.5)
+    with pytest.raises(DataError, match=r"Row 2 of D_true .* without smoothing"):
+        evaluate([*D[:2], [0.1, 0.9]], P, counts=counts)
+    with pytest.raises(LengthMismatchError, match=r"\(3, 2\) and counts \(2, 2\)"):
+        skill(D, P, P, counts=counts[:2])
+    frame = pd.DataFrame(D, columns=["no", "yes"])
+    swapped = pd.DataFrame(counts[:, ::-1], columns=["yes", "no"])
+    assert evaluate(frame, P, counts=swapped)["clark"].floor == evaluate(D, P, counts=counts)["clark"].floor
+
+
+@pytest.mark.parametrize("load", [load_lexicon, load_tweets])
+def test_bundled_sets_come_with_the_votes_that_scores_need(load):
+    data = load()
+    rows = slice(0, 200)
+    mean = np.tile(data.D.mean(axis=0), (200, 1))
+    score = evaluate(data.D[rows], mean, measures=["kullback_leibler"], counts=data.counts[rows])["kullback_leibler"]
+    assert 0.02 < score.floor < 0.5 * score

@@ -14,7 +14,7 @@ so the floor is the bias of the plug-in entropy, about :math:`(c-1)/2m` where al
 
 the terms k < m have unbiased estimates; their sum is :math:`\sum_j \frac{n_j}{m}[\psi(m) - \psi(n_j)]` (Zhang, 2012).
 Only the terms k ≥ m, which matter for labels of about 1/m and less, are extrapolated: they are taken under the mixing
-distribution that is estimated from all rows (`skldl.distributions._mixing`).
+distribution that is estimated from all rows (`skldl.metrics._mixing`).
 
 **Squared Euclidean distance and inner product** are polynomials of d of second degree, and have unbiased estimates.
 
@@ -39,18 +39,18 @@ import numpy as np
 from scipy.special import digamma, entr
 
 from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_weights
-from skldl.distributions._agreement import fit_dirichlet
-from skldl.distributions._mixing import fit_mixing
+from skldl._validation import check_distributions, check_weights, column_names, order_of_labels
 from skldl.exceptions import DataError, LengthMismatchError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
 from skldl.metrics._evaluate import resolve
+from skldl.metrics._mixing import fit_dirichlet, fit_mixing
 
 MOST_ROWS = 1000
 N_BLOCKS = 10
 N_DRAWS = 20
 MOST_VOTE_NUMBERS = 12
 _BLOCK_ITERATIONS = 60
+_SAME_SHARES = 1e-3
 _MOST_TERMS = 5000  # with more votes than that, the terms left out are below 1e-4 of the floor
 
 
@@ -154,31 +154,38 @@ def noise_floor(
     }
 
 
-def explainable_share(loss: float, reference_loss: float, floor: float) -> float:
-    r"""Share of the explainable loss that a model explains.
-
-    The reference (the mean distribution) has a loss, and no model can go below the floor: what lies between the two can
-    be explained. The share is :math:`(r - l) / (r - f)`, 1 for a model at the floor and 0 for the reference.
+def floors_of_rows(
+    D_true: Any, counts: Any, measures: Iterable[str | Measure], sample_weight: Any = None, groups: Any = None
+) -> dict[str, NoiseFloor]:
+    """`noise_floor` of rows whose distributions are given, too: both must be the same votes.
 
     Parameters
     ----------
-    loss, reference_loss : float
-        Mean losses of the model and of the reference on the same rows, lower for better predictions.
-    floor : float
-        The noise floor of this loss.
+    D_true : array-like or DataFrame of shape (n_samples, n_labels)
+        Shares of the votes.
+    counts : array-like or DataFrame of shape (n_samples, n_labels)
+        The votes; columns with the names of those of ``D_true`` may stand in another order.
+    measures, sample_weight, groups
+        As in `noise_floor`.
 
     Returns
     -------
-    float
-        The share; NaN if the reference is at the floor already, so that there is nothing to explain.
-
-    Examples
-    --------
-    >>> from skldl.uncertainty import explainable_share
-    >>> round(explainable_share(0.055, 0.10, 0.05), 3)
-    0.9
+    dict
+        As from `noise_floor`.
     """
-    return (reference_loss - loss) / (reference_loss - floor) if reference_loss > floor else float("nan")
+    order = order_of_labels(column_names(D_true), column_names(counts), name="counts")
+    votes = _check_counts(counts)
+    votes = votes if order is None else votes[:, order]
+    D = check_distributions(D_true, name="D_true")
+    if D.shape != votes.shape:
+        raise LengthMismatchError(f"D_true has shape {D.shape} and counts {votes.shape}. Pass the votes of each row.")
+    off = np.abs(votes / votes.sum(axis=1, keepdims=True) - D).max(axis=1) > _SAME_SHARES
+    if off.any():
+        raise DataError(
+            f"Row {int(np.argmax(off))} of D_true is not made of the shares of its votes. The noise floor is that of "
+            "counts / counts.sum(axis=1), without smoothing: pass these shares, or leave counts out."
+        )
+    return noise_floor(votes, measures, sample_weight=sample_weight, groups=groups)
 
 
 def _check_counts(counts: Any) -> FloatArray:

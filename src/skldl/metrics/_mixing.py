@@ -15,6 +15,7 @@ estimation of a mixing distribution, Journal of the American Statistical Associa
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import optimize, special
 
 from skldl._typing import FloatArray
 
@@ -116,3 +117,20 @@ def fit_mixing(counts: FloatArray, row_weight: FloatArray, prior: FloatArray, se
     support /= support.sum(axis=1, keepdims=True)
     log_likelihood = counts @ np.log(support).T
     return Mixing(support, np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)))
+
+
+def fit_dirichlet(counts: FloatArray) -> FloatArray:
+    """Fit a Dirichlet distribution to the distributions behind counts: their mean as it is, the precision by
+    maximum likelihood of the counts.
+    """
+    pooled = counts.sum(axis=0) + 0.5
+    mean = pooled / pooled.sum()
+    totals = counts.sum(axis=1)
+
+    def minus_log_likelihood(log_precision: float) -> float:
+        alpha = np.exp(log_precision) * mean
+        likelihood = special.gammaln(alpha.sum()) - special.gammaln(totals + alpha.sum())
+        return -float((likelihood + (special.gammaln(counts + alpha) - special.gammaln(alpha)).sum(axis=1)).sum())
+
+    best = optimize.minimize_scalar(minus_log_likelihood, bounds=(np.log(1e-2), np.log(1e4)), method="bounded")
+    return np.asarray(np.exp(best.x) * mean)
