@@ -69,6 +69,8 @@ class IncomLDL(PartialLDL):
         Number of steps.
     missing_ : {"complete", "degrees", "renormalised"}
         How gaps in y were read.
+    n_left_out_ : int
+        Number of rows that carry nothing to learn from.
 
     Notes
     -----

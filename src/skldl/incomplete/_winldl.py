@@ -46,6 +46,8 @@ class WInLDL(PartialLDL):
         Number of steps.
     missing_ : {"complete", "degrees", "renormalised"}
         How gaps in y were read.
+    n_left_out_ : int
+        Number of rows that carry nothing to learn from.
 
     Notes
     -----

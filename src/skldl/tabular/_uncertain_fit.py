@@ -41,8 +41,8 @@ def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple
         return dataset, None
     if has_gaps(dataset.D):
         raise DataError(
-            "intervals=True needs every degree of the rows that are kept for calibration, and some label cells are "
-            "empty."
+            "Some label cells are empty, and intervals are calibrated on rows in which every degree was observed. Leave "
+            "out intervals=, drop the rows with empty label cells, or fill the table with skldl.incomplete.complete."
         )
     rest, held = hold_out(dataset.n_samples, CALIBRATION_SHARE, seed=seed, groups=dataset.groups, name="The table")
     return dataset.take(rest), dataset.take(held)
