@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._typing import FloatArray
 from skldl._missing import check_partial_distributions
+from skldl._typing import FloatArray
 from skldl.exceptions import DataError, DatasetError
 
 Converter = Callable[[Any], Any]
