@@ -11,14 +11,23 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 import skldl
-from skldl import AAKNN, SABFGS, MeanDistribution
+from skldl import AAKNN, SABFGS, SABFGSCV, AutoLDL, IncomLDL, LDLClassifier, MeanDistribution, StackingLDL, WInLDL
 from skldl._algorithms import ALGORITHMS
 from skldl._missing import check_partial_distributions, mean_distribution, observed_pair, row_divergences
 from skldl._partial_base import fill_gaps
 from skldl.data import make_missing
-from skldl.exceptions import DataError, MissingDegreesWarning, NegativeDegreeError, NonFiniteError, RowSumError
+from skldl.enhancement import EnhancedLDL
+from skldl.exceptions import (
+    DataError,
+    MissingDegreesWarning,
+    MissingLabelError,
+    NegativeDegreeError,
+    NonFiniteError,
+    RowSumError,
+)
 from skldl.metrics import kullback_leibler
 from skldl.testing import make_distributions
+from skldl.uncertainty import CalibratedLDL, ConformalLDL
 
 nan = float("nan")
 TRUE_DEGREES = [[0.5, nan, nan], [0.2, 0.3, 0.5], [nan, nan, 0.1], [nan, 0.4, nan]]
@@ -95,6 +104,47 @@ def test_those_that_cannot_name_those_that_can(cell):
     table[1, 1] = cell
     with pytest.raises(NonFiniteError, match=r"AAKNN needs every degree\..*MeanDistribution, SABFGS, SABFGSCV"):
         AAKNN().fit(X, table)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ConformalLDL(SABFGS()),
+        CalibratedLDL(SABFGS()),
+        StackingLDL([("linear", SABFGS()), ("mean", MeanDistribution())]),
+        AutoLDL(),
+        EnhancedLDL(estimator=SABFGS()),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_around_others_refuse_gaps_even_if_what_they_hold_could_learn_from_them(model):
+    X, D = make_distributions()
+    message = rf"row \d+, label \d\. {type(model).__name__} needs every degree.*skldl\.incomplete\.complete"
+    with pytest.raises(NonFiniteError, match=message):
+        model.fit(X, make_missing(D, 0.3))
+    assert not getattr(get_tags(model).target_tags, "missing_degrees", False)
+
+
+def test_gaps_are_no_labels():
+    X, D = make_distributions()
+    with pytest.raises(MissingLabelError, match="y holds nan in row 0, which is no label"):
+        LDLClassifier(SABFGS()).fit(X, make_missing(D, 0.3))
+
+
+@pytest.mark.parametrize("model", [SABFGS(), SABFGSCV(), IncomLDL(), WInLDL(), MeanDistribution()], ids=repr)
+def test_rows_that_carry_no_ratio_are_counted_and_said(model):
+    X, D = make_distributions(60, 3, 4)
+    ratios = make_missing(D, 0.5, renormalise=True)
+    ratios[[0, 4, 9]] = [nan, 1.0, nan, nan]
+    with pytest.warns(MissingDegreesWarning, match="3 of 60 rows of y have fewer than two observed labels"):
+        model.fit(X, ratios)
+    assert (model.missing_, model.n_left_out_) == ("renormalised", 3)
+    kept = np.delete(np.arange(60), [0, 4, 9])
+    alone = clone(model).set_params(missing="renormalised").fit(X[kept], ratios[kept])
+    assert alone.n_left_out_ == 0
+    if not isinstance(model, SABFGSCV):  # which deals these rows out to its folds, too
+        np.testing.assert_allclose(model.predict(X), alone.predict(X), rtol=1e-9)
+    assert clone(model).fit(X, D).n_left_out_ == 0
 
 
 @pytest.mark.parametrize("reading", ["degrees", "renormalised"])

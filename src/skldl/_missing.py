@@ -114,8 +114,8 @@ def _check_sums(sums: FloatArray, partial: BoolArray, reading: str, name: str) -
         cure = " If they are true degrees, set missing='degrees'." if reading == "renormalised" else ""
         raise RowSumError(
             f"The observed degrees of row {row} of {name} sum to {sums[row]:.6g} ({int(wrong.sum())} such rows), but "
-            f"with missing='{reading}' they {rule}.{cure} If these are counts or scores, divide each row by the total "
-            "of all its labels, or by the sum of those observed and set missing='renormalised'."
+            f"with missing='{reading}' they must {rule}.{cure} If these are counts or scores, divide each row by the "
+            "total of all its labels, or by the sum of those observed and set missing='renormalised'."
         )
 
 

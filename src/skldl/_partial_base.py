@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._missing import READINGS, check_partial_distributions, has_gaps, observed_pair, rest_of
+from skldl._missing import READINGS, check_partial_distributions, has_gaps, informative, observed_pair, rest_of
 from skldl._parameters import one_of
 from skldl._typing import FloatArray
 from skldl._validation import check_numbers, check_same_length, check_weights
@@ -27,6 +27,8 @@ class PartialLDL(BaseLDL):
     ----------
     missing_ : {"complete", "degrees", "renormalised"}
         How gaps in y were read; "complete" if there were none, or none that does not follow from the other cells.
+    n_left_out_ : int
+        Number of rows of y that carry nothing to learn from: no observed label or, with "renormalised", fewer than two.
     """
 
     _allow_missing_degrees = True
@@ -34,6 +36,7 @@ class PartialLDL(BaseLDL):
 
     def _check_target(self, y: Any) -> FloatArray:
         D, self.missing_ = check_partial_distributions(y, self.missing)
+        self.n_left_out_ = int((~informative(D, self.missing_)).sum())
         return D
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -278,15 +278,15 @@ def test_small_errors_of_the_sum_are_mended(tmp_path):
 
 def bad_content(X, D):
     counts = np.round(D * 10)
-    with_nan, with_inf, negative = D.copy(), X.copy(), D.copy()
-    with_nan[2, 1] = np.nan
+    with_gap, with_inf, negative = D.copy(), X.copy(), D.copy()
+    with_gap[2] = [0.7, 0.7, np.nan]
     with_inf[3, 2] = np.inf
     negative[1] = [1.5, -0.5, 0]
     zero = D.copy()
     zero[4] = 0
     return {
         "counts": (X, counts + 1, r"Row 0 of labels sums to 1\d.*convert=skldl.distributions.from_counts"),
-        "nan": (X, with_nan, "labels contains NaN: row 2, label 1"),
+        "gap": (X, with_gap, "observed degrees of row 2 of labels sum to 1.4"),
         "inf": (with_inf, D, r"'features' holds inf in row 3, column 2 \(counted from 0\); 1 such"),
         "sparse nan": (sparse.csr_matrix(with_inf), D, "'features' holds inf in row 3, column 2"),
         "negative": (X, negative, "Row 1 of labels holds the negative degree -0.5"),

@@ -3,31 +3,9 @@
 import numpy as np
 import pytest
 
-from skldl.data import exchange_rows, gaussian_log_ratio_noise, hide_cells
+from skldl.data import exchange_rows, gaussian_log_ratio_noise
 
 D = np.random.default_rng(0).dirichlet(np.ones(5), 400)
-
-
-def test_hidden_cells():
-    before = D.copy()
-    holes = hide_cells(D, 0.3, random_state=0)
-    assert np.isnan(holes).mean() == pytest.approx(0.3)
-    assert (~np.isnan(holes)).any(axis=1).all()
-    np.testing.assert_allclose(holes[~np.isnan(holes)], D[~np.isnan(holes)], rtol=1e-12)
-    np.testing.assert_array_equal(hide_cells(D, 0.3, random_state=0), holes)
-    np.testing.assert_array_equal(D, before)
-    assert np.isnan(hide_cells(D, 0.99, random_state=0)).sum() == 400 * 4  # one cell of each row stays
-
-
-def test_hidden_cells_renormalised():
-    holes = hide_cells(D, 0.5, mode="renormalize", random_state=1)
-    np.testing.assert_allclose(holes.sum(axis=1), 1)
-    assert (holes == 0).mean() == pytest.approx(0.5)
-    kept = holes > 0
-    ratios = np.where(kept, holes / D, np.nan)
-    np.testing.assert_allclose(np.nanmax(ratios, axis=1), np.nanmin(ratios, axis=1))
-    one_hot = hide_cells(np.eye(4), 0.7, mode="renormalize", random_state=0)
-    np.testing.assert_array_equal(one_hot, np.eye(4))
 
 
 def test_exchanged_rows():
@@ -56,8 +34,6 @@ def test_gaussian_noise_in_log_ratios():
 @pytest.mark.parametrize(
     ("function", "arguments", "what"),
     [
-        (hide_cells, {"share": 1.0}, "share"),
-        (hide_cells, {"share": 0.5, "mode": "zero"}, "mode"),
         (exchange_rows, {"share": 2}, "share"),
         (gaussian_log_ratio_noise, {"scale": -1}, "scale"),
         (gaussian_log_ratio_noise, {"scale": 1, "floor": 0}, "floor"),

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from skldl import SABFGS
 from skldl._missing import comparable_rows
+from skldl.cli._app import run
 from skldl.data import Dataset, make_missing
 from skldl.distributions import to_label_sets
 from skldl.enhancement import LESC
@@ -46,6 +47,15 @@ def test_a_study_file_lists_rates_and_says_them_in_the_names():
     assert parse_study(dump_study(study)).datasets == study.datasets
     with pytest.raises(StudyError, match="hide = 'half' must be a share"):
         parse_study(STUDY.replace("[0.0, 0.5]", '"half"'))
+
+
+def test_the_command_line_chooses_all_rates_of_a_dataset_by_its_name(tmp_path, capsys):
+    (tmp_path / "hidden.toml").write_text(STUDY + '\n[[datasets]]\nname = "Lexicon"\nhide = [0.5]\n')
+    assert run(["bench", str(tmp_path / "hidden.toml"), "--datasets", "artificial", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "Artificial, 0 % hidden · SA-BFGS" in said
+    assert "Artificial, 50 % hidden · SA-BFGS" in said
+    assert "Lexicon" not in said
 
 
 def test_candidates_learn_from_what_is_left_and_are_tested_on_all_of_it(data):

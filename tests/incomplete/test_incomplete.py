@@ -13,7 +13,7 @@ from skldl.incomplete import complete
 from skldl.incomplete._incomldl import LowRank, shrink
 from skldl.incomplete._rows import LinearProblem, project_weighted
 from skldl.metrics import chebyshev
-from skldl.simplex import project
+from skldl.simplex import project, softmax
 from skldl.testing import check_estimator, make_distributions
 
 
@@ -59,9 +59,10 @@ def problem():
 
 
 @pytest.mark.parametrize("share", [0.3, 0.01])
-def test_prox_satisfies_the_optimality_condition(problem, share):
+@pytest.mark.parametrize("ridge", [0.0, 2.0])
+def test_prox_satisfies_the_optimality_condition(problem, share, ridge):
     """At a minimum −∇ lies in alpha times the subdifferential of the nuclear norm: UVᵀ on the range, ≤ 1 off it."""
-    solver = LowRank(problem, 1.0)
+    solver = LowRank(problem, 1.0, ridge)
     alpha = share * solver.largest_alpha()
     solver.run(alpha, "prox", 5000, 1e-13)
     gradient = solver.Q.T @ ((solver.Q @ solver.V - solver.root * problem.D) * problem.observed)
@@ -83,10 +84,10 @@ def test_prox_predicts_nothing_at_the_largest_alpha(problem):
     assert np.abs(solver.V).max() > 1e-3
 
 
-@pytest.mark.parametrize("rho", [0.3, 3.0])
-def test_admm_reaches_the_constrained_minimum_whatever_rho(problem, rho):
-    alpha = 0.05 * LowRank(problem, 1.0).largest_alpha()
-    solver = LowRank(problem, rho)
+@pytest.mark.parametrize(("rho", "ridge"), [(0.3, 0.0), (3.0, 0.0), (1.0, 2.0)])
+def test_admm_reaches_the_constrained_minimum_whatever_rho(problem, rho, ridge):
+    alpha = 0.05 * LowRank(problem, 1.0, ridge).largest_alpha()
+    solver = LowRank(problem, rho, ridge)
     solver.run(alpha, "admm", 20_000, 1e-9)
     P = problem.X @ solver.weights()
     assert P.min() > -1e-6
@@ -115,6 +116,51 @@ def test_without_penalty_and_gaps_prox_is_least_squares():
     W = np.linalg.lstsq(np.column_stack([np.ones(40), X]), D, rcond=None)[0]
     np.testing.assert_allclose(model.intercept_, W[0], atol=1e-8)
     np.testing.assert_allclose(model.coef_.T, W[1:], atol=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_ridge_puts_the_weights_into_the_nuclear_norm_but_not_the_constant(problem, ridge):
+    solver = LowRank(problem, 1.0, ridge)
+    W = np.random.default_rng(0).normal(size=(4, 5))
+    solver.V = solver.values[:, None] * (solver.right @ W)
+    np.testing.assert_allclose(solver.weights(), W)
+    np.testing.assert_allclose(solver.Q @ solver.V, solver.root * (problem.X @ W))
+    rows = np.vstack([solver.root * (problem.X @ W), np.sqrt(ridge) * W[1:]])
+    expected = np.linalg.svd(rows, compute_uv=False).sum()
+    assert solver.objective(1.0) - solver.objective(0.0) == pytest.approx(expected)
+
+
+def test_the_constant_of_winldl_has_no_ridge():
+    X, D = make_distributions(200, 3, 4)
+    D = 0.2 * D + 0.8 * np.array([0.7, 0.1, 0.1, 0.1])
+    P = WInLDL(ridge=1e6, max_iter=500).fit(X, D).predict(X)
+    np.testing.assert_allclose(P, np.tile(P[0], (200, 1)), atol=1e-4)
+    np.testing.assert_allclose(P[0], D.mean(axis=0), atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "published"),
+    [
+        (IncomLDL(), IncomLDL(ridge=0.0)),
+        (IncomLDL(method="prox"), IncomLDL(method="prox", ridge=0.0)),
+        (WInLDL(), WInLDL(ridge=1e-5)),
+    ],
+)
+def test_more_features_than_rows_are_no_trouble_for_the_defaults(chosen, published):
+    """Two directions of much variance carry the signal, 118 of little variance carry noise."""
+    generator = np.random.default_rng(0)
+    Z = generator.normal(size=(300, 2))
+    X = Z @ generator.normal(size=(2, 120)) + 0.5 * generator.normal(size=(300, 120))
+    D = softmax(Z @ generator.normal(size=(2, 5)) + 0.3 * generator.normal(size=(300, 5)))
+    train, test = np.arange(80), np.arange(80, 300)
+    hidden = make_missing(D, 0.5, renormalise=True)[train]
+    mean = MeanDistribution("renormalised")
+    distances = [
+        chebyshev(D[test], model.set_params(missing="renormalised").fit(X[train], hidden).predict(X[test]))
+        for model in (chosen, published, mean)
+    ]
+    assert distances[0] < 0.9 * min(distances[1:])
+    assert chosen.ridge_ > 1e-5
 
 
 @pytest.mark.parametrize("model", [IncomLDL(), IncomLDL(method="prox"), WInLDL()])
@@ -149,7 +195,7 @@ def test_winldl_without_gaps_or_binding_constraints_is_close_to_weighted_least_s
     np.testing.assert_allclose(np.vstack([model.intercept_, model.coef_.T])[:, :2], best, atol=1e-4)
 
 
-@pytest.mark.parametrize("estimator", [IncomLDL(alpha=1e-3), IncomLDL(alpha=1e-3, method="prox"), WInLDL()])
+@pytest.mark.parametrize("estimator", [IncomLDL(alpha=1e-3), IncomLDL(alpha=1e-3, method="prox"), WInLDL(ridge=1e-5)])
 def test_all_checks(estimator):
     check_estimator(estimator)
 
@@ -158,9 +204,12 @@ def test_alpha_is_chosen_unattended():
     X, D = make_distributions(60, 3, 5)
     model = IncomLDL(missing="degrees").fit(X, make_missing(D, 0.4))
     assert model.alpha_ > 0
+    assert IncomLDL(0.01).fit(X, D).ridge_ == 0
+    assert IncomLDL(ridge=3.0).fit(X, D).ridge_ == 3
     assert chebyshev(D, model.predict(X)) < chebyshev(D, MeanDistribution().fit(X, D).predict(X))
     one = IncomLDL().fit(X[:1], D[:1])
     np.testing.assert_allclose(one.predict(X[:1]), D[:1], atol=0.2)
+    np.testing.assert_allclose(WInLDL().fit(X[:1], D[:1]).predict(X[:1]), D[:1], atol=0.01)
 
 
 def test_complete_takes_tables_and_estimators():

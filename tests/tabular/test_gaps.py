@@ -3,12 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import io
 
 from skldl import SABFGSCV
 from skldl.cli import main
 from skldl.data import from_table, load_dataset, make_missing
 from skldl.exceptions import DataError, NonFiniteError, RowSumError
-from skldl.experiments import Candidate, Study, run_study
+from skldl.experiments import Candidate, DatasetSpec, Study, run_study
+from skldl.experiments.loading import load_datasets
 from skldl.metrics import kullback_leibler
 from skldl.persistence import load
 from skldl.tabular import fit_table
@@ -97,3 +99,79 @@ def test_studies_compare_with_what_was_observed(table, tmp_path):
     expected = -model.score(X[:30], D[:30])
     found = results.values("kullback_leibler", dataset.name, "SA-BFGS")[0]
     assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.fixture
+def ratios(rows, tmp_path):
+    """The same rows as a table, a MATLAB file and a NumPy archive: ratios only, and three rows with a single label."""
+    X, D = rows
+    observed = make_missing(D, 0.5, renormalise=True)
+    observed[:3] = [1.0, np.nan, np.nan, np.nan]
+    names = ["a", "b", "c"]
+    paths = {ending: str(tmp_path / f"ratios.{ending}") for ending in ("csv", "mat", "npz")}
+    pd.DataFrame(np.column_stack([X, observed]), columns=[*names, *LABELS]).to_csv(paths["csv"], index=False)
+    io.savemat(paths["mat"], {"features": X, "labels": observed, "label_names": np.array(list("wxyz"), dtype=object)})
+    np.savez(paths["npz"], X=X, D=observed, label_names=list("wxyz"))
+    return paths, observed
+
+
+def test_arrays_with_gaps_are_read_as_tables_are(ratios):
+    paths, observed = ratios
+    for path in paths.values():
+        dataset = load_dataset(path)
+        np.testing.assert_allclose(dataset.D, observed, rtol=1e-12)
+        assert dataset.reading == "renormalised"
+        assert dataset.label_names == tuple("wxyz")
+        (note,) = dataset.notes
+        assert note.startswith(f"{np.isnan(observed).sum()} of 240 label cells are empty")
+        assert "only their ratios count (missing='renormalised')" in note
+
+
+def test_gaps_of_arrays_that_follow_from_the_others_are_filled_and_said(tmp_path):
+    path = tmp_path / "one.npz"
+    np.savez(path, X=np.eye(2), D=[[0.2, 0.3, np.nan], [0.1, 0.2, 0.7]])
+    dataset = load_dataset(path)
+    np.testing.assert_allclose(dataset.D[0], [0.2, 0.3, 0.5])
+    assert "1 of 6 label cells are empty" in dataset.notes[0]
+    assert "follow from the others" in dataset.notes[0]
+
+
+@pytest.mark.parametrize("ending", ["csv", "mat"])
+def test_evaluate_counts_rows_without_a_ratio_and_takes_models_that_learn_from_gaps(
+    ratios, ending, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    labels = ["--labels", "label_*"] if ending == "csv" else []
+    options = [*labels, "--measures", "kullback_leibler", "--folds", "2", "--jobs", "1", "--out", "compared"]
+    monkeypatch.setattr("sys.argv", ["skldl", "evaluate", ratios[0][ending], *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None)
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert "3 of 60 rows have fewer than two observed labels" in said
+    assert "only their ratios count" in said
+    assert "IncomLDL" in said
+    assert "failed" not in said.casefold()
+
+
+def test_rows_without_a_ratio_take_no_part_in_the_skill_of_fit(ratios):
+    path = ratios[0]["csv"]
+    fitted = fit_table(pd.read_csv(path), "label_*")
+    without = fit_table(pd.read_csv(path).iloc[3:], "label_*")
+    assert any("3 of 60 rows have fewer than two observed labels" in note for note in fitted.warnings)
+    assert fitted.description["rows"] == 57
+    assert fitted.description["score"] == without.description["score"]
+
+
+def test_intervals_need_every_degree_and_say_what_to_do(table):
+    with pytest.raises(DataError, match=r"intervals are calibrated on rows.*Leave out intervals="):
+        fit_table(table, "label_*", intervals=True)
+
+
+def test_groups_of_an_array_file_keep_the_notes(rows, tmp_path):
+    X, D = rows
+    np.savez(tmp_path / "grouped.npz", X=X, D=make_missing(D, 0.4), person=np.arange(60) // 2)
+    spec = DatasetSpec("grouped", source=str(tmp_path / "grouped.npz"), groups="person")
+    dataset = load_datasets([spec])[0][0].data
+    assert len(np.unique(dataset.groups)) == 30
+    assert "label cells are empty" in dataset.notes[0]

@@ -158,7 +158,10 @@ def _with_options(study: Study, datasets: str, columns: Columns | None, algorith
     if columns is not None:
         roles |= {name: value for name, value in columns.as_arguments().items() if value and value != "distribution"}
         roles |= {name: value for name, value in columns.as_reading().items() if value is not None}  # --na '' is []
-    known = {plain(spec.name): spec for spec in study.datasets}
+    known: dict[str, list[DatasetSpec]] = {}
+    for spec in study.datasets:  # several of them hide different shares of the degrees of one source
+        for key in {plain(spec.name), plain(spec.source)} - {""}:
+            known.setdefault(key, []).append(spec)
     named = split_list(datasets)
     tables = [word for word in named if plain(word) not in known and _is_table(word)]
     if roles and not tables:
@@ -168,7 +171,9 @@ def _with_options(study: Study, datasets: str, columns: Columns | None, algorith
         )
     if named:
         changes["datasets"] = [
-            known.get(plain(word)) or DatasetSpec(word, **(roles if word in tables else {})) for word in named
+            spec
+            for word in named
+            for spec in known.get(plain(word)) or [DatasetSpec(word, **(roles if word in tables else {}))]
         ]
     if algorithms:
         changes["candidates"] = [find_candidate(word, study.candidates) for word in split_list(algorithms)]

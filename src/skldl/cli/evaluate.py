@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skldl._missing import has_gaps
 from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, is_array_file
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
@@ -17,6 +18,8 @@ from skldl.metrics import PAPER_MEASURES
 from skldl.tabular import AUTO
 from skldl.tabular._models import candidates_for, limited_to
 
+LEARN_FROM_GAPS = ("sa-bfgs-cv", "incomldl", "winldl")
+"""What is compared by default where label cells are empty."""
 MOST_KEPT_ROWS = 20_000
 """The predictions of larger tables are not all kept: then there is no coverage to measure."""
 
@@ -53,7 +56,8 @@ def evaluate(
     columns
         Which of its columns is what.
     models
-        Which models, separated by commas; by default sa-bfgs, aa-knn and forest. The mean is always there.
+        Which models, separated by commas; by default sa-bfgs, aa-knn and forest, and where label cells are
+        empty sa-bfgs-cv, incomldl and winldl, which learn from such rows. The mean is always there.
     measures
         Which measures, separated by commas; by default the six of the paper.
     text_ngrams
@@ -86,10 +90,9 @@ def evaluate(
     roles["labels"] = roles["labels"] or None
     spec = DatasetSpec(name, source=table, encode=True, text_ngrams=text_ngrams, splits=splits or "", **roles)
     with columns.open(table) as source:
-        if is_array_file(table):
-            spec = load_datasets([spec])[0][0]
-        else:
+        if not is_array_file(table):
             spec = replace(spec, data=columns.dataset(source, name=name, splits=splits))
+    spec = load_datasets([spec])[0][0]
     dataset = spec.data
     assert dataset is not None
     for line in dataset.notes:
@@ -102,7 +105,11 @@ def evaluate(
         largest = max(int(np.bincount(column[column >= 0]).max()) for column in dataset.splits.T)
         least = (n_rows - largest) * (inner_folds - 1) // inner_folds
     least = max(1, least - 1 if dataset.groups is None else least // 2)  # groups differ in size
-    chosen = [candidate for word in split_list(models or "") for candidate in candidates_for(word)] or list(AUTO)
+    names = split_list(models or "")
+    if not names and has_gaps(dataset.D):
+        names = list(LEARN_FROM_GAPS)
+        note(f"Note: the models are {', '.join(names)}, which learn from rows with empty label cells.")
+    chosen = [candidate for word in names for candidate in candidates_for(word)] or list(AUTO)
     study = Study(
         datasets=[spec],
         candidates=[limited_to(candidate, least) for candidate in chosen],

@@ -14,7 +14,7 @@ from skldl.data._fetch import fetch_dataset
 from skldl.data._files import load_dataset
 from skldl.data._gaps import make_missing
 from skldl.data._lexicon import load_lexicon
-from skldl.data._noise import exchange_rows, gaussian_log_ratio_noise, hide_cells
+from skldl.data._noise import exchange_rows, gaussian_log_ratio_noise
 from skldl.data._tweets import load_tweets
 from skldl.data._vader_texts import fetch_vader_texts
 
@@ -56,7 +56,6 @@ __all__ = [
     "find_entry",
     "from_table",
     "gaussian_log_ratio_noise",
-    "hide_cells",
     "label_values",
     "list_datasets",
     "load_dataset",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from skldl._missing import check_partial_distributions
 from skldl._typing import FloatArray
-from skldl._validation import check_distributions
 from skldl.exceptions import DataError, DatasetError
 
 Converter = Callable[[Any], Any]
@@ -31,7 +31,10 @@ class RawContent:
 
 
 def checked_content(path: Path, raw: RawContent, convert: Converter | None) -> tuple[Any, FloatArray]:
-    """Return X and D as the rest of the package expects them, or say what is wrong with the file."""
+    """Return X and D as the rest of the package expects them, or say what is wrong with the file.
+
+    NaN in D is a degree that was not observed. It stays: `Dataset` fills in those that follow from the others.
+    """
     X = numeric_table(path, raw.features, raw.features_called, keep_sparse=True)
     D = numeric_table(path, raw.labels, raw.labels_called, keep_sparse=False)
     if X.shape[0] != D.shape[0]:
@@ -101,7 +104,8 @@ def _check_features_finite(path: Path, raw: RawContent, X: Any) -> None:
 def _distributions(path: Path, raw: RawContent, D: FloatArray, convert: Converter | None) -> FloatArray:
     try:
         converted = D if convert is None else convert(D)
-        return check_distributions(converted, name=raw.labels_called)
+        checked, _ = check_partial_distributions(converted, "auto", name=raw.labels_called, to_learn=False)
+        return np.where(np.isnan(np.asarray(converted, dtype=np.float64)), np.nan, checked)
     except DataError as error:
         cure = ""
         if convert is None and D.shape[1] > 1 and np.isfinite(D).all() and D.min() >= 0:

@@ -13,6 +13,7 @@ from skldl.data._artificial import artificial_manifold, make_artificial
 from skldl.data._catalogue import BUILT_IN, CatalogueEntry, find_entry, in_catalogue, suggestion
 from skldl.data._content import Converter, checked_content
 from skldl.data._dataset import Dataset
+from skldl.data._gaps import with_note_of_gaps
 from skldl.data._lexicon import load_lexicon
 from skldl.data._read_arrays import read_mat, read_npz
 from skldl.data._spelling import plain
@@ -285,7 +286,7 @@ def _load_arrays(path: Path, *, labels: Any = None, features: Any = None, conver
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}.") from error
     X, D = checked_content(path, raw, convert)
-    return Dataset(
+    dataset = Dataset(
         name=path.stem,
         X=X,
         D=D,
@@ -293,3 +294,4 @@ def _load_arrays(path: Path, *, labels: Any = None, features: Any = None, conver
         feature_names=raw.feature_names,
         source=str(path),
     )
+    return with_note_of_gaps(dataset, int(np.isnan(D).sum()))

@@ -1,12 +1,14 @@
-"""`make_missing`: hide degrees of a table, to study what learners make of the others."""
+"""`make_missing` hides degrees for studies; what datasets with missing degrees are told to their users."""
 
 from typing import Any
 
 import numpy as np
 
+from skldl._missing import has_gaps, informative
 from skldl._parameters import NOTHING, SHARE, check_value, one_of, whole
 from skldl._typing import FloatArray
 from skldl._validation import check_distributions
+from skldl.data._dataset import Dataset
 from skldl.exceptions import DataError
 
 MECHANISMS = ("uniform", "degree", "label")
@@ -81,3 +83,60 @@ def make_missing(
     gaps[np.flatnonzero(empty), table.argmax(axis=1)[empty]] = False
     hidden = np.where(gaps, np.nan, table)
     return np.asarray(hidden / np.nansum(hidden, axis=1, keepdims=True) if renormalise else hidden)
+
+
+def with_note_of_gaps(dataset: Dataset, n_gaps: int) -> Dataset:
+    """Add a note about empty label cells and how they are read, if there are any.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data whose D has gaps, or had some that followed from the other cells.
+    n_gaps : int
+        Number of label cells that were empty in the source.
+
+    Returns
+    -------
+    Dataset
+        The dataset with one more note; itself if no cell was empty.
+    """
+    if not n_gaps:
+        return dataset
+    note = f"{n_gaps} of {dataset.D.size} label cells are empty: degrees that were not observed. "
+    if not has_gaps(dataset.D):
+        note += "They follow from the others, since the degrees of a row sum to one. "
+    else:
+        note += {
+            "renormalised": "The observed ones sum to one in every row: only their ratios count "
+            "(missing='renormalised'). ",
+            "degrees": "The observed ones sum to less than one in some rows: the rest of the mass lies on the empty "
+            "labels (missing='degrees'). ",
+        }[dataset.reading] + "Only some models learn from such rows. "
+    return dataset.changed(notes=(*dataset.notes, f"{note}Write 0 where a label does not apply."))
+
+
+def rows_to_judge_by(dataset: Dataset) -> Dataset:
+    """Leave out rows whose observed degrees say nothing, and note how many: a model can neither learn nor be judged.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data; what counts are the gaps of D, read as ``dataset.reading`` says.
+
+    Returns
+    -------
+    Dataset
+        The dataset itself if all of its rows, or none, carry something.
+    """
+    if not has_gaps(dataset.D):
+        return dataset
+    kept = informative(dataset.D, dataset.reading)
+    if kept.all() or not kept.any():
+        return dataset
+    reason = (
+        "fewer than two observed labels, and no ratio follows from one"
+        if dataset.reading == "renormalised"
+        else "no observed label"
+    )
+    note = f"{int((~kept).sum())} of {len(kept)} rows have {reason}: they are left out."
+    return dataset.take(np.flatnonzero(kept)).changed(notes=(*dataset.notes, note))

@@ -1,10 +1,10 @@
-"""Noise for studies of robustness: missing cells, exchanged rows, Gaussian noise of the log-ratios.
+"""Noise for studies of robustness: exchanged rows, Gaussian noise of the log-ratios. `make_missing` hides degrees.
 
 Each function takes distributions and returns new ones; the argument is not changed, and the same ``random_state`` gives
 the same noise.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -13,57 +13,7 @@ from skldl._typing import FloatArray
 from skldl._validation import check_distributions
 from skldl.simplex import smooth_zeros, softmax
 
-__all__ = ["exchange_rows", "gaussian_log_ratio_noise", "hide_cells"]
-
-
-def hide_cells(
-    D: Any,
-    share: float,
-    *,
-    mode: Literal["nan", "renormalize"] = "nan",
-    random_state: int | np.random.RandomState | None = None,
-) -> FloatArray:
-    """Hide a share of the degrees, cell by cell at random.
-
-    Parameters
-    ----------
-    D : array-like or DataFrame of shape (n_samples, n_labels)
-        Distributions.
-    share : float
-        Share of the cells to hide, in [0, 1).
-    mode : {"nan", "renormalize"}, default="nan"
-        What becomes of hidden cells: nan, as algorithms for incomplete distributions take them; or zero, with the rest
-        of the row divided by its sum. A row keeps at least one cell, and in the second mode one with mass.
-    random_state : int, RandomState or None, default=None
-        Source of the cells.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_labels)
-        The distributions with holes.
-
-    Examples
-    --------
-    >>> from skldl.data import hide_cells
-    >>> hide_cells([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], 0.5, mode="renormalize", random_state=0).sum(axis=1)
-    array([1., 1.])
-    """
-    D = check_distributions(D, name="D")
-    _check_share(share)
-    if mode not in ("nan", "renormalize"):
-        raise ValueError(f"mode={mode!r} is not known. Use 'nan' or 'renormalize'.")
-    random = check_random_state(random_state)
-    order = random.uniform(size=D.shape)
-    hidden = np.zeros(D.shape, dtype=bool)
-    count = round(share * D.size)
-    may_stay = D > 0 if mode == "renormalize" else np.ones(D.shape, dtype=bool)
-    keeper = np.where(may_stay, order, -1.0).argmax(axis=1)  # the cell of each row that is never hidden
-    order[np.arange(len(D)), keeper] = np.inf
-    hidden.flat[np.argsort(order, axis=None)[: min(count, D.size - len(D))]] = True
-    if mode == "nan":
-        return np.where(hidden, np.nan, D)
-    rest = np.where(hidden, 0.0, D)
-    return np.asarray(rest / rest.sum(axis=1, keepdims=True))
+__all__ = ["exchange_rows", "gaussian_log_ratio_noise"]
 
 
 def exchange_rows(D: Any, share: float, *, random_state: int | np.random.RandomState | None = None) -> FloatArray:
@@ -139,8 +89,3 @@ def gaussian_log_ratio_noise(
     holes = (D == 0).any(axis=1)
     D = np.where(holes[:, None], smooth_zeros(D, floor), D)
     return softmax(np.log(D) + random.normal(scale=scale, size=D.shape))
-
-
-def _check_share(share: float) -> None:
-    if not 0 <= share < 1:
-        raise ValueError(f"share={share!r} must be at least 0 and below 1.")

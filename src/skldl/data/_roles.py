@@ -21,6 +21,7 @@ from skldl.data._cells import (
 from skldl.data._dataset import Dataset
 from skldl.data._dates import fitting_formats
 from skldl.data._dialect import MOSTLY, UNNAMED
+from skldl.data._gaps import with_note_of_gaps
 from skldl.data._labels import label_numbers, read_labels, read_votes, rows_with_labels
 from skldl.data._leaks import label_leaks
 from skldl.exceptions import SampleWeightError, TableError
@@ -133,13 +134,8 @@ def from_table(
         if column not in (*text, *categories):
             notes += _oddities(X[column])
     gaps = int(answers.isna().sum().sum()) if kind == "distribution" else 0
-    if gaps:
-        notes.append(
-            f"{gaps} of {answers.size} label cells are empty: degrees that were not observed. Only some models learn "
-            "from such rows; write 0 where a label does not apply."
-        )
     notes += _like_the_labels(label_columns, X.columns) + label_leaks(X, D.fillna(D.mean()))
-    return Dataset(
+    dataset = Dataset(
         name,
         X,
         D,
@@ -151,6 +147,7 @@ def from_table(
         votes=votes,
         notes=tuple(notes),
     )
+    return with_note_of_gaps(dataset, gaps)
 
 
 def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: str) -> list[str]:

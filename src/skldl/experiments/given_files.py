@@ -56,7 +56,14 @@ def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
     per_row = {role: _one_per_row(place, name, dataset) for role, name in given.items() if name is not None}
     if per_row:
         dataset = Dataset(
-            dataset.name, dataset.X, dataset.D, dataset.label_names, dataset.feature_names, source=place, **per_row
+            dataset.name,
+            dataset.X,
+            dataset.D,
+            dataset.label_names,
+            dataset.feature_names,
+            source=place,
+            notes=dataset.notes,
+            **per_row,
         )
     return dataset.changed(X=_as_table(dataset)) if spec.encode else dataset
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from skldl import data  # its readers of tables need pandas: they are looked up when a table is read
+from skldl.data._gaps import rows_to_judge_by
 from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
 from skldl.experiments.given_files import ARRAYS, load_arrays, read_splits
 from skldl.experiments.study import DatasetSpec
@@ -80,6 +81,7 @@ def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
 
 def _prepared(spec: DatasetSpec, dataset: data.Dataset) -> data.Dataset:
     """The dataset with part of its degrees hidden from the candidates, or tested on itself, as the study asks for."""
+    dataset = rows_to_judge_by(dataset)
     if spec.recover:
         dataset = dataset.changed(X_test=dataset.X, D_test=dataset.D)
     if spec.hide is None or isinstance(spec.hide, tuple):  # a study has made one dataset of each of several shares

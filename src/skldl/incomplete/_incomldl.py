@@ -2,31 +2,37 @@ r"""IncomLDL: incomplete label distribution learning with low rank (Xu and Zhou,
 
 With the observed cells R_Ω, and means over rows (weights ω that sum to one, Ω = diag ω):
 
-    min_W  ½ Σ_i ω_i ‖R_i ∘ (x_i W − d_i)‖² + alpha ‖Ω^{1/2} X W‖_*      (the nuclear norm: sum of singular values)
+    min_W  ½ Σ_i ω_i ‖R_i ∘ (x_i W − d_i)‖² + alpha ‖A W‖_*      (the nuclear norm: sum of singular values)
 
-"admm" keeps the constraints X W ≥ 0 and X W 1 = 1, "prox" drops them. With Ω^{1/2} X = Q R (orthonormal columns in Q)
-and V = R W the nuclear norm is ‖V‖_*, a matrix of the size of W, and
+where A is Ω^{1/2} X with the rows √ridge I below it (none for the constant). With ridge = 0 the penalty is that of the
+predictions, as in the paper; the larger it is, the closer to that of the weights themselves. Predictions alone leave
+weights free in directions in which the training rows hardly vary, which matters where there are many features.
+
+"admm" keeps the constraints X W ≥ 0 and X W 1 = 1, "prox" drops them. With A = U R (orthonormal columns), V = R W and Q
+the rows of U that belong to X, the predictions are Q V and the penalty is ‖V‖_*, a matrix of the size of W. ‖Q‖ ≤ 1:
 
 - prox: the smooth part has the Lipschitz constant 1, so that accelerated proximal gradient steps V ← SVT(V − ∇, alpha)
   need no line search, where SVT takes alpha off every singular value;
 - admm: split off the predictions Z = X W. The row problem in Z has a diagonal Hessian and is a weighted projection onto
-  the simplex (no quadratic program); the problem in V is one SVT; then the dual step.
+  the simplex (no quadratic program); the problem in V is replaced by one proximal gradient step, an SVT, which solves
+  it exactly if ridge = 0; then the dual step.
 """
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
-from sklearn.model_selection import KFold
 
 from skldl._parameters import COUNT, NOT_NEGATIVE, NOTHING, POSITIVE, one_of, whole
 from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray
-from skldl.incomplete._rows import LinearProblem, project_weighted
+from skldl.incomplete._rows import LinearProblem, least_error, project_weighted
 from skldl.simplex import project
 
 RANK_CUT = 1e-10
 SHARES = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # of the smallest alpha at which prox predicts nothing
+RIDGES = (0.0, 1.0, 10.0)
 SELECTION_TOL = 1e-3
 
 
@@ -35,6 +41,7 @@ class IncomLDL(PartialLDL):
 
     It minimises the mean squared error on observed degrees plus ``alpha`` times the nuclear norm of the predictions,
     which ties the labels to each other, subject to predictions that are distributions on the training rows ("admm").
+    ``ridge`` extends that norm to the weights, for tables with many features.
 
     Parameters
     ----------
@@ -42,10 +49,13 @@ class IncomLDL(PartialLDL):
         Weight of the nuclear norm. None chooses it by cross-validation, as the one of eight values with the least
         squared error on observed degrees of rows held out. With sums over n rows, as in the paper, the weight is alpha
         times the square root of n.
+    ridge : float, default=None
+        Weight of the coefficients of the standardised features in the nuclear norm, beside the predictions; 0 is the
+        paper's penalty. None chooses 0, 1 or 10 together with alpha, and is 0 if alpha is given.
     method : {"admm", "prox"}, default="admm"
         With the constraints, or without them.
     n_folds : int, default=5
-        Number of folds for the choice of alpha.
+        Number of folds for the choice of alpha and ridge.
     rho : float, default=1.0
         Weight of the quadratic term of ADMM: it changes the way, not the goal.
     max_iter : int, default=500
@@ -65,10 +75,14 @@ class IncomLDL(PartialLDL):
         Intercepts.
     alpha_ : float
         The alpha in use.
+    ridge_ : float
+        The ridge in use.
     n_iter_ : int
         Number of steps.
     missing_ : {"complete", "degrees", "renormalised"}
         How gaps in y were read.
+    n_left_out_ : int
+        Number of rows that carry nothing to learn from.
 
     Notes
     -----
@@ -91,6 +105,7 @@ class IncomLDL(PartialLDL):
 
     _constraints: ClassVar = {
         "alpha": NOTHING | NOT_NEGATIVE,
+        "ridge": NOTHING | NOT_NEGATIVE,
         "method": one_of("admm", "prox"),
         "n_folds": whole(at_least=2),
         "rho": POSITIVE,
@@ -104,6 +119,7 @@ class IncomLDL(PartialLDL):
         self,
         alpha: float | None = None,
         *,
+        ridge: float | None = None,
         method: str = "admm",
         n_folds: int = 5,
         rho: float = 1.0,
@@ -112,6 +128,7 @@ class IncomLDL(PartialLDL):
         missing: str = "auto",
     ) -> None:
         self.alpha = alpha
+        self.ridge = ridge
         self.method = method
         self.n_folds = n_folds
         self.rho = rho
@@ -121,26 +138,28 @@ class IncomLDL(PartialLDL):
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         problem = LinearProblem.of(X, D, sample_weight, self.missing_)
-        self.alpha_ = self._choose(problem) if self.alpha is None else float(self.alpha)
-        solver = LowRank(problem, self.rho)
+        if self.alpha is None:
+            self.alpha_, self.ridge_ = self._choose(problem)
+        else:
+            self.alpha_, self.ridge_ = float(self.alpha), float(self.ridge or 0.0)
+        solver = LowRank(problem, self.rho, self.ridge_)
         self.n_iter_ = solver.run(self.alpha_, self.method, self.max_iter, self.tol)
         self.coef_, self.intercept_ = problem.to_features(solver.weights())
 
-    def _choose(self, problem: LinearProblem) -> float:
-        """Alpha with the least squared error on observed degrees of held-out rows."""
-        alphas = LowRank(problem, self.rho).largest_alpha() * np.array(SHARES)
-        n_samples = len(problem.D)
-        if n_samples < 2:
-            return float(alphas[0])
-        errors = np.zeros(len(alphas))
-        for train, test in KFold(min(self.n_folds, n_samples), shuffle=True, random_state=0).split(problem.X):
-            solver, held_out = LowRank(problem.take(train), self.rho), problem.take(test)
-            share = problem.weight[test].sum()
-            for place, alpha in enumerate(alphas):  # each from the one before
-                solver.run(alpha, self.method, self.max_iter, max(self.tol, SELECTION_TOL))
-                miss = (project(held_out.X @ solver.weights()) - held_out.D) * held_out.observed
-                errors[place] += share * float(held_out.weight @ (miss**2).sum(axis=1))
-        return float(alphas[int(np.argmin(errors))])
+    def _choose(self, problem: LinearProblem) -> tuple[float, float]:
+        """Alpha and ridge with the least squared error on observed degrees of held-out rows."""
+        ridges = RIDGES if self.ridge is None else (float(self.ridge),)
+        largest = [LowRank(problem, self.rho, ridge).largest_alpha() for ridge in ridges]
+        settings = [(one * share, ridge) for one, ridge in zip(largest, ridges, strict=True) for share in SHARES]
+
+        def path(part: LinearProblem) -> Iterator[FloatArray]:
+            for ridge in ridges:
+                solver = LowRank(part, self.rho, ridge)
+                for alpha, _ in (setting for setting in settings if setting[1] == ridge):  # each from the one before
+                    solver.run(alpha, self.method, self.max_iter, max(self.tol, SELECTION_TOL))
+                    yield solver.weights()
+
+        return settings[least_error(problem, self.n_folds, path)]
 
     def _predict(self, X: Any) -> FloatArray:
         return project(np.asarray(X @ self.coef_.T + self.intercept_, dtype=np.float64))
@@ -155,14 +174,19 @@ class LowRank:
         The training rows.
     rho : float
         Weight of the quadratic term of ADMM.
+    ridge : float, default=0.0
+        Weight of the coefficients in the nuclear norm.
     """
 
-    def __init__(self, problem: LinearProblem, rho: float) -> None:
+    def __init__(self, problem: LinearProblem, rho: float, ridge: float = 0.0) -> None:
         self.problem, self.rho = problem, rho
         self.root = np.sqrt(problem.weight)[:, None]
-        self.Q, self.values, self.right = linalg.svd(self.root * problem.X, full_matrices=False)
-        kept = self.values > RANK_CUT * self.values[0]
-        self.Q, self.values, self.right = self.Q[:, kept], self.values[kept], self.right[kept]
+        rows = self.root * problem.X
+        if ridge > 0:
+            rows = np.vstack([rows, np.sqrt(ridge) * np.eye(rows.shape[1])[1:]])  # the constant has no ridge
+        left, values, right = linalg.svd(rows, full_matrices=False)
+        kept = values > RANK_CUT * values[0]
+        self.Q, self.values, self.right = left[: len(problem.X), kept], values[kept], right[kept]
         n_labels = problem.D.shape[1]
         self.V = self.Q.T @ (self.root * np.full_like(problem.D, 1.0 / n_labels))
         self.dual = np.zeros_like(problem.D)
@@ -205,12 +229,14 @@ class LowRank:
     def _admm(self, alpha: float, max_iter: int, tol: float) -> int:
         D, cells = self.problem.D, self.problem.observed.astype(np.float64)
         curvature = cells + self.rho
+        fitted = self.Q @ self.V
         for n_iter in range(1, max_iter + 1):
-            goal = (self.Q @ self.V - self.dual) / self.root
+            goal = (fitted - self.dual) / self.root
             Z = project_weighted((cells * D + self.rho * goal) / curvature, curvature)
             scaled = self.root * Z
-            V = shrink(self.Q.T @ (scaled + self.dual), alpha / self.rho)
-            apart = scaled - self.Q @ V
+            V = shrink(self.V + self.Q.T @ (scaled + self.dual - fitted), alpha / self.rho)
+            fitted = self.Q @ V
+            apart = scaled - fitted
             self.dual += apart
             moved = self.rho * linalg.norm(V - self.V)
             self.Z, self.V = Z, V

@@ -1,12 +1,15 @@
 """What `IncomLDL` and `WInLDL` share: degrees with gaps as targets, features with a constant, rows on the simplex."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import KFold
 
 from skldl._missing import informative_rows, mean_distribution
 from skldl._typing import BoolArray, FloatArray
+from skldl.simplex import project
 
 
 def project_weighted(A: FloatArray, weight: FloatArray) -> FloatArray:
@@ -97,6 +100,37 @@ class LinearProblem:
         """Weights of the features as they came in (n_labels, n_features), and intercepts."""
         weights = W[1:] * self.scale[:, None]
         return np.ascontiguousarray(weights.T), W[0] - self.mean @ weights
+
+
+def least_error(problem: LinearProblem, n_folds: int, path: Callable[[LinearProblem], Iterable[FloatArray]]) -> int:
+    """Find the setting with the least squared error on observed degrees of held-out rows.
+
+    Parameters
+    ----------
+    problem : LinearProblem
+        The training rows.
+    n_folds : int
+        Number of folds; at most one for each row.
+    path : callable
+        Gives the weights of each setting, one after the other, when it is given part of the rows.
+
+    Returns
+    -------
+    int
+        Place of the setting; the first of equal ones, and the first if there is but one row.
+    """
+    n_samples = len(problem.D)
+    if n_samples < 2:
+        return 0
+    errors: list[float] = []
+    for train, test in KFold(min(n_folds, n_samples), shuffle=True, random_state=0).split(problem.X):
+        held_out, share = problem.take(test), problem.weight[test].sum()
+        for place, W in enumerate(path(problem.take(train))):
+            miss = (project(held_out.X @ W) - held_out.D) * held_out.observed
+            if place == len(errors):
+                errors.append(0.0)
+            errors[place] += share * float(held_out.weight @ (miss**2).sum(axis=1))
+    return int(np.argmin(errors))
 
 
 def with_constant(X: FloatArray) -> FloatArray:

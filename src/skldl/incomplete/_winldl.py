@@ -5,23 +5,29 @@ r"""WInLDL: incomplete label distribution learning by weights instead of a penal
 Observed degrees have the weight q = 2^{1 − d}, so that small degrees count more. A missing degree has the present
 prediction as its target y, and a weight that grows with the steps t of T: q = (1 + t/T)^{m_j}, where m_j is the mean of
 the observed degrees of label j. Split off Z = X W: each step of ADMM is one weighted projection of rows onto the
-simplex and one least squares problem, whose matrix is factorised once. There is nothing to choose.
+simplex and one least squares problem, whose matrix is factorised once. In the paper nothing penalises W, and with many
+features for few rows the training rows are then fitted exactly, noise and all. So the least squares problem has a
+ridge, which is chosen on held-out rows; 1e-5, the smallest, leaves the method as it was published.
 """
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
 
-from skldl._parameters import COUNT, POSITIVE
+from skldl._parameters import COUNT, NOTHING, POSITIVE, whole
 from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray
-from skldl.incomplete._rows import LinearProblem, project_weighted
+from skldl.incomplete._rows import LinearProblem, least_error, project_weighted
 from skldl.simplex import project
+
+RIDGES = (1e-5, 1e-2, 0.1, 1.0, 10.0)
+SELECTION_STEPS = 30
 
 
 class WInLDL(PartialLDL):
-    r"""Weighted least squares on observed degrees, without a penalty to choose (WInLDL).
+    r"""Weighted least squares on observed degrees (WInLDL).
 
     Parameters
     ----------
@@ -29,9 +35,12 @@ class WInLDL(PartialLDL):
         Number of steps, T; the weights of missing degrees grow from 1 to 2 to the power of the label's mean over them.
     rho : float, default=2.0
         Weight of the quadratic term of ADMM.
-    ridge : float, default=1e-5
-        Added to the diagonal of the mean of products of the standardised features, which are singular where there are
-        more features than rows.
+    ridge : float, default=None
+        Added to the diagonal of the mean of products of the standardised features, but not to the constant. 1e-5 is the
+        published method, made soluble where there are more features than rows. None chooses 1e-5, .01, .1, 1 or 10 by
+        cross-validation, as the one with the least squared error on observed degrees of rows held out.
+    n_folds : int, default=5
+        Number of folds for the choice of ridge.
     missing : {"auto", "degrees", "renormalised"}, default="auto"
         What NaN in y means; see `skldl.SABFGS`. With "renormalised" the observed part of each row is multiplied by the
         mass that the mean distribution has there: the method itself knows true degrees only.
@@ -42,16 +51,19 @@ class WInLDL(PartialLDL):
         Weights of the features.
     intercept_ : ndarray of shape (n_labels,)
         Intercepts.
+    ridge_ : float
+        The ridge in use.
     n_iter_ : int
         Number of steps.
     missing_ : {"complete", "degrees", "renormalised"}
         How gaps in y were read.
+    n_left_out_ : int
+        Number of rows that carry nothing to learn from.
 
     Notes
     -----
     Features are standardised and a constant column is added. The row problem is solved exactly; python-ldl projects
-    without regard to the weights. Predictions for new rows are moved to the nearest distribution. With more features
-    than rows the model fits the training rows exactly, as the paper's does: prefer `skldl.SABFGSCV` there.
+    without regard to the weights. Predictions for new rows are moved to the nearest distribution.
 
     References
     ----------
@@ -68,27 +80,59 @@ class WInLDL(PartialLDL):
     array([[0.45, 0.3 , 0.25]])
     """
 
-    _constraints: ClassVar = {"max_iter": COUNT, "rho": POSITIVE, "ridge": POSITIVE, "missing": MISSING}
+    _constraints: ClassVar = {
+        "max_iter": COUNT,
+        "rho": POSITIVE,
+        "ridge": NOTHING | POSITIVE,
+        "n_folds": whole(at_least=2),
+        "missing": MISSING,
+    }
     _accept_sparse = False
 
-    def __init__(self, *, max_iter: int = 100, rho: float = 2.0, ridge: float = 1e-5, missing: str = "auto") -> None:
+    def __init__(
+        self,
+        *,
+        max_iter: int = 100,
+        rho: float = 2.0,
+        ridge: float | None = None,
+        n_folds: int = 5,
+        missing: str = "auto",
+    ) -> None:
         self.max_iter = max_iter
         self.rho = rho
         self.ridge = ridge
+        self.n_folds = n_folds
         self.missing = missing
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         problem = LinearProblem.of(X, D, sample_weight, self.missing_)
+        self.ridge_ = self._choose(problem) if self.ridge is None else float(self.ridge)
+        self.n_iter_ = self.max_iter
+        self.coef_, self.intercept_ = problem.to_features(self._weights(problem, self.ridge_, self.max_iter))
+
+    def _choose(self, problem: LinearProblem) -> float:
+        """Ridge with the least squared error on observed degrees of held-out rows."""
+
+        def path(part: LinearProblem) -> Iterator[FloatArray]:
+            for ridge in RIDGES:
+                yield self._weights(part, ridge, min(self.max_iter, SELECTION_STEPS))
+
+        return RIDGES[least_error(problem, self.n_folds, path)]
+
+    def _weights(self, problem: LinearProblem, ridge: float, n_steps: int) -> FloatArray:
+        """W of shape (1 + n_features, n_labels) after some steps."""
         X, D, observed = problem.X, problem.D, problem.observed
         n_labels = D.shape[1]
         weighted = X * problem.weight[:, None]
-        solve = linalg.cho_factor(X.T @ weighted + self.ridge * np.eye(X.shape[1]))
+        penalty = np.full(X.shape[1], ridge)
+        penalty[0] = 0.0
+        solve = linalg.cho_factor(X.T @ weighted + np.diag(penalty))
         total = problem.weight @ observed
         mean = np.divide(problem.weight @ D, total, out=np.full(n_labels, 1.0 / n_labels), where=total > 0)
         of_observed = np.where(observed, 4.0 ** (1.0 - D), 0.0)  # squares of the weights
         fitted, dual = np.full_like(D, 1.0 / n_labels), np.zeros_like(D)
-        for step in range(1, self.max_iter + 1):
-            of_missing = (1.0 + step / self.max_iter) ** (2.0 * mean)
+        for step in range(1, n_steps + 1):
+            of_missing = (1.0 + step / n_steps) ** (2.0 * mean)
             squares = np.where(observed, of_observed, of_missing)
             target = np.where(observed, D, fitted)
             curvature = squares + self.rho
@@ -96,8 +140,7 @@ class WInLDL(PartialLDL):
             W = linalg.cho_solve(solve, weighted.T @ (Z - dual))
             fitted = X @ W
             dual = dual + fitted - Z
-        self.n_iter_ = self.max_iter
-        self.coef_, self.intercept_ = problem.to_features(W)
+        return np.asarray(W)
 
     def _predict(self, X: Any) -> FloatArray:
         return project(np.asarray(X @ self.coef_.T + self.intercept_, dtype=np.float64))

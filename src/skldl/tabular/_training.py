@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from skldl._missing import has_gaps
 from skldl.data import Dataset, find_columns, from_table, label_values
+from skldl.data._gaps import rows_to_judge_by
 from skldl.data._memory import release_unused_memory
 from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
@@ -168,6 +169,7 @@ def fit_table(
         asked = model
         dataset, model, settings = _with_gaps(dataset, model, settings, preset)
         preset = None if model != asked else preset
+        n_rows = dataset.n_samples
     preset = _preset(model, preset, budget, n_rows)
     candidates = candidates_for(model, settings)
     notes = list(dataset.notes)
@@ -265,18 +267,19 @@ def _with_gaps(
     """What a table with empty label cells is fitted with: by default the best model that learns from such rows."""
     if model.casefold() != "auto":
         reading = (settings or {}).get("missing", "auto")
-        return (dataset if reading == "auto" else dataset.changed(reading=reading)), model, settings
+        dataset = dataset if reading == "auto" else dataset.changed(reading=reading)
+        return rows_to_judge_by(dataset), model, settings
     if preset == "best":
         raise DataError(
             "Some label cells are empty, and the members of preset='best' need every degree. Leave out preset=, name a "
             "model that learns from what was observed (sa-bfgs-cv, incomldl), or fill the table with "
             "skldl.incomplete.complete."
         )
-    meant = {"degrees": "the rest of the mass lies on the empty labels", "renormalised": "only their ratios count"}
     note = (
-        f"SA-BFGS-CV was taken, which learns from the degrees that were observed: {meant[dataset.reading]} "
-        f"(missing={dataset.reading!r}; another reading: model='sa-bfgs-cv' with the setting missing=)."
+        "SA-BFGS-CV was taken, which learns from the degrees that were observed. For another reading of the empty "
+        "cells say model='sa-bfgs-cv' with the setting missing=."
     )
+    dataset = rows_to_judge_by(dataset)
     return dataset.changed(notes=(*dataset.notes, note)), "sa-bfgs-cv", {"missing": dataset.reading}
 
 

@@ -41,8 +41,9 @@ def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple
         return dataset, None
     if has_gaps(dataset.D):
         raise DataError(
-            "Intervals need every degree of the rows that are kept for calibration, and some label cells are empty. "
-            "Fit without intervals, or fill these cells first: skldl.incomplete.complete."
+            "Some label cells are empty, and intervals are calibrated on rows in which every degree was observed. "
+            "Leave out intervals=, drop the rows with empty label cells, or fill the table with "
+            "skldl.incomplete.complete."
         )
     rest, held = hold_out(dataset.n_samples, CALIBRATION_SHARE, seed=seed, groups=dataset.groups, name="The table")
     return dataset.take(rest), dataset.take(held)

@@ -17,6 +17,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._algorithms import MISSING_DEGREES_CURE
 from skldl._parameters import RANDOM_STATE, TRUTH, Constraint, check_parameters, check_value, number, one_of, whole
 from skldl._typing import AnyArray, BoolArray, FloatArray, IntArray
 from skldl._validation import check_distributions, check_weights
@@ -170,7 +171,7 @@ class ConformalLDL(BaseEstimator):
             The fitted object.
         """
         self._check_parameters()
-        D = check_distributions(y)
+        D = check_distributions(y, nan_cure=f"ConformalLDL needs every degree. {MISSING_DEGREES_CURE}")
         n_rows = len(D)
         weight = check_weights(sample_weight, n_rows)
         group_of = check_groups(groups, np.arange(n_rows), n_rows)
