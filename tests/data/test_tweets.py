@@ -13,6 +13,7 @@ from scipy import sparse
 from skldl.data import Dataset, _download, _tweets, _vader_texts, fetch_vader_texts, load_lexicon, load_tweets
 from skldl.distributions import from_votes
 from skldl.exceptions import DatasetError, UnknownDatasetError
+from skldl.experiments.raters import raters_of
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(_tweets.__file__).parent / "bundled"
@@ -229,3 +230,21 @@ def test_groups_of_films_and_tweets():
     read = _vader_texts.RatedTexts([str(i) for i in range(65)], ["x"] * 65, [[0]] * 65)
     assert np.bincount(_vader_texts._groups("films", read)).tolist() == [30, 30, 5]
     assert set(_vader_texts._groups("tweets", read)) == {0}
+
+
+def test_raters_of_films_can_be_told_apart(tmp_path, monkeypatch):
+    """Within a block of thirty sentences a place belongs to one person; no person is in two blocks."""
+    ratings = {str(i): [1, 2, 0] if i < 30 else [0, -1] for i in range(35)}
+    lines = "".join(f"{key}\t{sum(r) / len(r)}\t0.5\t{r}\n" for key, r in ratings.items())
+    texts = "".join(f"{key}\t1\tfilm number {key}\n" for key in ratings)
+    path = archive(tmp_path / "a.tar.gz", texts, lines, "movieReviewSnippets")
+    monkeypatch.setattr(_vader_texts, "ARCHIVE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
+    monkeypatch.setitem(_vader_texts.SOURCES, "films", _vader_texts._Source("movieReviewSnippets", 35, "Films."))
+    films = fetch_vader_texts("films", path, n_features=2)
+    assert films.raters.shape == films.votes.shape == (35, 3)
+    assert (films.raters[:30] == films.raters[0]).all()
+    assert (films.raters[30:] == films.raters[30]).all()
+    assert len(np.unique(films.raters)) == 6
+    assert raters_of(films)["raters"]["n_raters"] == 5  # the last place is empty in the second block
+    assert load_tweets(2).raters is None
+    assert load_lexicon(2).raters is None

@@ -159,8 +159,8 @@ def fetch_vader_texts(
 
     In the film reviews, thirty sentences in a row have the same number of ratings, and the place of a rating in its row
     tells who gave it: within such a block, the means of the columns vary five times as much as after shuffling. So
-    raters can be told apart there: the annotator of ``votes[i, j]`` is the pair ``(groups[i], j)``. In the other sets
-    the place tells nothing.
+    raters can be told apart there: ``raters[i, j]`` is a number for who gave ``votes[i, j]``. In the other sets the
+    place tells nothing, and ``raters`` is None.
 
     References
     ----------
@@ -187,7 +187,8 @@ def fetch_vader_texts(
         )
     read = read_archive(path, name)
     X, words = word_presence(read.texts, n_features, called=name)
-    return rated(
+    groups = _groups(name, read)
+    dataset = rated(
         f"VADER {name}",
         X,
         read.ratings,
@@ -195,6 +196,9 @@ def fetch_vader_texts(
         description=f"{SOURCES[name].description} Rated by at least 15 people from -4 (negative) to 4 (positive).",
         terms=f"Ratings: {LICENCE} The sentences belong to their authors.",
         source=str(path),
-        groups=_groups(name, read),
+        groups=groups,
         tokens=tuple(read.texts),
     )
+    if name != "films" or dataset.votes is None:
+        return dataset
+    return dataset.changed(raters=groups[:, None] * 100 + np.arange(dataset.votes.shape[1]))  # at most 29 in a row
