@@ -10,9 +10,20 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skldl.data import Dataset, _download, _tweets, _vader_texts, fetch_vader_texts, load_lexicon, load_tweets
+from skldl.data import (
+    Dataset,
+    _download,
+    _tweets,
+    _vader_texts,
+    fetch_dataset,
+    fetch_vader_texts,
+    load_dataset,
+    load_lexicon,
+    load_tweets,
+)
+from skldl.data._ngrams import word_presence
 from skldl.distributions import from_votes
-from skldl.exceptions import DatasetError, UnknownDatasetError
+from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
 from skldl.experiments.raters import raters_of
 
 ROOT = Path(__file__).parents[2]
@@ -248,3 +259,25 @@ def test_raters_of_films_can_be_told_apart(tmp_path, monkeypatch):
     assert raters_of(films)["raters"]["n_raters"] == 5  # the last place is empty in the second block
     assert load_tweets(2).raters is None
     assert load_lexicon(2).raters is None
+
+
+def test_fetched_texts_have_names(small, no_data, tmp_path, monkeypatch):
+    """load_dataset looks for the archive and never downloads it; fetch_dataset does."""
+    with pytest.raises(
+        DatasetNotFoundError, match=r"hutto_ICWSM_2014.tar.gz was not found .*fetch_dataset\('VADER prod"
+    ):
+        load_dataset("VADER products")
+    path = small(archive(tmp_path / "original.tar.gz"))
+    monkeypatch.setattr(
+        _vader_texts, "word_presence", lambda texts, n_features, called: word_presence(texts, 2, called=called)
+    )
+    monkeypatch.setattr(_download, "download", lambda url, target, *, max_bytes: target.write_bytes(path.read_bytes()))
+    fetched = fetch_dataset("vader-products", data_home=tmp_path / "mine")
+    assert fetched.name == "VADER products"
+    assert load_dataset("VADER_products", tmp_path / "mine").tokens == fetched.tokens
+    monkeypatch.setenv("SKLDL_DATA", str(tmp_path / "mine"))
+    assert load_dataset("vader products").fingerprint == fetched.fingerprint
+    with pytest.raises(DatasetError, match="labels= is for files given by path"):
+        load_dataset("VADER products", labels="a")
+    with pytest.raises(UnknownDatasetError, match="Did you mean VADER films"):
+        load_dataset("vader film")

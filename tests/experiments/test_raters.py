@@ -1,12 +1,15 @@
 """Raters in the record of a dataset: who is there, under which name, and what the report draws of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from skldl.cli._app import run
-from skldl.data import Dataset, from_table
+from skldl.data import Dataset, from_table, load_dataset
 from skldl.exceptions import LengthMismatchError
-from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, run_study
+from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, load_study, run_study
+from skldl.experiments.output.tables import measure_table
 from skldl.experiments.raters import raters_of
 from skldl.report import render_report
 
@@ -97,3 +100,41 @@ def test_evaluate_shows_the_raters_of_a_table(tmp_path, monkeypatch, capsys):
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
     assert "stars: the raters" in page
     assert "4 raters gave 315 votes" in page
+
+
+def test_the_built_in_study_of_votes():
+    """The bundled sets and the fetched ones by name; the tables tell noise floor and explained share."""
+    study = load_study("votes")
+    assert [spec.name for spec in study.datasets] == [
+        "Tweets",
+        "Lexicon",
+        "VADER products",
+        "VADER films",
+        "VADER news",
+    ]
+    rows = np.arange(0, 4200, 21)
+    some = [DatasetSpec(name, data=load_dataset(name).take(rows)) for name in ("Tweets", "Lexicon")]
+    results = run_study(replace(study, datasets=some, folds=2, inner_folds=2), n_jobs=1)
+    assert not results.failures
+    assert results.means("kullback_leibler").shape == (2, 4)
+    table = str(measure_table(results, "kullback_leibler"))
+    assert "Noise floor" in table
+    assert "Explained" in table
+    for name in ("Tweets", "Lexicon"):
+        floor = results.info[name]["noise_ceiling"]["kullback_leibler"]
+        assert 0 < floor < results.means("kullback_leibler").min()
+        assert "raters" not in results.info[name]  # who gave a vote is not known
+
+
+@pytest.mark.usefixtures("no_archive")
+def test_the_study_of_votes_runs_without_the_archive(capsys):
+    line = "bench votes --datasets lexicon,vader-films --dry-run"
+    assert run(line.split()) == 0
+    assert "VADER films" in "".join(capsys.readouterr())
+
+
+@pytest.fixture
+def no_archive(tmp_path, monkeypatch):
+    monkeypatch.delenv("SKLDL_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)

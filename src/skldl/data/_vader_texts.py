@@ -16,7 +16,7 @@ import numpy as np
 from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
 from skldl.data._download import check_sha256, fetch_whole
-from skldl.data._files import cache_folder
+from skldl.data._files import cache_folder, find_in_places
 from skldl.data._ngrams import word_presence
 from skldl.data._rated import LICENCE, rated
 from skldl.data._tweets import variant_groups
@@ -114,6 +114,31 @@ def _groups(name: str, read: RatedTexts) -> IntArray:
         return np.arange(len(read.texts)) // FILM_BLOCK
     number = {key: place for place, key in enumerate(dict.fromkeys(key.split("_")[0] for key in read.keys))}
     return np.array([number[key.split("_")[0]] for key in read.keys], dtype=np.intp)
+
+
+def load_vader_texts(name: str, data_home: str | os.PathLike[str] | None) -> Dataset:
+    """Load one of the fetched sets by its name for `load_dataset`, if the archive is there; nothing is downloaded.
+
+    Parameters
+    ----------
+    name : str
+        Such as "VADER films".
+    data_home : str or path or None
+        Folder to look in first, as for `load_dataset`.
+
+    Returns
+    -------
+    Dataset
+        The texts.
+    """
+    path = find_in_places(
+        lambda folder: folder / ARCHIVE if (folder / ARCHIVE).is_file() else None,
+        ARCHIVE,
+        data_home,
+        f"skldl.data.fetch_dataset({name!r})",
+        "The sentences belong to their authors.",
+    )
+    return fetch_vader_texts(name.removeprefix("VADER "), path)
 
 
 def fetch_vader_texts(

@@ -165,6 +165,8 @@ class RatersDisplay:
             name_axis(ax, [str(self.table.rater[rater]) for rater in order], "y")
         else:
             some = len(order) < (self.n_raters or 0)
+            if some:
+                ax.set_yticks([])  # places among those that are drawn are no places among all
             ax.set_ylabel(f"{len(order):,}{f' of {self.n_raters:,}' if some else ''} raters, best first")
 
     def _draw_confusion(self, ax: Axes) -> None:
