@@ -90,7 +90,8 @@ def test_same_as_dense_em(votes, kind, strength, gold):
 @pytest.mark.parametrize("kind", ["confusion", "one-coin"])
 def test_same_as_crowd_kit(votes, kind):
     crowdkit = pytest.importorskip(
-        "crowdkit.aggregation", reason="crowd-kit is not installed (it needs transformers and nltk)"
+        "crowdkit.aggregation",
+        reason="crowd-kit is not installed (of its dependencies this test needs nltk, tqdm and attrs alone)",
     )
     table = pd.DataFrame({"task": votes[1]["item"], "worker": votes[1]["who"], "label": votes[1]["says"]})
     peer = (crowdkit.DawidSkene if kind == "confusion" else crowdkit.OneCoinDawidSkene)(n_iter=25, tol=-1)

@@ -125,6 +125,10 @@ VOTES = "convert votes.csv --from votes --item id --annotator who --label says"
         (f"{VOTES} --out a.csv --raters a.xlsx", "Use .csv, .tsv or .parquet"),
         (f"{VOTES} --out a.csv --raters no/a.csv", "There is no folder no"),
         (f"{VOTES} --out a.csv --raters stars.csv", "--raters stars.csv is there already"),
+        (f"{VOTES} --out a.csv --figure a.png.csv", "Use .png, .pdf, .svg"),
+        (f"{VOTES} --out a.csv --figure no/a.png", "There is no folder no"),
+        (f"{VOTES} --raters q.csv --out a.csv --figure a.csv", "--figure a.csv: the ending says the format"),
+        ("convert stars.csv --from counts --labels stars_* --out a.csv --figure a.png", "it goes with --from votes"),
         ("predict faces.skldl new.csv --out p.csv --monitor p.csv", "--out and --monitor both write to p.csv"),
         ("predict faces.skldl new.csv --out p.csv --monitor no/m.json", "There is no folder no"),
         ("explain faces.skldl faces.csv --out e.csv --out e.csv", "--out and --out both write to e.csv"),
@@ -141,3 +145,11 @@ def test_raters_beside_the_distributions(here, capsys):
     assert call(f"{VOTES} --out a.csv --raters q.csv --weights") == 0
     assert "Quality of 3 raters written to q.csv" in capsys.readouterr().err
     assert (len(pd.read_csv("a.csv")), len(pd.read_csv("q.csv"))) == (6, 3)
+
+
+@pytest.mark.parametrize(("name", "beginning"), [("r.png", b"\x89PNG"), ("r.SVG", b"<?xml"), ("r.pdf", b"%PDF")])
+def test_a_figure_of_the_raters(here, capsys, name, beginning):
+    assert call(f"{VOTES} --out a.csv --figure {name}") == 0
+    assert f"Figure of 3 raters written to {name}" in capsys.readouterr().err
+    assert (here / name).read_bytes().startswith(beginning)
+    assert len(pd.read_csv("a.csv")) == 6

@@ -77,11 +77,12 @@ def test_unknown_name_suggests_the_nearest():
 
 def test_list_names_everything_that_loads_by_name():
     table = list_datasets()
-    assert [row["name"] for row in table] == ["Lexicon", "Tweets", "Artificial", *CATALOGUE]
+    texts = ["VADER products", "VADER films", "VADER news"]
+    assert [row["name"] for row in table] == ["Lexicon", "Tweets", "Artificial", *texts, *CATALOGUE]
     for row in table[:3]:
         dataset = load_dataset(row["name"])
         assert (row["n"], row["q"], row["c"]) == (dataset.n_samples, dataset.n_features, dataset.n_labels)
-    assert "Yeast_spoem     2,465     24   2  fetch_dataset" in str(table)
+    assert "Yeast_spoem      2,465     24   2  fetch_dataset" in str(table)
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "Human_Gene"])

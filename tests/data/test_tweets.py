@@ -10,9 +10,21 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skldl.data import Dataset, _download, _tweets, _vader_texts, fetch_vader_texts, load_lexicon, load_tweets
+from skldl.data import (
+    Dataset,
+    _download,
+    _tweets,
+    _vader_texts,
+    fetch_dataset,
+    fetch_vader_texts,
+    load_dataset,
+    load_lexicon,
+    load_tweets,
+)
+from skldl.data._ngrams import word_presence
 from skldl.distributions import from_votes
-from skldl.exceptions import DatasetError, UnknownDatasetError
+from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
+from skldl.experiments.raters import raters_of
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(_tweets.__file__).parent / "bundled"
@@ -229,3 +241,43 @@ def test_groups_of_films_and_tweets():
     read = _vader_texts.RatedTexts([str(i) for i in range(65)], ["x"] * 65, [[0]] * 65)
     assert np.bincount(_vader_texts._groups("films", read)).tolist() == [30, 30, 5]
     assert set(_vader_texts._groups("tweets", read)) == {0}
+
+
+def test_raters_of_films_can_be_told_apart(tmp_path, monkeypatch):
+    """Within a block of thirty sentences a place belongs to one person; no person is in two blocks."""
+    ratings = {str(i): [1, 2, 0] if i < 30 else [0, -1] for i in range(35)}
+    lines = "".join(f"{key}\t{sum(r) / len(r)}\t0.5\t{r}\n" for key, r in ratings.items())
+    texts = "".join(f"{key}\t1\tfilm number {key}\n" for key in ratings)
+    path = archive(tmp_path / "a.tar.gz", texts, lines, "movieReviewSnippets")
+    monkeypatch.setattr(_vader_texts, "ARCHIVE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
+    monkeypatch.setitem(_vader_texts.SOURCES, "films", _vader_texts._Source("movieReviewSnippets", 35, "Films."))
+    films = fetch_vader_texts("films", path, n_features=2)
+    assert films.raters.shape == films.votes.shape == (35, 3)
+    assert (films.raters[:30] == films.raters[0]).all()
+    assert (films.raters[30:] == films.raters[30]).all()
+    assert len(np.unique(films.raters)) == 6
+    assert raters_of(films)["raters"]["n_raters"] == 5  # the last place is empty in the second block
+    assert load_tweets(2).raters is None
+    assert load_lexicon(2).raters is None
+
+
+def test_fetched_texts_have_names(small, no_data, tmp_path, monkeypatch):
+    """load_dataset looks for the archive and never downloads it; fetch_dataset does."""
+    with pytest.raises(
+        DatasetNotFoundError, match=r"hutto_ICWSM_2014.tar.gz was not found .*fetch_dataset\('VADER prod"
+    ):
+        load_dataset("VADER products")
+    path = small(archive(tmp_path / "original.tar.gz"))
+    monkeypatch.setattr(
+        _vader_texts, "word_presence", lambda texts, n_features, called: word_presence(texts, 2, called=called)
+    )
+    monkeypatch.setattr(_download, "download", lambda url, target, *, max_bytes: target.write_bytes(path.read_bytes()))
+    fetched = fetch_dataset("vader-products", data_home=tmp_path / "mine")
+    assert fetched.name == "VADER products"
+    assert load_dataset("VADER_products", tmp_path / "mine").tokens == fetched.tokens
+    monkeypatch.setenv("SKLDL_DATA", str(tmp_path / "mine"))
+    assert load_dataset("vader products").fingerprint == fetched.fingerprint
+    with pytest.raises(DatasetError, match="labels= is for files given by path"):
+        load_dataset("VADER products", labels="a")
+    with pytest.raises(UnknownDatasetError, match="Did you mean VADER films"):
+        load_dataset("vader film")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from skldl import plots
-from skldl.annotators import DawidSkene, rater_table
+from skldl.annotators import DawidSkene, RaterSummary, rater_table
 
 LABELS = [2, 9, 68]
 NAMES = ["PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS", "Mean"]
@@ -142,3 +142,14 @@ def test_raters(n_raters, n_labels, check_figure):
     check_figure(display.figure_)
     assert len(display.axes_) == 2
     np.testing.assert_allclose(display.confusion.sum(axis=1), 1)
+
+
+def test_some_of_many_raters(check_figure):
+    generator = np.random.default_rng(0)
+    truth = generator.integers(0, 4, 60)
+    votes = np.where(generator.random((60, 230)) < 0.7, truth[:, None], 0)
+    summary = RaterSummary.from_dict(RaterSummary.from_votes(votes).to_dict())
+    display = plots.RatersDisplay.from_summary(summary)
+    check_figure(display.figure_)
+    assert display.axes_[0].get_ylabel() == "200 of 230 raters, best first"
+    assert len(display.axes_[0].get_yticks()) == 0

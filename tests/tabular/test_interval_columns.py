@@ -108,7 +108,7 @@ def test_degrees_that_were_not_observed_cannot_calibrate():
     shares = votes(0, 60)
     shares[["v0", "v1", "v2"]] /= 20
     shares.loc[::5, ["v0", "v1"]] = np.nan
-    with pytest.raises(DataError, match=r"Intervals need every degree.* skldl\.incomplete\.complete"):
+    with pytest.raises(DataError, match=r"every degree was observed.* skldl\.incomplete\.complete"):
         fit_table(shares, "v*", model="sa-bfgs-cv", intervals=True)
     without = fit_table(shares, "v*", model="sa-bfgs-cv", settings={"missing": "degrees"})
     assert not hasattr(without.model, "intervals_")

@@ -13,5 +13,6 @@ quality of the raters: ``from_votes(votes, weights=model)``.
 from skldl.annotators._dawid_skene import DawidSkene
 from skldl.annotators._quality import rater_table
 from skldl.annotators._rater_table import RaterTable
+from skldl.annotators._summary import RaterSummary
 
-__all__ = ["DawidSkene", "RaterTable", "rater_table"]
+__all__ = ["DawidSkene", "RaterSummary", "RaterTable", "rater_table"]

@@ -56,7 +56,7 @@ def bench(
     Parameters
     ----------
     study
-        Name of a built-in study (demo, tkde2016, tkde2016-fixed, tkde2016-start, missing, enhancement,
+        Name of a built-in study (demo, votes, tkde2016, tkde2016-fixed, tkde2016-start, missing, enhancement,
         enhancement-learning) or the path of a study file (.toml).
     columns
         Which column of the tables is what.

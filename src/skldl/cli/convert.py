@@ -1,13 +1,16 @@
 """``skldl convert``: from votes, counts, scores, labels, sets or rankings to a table of distributions."""
 
 from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from skldl.cli._options import Flag, Name, Reading, Source, Words, check_targets, words
-from skldl.cli._screen import note
+from skldl.cli._screen import IMAGES, note, save_figure
 from skldl.data import TableWriter, convert_table
+from skldl.exceptions import TableError
 
 
 def convert(
@@ -24,6 +27,7 @@ def convert(
     prefix: str = "label_",
     weight: Name = None,
     raters: Name = None,
+    figure: Path | None = None,
     weights: Flag = False,
     reading: Reading | None = None,
     overwrite: Flag = False,
@@ -36,6 +40,7 @@ def convert(
         skldl convert votes.csv --from votes --item id --annotator who --label says
         skldl convert stars.csv --from counts --labels 'stars_*' --out shares.csv
         skldl convert votes.csv --from votes --item id --annotator who --label says --raters quality.csv --weights
+        skldl convert votes.csv --from votes --item id --annotator who --label says --figure raters.png --out d.csv
 
     Parameters
     ----------
@@ -65,6 +70,8 @@ def convert(
         Write the number of votes behind each row as a column of this name, for skldl fit --weight.
     raters
         Write the quality of each rater to this file (.csv, .tsv or .parquet): informedness, severity, habits, flags.
+    figure
+        Draw the raters (.png, .svg, .pdf): informedness, severity, and which answers true labels get.
     weights
         Let the votes of each rater count by that quality.
     reading
@@ -76,7 +83,12 @@ def convert(
     """
     writer = TableWriter(out, escape_formulas=escape_formulas)
     quality = None if raters is None else TableWriter(raters, escape_formulas=escape_formulas)
-    check_targets([("--out", out), ("--raters", raters)], [table], overwrite=overwrite)
+    if figure is not None and source != "votes":
+        raise TableError("--figure draws raters: it goes with --from votes.")
+    if figure is not None and figure.suffix.lower() not in IMAGES:
+        raise TableError(f"--figure {figure}: the ending says the format. Use {', '.join(IMAGES)}.")
+    targets = [("--out", out), ("--raters", raters), ("--figure", figure)]
+    check_targets(targets, [table], overwrite=overwrite)
     converted = convert_table(
         (reading or Reading()).open(table).read(),
         source,
@@ -87,15 +99,20 @@ def convert(
         separator=separator,
         prefix=prefix,
         weight=weight,
-        raters=raters is not None,
+        raters=raters is not None or figure is not None,
         weigh_raters=weights,
     )
-    with writer, quality or nullcontext():  # both files or none
+    with writer, quality or nullcontext():  # all files or none
         writer.write(converted.table)
         if quality is not None and converted.raters is not None:
             quality.write(converted.raters)
-    if converted.raters is not None and raters is not None:
-        note(f"Quality of {len(converted.raters)} raters written to {raters}.")
+        if figure is not None and converted.summary is not None:
+            from skldl.plots import RatersDisplay
+
+            save_figure(figure, partial(RatersDisplay.from_summary, converted.summary))
+    for what, target in (("Quality", raters), ("Figure", figure)):
+        if target is not None and converted.raters is not None:
+            note(f"{what} of {len(converted.raters)} raters written to {target}.")
     for line in converted.notes:
         note(f"Note: {line}")
     if out != "-":

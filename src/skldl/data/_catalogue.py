@@ -187,6 +187,15 @@ BUILT_IN: dict[str, dict[str, int | str]] = {
     "Artificial": {"n": 500, "q": 3, "c": 3, "origin": "generated", "what": "Geng's artificial data"},
 }
 """What `load_dataset` knows by name and needs no file for: the row of `list_datasets`."""
+FETCHED_TEXTS: dict[str, dict[str, int | str]] = {
+    name: {"n": n, "q": 1000, "c": 9, "origin": "fetch_dataset", "what": f"Sentences {of} rated from -4 to 4"}
+    for name, n, of in (
+        ("VADER products", 3708, "on products"),
+        ("VADER films", 10605, "on films"),
+        ("VADER news", 5190, "of newspapers"),
+    )
+}
+"""Texts of others with VADER's ratings, which `load_dataset` and `fetch_dataset` know by name."""
 _BY_SPELLING = {plain(spelling): entry for entry in _ENTRIES for spelling in (entry.name, *entry.aliases)}
 
 
@@ -230,8 +239,10 @@ def find_entry(name: str) -> CatalogueEntry:
 
 def suggestion(name: str) -> str:
     """What the person may have meant, and which names there are."""
-    names = {plain(name): name for name in BUILT_IN} | {word: entry.name for word, entry in _BY_SPELLING.items()}
+    names = {plain(name): name for name in (*BUILT_IN, *FETCHED_TEXTS)} | {
+        word: entry.name for word, entry in _BY_SPELLING.items()
+    }
     close = difflib.get_close_matches(plain(name), list(names), n=3)
     meant = list(dict.fromkeys(names[spelling] for spelling in close))
     hint = f"Did you mean {' or '.join(meant)}? " if meant else ""
-    return f"{hint}Known are: {', '.join((*BUILT_IN, *CATALOGUE))}; see skldl.data.list_datasets()."
+    return f"{hint}Known are: {', '.join((*BUILT_IN, *FETCHED_TEXTS, *CATALOGUE))}; see skldl.data.list_datasets()."

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from skldl.annotators import DawidSkene, rater_table
+from skldl.annotators import RaterSummary
 from skldl.data._cells import as_frame, as_words, cell_place, list_names, with_columns
 from skldl.data._labels import in_order, label_values, read_labels, read_votes
 from skldl.data._roles import find_columns
@@ -30,12 +30,15 @@ class Converted:
         What the user should know.
     raters : DataFrame or None
         Quality of each rater, where it was asked for; see `skldl.annotators.rater_table`.
+    summary : RaterSummary or None
+        The same with the confusion of all raters together, for `skldl.plots.RatersDisplay.from_summary`.
     """
 
     table: pd.DataFrame
     labels: list[str]
     notes: list[str]
     raters: pd.DataFrame | None = None
+    summary: RaterSummary | None = None
 
 
 def convert_table(
@@ -115,21 +118,21 @@ def convert_table(
         raise TableError(
             f"source={source!r} needs {role}=, the columns to convert. The table has {list_names(frame.columns)}."
         )
-    counts = quality = None
+    counts = summary = None
     if source == "sets":
         D = from_label_sets(_cut(frame[columns[0]], separator or "|"))
     elif source == "votes":
         votes, answers = read_votes(frame[columns])
         if raters or weigh_raters:
             words = pd.DataFrame(answers, index=frame.index, columns=columns)
-            votes, quality = _with_quality(words, votes.label_names, {}, weigh_raters)
+            votes, summary = _with_quality(words, votes.label_names, {}, weigh_raters)
         D = votes.D
         counts = pd.Series(votes.n_votes, index=frame.index)
         notes.append(_agreement(votes))
     else:
         D = read_labels(frame[columns], source)
     joined = _joined(frame.drop(columns=columns), D.set_index(frame.index), prefix, weight, counts, notes)
-    return replace(joined, raters=quality)
+    return _with_raters(joined, summary)
 
 
 def _votes_in_rows(
@@ -155,24 +158,29 @@ def _votes_in_rows(
     names = in_order(answered[label].unique())
     columns = {"item": item, "annotator": annotator, "label": label}
     votes: Votes = from_votes(answered, labels=names, **columns)
-    quality = None
+    summary = None
     if raters or weigh_raters:
-        votes, quality = _with_quality(answered, names, columns, weigh_raters)
+        votes, summary = _with_quality(answered, names, columns, weigh_raters)
     notes.append(_agreement(votes))
     items, more = _one_row_each(answered, item, [annotator, label])
     counts = pd.Series(votes.n_votes, index=votes.items)
-    return replace(_joined(items.loc[votes.items], votes.D, prefix, weight, counts, notes + more), raters=quality)
+    joined = _joined(items.loc[votes.items], votes.D, prefix, weight, counts, notes + more)
+    return _with_raters(joined, summary)
 
 
 def _with_quality(
     answers: pd.DataFrame, names: Sequence[str], columns: dict[str, Any], weigh: bool
-) -> tuple[Votes, pd.DataFrame]:
-    """Votes, weighed by the quality of the raters if that is wished, and the table of that quality."""
-    numeric = label_values(list(names)) is not None
-    model = DawidSkene("ordinal" if numeric else "one-coin").fit(answers, labels=list(names), **columns)
-    quality = rater_table(model, ordered=numeric)
-    votes = from_votes(answers, labels=list(names), weights=quality if weigh else None, **columns)
-    return votes, pd.DataFrame(quality.columns())
+) -> tuple[Votes, RaterSummary]:
+    """Votes, weighed by the quality of the raters if that is wished, and that quality."""
+    summary = RaterSummary.from_votes(answers, labels=list(names), **columns)
+    votes = from_votes(answers, labels=list(names), weights=summary.table if weigh else None, **columns)
+    return votes, summary
+
+
+def _with_raters(converted: Converted, summary: RaterSummary | None) -> Converted:
+    if summary is None:
+        return converted
+    return replace(converted, raters=pd.DataFrame(summary.table.columns()), summary=summary)
 
 
 def _agreement(votes: Votes) -> str:

@@ -52,6 +52,9 @@ class Dataset:
         A fixed test set. Then there are no folds: each candidate is tested once.
     votes : ndarray of shape (n_samples, n_raters), default=None
         The single ratings behind D, where they are known; NaN where a row has fewer of them.
+    raters : array of shape (n_raters,) or (n_samples, n_raters), default=None
+        Who gave these ratings: one name for each column of ``votes``, or one for each cell. None where the place of a
+        rating in its row does not tell.
     counts : ndarray of shape (n_samples, n_labels), default=None
         How many raters chose each label, where this is known.
     tokens : tuple of str, default=None
@@ -95,6 +98,7 @@ class Dataset:
     X_test: Any = field(default=None, kw_only=True)
     D_test: Any = field(default=None, kw_only=True)
     votes: AnyArray | None = field(default=None, kw_only=True)
+    raters: Any = field(default=None, kw_only=True)
     counts: AnyArray | None = field(default=None, kw_only=True)
     tokens: tuple[str, ...] | None = field(default=None, kw_only=True)
     apart: bool = field(default=False, kw_only=True)
@@ -124,6 +128,14 @@ class Dataset:
             if len(self.splits) != self.n_samples:
                 raise LengthMismatchError(
                     f"{self.name}: {len(self.splits)} lines of splits for {self.n_samples} rows. Give one for each row."
+                )
+        if self.raters is not None:
+            self._set("raters", np.asarray(self.raters))
+            shape = () if self.votes is None else np.shape(self.votes)
+            if not shape or self.raters.shape not in (shape, shape[1:]):
+                raise LengthMismatchError(
+                    f"{self.name}: raters of shape {self.raters.shape} for votes of shape {shape}. Give one name for "
+                    "each column of votes, or one for each of its cells."
                 )
         if self.has_test_set:
             self._set("D_test", check_distributions(self.D_test, name=f"D_test of {self.name}"))
@@ -209,6 +221,8 @@ class Dataset:
         """
         per_row = {name: rows_of(getattr(self, name), rows) for name in _PER_ROW}
         tokens = None if self.tokens is None else tuple(self.tokens[row] for row in rows)
+        if np.ndim(self.raters) == 2:
+            per_row["raters"] = self.raters[rows]
         return self.changed(**per_row, tokens=tokens)
 
     def changed(self, **attributes: Any) -> "Dataset":

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from skldl import simplex
 from skldl._validation import check_distributions, check_same_length
-from skldl.data._catalogue import BUILT_IN, CATALOGUE, find_entry, in_catalogue
+from skldl.data._catalogue import BUILT_IN, CATALOGUE, FETCHED_TEXTS, find_entry, in_catalogue
 from skldl.data._dataset import Dataset
 from skldl.data._files import load_dataset
 from skldl.data._printed_rows import PrintedRows
@@ -308,7 +308,7 @@ def list_datasets() -> PrintedRows:
     >>> [row["name"] for row in list_datasets()][:3]
     ['Lexicon', 'Tweets', 'Artificial']
     """
-    rows: list[dict[str, Any]] = [{"name": name, **facts} for name, facts in BUILT_IN.items()]
+    rows: list[dict[str, Any]] = [{"name": name, **facts} for name, facts in (BUILT_IN | FETCHED_TEXTS).items()]
     for entry in CATALOGUE.values():
         rows.append(
             {

@@ -5,10 +5,12 @@ import warnings
 from functools import partial
 from pathlib import Path
 
-from skldl.data._catalogue import BASE_URL, CatalogueEntry, find_entry
+from skldl.data._catalogue import BASE_URL, FETCHED_TEXTS, CatalogueEntry, find_entry
 from skldl.data._dataset import Dataset
 from skldl.data._download import fetch_whole, refuse_bomb
 from skldl.data._files import FOLDER_VARIABLE, cache_folder, hash_complaint, load_entry_file
+from skldl.data._spelling import plain
+from skldl.data._vader_texts import fetch_vader_texts
 from skldl.exceptions import DatasetError
 
 MIRROR_VARIABLE = "SKLDL_MIRROR"
@@ -23,7 +25,7 @@ def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, ve
     Parameters
     ----------
     name : str
-        Name of the dataset, as for `load_dataset`.
+        Name of the dataset, as for `load_dataset`; also "VADER products", "VADER films" and "VADER news".
     data_home : str or path, default=None
         Folder for the file; by default the cache of this package, in which `load_dataset` looks too.
     verify : bool, default=True
@@ -54,6 +56,9 @@ def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, ve
     >>> from skldl.data import fetch_dataset
     >>> X, D = fetch_dataset("SJAFFE")  # doctest: +SKIP
     """
+    for texts in FETCHED_TEXTS:
+        if plain(name) == plain(texts):
+            return fetch_vader_texts(texts.removeprefix("VADER "), data_home=data_home)
     entry = find_entry(name)
     folder = cache_folder() if data_home is None else Path(data_home).expanduser()
     path = folder / entry.file_name

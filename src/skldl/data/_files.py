@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pooch
 
 from skldl.data._artificial import artificial_manifold, make_artificial
-from skldl.data._catalogue import BUILT_IN, CatalogueEntry, find_entry, in_catalogue, suggestion
+from skldl.data._catalogue import BUILT_IN, FETCHED_TEXTS, CatalogueEntry, find_entry, in_catalogue, suggestion
 from skldl.data._content import Converter, checked_content
 from skldl.data._dataset import Dataset
 from skldl.data._gaps import with_note_of_gaps
@@ -107,7 +107,8 @@ def load_dataset(
     decimal commas where the comma does not separate.
 
     Three more names work without any file: "Lexicon" is `load_lexicon`, "Tweets" is `load_tweets` and "Artificial" is
-    `make_artificial` with ``random_state=0``.
+    `make_artificial` with ``random_state=0``. "VADER products", "VADER films" and "VADER news" need the archive that
+    `fetch_vader_texts` downloads.
 
     Examples
     --------
@@ -158,7 +159,7 @@ def _is_name(name_or_path: str | os.PathLike[str]) -> bool:
         return False
     if Path(name_or_path).suffix.lower() in (*_ARRAYS, *_TABLES) or any(mark in name_or_path for mark in "/\\"):
         return False
-    if in_catalogue(name_or_path) or plain(name_or_path) in _LOADERS:
+    if in_catalogue(name_or_path) or plain(name_or_path) in _LOADERS or plain(name_or_path) in _TEXTS:
         return True
     if Path(name_or_path).is_file():
         return False
@@ -168,6 +169,10 @@ def _is_name(name_or_path: str | os.PathLike[str]) -> bool:
 def _load_by_name(name: str, data_home: str | os.PathLike[str] | None, *, verify: bool) -> Dataset:
     if plain(name) in _LOADERS:
         return _LOADERS[plain(name)]()
+    if plain(name) in _TEXTS:
+        from skldl.data._vader_texts import load_vader_texts
+
+        return load_vader_texts(_TEXTS[plain(name)], data_home)
     entry = find_entry(name)
     return load_entry_file(entry, find_file(entry, data_home), verify=verify)
 
@@ -187,6 +192,7 @@ def _load_artificial() -> Dataset:
 
 
 _LOADERS = dict(zip(map(plain, BUILT_IN), (load_lexicon, load_tweets, _load_artificial), strict=True))
+_TEXTS = {plain(name): name for name in FETCHED_TEXTS}
 
 
 def cache_folder() -> Path:
@@ -196,6 +202,31 @@ def cache_folder() -> Path:
 
 def find_file(entry: CatalogueEntry, data_home: str | os.PathLike[str] | None) -> Path:
     """The file of a dataset of the paper, in the first of the places that has it."""
+    call = f"skldl.data.fetch_dataset({entry.name!r}{'' if entry.sha256 else ', verify=False'})"
+    return find_in_places(lambda folder: _file_in(folder, entry), entry.file_name, data_home, call, entry.terms)
+
+
+def find_in_places(
+    look: Callable[[Path], Path | None], file_name: str, data_home: Any, download: str, terms: str
+) -> Path:
+    """A file in the first of the places that has it; the error says where was looked and how to get it.
+
+    Parameters
+    ----------
+    look : callable
+        Finds the file in a folder, or None.
+    file_name : str
+        What the error calls it.
+    data_home : path or None
+        The place that comes first.
+    download, terms : str
+        The call that downloads it, and the terms of use.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
     places = [
         ("data_home", data_home),
         (f"the environment variable {FOLDER_VARIABLE}", os.environ.get(FOLDER_VARIABLE) or None),
@@ -207,14 +238,13 @@ def find_file(entry: CatalogueEntry, data_home: str | os.PathLike[str] | None) -
             looked.append(f"{called} is not set")
             continue
         folder = Path(place).expanduser()
-        path = _file_in(folder, entry)
+        path = look(folder)
         if path is not None:
             return path
         looked.append(f"{called}: {folder}{'' if folder.is_dir() else ' (no such folder)'}")
     raise DatasetNotFoundError(
-        f"{entry.file_name} was not found ({'; '.join(looked)}). Download it with "
-        f"skldl.data.fetch_dataset({entry.name!r}{'' if entry.sha256 else ', verify=False'}), or set "
-        f"{FOLDER_VARIABLE} to the folder that holds it. {entry.terms}"
+        f"{file_name} was not found ({'; '.join(looked)}). Download it with {download}, or set {FOLDER_VARIABLE} to "
+        f"the folder that holds it. {terms}"
     )
 
 

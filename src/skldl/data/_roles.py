@@ -68,7 +68,8 @@ def from_table(
     -------
     Dataset
         X is a DataFrame of all columns without another role. ``counts`` and ``votes`` are filled if the labels are
-        such. Rows without any label are left out; ``notes`` says so, and what else is worth knowing.
+        such; ``raters`` then names the columns of the votes. Rows without any label are left out; ``notes`` says so,
+        and what else is worth knowing.
 
     Raises
     ------
@@ -123,10 +124,10 @@ def from_table(
     if not len(X.columns):
         raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
     answers = frame[label_columns]
-    counts = votes = None
+    counts = votes = raters = None
     if kind == "votes":
         read, votes = read_votes(answers)
-        D, counts = read.D, read.counts
+        D, counts, raters = read.D, read.counts, label_columns
     else:
         D = read_labels(answers, kind)
         counts = label_numbers(answers).to_numpy() if kind == "counts" else None
@@ -145,6 +146,7 @@ def from_table(
         sample_weight=weights,
         counts=counts,
         votes=votes,
+        raters=raters,
         notes=tuple(notes),
     )
     return with_note_of_gaps(dataset, gaps)

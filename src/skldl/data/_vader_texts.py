@@ -16,7 +16,7 @@ import numpy as np
 from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
 from skldl.data._download import check_sha256, fetch_whole
-from skldl.data._files import cache_folder
+from skldl.data._files import cache_folder, find_in_places
 from skldl.data._ngrams import word_presence
 from skldl.data._rated import LICENCE, rated
 from skldl.data._tweets import variant_groups
@@ -116,6 +116,31 @@ def _groups(name: str, read: RatedTexts) -> IntArray:
     return np.array([number[key.split("_")[0]] for key in read.keys], dtype=np.intp)
 
 
+def load_vader_texts(name: str, data_home: str | os.PathLike[str] | None) -> Dataset:
+    """Load one of the fetched sets by its name for `load_dataset`, if the archive is there; nothing is downloaded.
+
+    Parameters
+    ----------
+    name : str
+        Such as "VADER films".
+    data_home : str or path or None
+        Folder to look in first, as for `load_dataset`.
+
+    Returns
+    -------
+    Dataset
+        The texts.
+    """
+    path = find_in_places(
+        lambda folder: folder / ARCHIVE if (folder / ARCHIVE).is_file() else None,
+        ARCHIVE,
+        data_home,
+        f"skldl.data.fetch_dataset({name!r})",
+        "The sentences belong to their authors.",
+    )
+    return fetch_vader_texts(name.removeprefix("VADER "), path)
+
+
 def fetch_vader_texts(
     name: str,
     archive: str | os.PathLike[str] | None = None,
@@ -159,8 +184,8 @@ def fetch_vader_texts(
 
     In the film reviews, thirty sentences in a row have the same number of ratings, and the place of a rating in its row
     tells who gave it: within such a block, the means of the columns vary five times as much as after shuffling. So
-    raters can be told apart there: the annotator of ``votes[i, j]`` is the pair ``(groups[i], j)``. In the other sets
-    the place tells nothing.
+    raters can be told apart there: ``raters[i, j]`` is a number for who gave ``votes[i, j]``. In the other sets the
+    place tells nothing, and ``raters`` is None.
 
     References
     ----------
@@ -187,7 +212,8 @@ def fetch_vader_texts(
         )
     read = read_archive(path, name)
     X, words = word_presence(read.texts, n_features, called=name)
-    return rated(
+    groups = _groups(name, read)
+    dataset = rated(
         f"VADER {name}",
         X,
         read.ratings,
@@ -195,6 +221,9 @@ def fetch_vader_texts(
         description=f"{SOURCES[name].description} Rated by at least 15 people from -4 (negative) to 4 (positive).",
         terms=f"Ratings: {LICENCE} The sentences belong to their authors.",
         source=str(path),
-        groups=_groups(name, read),
+        groups=groups,
         tokens=tuple(read.texts),
     )
+    if name != "films" or dataset.votes is None:
+        return dataset
+    return dataset.changed(raters=groups[:, None] * 100 + np.arange(dataset.votes.shape[1]))  # at most 29 in a row

@@ -13,6 +13,7 @@ from skldl._whole_files import whole_file
 from skldl.data._dataset import Dataset
 from skldl.exceptions import RecordsError
 from skldl.experiments.noise import noise_ceiling_of
+from skldl.experiments.raters import raters_of
 from skldl.experiments.store import FORMAT, MemoryStore, Record
 from skldl.experiments.study import Study, fingerprint_of
 from skldl.experiments.study_file import dump_study
@@ -71,7 +72,8 @@ def open_store(
     described = {record["name"] for record in store.records if record["kind"] == "dataset"}
     for name, dataset in datasets.items():
         if name not in described:
-            known = dataset.describe() | noise_ceiling_of(dataset, study)
+            may_be_passed_on = rules.keep != "predictions"
+            known = dataset.describe() | noise_ceiling_of(dataset, study) | raters_of(dataset, named=may_be_passed_on)
             store.append({"kind": "dataset", **known, **_truth(dataset, rules)})
 
 

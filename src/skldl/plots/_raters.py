@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray, IntArray
-from skldl.annotators import DawidSkene, RaterTable, rater_table
+from skldl.annotators import DawidSkene, RaterSummary, RaterTable
 from skldl.plots._style import FAINT, MUTED, SEQUENTIAL, height_for, name_axis, panels, style
 
 _NAMED = 40  # more raters than this are drawn as a curve, without names
@@ -30,6 +30,8 @@ class RatersDisplay:
         Probability of each answer (column) to each true label (row).
     label_names : list
         Names of the labels.
+    n_raters : int, default=None
+        Number of all raters, where the table holds only some of them.
 
     Attributes
     ----------
@@ -54,6 +56,7 @@ class RatersDisplay:
     table: RaterTable
     confusion: FloatArray
     label_names: list[Any]
+    n_raters: int | None = None
 
     @classmethod
     def from_model(cls, model: DawidSkene, *, table: RaterTable | None = None, ax: Axes | None = None) -> Self:
@@ -73,10 +76,35 @@ class RatersDisplay:
         RatersDisplay
             The figure, drawn.
         """
-        table = rater_table(model) if table is None else table
-        weight = table.n_votes / table.n_votes.sum()
-        confusion = np.einsum("r,rkl->kl", weight, model.confusion_)
-        return cls(table, confusion, list(model.label_names_)).plot(ax)
+        return cls.from_summary(RaterSummary.from_model(model, table), ax=ax)
+
+    @classmethod
+    def from_summary(cls, summary: RaterSummary, *, ax: Axes | None = None) -> Self:
+        """Draw the raters of a summary, such as the record of a study holds.
+
+        Parameters
+        ----------
+        summary : RaterSummary
+            The summary.
+        ax : Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        RatersDisplay
+            The figure, drawn.
+        """
+        return cls(summary.table, summary.confusion, list(summary.label_names), summary.n_raters).plot(ax)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches of a figure of its own."""
+        height = max(3.2, height_for(len(self.table))) if len(self.table) <= _NAMED else 4.4
+        return 1.2 + 2.9 * (3 if self._has_severity else 2), height
+
+    @property
+    def _has_severity(self) -> bool:
+        return bool(np.isfinite(self.table.severity).any())
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the figure.
@@ -93,11 +121,8 @@ class RatersDisplay:
         """
         table = self.table
         order = np.argsort(np.where(np.isfinite(table.informedness), -table.informedness, np.inf), kind="stable")
-        has_severity = bool(np.isfinite(table.severity).any())
-        n_panels = 3 if has_severity else 2
-        height = max(3.2, height_for(len(table))) if len(table) <= _NAMED else 4.4
         with style():
-            self.figure_, grid = panels(ax, 1, n_panels, 1.2 + 2.9 * n_panels, height)
+            self.figure_, grid = panels(ax, 1, 3 if self._has_severity else 2, *self.size)
             self.axes_ = grid[0]
             self._draw_column(self.axes_[0], "informedness", order)
             self.axes_[0].set_xlabel("informedness")
@@ -105,7 +130,7 @@ class RatersDisplay:
             handles, names = self.axes_[0].get_legend_handles_labels()
             if len(names) > 1:
                 self.figure_.legend(handles, names, loc="outside upper center", ncols=len(names))
-            if has_severity:
+            if self._has_severity:
                 self._draw_column(self.axes_[1], "severity", order)
                 self.axes_[1].set_xlabel("severity (in labels)")
                 self.axes_[1].set_yticks([])
@@ -139,7 +164,10 @@ class RatersDisplay:
         if len(order) <= _NAMED:
             name_axis(ax, [str(self.table.rater[rater]) for rater in order], "y")
         else:
-            ax.set_ylabel(f"{len(order):,} raters, best first")
+            some = len(order) < (self.n_raters or 0)
+            if some:
+                ax.set_yticks([])  # places among those that are drawn are no places among all
+            ax.set_ylabel(f"{len(order):,}{f' of {self.n_raters:,}' if some else ''} raters, best first")
 
     def _draw_confusion(self, ax: Axes) -> None:
         n_labels = len(self.label_names)

@@ -27,6 +27,7 @@ from skldl.report._figures import overview_figures, sensitivity_figures
 from skldl.report._headline import headline
 from skldl.report._instances import browsers
 from skldl.report._prediction_figures import prediction_figures
+from skldl.report._rater_figures import rater_figures
 
 FILE_NAME = "report.html"
 _UNITS = {"ms": 1e-3, "s": 1.0, "%": 1e-2}
@@ -103,6 +104,7 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         families=[family for family in results.families if len(family) > 1],
         figures=[
             *overview_figures(results, tests),
+            *rater_figures(results),
             *prediction_figures(results),
             *correction_figures(results),
             *sensitivity_figures(results),

@@ -1,0 +1,56 @@
+"""What is known about the raters of a dataset: written into the record of the dataset, without their votes."""
+
+from typing import Any
+
+import numpy as np
+
+from skldl.annotators import RaterSummary
+from skldl.data._dataset import Dataset
+
+
+def raters_of(dataset: Dataset, *, named: bool = True) -> dict[str, Any]:
+    """Sum up the quality of the raters, where the votes say who gave them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The data; without ``raters`` there is no summary, nor if no row has votes of two raters.
+    named : bool, default=True
+        Keep the names of the raters; else they are numbered.
+
+    Returns
+    -------
+    dict
+        ``raters``, what `skldl.annotators.RaterSummary.from_dict` takes; or nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.data import Dataset
+    >>> votes = np.array([["a", "a"], ["b", "a"], ["b", "b"]])
+    >>> D = [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
+    >>> dataset = Dataset("d", np.eye(3), D, ("a", "b"), votes=votes, raters=["ann", "bob"])
+    >>> raters_of(dataset)["raters"]["raters"]["rater"]
+    ['ann', 'bob']
+    """
+    if dataset.votes is None or dataset.raters is None:
+        return {}
+    votes = np.asarray(dataset.votes, dtype=object)
+    given = np.array([[vote is not None and vote == vote for vote in row] for row in votes.tolist()])  # NaN ≠ NaN
+    if given.sum(axis=1).max(initial=0) < 2:
+        return {}
+    row, _ = np.nonzero(given)
+    columns = {
+        "item": row,
+        "rater": np.broadcast_to(dataset.raters, votes.shape)[given],
+        "label": np.array([_word(vote) for vote in votes[given].tolist()], dtype=object),
+    }
+    summary = RaterSummary.from_votes(
+        columns, item="item", annotator="rater", label="label", labels=list(dataset.label_names)
+    )
+    return {"raters": summary.to_dict(named=named)}
+
+
+def _word(vote: Any) -> str:
+    """A vote as the names of labels are written: votes with gaps hold 4.0 for the label 4."""
+    return str(int(vote)) if isinstance(vote, float) and vote.is_integer() else str(vote)

@@ -1,0 +1,66 @@
+"""The raters behind the votes of a dataset: how informed, how severe and how confused they are."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from skldl.annotators import RaterSummary
+from skldl.experiments import StudyResults
+from skldl.plots import RatersDisplay
+from skldl.report._figures import ReportFigure, draw
+
+MOST_NAMED = 8
+"""So many flagged raters are named in the caption."""
+
+
+def rater_figures(results: StudyResults) -> Iterator[ReportFigure]:
+    """Draw the raters of each dataset whose record sums them up.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Yields
+    ------
+    ReportFigure
+        One for each set of raters: datasets that differ in hidden degrees alone share theirs.
+    """
+    told = {name: results.info[name].get("raters") for name in results.datasets}
+    drawn = []
+    for number, (dataset, raters) in enumerate(told.items()):
+        if not raters or raters in drawn:
+            continue
+        drawn.append(raters)
+        summary = RaterSummary.from_dict(raters)
+        display = RatersDisplay(summary.table, summary.confusion, summary.label_names, summary.n_raters)
+        if np.isfinite(summary.table.informedness).any():
+            width, height = display.size
+            yield draw(
+                f"raters-{number}", f"{dataset}: the raters", _caption(summary), partial(_draw, display), width, height
+            )
+
+
+def _draw(display: RatersDisplay, ax: Axes) -> None:
+    display.plot(ax)
+
+
+def _caption(summary: RaterSummary) -> str:
+    """What the panels show, and who is flagged."""
+    table = summary.table
+    severity = "the mean difference between the answer and the truth as the others see it; "
+    text = (
+        f"{summary.n_raters:,} raters gave {summary.n_votes:,} votes. Informedness is the agreement with the other "
+        "raters beyond chance: the share of answers that come from the item and not from habit or chance. "
+        f"{'Severity is ' + severity if np.isfinite(table.severity).any() else ''}lines are intervals of 95 %. On the "
+        f'right, how often each true label gets each answer, by the model "{summary.model}" of Dawid and Skene. '
+    )
+    if not summary.flagged:
+        return text + "No rater is flagged."
+    counts = " and ".join(f"{number} as {name}" for name, number in summary.flagged.items())
+    flagged = [f"{rater} ({flags})" for rater, flags in zip(table.rater, table.flags, strict=True) if flags]
+    names = "; ".join(flagged[:MOST_NAMED]) + ("; …" if len(flagged) > MOST_NAMED else "")
+    hint = " The flags are hints: look at the votes before anybody is blamed."
+    return f"{text}Flagged: {counts}{f' ({names})' if summary.n_raters == len(table) else ''}.{hint}"
