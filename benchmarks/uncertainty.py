@@ -1,6 +1,6 @@
 """The figures of docs/uncertainty.md: coverage by simulation and on real sets, noise floors, calibration, spread.
 
-Usage: ``python benchmarks/uncertainty.py [simulation] [sets] [floors] [bias] [calibration]``; without words all.
+Usage: ``benchmarks/uncertainty.py [simulation] [truth] [sets] [floors] [bias] [calibration]``; all without words.
 Set SKLDL_DATA to a folder with the paper's data; sets that are not found are left out.
 """
 
@@ -43,6 +43,25 @@ def simulation(n_draws: int = 200) -> None:
             inside.append(region.contains(D[n_fit:]).mean())
             radius.append(region.radius.mean())
         print(f"| {method} | {score} | {np.mean(inside):.3f} | {np.mean(radius):.3f} |", flush=True)
+
+
+def truth(n_draws: int = 100) -> None:
+    """Coverage at 90 % on rows made of votes: of the shares of as many votes, and of the distribution behind them."""
+    print("| votes | covers | shares covered | truth covered | mean radius |\n|---|---|---|---|---|")
+    for n_votes in (5, 20):
+        for covers in ("given", "true"):
+            shares, behind, radius = [], [], []
+            for seed in range(n_draws):
+                X, D = draw(seed, 1000)
+                counts = np.random.default_rng(seed).multinomial(n_votes, D)
+                voted = counts / n_votes
+                model = ConformalLDL(LINEAR, covers=covers, random_state=seed)
+                region = model.fit(X[:800], voted[:800], counts=counts[:800]).predict_region(X[800:], 0.9)
+                shares.append(region.contains(voted[800:]).mean())
+                behind.append(region.contains(D[800:]).mean())
+                radius.append(region.radius.mean())
+            numbers = " | ".join(f"{np.mean(values):.3f}" for values in (shares, behind, radius))
+            print(f"| {n_votes} | {covers} | {numbers} |", flush=True)
 
 
 def known_sets() -> list:
@@ -171,7 +190,7 @@ def calibration(n_splits: int = 5) -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    steps = {step.__name__: step for step in (simulation, sets, floors, bias, calibration)}
+    steps = {step.__name__: step for step in (simulation, truth, sets, floors, bias, calibration)}
     for word in sys.argv[1:] or steps:
         print(f"\n{word}")
         steps[word]()

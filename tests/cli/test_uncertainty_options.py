@@ -51,7 +51,9 @@ def test_predict_says_what_its_intervals_are_for(folder, capsys):
         target = folder / f"{covers}.csv"
         assert run([*command, "--level", "0.8", "--covers", covers, "--out", str(target)]) == 0
         radius[covers] = pd.read_csv(target).radius[0]
+    assert "as many votes" not in capsys.readouterr().err
     assert run([*command, "--level", "0.8", "--out", str(folder / "default.csv")]) == 0
+    assert "--covers true gives those for the distribution behind the votes" in capsys.readouterr().err
     assert pd.read_csv(folder / "default.csv").radius[0] == radius["given"]
     assert radius["true"] < 0.9 * radius["given"]
     capsys.readouterr()

@@ -155,7 +155,8 @@ def test_the_chosen_model_is_shown_before_and_after_calibration(results, monkeyp
     assert "linear" in figures[0].title
     monkeypatch.setattr("skldl.report._correction_figures.losses_of", lambda *_: np.array([[2.0, 1, 3], [2, 1, 3]]))
     assert "none lowers the divergence" in figures[0].caption  # the model is the true one: there is one curve only
-    assert all(">after" not in figure.svg and ">before (" not in figure.svg for figure in figures)
+    assert all(">after" not in figure.svg and ">before" not in figure.svg for figure in figures)
+    assert ">unchanged (error" in figures[1].svg
     changed, spread = correction_figures(results)
     for figure in (changed, spread):
         assert figure.svg.count(">before") == figure.svg.count(">after") == 1

@@ -109,6 +109,11 @@ def predict(
         note(f"{source.name} has a header but no rows: the result has only a header, too.")
     elif out != "-":
         note(f"{rows:,} rows written to {out}.")
+    if intervals is not None and covers is None and hasattr(made.pipeline, "true_intervals_"):
+        note(
+            "The intervals are for the shares of as many votes as the training rows have; --covers true gives those "
+            "for the distribution behind the votes."
+        )
     for line in (*drift.warnings(), *(() if intervals is None or level is None else few_rows_note(intervals, level))):
         note(f"Note: {line}")
 

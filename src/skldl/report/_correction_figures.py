@@ -71,7 +71,7 @@ def _before_and_after(
             f"{_WORDS[method]} is the best: it takes the Kullback-Leibler divergence from {divergence['none']:.4g} to "
             f"{divergence[method]:.4g}."
         )
-    stages = {"before": P, "after": corrected[method]} if method != "none" else {"before and after": P}
+    stages = {"before": P, "after": corrected[method]} if method != "none" else {"unchanged": P}
     shown = min(len(labels), 12)
     yield draw(
         f"correction-{number}",
@@ -98,7 +98,7 @@ def _before_and_after(
         "level of the intervals; its concentration was fitted without the fold of the row. Above the dotted line the "
         "intervals are too wide, below it too narrow.",
         CoverageDisplay(curves).plot,
-        5.6,
+        6.4,  # room for the legend
         3.8,
     )
 
