@@ -1,8 +1,10 @@
 """Missing degrees: how well the learners that take them predict when part of the labels is hidden.
 
     SKLDL_DATA=<folder of the data> python benchmarks/missing.py [--datasets Yeast_cold SJAFFE] [--rate 0.5] [--degrees]
+                                                                 [--shuffled]
 
-Ten folds in file order. Degrees of the training rows are hidden uniformly at random (`skldl.data.make_missing`, seed 0)
+Ten folds in file order; with ``--shuffled`` in a random order, and nothing is kept. "No ridge" are the published
+methods. Degrees of the training rows are hidden uniformly at random (`skldl.data.make_missing`, seed 0)
 and the others divided by their sum; with ``--degrees`` they stay true degrees. The test rows are complete. Each row of
 ``results/missing.json`` holds the mean Chebyshev distance of each learner over the folds, beside the mean distribution
 and SABFGSCV trained on the complete table. "published" are the figures of the HidLDL paper (AAAI 2026, appendix) with
@@ -32,8 +34,8 @@ PUBLISHED = {
 RESULTS = Path(__file__).parent / "results" / "missing.json"
 
 
-def measure(name: str, rate: float, *, renormalise: bool) -> dict[str, Any]:
-    """Mean Chebyshev distance over ten file-order folds, of each learner on hidden and on complete degrees."""
+def measure(name: str, rate: float, *, renormalise: bool, shuffled: bool = False) -> dict[str, Any]:
+    """Mean Chebyshev distance over ten folds, of each learner on hidden and on complete degrees."""
     dataset = load_dataset(name)
     X, D = dataset.X, dataset.D
     hidden = make_missing(D, rate, renormalise=renormalise)
@@ -44,11 +46,14 @@ def measure(name: str, rate: float, *, renormalise: bool) -> dict[str, Any]:
         "IncomLDL": (IncomLDL(missing=reading), hidden),
         "IncomLDL-prox": (IncomLDL(method="prox", missing=reading), hidden),
         "WInLDL": (WInLDL(missing=reading), hidden),
+        "IncomLDL, no ridge": (IncomLDL(ridge=0.0, missing=reading), hidden),
+        "WInLDL, no ridge": (WInLDL(ridge=1e-5, missing=reading), hidden),
         "Mean, complete": (MeanDistribution(), D),
         "SABFGSCV, complete": (SABFGSCV(), D),
     }
     row: dict[str, Any] = {"dataset": name, "rate": rate, "reading": reading}
-    folds = np.array_split(np.arange(len(D)), 10)
+    order = np.random.default_rng(0).permutation(len(D)) if shuffled else np.arange(len(D))
+    folds = [np.sort(rows) for rows in np.array_split(order, 10)]
     for title, (model, table) in learners.items():
         start, distances = time.process_time(), []
         for test in folds:
@@ -65,11 +70,14 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", default=list(TARGETS))
     parser.add_argument("--rate", type=float, default=0.5)
     parser.add_argument("--degrees", action="store_true")
+    parser.add_argument("--shuffled", action="store_true")
     options = parser.parse_args()
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     for name in options.datasets:
-        row = measure(name, options.rate, renormalise=not options.degrees)
+        row = measure(name, options.rate, renormalise=not options.degrees, shuffled=options.shuffled)
         print(json.dumps(row), flush=True)
+        if options.shuffled:
+            continue
         key = ("dataset", "rate", "reading")
         kept = [old for old in kept if any(old[part] != row[part] for part in key)] + [row]
         RESULTS.write_text(json.dumps(kept, indent=1) + "\n")

@@ -184,8 +184,6 @@ ALGORITHMS: tuple[Algorithm, ...] = (
 """Every estimator, in the order of the documentation. A class with several lines is found under its first."""
 
 _TAKE_MISSING = ", ".join(algorithm.class_name for algorithm in ALGORITHMS if algorithm.missing_degrees)
-MISSING_DEGREES_CURE = (
-    "Drop such rows, fill them in with skldl.incomplete.complete, or learn from what was observed: "
-    f"{_TAKE_MISSING} take NaN in y."
-)
+_FILL = "Drop such rows, fill them in with skldl.incomplete.complete, or learn from what was observed"
+MISSING_DEGREES_CURE = f"{_FILL}: {_TAKE_MISSING} take NaN in y."
 """What to do about NaN in y."""

@@ -165,6 +165,34 @@ def test_new_rows_need_a_fitted_enhancer_and_few_enough_rows(monkeypatch):
         GLLE(-1).fit(X, Y)
 
 
+@pytest.mark.parametrize("enhancer", [FCM(), GLLE(), KM(), PropagationEnhancer()], ids=repr)
+def test_new_rows_are_enhanced_with_one_signature(enhancer):
+    enhancer.fit(X, Y)
+    P = np.asarray(enhancer.transform(X[:7], Y[:7]))
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    if not isinstance(enhancer, KM):
+        np.testing.assert_array_equal(P, enhancer.transform(X[:7]))
+
+
+@pytest.mark.parametrize("enhancer", [GLLE(), KM()], ids=repr)
+def test_kernels_are_taken_in_blocks_of_bounded_size(enhancer, monkeypatch):
+    whole = enhancer.fit(X, Y).distributions_, np.asarray(enhancer.transform(X, Y))
+    sizes = []
+
+    def measured(*arguments, **options):
+        sizes.append(pairwise_distances(*arguments, **options).size)
+        return pairwise_distances(*arguments, **options)
+
+    monkeypatch.setattr("skldl.enhancement._base.BLOCK_CELLS", 200)
+    monkeypatch.setattr("skldl.enhancement._base.MOST_DISTANCES", 10)
+    enhancer.set_params(width=enhancer.width_).fit(X, Y)
+    monkeypatch.setattr("skldl.enhancement._base.pairwise_distances", measured)
+    np.testing.assert_allclose(enhancer.transform(X, Y), whole[1])
+    np.testing.assert_allclose(enhancer.distributions_, whole[0])
+    assert len(sizes) == 20  # three of 60 rows at a time
+    assert max(sizes) <= 200
+
+
 def test_enhanced_ldl_recovers_and_learns():
     features, D = make_distributions(50, 3, 5)
     L = to_label_sets(D, mass=0.5)

@@ -188,13 +188,15 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         self.fit(X, y)
         return frame_like(y, self.distributions_, self.classes_)
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any, y: Any = None) -> FloatArray:
         """Give new rows, whose labels are not known, the degrees of their neighbours in the training set.
 
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
             Features.
+        y : ignored
+            There for enhancers that need the labels of new rows.
 
         Returns
         -------

@@ -17,6 +17,7 @@ from skldl.distributions._propagation import as_indicator
 from skldl.distributions._tables import frame_like
 from skldl.exceptions import DataError
 
+BLOCK_CELLS = 4_000_000  # of a kernel matrix that are in memory at a time
 MOST_DISTANCES = 2000  # rows between which all distances are taken for their mean
 
 
@@ -120,6 +121,33 @@ def mean_distance(X: FloatArray) -> float:
     n_rows = len(rows)
     mean = pairwise_distances(rows).sum() / (n_rows * (n_rows - 1)) if n_rows > 1 else 0.0
     return float(mean) if mean > 0 else 1.0
+
+
+def kernel_product(X: FloatArray, rows: FloatArray, width: float, values: FloatArray) -> FloatArray:
+    """Gaussian kernel of X and rows, times values: block by block, so that memory does not grow with their product.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows of the result.
+    rows : ndarray of shape (n_rows, n_features)
+        Rows that the values belong to.
+    width : float
+        σ of the kernel exp(−‖x − x'‖² / 2σ²).
+    values : ndarray of shape (n_rows, n_labels)
+        What is summed.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        The product.
+    """
+    product = np.empty((len(X), values.shape[1]))
+    step = max(1, BLOCK_CELLS // len(rows))
+    for start in range(0, len(X), step):
+        distances = pairwise_distances(X[start : start + step], rows, metric="sqeuclidean")
+        product[start : start + step] = np.exp(-0.5 / width**2 * distances) @ values
+    return product
 
 
 def laplacian(X: FloatArray, n_neighbors: int, width: float) -> Any:

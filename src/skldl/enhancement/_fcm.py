@@ -107,13 +107,15 @@ class FCM(LabelEnhancer):
         self.prototypes_ = np.divide(carried, total, out=np.full_like(carried, 1 / L.shape[1]), where=total > 0)
         return composition(U, self.prototypes_)
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any, y: Any = None) -> FloatArray:
         """Give new rows the degrees that their memberships imply; their labels are not needed.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
             Features.
+        y : ignored
+            There for enhancers that need the labels of new rows.
 
         Returns
         -------

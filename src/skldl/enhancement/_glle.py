@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldl._parameters import COUNT, NOT_NEGATIVE, NOTHING, POSITIVE
 from skldl._typing import FloatArray
-from skldl.enhancement._base import LabelEnhancer, laplacian, mean_distance, softmax_rows
+from skldl.enhancement._base import LabelEnhancer, kernel_product, laplacian, mean_distance, softmax_rows
 from skldl.exceptions import DataError
 
 MOST_KERNEL_ROWS = 10_000
@@ -30,7 +30,7 @@ JITTER = 1e-10
 
 
 class GLLE(LabelEnhancer):
-    """Graph Laplacian label enhancement, in closed form.
+    r"""Graph Laplacian label enhancement, in closed form.
 
     Parameters
     ----------
@@ -55,12 +55,16 @@ class GLLE(LabelEnhancer):
 
     Notes
     -----
-    The paper minimises over W by a quasi-Newton method; this is the minimum. The label correlation term of the journal
-    version is left out.
+    The paper minimises over W by a quasi-Newton method; this is the minimum. The journal version [2]_ adds a term for
+    label correlations, :math:`\sum_i \mathrm{tr}(F_i P_i F_i^T)` over clusters i of rows, with matrices
+    :math:`P_i = E_i E_i^T` of unit diagonal that are learnt along with F. It is left out: the problem is then no longer
+    convex and has no closed form. docs/enhancement.md says what it would change.
 
     References
     ----------
     .. [1] N. Xu, A. Tao and X. Geng, "Label enhancement for label distribution learning", IJCAI 2018.
+    .. [2] N. Xu, Y.-P. Liu and X. Geng, "Label enhancement for label distribution learning", IEEE Transactions on
+       Knowledge and Data Engineering 33(4), 2021.
 
     Examples
     --------
@@ -92,13 +96,15 @@ class GLLE(LabelEnhancer):
                 raise DataError(f"Label {label} did not converge. Choose a smaller alpha.")
         return self.scores_
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any, y: Any = None) -> FloatArray:
         """Predict the distributions of new rows, whose labels are not needed.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
             Features.
+        y : ignored
+            There for enhancers that need the labels of new rows.
 
         Returns
         -------
@@ -114,11 +120,8 @@ class GLLE(LabelEnhancer):
             )
         weights = self._weights
         if weights is None:
-            system = self._kernel(self._X)
+            distances = pairwise_distances(self._X, metric="sqeuclidean")
+            system = np.exp(-0.5 / self.width_**2 * distances)
             system[np.diag_indices(len(system))] += JITTER * len(system)
             weights = self._weights = np.asarray(linalg.solve(system, self.scores_, assume_a="pos"))
-        return softmax_rows(self._kernel(rows) @ weights)
-
-    def _kernel(self, X: FloatArray) -> FloatArray:
-        distances = pairwise_distances(X, self._X, metric="sqeuclidean")
-        return np.asarray(np.exp(-0.5 / self.width_**2 * distances))
+        return softmax_rows(kernel_product(rows, self._X, self.width_, weights))
