@@ -70,7 +70,7 @@ def votes_in_columns(
     if twice.any():
         first = frame[given].iloc[int(twice.to_numpy().argmax())]
         raise DuplicateVoteError(
-            f"{first[annotator]!r} answered twice to item {first[item]!r} ({int(twice.sum())} such cases in all). Keep "
+            f"{first[annotator]} answered twice to item {first[item]} ({int(twice.sum())} such cases in all). Keep "
             "one answer, or use skldl convert --from votes, which takes several as one answer of several labels."
         )
     place = pd.MultiIndex.from_arrays([frame[item][given], who[given]])
