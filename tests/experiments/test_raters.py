@@ -7,10 +7,11 @@ import pytest
 
 from skldl.cli._app import run
 from skldl.data import Dataset, from_table, load_dataset
-from skldl.exceptions import LengthMismatchError
-from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, load_study, run_study
+from skldl.exceptions import DuplicateVoteError, LengthMismatchError, MissingLabelError, TableError
+from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, dump_study, load_study, run_study
 from skldl.experiments.output.tables import measure_table
 from skldl.experiments.raters import raters_of
+from skldl.experiments.study_file import parse_study
 from skldl.report import render_report
 
 pd = pytest.importorskip("pandas")
@@ -92,14 +93,86 @@ def test_raters_nobody_can_be_compared_with_are_not_drawn(dataset):
     assert "figure-raters" not in render_report(results)
 
 
-def test_evaluate_shows_the_raters_of_a_table(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("roles", ["--labels r_*", "--labels says --item id --annotator who"])
+def test_evaluate_shows_the_raters_of_a_table(roles, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    votes_table().to_csv("stars.csv", index=False)
-    line = "evaluate stars.csv --labels r_* --kind votes --models mean --folds 2 --inner-folds 2 --jobs 1 --out o"
+    table = long_table() if "--item" in roles else votes_table()
+    table.to_csv("stars.csv", index=False)
+    line = f"evaluate stars.csv {roles} --kind votes --models mean --folds 2 --inner-folds 2 --jobs 1 --out o"
     assert run(line.split()) == 0
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
     assert "stars: the raters" in page
     assert "4 raters gave 315 votes" in page
+
+
+def long_table():
+    table = votes_table().reset_index(names="id")
+    return table.melt(id_vars=["id", "x"], var_name="who", value_name="says")
+
+
+def test_one_row_for_each_vote_is_the_same_data(dataset, tmp_path):
+    """In Python, and in a study file; the order of the rows does not matter beyond that of the items."""
+    long = from_table(long_table().dropna(), "says", kind="votes", item="id", annotator="who")
+    order = np.argsort(long.X["x"].to_numpy())
+    same = np.argsort(dataset.X["x"].to_numpy())
+    np.testing.assert_array_equal(long.D[order], dataset.D[same])
+    assert list(long.X) == ["x"]
+    assert set(long.raters) == set(dataset.raters)
+    long_table().to_csv(tmp_path / "v.csv", index=False)
+    roles = {"labels": "says", "kind": "votes", "item": "id", "annotator": "who"}
+    loaded = load_dataset(tmp_path / "v.csv", **roles)
+    np.testing.assert_array_equal(loaded.D, dataset.D)  # rows without an answer keep their place
+    assert raters_of(loaded)["raters"]["n_votes"] == raters_of(dataset)["raters"]["n_votes"] == 315
+    text = dump_study(Study([DatasetSpec("v", source=str(tmp_path / "v.csv"), **roles)], [MEAN], folds=2))
+    assert run_study(parse_study(text)).info["v"]["raters"]["n_raters"] == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"item": "id"}, "need three columns"),
+        ({"annotator": "who"}, "need three columns"),
+        ({"item": "id", "annotator": "who", "labels": ["says", "x"]}, "need three columns"),
+        ({"item": "id", "annotator": "nobody"}, "annotator='nobody': the table has no such column"),
+        ({"item": "id", "annotator": "id"}, "must be three columns"),
+        ({"item": "id", "annotator": "who", "kind": "label"}, "belong to kind='votes'"),
+    ],
+)
+def test_votes_in_rows_need_their_columns(options, message):
+    with pytest.raises(TableError, match=message):
+        from_table(long_table(), **({"labels": "says", "kind": "votes"} | options))
+
+
+def test_votes_in_rows_that_contradict_each_other(monkeypatch):
+    roles = {"labels": "says", "kind": "votes", "item": "id", "annotator": "who"}
+    table = long_table().dropna()
+    with pytest.raises(DuplicateVoteError, match=r"r_bob answered twice to item 7 \(1 such cases"):
+        from_table(pd.concat([table, table[(table["id"] == 7) & (table["who"] == "r_bob")]]), **roles)
+    with pytest.raises(MissingLabelError, match="Every row must say"):
+        from_table(table.assign(who=table["who"].where(table["id"] != 7)), **roles)
+    with pytest.raises(TableError, match="The rater 'x' has the name of a column"):
+        from_table(table.assign(who="x"), **roles)
+    with pytest.raises(TableError, match="No row has a label"):
+        from_table(table.assign(says=None), **roles)
+    monkeypatch.setattr("skldl.data._long_votes.MOST_CELLS", 100)
+    with pytest.raises(TableError, match="80 items of 4 raters make too large a table"):
+        from_table(table, **roles)
+
+
+def test_columns_that_differ_within_an_item_are_left_out_and_items_without_answers():
+    table = long_table()
+    table["second"] = np.arange(len(table))
+    table.loc[table["id"] == 3, "says"] = np.nan
+    dataset = from_table(table, "says", kind="votes", item="id", annotator="who")
+    assert list(dataset.X) == ["x"]
+    assert dataset.n_samples == 79
+    assert any("Left out, since they differ" in note and "second" in note for note in dataset.notes)
+    assert any("1 of 80 rows have no label" in note for note in dataset.notes)
+
+
+def test_number_of_votes(dataset):
+    assert dataset.n_votes.tolist() == [3] * 5 + [4] * 75
+    assert load_dataset("Artificial").n_votes is None
 
 
 def test_the_built_in_study_of_votes():

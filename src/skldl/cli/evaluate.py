@@ -29,6 +29,8 @@ def evaluate(
     /,
     *,
     columns: Columns | None = None,
+    item: Name = None,
+    annotator: Name = None,
     models: Name = None,
     measures: Name = None,
     text_ngrams: TextNgrams = "auto",
@@ -48,6 +50,7 @@ def evaluate(
 
         skldl evaluate faces.csv --labels 'emo_*'
         skldl evaluate faces.csv --labels 'emo_*' --groups person --models sa-bfgs
+        skldl evaluate votes.csv --kind votes --labels says --item id --annotator who
 
     Parameters
     ----------
@@ -55,6 +58,10 @@ def evaluate(
         A CSV or Parquet file, a .mat or .npz file with arrays of features and labels, or - for standard input.
     columns
         Which of its columns is what.
+    item
+        Of a table with one row for each vote (--kind votes; --labels names the answer): column with what was rated.
+    annotator
+        Of such a table: column with who answered. The report then shows the raters.
     models
         Which models, separated by commas; by default sa-bfgs, aa-knn and forest, and where label cells are
         empty sa-bfgs-cv, incomldl and winldl, which learn from such rows. The mean is always there.
@@ -88,10 +95,11 @@ def evaluate(
     columns = columns or Columns()
     roles: dict[str, Any] = columns.as_arguments() | columns.as_reading()
     roles["labels"] = roles["labels"] or None
+    roles |= {"item": item, "annotator": annotator}
     spec = DatasetSpec(name, source=table, encode=True, text_ngrams=text_ngrams, splits=splits or "", **roles)
     with columns.open(table) as source:
         if not is_array_file(table):
-            spec = replace(spec, data=columns.dataset(source, name=name, splits=splits))
+            spec = replace(spec, data=columns.dataset(source, name=name, splits=splits, item=item, annotator=annotator))
     spec = load_datasets([spec])[0][0]
     dataset = spec.data
     assert dataset is not None

@@ -7,8 +7,9 @@ from typing import Any
 import pandas as pd
 
 from skldl.annotators import RaterSummary
-from skldl.data._cells import as_frame, as_words, cell_place, list_names, with_columns
+from skldl.data._cells import as_frame, as_words, list_names, with_columns
 from skldl.data._labels import in_order, label_values, read_labels, read_votes
+from skldl.data._long_votes import one_row_each, refuse_empty
 from skldl.data._roles import find_columns
 from skldl.distributions import Votes, from_label_sets, from_rankings, from_votes
 from skldl.exceptions import DataError, MissingLabelError, TableError
@@ -148,7 +149,7 @@ def _votes_in_rows(
 ) -> Converted:
     if annotator is None or label is None:
         raise TableError("Votes in rows need three columns: item=, annotator= and label=.")
-    _refuse_empty(frame, item, annotator)
+    refuse_empty(frame, item, annotator)
     answered = frame[frame[label].notna()]
     answered = with_columns(answered, {label: as_words(answered[label], "")})
     if len(answered) < len(frame):
@@ -162,7 +163,7 @@ def _votes_in_rows(
     if raters or weigh_raters:
         votes, summary = _with_quality(answered, names, columns, weigh_raters)
     notes.append(_agreement(votes))
-    items, more = _one_row_each(answered, item, [annotator, label])
+    items, more = one_row_each(answered, item, [annotator, label])
     counts = pd.Series(votes.n_votes, index=votes.items)
     joined = _joined(items.loc[votes.items], votes.D, prefix, weight, counts, notes + more)
     return _with_raters(joined, summary)
@@ -207,9 +208,9 @@ def _rankings(
         raise TableError("source='rankings' needs label=, the column with labels in falling order, such as joy>fear.")
     cut = _cut(frame[label], separator)
     if item is not None:
-        _refuse_empty(frame, item)
+        refuse_empty(frame, item)
         lists = cut.groupby(frame[item], sort=False).agg(list)
-        items, more = _one_row_each(frame, item, [label])
+        items, more = one_row_each(frame, item, [label])
         items, notes = items.loc[lists.index], notes + more
     else:
         lists = cut.map(lambda ranking: [ranking])
@@ -219,26 +220,9 @@ def _rankings(
     return _joined(items, D, prefix, weight, lists.map(len), notes)
 
 
-def _refuse_empty(frame: pd.DataFrame, *names: str) -> None:
-    for name in names:
-        if frame[name].isna().any():
-            place = cell_place(frame[name], int(frame[name].isna().to_numpy().argmax()))
-            raise MissingLabelError(f"{place} is empty. Every row must say what it belongs to.")
-
-
 def _cut(column: pd.Series, separator: str) -> pd.Series:
     """Cut text into lists of labels; an empty cell is an empty list."""
     return as_words(column, "").map(lambda text: [word.strip() for word in text.split(separator) if word.strip()])
-
-
-def _one_row_each(frame: pd.DataFrame, item: str, used: list[str]) -> tuple[pd.DataFrame, list[str]]:
-    """One row for each item, with the columns that have one value for each; and which columns do not."""
-    groups = frame.drop(columns=used).groupby(item, sort=False, dropna=False)
-    single = groups.nunique(dropna=False).le(1).all()
-    varied = [name for name in single.index if not single[name]]
-    rows = groups.head(1).drop(columns=[*used, *varied], errors="ignore")
-    notes = [f"Left out, since they differ between the rows of one item: {list_names(varied)}."] if varied else []
-    return rows.set_axis(rows[item].to_numpy(), axis=0), notes
 
 
 def _joined(

@@ -177,6 +177,11 @@ class Dataset:
         return int(np.shape(self.D)[1])
 
     @property
+    def n_votes(self) -> AnyArray | None:
+        """Number of votes behind each row, where ``counts`` are known: a natural ``sample_weight``."""
+        return None if self.counts is None else np.asarray(self.counts).sum(axis=1)
+
+    @property
     def has_test_set(self) -> bool:
         """Whether the test set is fixed."""
         return self.X_test is not None

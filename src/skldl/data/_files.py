@@ -35,6 +35,8 @@ def load_dataset(
     kind: str = "distribution",
     weight: str | None = None,
     groups: str | None = None,
+    item: str | None = None,
+    annotator: str | None = None,
     drop: Columns = (),
     text: Sequence[str] = (),
     categories: Sequence[str] = (),
@@ -67,6 +69,8 @@ def load_dataset(
         What the label columns of a table hold.
     weight, groups : str, default=None
         Columns of a table with the weight of each row, and with what says which rows belong together.
+    item, annotator : str, default=None
+        Columns of a table with one row for each vote (``kind="votes"``), see `from_table`.
     drop : str or list of str, default=()
         Columns of a table to leave out, given like the labels.
     text, categories : sequence of str, default=()
@@ -129,6 +133,7 @@ def load_dataset(
         warnings.warn("ignore= is now called drop=; the old name goes in 0.4.", DeprecationWarning, stacklevel=2)
         drop = [*([drop] if isinstance(drop, str) else drop), *([ignore] if isinstance(ignore, str) else ignore)]
     roles = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
+    roles |= {"item": item, "annotator": annotator}
     writing = {"encoding": encoding, "decimal": decimal, "na_values": na_values}
     of_tables = roles | writing | {"kind": None if kind == "distribution" else kind}
     of_files = {"labels": labels, "features": features, "convert": convert}

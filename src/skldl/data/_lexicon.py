@@ -57,7 +57,7 @@ def load_lexicon(n_features: int = 512) -> Dataset:
 
     Notes
     -----
-    ``dataset.counts.sum(axis=1)`` is the number of raters behind each row. It serves as ``sample_weight`` when rows
+    ``dataset.n_votes`` is the number of raters behind each row. It serves as ``sample_weight`` when rows
     rest on different numbers of votes: a row of ten votes then counts ten times a row of one. Here all rows rest on
     ten, so it matters after you have dropped votes or joined these data with others.
 

@@ -41,7 +41,7 @@ def load_table(
             drop = find_columns(roles["drop"], columns, "drop")
             if features is not None:
                 chosen = set(find_columns(features, columns, "features"))
-                used = {*chosen, *label_columns, roles["weight"], roles["groups"]}
+                used = {*chosen, *label_columns, *(roles[role] for role in ("weight", "groups", "item", "annotator"))}
                 drop += [name for name in columns if name not in used]
                 if both := chosen & set(label_columns):
                     raise DatasetError(f"{path}: column {min(both)!r} cannot be a label and also a feature.")

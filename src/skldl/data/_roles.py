@@ -24,6 +24,7 @@ from skldl.data._dialect import MOSTLY, UNNAMED
 from skldl.data._gaps import with_note_of_gaps
 from skldl.data._labels import label_numbers, read_labels, read_votes, rows_with_labels
 from skldl.data._leaks import label_leaks
+from skldl.data._long_votes import votes_in_columns
 from skldl.exceptions import SampleWeightError, TableError
 
 _WILDCARDS = re.compile(r"[*?\[]")
@@ -37,6 +38,8 @@ def from_table(
     kind: str = "distribution",
     weight: str | None = None,
     groups: str | None = None,
+    item: str | None = None,
+    annotator: str | None = None,
     drop: str | Sequence[str] = (),
     text: Sequence[str] = (),
     categories: Sequence[str] = (),
@@ -57,6 +60,10 @@ def from_table(
         Column with the weight of each row.
     groups : str, default=None
         Column that says which rows belong together, such as those of one person.
+    item, annotator : str, default=None
+        For ``kind="votes"`` with one row for each vote: the columns that say what was rated, and by whom; ``labels``
+        is then the one column with the answer. The result has one row for each item, and the columns that have one
+        value for each item are features.
     drop : str or sequence of str, default=()
         Columns to leave out, given like the labels.
     text, categories : sequence of str, default=()
@@ -91,6 +98,11 @@ def from_table(
     notes = list(getattr(frame, "attrs", {}).get("notes", ()))
     frame = as_frame(frame)
     label_columns = find_columns(labels, frame.columns, "labels")
+    if item is not None or annotator is not None:
+        if kind != "votes":
+            raise TableError("item= and annotator= belong to kind='votes'.")
+        frame, label_columns, more = votes_in_columns(frame, item, annotator, label_columns)
+        notes += more
     others = [column for column in (weight, groups) if column is not None]
     dropped = find_columns(drop, frame.columns, "drop")
     for role, column in (("weight", weight), ("groups", groups)):

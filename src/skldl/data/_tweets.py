@@ -54,7 +54,7 @@ def load_tweets(n_features: int = 1000) -> Dataset:
 
     Notes
     -----
-    ``dataset.counts.sum(axis=1)`` is the number of votes behind each row; it serves as ``sample_weight``.
+    ``dataset.n_votes`` is the number of votes behind each row; it serves as ``sample_weight``.
 
     The place of a rating in its row does not tell who gave it: the means of the columns over consecutive texts vary no
     more than after shuffling each row. So these votes show how much people disagree, but not which of them to trust.
@@ -75,7 +75,7 @@ def load_tweets(n_features: int = 1000) -> Dataset:
     >>> tweets = load_tweets()
     >>> tweets
     Dataset('Tweets', 4200 samples, 1000 features, 9 labels)
-    >>> tweets.tokens[3], int(tweets.counts[3].sum())
+    >>> tweets.tokens[3], int(tweets.n_votes[3])
     ('LMAO, AMAZING!', 98)
     >>> dict(zip(tweets.label_names, tweets.D[3].round(2).tolist()))
     {'-4': 0.0, '-3': 0.0, '-2': 0.0, '-1': 0.0, '0': 0.0, '1': 0.11, '2': 0.15, '3': 0.5, '4': 0.23}

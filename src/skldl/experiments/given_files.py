@@ -42,7 +42,7 @@ def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
         raise StudyError(
             f"{spec.name}: kind = {spec.kind!r} is for tables; an array of labels is one of {', '.join(CONVERSIONS)}."
         )
-    for key in ("drop", "text", "categories", "encoding", "decimal", "na_values"):
+    for key in ("item", "annotator", "drop", "text", "categories", "encoding", "decimal", "na_values"):
         if getattr(spec, key):
             raise StudyError(f"{spec.name}: {key} is about the columns of a table, and {place} holds arrays.")
     names = {key: getattr(spec, key) for key in ("labels", "features") if getattr(spec, key) is not None}

@@ -59,6 +59,8 @@ class DatasetSpec:
         What the label columns hold.
     weight, groups : str or None
         Columns, or arrays of a ``.mat`` or ``.npz`` file, with the weight and the group of each row.
+    item, annotator : str or None
+        Columns of a table with one row for each vote (``kind="votes"``): what was rated, and by whom.
     drop, text, categories : sequence of str
         Columns to leave out, to take as prose, and to take as categories though they hold numbers.
     text_ngrams : {"auto", "words", "characters"}
@@ -94,6 +96,8 @@ class DatasetSpec:
     kind: str = "distribution"
     weight: str | None = None
     groups: str | None = None
+    item: str | None = None
+    annotator: str | None = None
     drop: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -146,7 +150,8 @@ class DatasetSpec:
 
 
 _COLUMNS = (
-    "labels", "features", "kind", "weight", "groups", "drop", "text", "categories", "encoding", "decimal", "na_values",
+    "labels", "features", "kind", "weight", "groups", "item", "annotator", "drop", "text", "categories", "encoding",
+    "decimal", "na_values",
 )  # fmt: skip
 _DEFAULTS = {entry.name: entry.default for entry in fields(DatasetSpec)}
 

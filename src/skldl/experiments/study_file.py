@@ -126,7 +126,10 @@ _NAMES = ("labels", "features", "drop", "text", "categories", "na_values")
 _TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("datasets", "candidates", "measures"), (list, "a list")),
     **dict.fromkeys(("name", "title", "protocol", "criterion", "order", "control"), (str, "text in quotes")),
-    **dict.fromkeys(("source", "estimator", "path", "refine", "kind", "weight", "groups"), (str, "text in quotes")),
+    **dict.fromkeys(
+        ("source", "estimator", "path", "refine", "kind", "weight", "groups", "item", "annotator"),
+        (str, "text in quotes"),
+    ),
     **dict.fromkeys(("params", "grid", "grids", "natural"), (dict, "a table, { name = value }")),
     **dict.fromkeys(("text_ngrams", "splits"), (str, "text in quotes")),
     **dict.fromkeys(("encoding", "decimal"), (str, "text in quotes")),
