@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skldl._missing import has_gaps
 from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, is_array_file
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
@@ -15,7 +16,7 @@ from skldl.experiments import DatasetSpec, Study
 from skldl.experiments.loading import load_datasets
 from skldl.metrics import PAPER_MEASURES
 from skldl.tabular import AUTO
-from skldl.tabular._models import candidates_for, limited_to
+from skldl.tabular._models import LEARN_FROM_GAPS, candidates_for, limited_to
 
 MOST_KEPT_ROWS = 20_000
 """The predictions of larger tables are not all kept: then there is no coverage to measure."""
@@ -53,7 +54,8 @@ def evaluate(
     columns
         Which of its columns is what.
     models
-        Which models, separated by commas; by default sa-bfgs, aa-knn and forest. The mean is always there.
+        Which models, separated by commas; by default sa-bfgs, aa-knn and forest; sa-bfgs and incomldl if some label
+        cells are empty. The mean is always there.
     measures
         Which measures, separated by commas; by default the six of the paper.
     text_ngrams
@@ -102,7 +104,8 @@ def evaluate(
         largest = max(int(np.bincount(column[column >= 0]).max()) for column in dataset.splits.T)
         least = (n_rows - largest) * (inner_folds - 1) // inner_folds
     least = max(1, least - 1 if dataset.groups is None else least // 2)  # groups differ in size
-    chosen = [candidate for word in split_list(models or "") for candidate in candidates_for(word)] or list(AUTO)
+    default = LEARN_FROM_GAPS if has_gaps(dataset.D) else AUTO
+    chosen = [candidate for word in split_list(models or "") for candidate in candidates_for(word)] or list(default)
     study = Study(
         datasets=[spec],
         candidates=[limited_to(candidate, least) for candidate in chosen],

@@ -25,6 +25,10 @@ end in reasonable time.
 """
 
 
+LEARN_FROM_GAPS = (BASELINE, *(_refined(find_candidate(word)) for word in ("SA-BFGS", "IncomLDL")))
+"""What ``skldl evaluate`` compares on a table with empty label cells: neighbours and the forest need every degree."""
+
+
 def candidates_for(model: str, settings: Mapping[str, Any] | None = None) -> list[Candidate]:
     """The candidates to choose from: a few for "auto", or the one that is named.
 

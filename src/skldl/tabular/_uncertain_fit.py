@@ -42,9 +42,17 @@ def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple
     if has_gaps(dataset.D):
         raise DataError(
             "intervals=True needs every degree of the rows that are kept for calibration, and some label cells are "
-            "empty."
+            "empty. Fill the table with skldl.incomplete.complete, leave out rows with empty cells, or fit without "
+            "intervals."
         )
     rest, held = hold_out(dataset.n_samples, CALIBRATION_SHARE, seed=seed, groups=dataset.groups, name="The table")
+    left = len(rest) if dataset.groups is None else len(np.unique(dataset.groups[rest]))
+    if left < 2:
+        what = "rows" if dataset.groups is None else "groups"
+        raise DataError(
+            f"intervals=True keeps a quarter of the {what} for calibration, and of this table that leaves one to learn "
+            f"from. At least 3 {what} are needed; intervals of 90 % need 9 for calibration."
+        )
     return dataset.take(rest), dataset.take(held)
 
 
