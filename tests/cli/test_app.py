@@ -147,6 +147,9 @@ def _option_names(command):
     [
         ("settings={'alpha': 0.1, 'solver': 'bfgs'}: no", "--set alpha=0.1 --set solver=bfgs: no"),
         ("settings={'hidden': [3, 4]}: no", "--set 'hidden=[3, 4]': no"),
+        ("intervals=True needs more rows.", "--intervals needs more rows."),
+        ("level=2.0 must lie between 0 and 1", "--level 2.0 must lie between 0 and 1"),
+        ("in Python with fit_table(intervals=True).", "in Python with fit_table(intervals=True)."),
         ("preset='fast' and budget=3.5.", "--preset fast and --budget 3.5."),
         ("raters= and weigh_raters= belong to source='votes'.", "--raters and --weights belong to --from votes."),
     ],

@@ -42,6 +42,27 @@ def test_a_model_without_intervals_names_the_option(folder, capsys):
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert "skldl fit --intervals" in said
+    assert "fit_table(intervals=True)" in said
+    assert run(["predict", str(folder / "with.skldl"), str(folder / "t.csv"), "--level", "2"]) == 2
+    assert "--level 2.0 must lie between 0 and 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ("1,0.5,0.5\n2,0.4,0.6\n", "At least 3 rows are needed"),
+        ("1,0.5,\n2,0.4,0.6\n3,,0.2\n4,0.4,0.6\n", ""),  # one gap in a row of two labels is no gap
+        ("1,0.5,0.2,\n2,0.4,,\n3,0.1,0.2,0.7\n4,0.4,0.5,0.1\n", "Fill the table with skldl.incomplete.complete"),
+    ],
+)
+def test_rows_that_cannot_calibrate_are_refused_with_a_cure(tmp_path, cells, message, capsys):
+    labels = "no,yes" if cells.count(",") == 2 * cells.count("\n") else "no,yes,maybe"
+    (tmp_path / "t.csv").write_text(f"x,{labels}\n{cells}")
+    command = ["fit", str(tmp_path / "t.csv"), "--labels", labels, "--model", "mean", "--intervals"]
+    assert run([*command, "--out", str(tmp_path / "m.skldl")]) == (2 if message else 0)
+    said = capsys.readouterr().err
+    assert message in said
+    assert "True" not in said
 
 
 def test_predict_says_what_its_intervals_are_for(folder, capsys):

@@ -79,10 +79,10 @@ def test_kinds_of_labels(kind, columns, names, first):
 @pytest.mark.parametrize(
     ("kind", "columns", "error", "message"),
     [
-        ("distribution", {"a": [0.5, 3], "b": [0.5, 1]}, RowSumError, "sum to 4, not 1, in Row 2.*kind='counts'"),
-        ("distribution", {"a": [5, 3], "b": [5, 1]}, RowSumError, r"Row 1 \(2 rows in all\)"),
-        ("distribution", {"a": [0, 1], "b": [0, 0]}, ZeroRowError, "all labels are zero in Row 1"),
-        ("counts", {"a": [0, 1], "b": [0, 0]}, ZeroRowError, "kind='counts': all labels are zero in Row 1"),
+        ("distribution", {"a": [0.5, 3], "b": [0.5, 1]}, RowSumError, "sum to 4, not 1, in row 2.*kind='counts'"),
+        ("distribution", {"a": [5, 3], "b": [5, 1]}, RowSumError, r"row 1 \(2 rows in all\)"),
+        ("distribution", {"a": [0, 1], "b": [0, 0]}, ZeroRowError, "all labels are zero in row 1"),
+        ("counts", {"a": [0, 1], "b": [0, 0]}, ZeroRowError, "kind='counts': all labels are zero in row 1"),
         ("counts", {"a": [1, 1], "b": [0, -2]}, NegativeDegreeError, "Row 2 of column 'b', a label, is -2"),
         ("scores", {"a": [1, None], "b": [0, 2]}, NonFiniteError, "Row 2 of column 'a', a label, is empty"),
         ("counts", {"a": [1, "many"], "b": [0, 2]}, NotNumericError, "Row 2 of column 'a' holds 'many'"),

@@ -139,7 +139,7 @@ def test_a_single_given_test_set():
         ([["train"] * 24], "drop = 'person'", "names no fold"),
         ([[3] * 24], "drop = 'person'", "all rows are in the fold '3'"),
         ([[1, 2] * 12, [1, 2, 3] * 8], "drop = 'person'", "the repeats have 2 and 3 folds"),
-        ([[1, 2] * 12], "groups = 'person'", "row 0 is in the fold '1', and other rows of its group are not"),
+        ([[1, 2] * 12], "groups = 'person'", "row 1 is in the fold '1', and other rows of its group are not"),
     ],
 )
 def test_splits_that_cannot_be(columns, entry, message):

@@ -1,6 +1,7 @@
 """Studies that are killed: with SIGKILL at random moments, and on a cluster whose workers die."""
 
 import os
+import queue
 import random
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from skldl.exceptions import StudyError
 from skldl.experiments import StudyResults, run_study
 from skldl.experiments.output.files import write_outputs
 from skldl.experiments.study_file import parse_study
+from skldl.experiments.workers import Worker
 
 STUDY = """
 protocol = "geng2016"
@@ -94,6 +96,17 @@ def finish_and_compare(workplace):
     assert after.startswith(before[: before.rfind(b"\n") + 1])
     assert after.count(b"\n") == whole.count(b"\n")  # nothing ran twice
     assert tables(workplace / "killed") == tables(workplace / "whole")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is of POSIX")
+def test_an_interrupt_does_not_reach_a_worker_that_starts(capfd):
+    """Ctrl-C goes to every process of a terminal; one that was still importing would print a traceback."""
+    worker = Worker(queue.Queue())
+    os.kill(worker.process.pid, signal.SIGINT)
+    worker.process.stdin.close()  # the study has ended, and so does the worker
+    assert worker.process.wait(timeout=60) == 0
+    assert not capfd.readouterr().err
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is of POSIX")

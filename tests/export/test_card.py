@@ -24,10 +24,10 @@ def test_a_noise_floor_is_shown_where_the_file_has_one(faces_model):
     about = inspect(faces_model)
     about["description"]["score"]["noise_floor"] = 0.0123
     card = model_card(about, name="faces")
-    assert "| the true distributions (noise floor) | 0.0123 |" in card
+    assert "given so few answers a row | 0.0123 |" in card
     about["description"]["score"] |= {"noise_floor_error": 0.001, "explained": 0.9}
     card = model_card(about, name="faces")
-    assert "(noise floor) | 0.0123 ± 0.001 |" in card
+    assert "given so few answers a row | 0.0123 ± 0.001 (standard error) |" in card
     assert "which alone can be explained: 90.0%" in card
     assert "not known" not in card
 
@@ -51,3 +51,20 @@ def test_names_cannot_break_the_markdown(faces, tmp_path):
     assert "The file holds no scores" not in card
     bare = model_card({"created": "now", "versions": {"scikit-ldl": "0"}, "description": {}}, name="x")
     assert "The file holds no scores" in bare
+
+
+def test_code_floor_and_control_characters_are_written_for_readers(faces, tmp_path):
+    votes = faces.drop(columns=["person"])
+    names = [name for name in votes if name.startswith("emo_")]
+    counts = votes.assign(**{name: (votes[name] * 10).round() + 1 for name in names}).rename(columns={"age": "a\x1bge"})
+    made = fit_table(counts, "emo_*", kind="counts", model="sa-bfgs", settings={"alpha": 0.01}, intervals=True)
+    path = skldl.save(made.model, tmp_path / "m.skldl", description=made.description)
+    card = model_card(inspect(path), name="m")
+    assert "`SABFGS(alpha=0.01, fit_intercept=True)`" in card  # no escapes inside a code span
+    assert "| a\\\\x1bge | number |" in card
+    assert "\x1b" not in card
+    score = made.description["score"]
+    assert f"| {score['noise_floor']:.4g} ± {score['noise_floor_error']:.2g} (standard error) |" in card
+    assert "noise floor error" not in card
+    assert f"calibration of intervals: {made.description['intervals']}\n" in card
+    assert "\n\n\n" not in card

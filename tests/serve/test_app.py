@@ -338,6 +338,9 @@ def test_intervals_are_passed_on(client, rows, monkeypatch):
     header = client.post("/predict?format=csv", json=rows[:1]).text.splitlines()[0].split(",")
     assert header[5:8] == ["low_emo_joy", "high_emo_joy", "low_emo_anger"]
     assert client.post("/predict", json=rows[:1]).json()[0]["radius"] == 0.09
+    assert client.get("/schema").json()["answer"] == header  # the schema names what an answer holds
+    empty = client.post("/predict", content=",".join(rows[0]), headers={"content-type": "text/csv"})
+    assert empty.text.splitlines() == [",".join(header)]
     assert client.post("/predict?level=2", json=rows[:1]).status_code == 400
     assert "high_emo_joy" in client.post("/explain", json=rows[0]).json()["prediction"]
 

@@ -31,7 +31,14 @@ def page(faces, faces_model, tmp_path_factory):
 
     table = faces.assign(note=["a good day", "rain, rain <b>again</b>"] * 60, when=["2024-05-31", "2023-01-02"] * 60)
     fitted = fit_table(
-        table, "emo_*", model="sa-bfgs", settings={"alpha": 0.01}, drop=["person"], text=["note"], keep_rows=50
+        table,
+        "emo_*",
+        model="sa-bfgs",
+        settings={"alpha": 0.01},
+        drop=["person"],
+        text=["note"],
+        keep_rows=50,
+        intervals=True,
     )
     path = skldl.save(fitted.model, tmp_path_factory.mktemp("page") / "mixed.skldl", description=fitted.description)
     service = Service({"mixed": path, "faces": faces_model})
@@ -76,6 +83,15 @@ def test_it_loads_asks_for_nothing_outside_and_fits_its_window(browser, page):
         assert all(url.startswith((page.as_uri(), "data:")) for url in browser.requests())
         assert browser.run("return document.documentElement.scrollWidth") <= width
         assert sum(browser.run(SHARES)) == pytest.approx(100, abs=0.3)
+
+
+def test_intervals_and_dates_are_explained(browser, page):
+    opened(browser, page)
+    assert "probability 90 %" in browser.run('return document.getElementById("interval").innerText')
+    assert browser.run('return document.querySelectorAll("#bars .range").length') == 3
+    assert "radius" in browser.run('return document.getElementById("summary").innerText')
+    assert "written as YYYY-MM-DD" in browser.run("return document.body.innerText")
+    assert browser.run("return [number(8.38e-5), number(-2.5e12)]") == ["8.38 × 10⁻⁵", "-2.50 × 10¹²"]
 
 
 def test_every_field_has_a_label_and_a_name_for_screen_readers(browser, page):

@@ -7,13 +7,14 @@ from scipy import io
 
 from skldl import SABFGSCV
 from skldl.cli import main
+from skldl.cli._app import run
 from skldl.data import from_table, load_dataset, make_missing
 from skldl.exceptions import DataError, NonFiniteError, RowSumError
 from skldl.experiments import Candidate, DatasetSpec, Study, run_study
 from skldl.experiments.loading import load_datasets
 from skldl.metrics import kullback_leibler
 from skldl.persistence import load
-from skldl.tabular import fit_table
+from skldl.tabular import column_effects, fit_table
 from skldl.testing import make_distributions
 
 LABELS = ["label_w", "label_x", "label_y", "label_z"]
@@ -175,3 +176,44 @@ def test_groups_of_an_array_file_keep_the_notes(rows, tmp_path):
     dataset = load_datasets([spec])[0][0].data
     assert len(np.unique(dataset.groups)) == 30
     assert "label cells are empty" in dataset.notes[0]
+
+
+def test_columns_are_explained_by_what_was_observed(table):
+    """The divergence without shuffling is the mean, row by row, of the distributions with the rest as one label."""
+    model = fit_table(table, "label_*").model
+    features, gaps = table[["a", "b", "c"]], from_table(table, "label_*").D
+    effects = column_effects(model, features, gaps, n_repeats=2, sample_weight=np.arange(60) + 1)
+    losses = []
+    for row, predicted in zip(gaps, model.predict(features), strict=True):
+        seen = ~np.isnan(row)
+        true = np.append(row[seen], 1 - row[seen].sum())
+        guess = np.append(predicted[seen], 1 - predicted[seen].sum())
+        losses.append(sum(t * np.log(t / g) for t, g in zip(true, guess, strict=True) if t > 1e-12))
+    told = [seen.any() for seen in ~np.isnan(gaps)]
+    expected = np.average(np.array(losses)[told], weights=(np.arange(60) + 1)[told])
+    assert effects.divergence == pytest.approx(expected, rel=1e-9)
+    assert effects.importance.max() > 0
+
+
+def test_commands_take_a_table_with_gaps(table, tmp_path, monkeypatch, capsys):
+    """What ``skldl fit`` names as the next step works, and ``evaluate`` compares models that can."""
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("t.csv", index=False)
+    assert run(["fit", "t.csv", "--labels", "label_*", "--out", "m.skldl"]) == 0
+    assert run(["explain", "m.skldl", "t.csv", "--repeats", "1"]) == 0
+    assert "Without shuffling the divergence is" in capsys.readouterr().out
+    options = ["--folds", "2", "--inner-folds", "2", "--measures", "kullback-leibler", "--jobs", "1"]
+    assert run(["evaluate", "t.csv", "--labels", "label_*", *options]) == 0
+    told = capsys.readouterr().out
+    assert "IncomLDL" in told
+    assert "failed" not in told
+
+
+def test_the_note_names_the_other_reading_where_there_is_one(table):
+    gaps = table[LABELS].to_numpy()
+    scaled = table.assign(**dict(zip(LABELS, (gaps / np.nansum(gaps, axis=1, keepdims=True)).T, strict=True)))
+    scaled = scaled[scaled[LABELS].notna().any(axis=1)]
+    assert any("settings={'missing': 'degrees'}" in note for note in fit_table(scaled, "label_*").warnings)
+    other = fit_table(scaled, "label_*", model="sa-bfgs-cv", settings={"missing": "degrees"})
+    assert other.model[-1].missing == "degrees"
+    assert not any("settings=" in note for note in fit_table(table, "label_*").warnings)

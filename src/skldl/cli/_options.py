@@ -139,8 +139,9 @@ _RENAMED = {"na_values": "na", "random_state": "seed", "source": "from", "settin
 _OF_TABLES = ("categories", "decimal", "drop", "encoding", "groups", "keep", "kind", "labels", "text", "weight")
 _OF_FIT = ("budget", "folds", "intervals", "keep_rows", "model", "preset", "repeats")
 _OF_CHOICE = ("selection_rows", "text_ngrams", "splits", "values")
+_OF_PREDICT = ("digits", "level")
 _OF_CONVERT = ("annotator", "item", "label", "prefix", "raters", "separator")
-_SAME_NAME = {name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CHOICE, *_OF_CONVERT)}
+_SAME_NAME = {name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CHOICE, *_OF_PREDICT, *_OF_CONVERT)}
 _OPTIONS = {name: f"--{option.replace('_', '-')}" for name, option in (_RENAMED | _SAME_NAME).items()}
 _PARAMETER = re.compile(
     rf"(?<![\w.(])({'|'.join(_OPTIONS)})="
@@ -167,11 +168,13 @@ def as_options(text: str) -> str:
     'If these are counts, use --kind counts; leave it out with --drop a,b; see --labels.'
     >>> as_options("settings={'alpha': 0.1, 'solver': 'bfgs'}: parameters belong to a model.")
     '--set alpha=0.1 --set solver=bfgs: parameters belong to a model.'
+    >>> as_options("intervals=True needs more rows.")
+    '--intervals needs more rows.'
     """
 
     def rewritten(match: re.Match[str]) -> str:
         option, value = _OPTIONS[match[1]], match[2]
-        if value is None:
+        if value in (None, "True"):  # a switch has no value on the command line
             return option
         if value.startswith("{"):
             pairs = re.findall(r"'(\w+)': ('[^']*'|\[[^\]]*\]|[^,\[]+)", value[1:-1])

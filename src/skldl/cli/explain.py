@@ -182,8 +182,8 @@ def _unseen(
     elif not same_table:
         return frame, D
     note(
-        "The model learned from these rows: columns that it knows by heart seem more important than they are for new "
-        "rows. Explain it on rows that it has not seen."
+        "The model learned from these rows: columns that it overfits seem more important than they are for new rows. "
+        "Explain it on rows that it has not seen."
     )
     return frame, D
 

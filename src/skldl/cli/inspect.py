@@ -59,7 +59,7 @@ def inspect(
         print(json.dumps(about, indent=2, ensure_ascii=False))
         return
     for heading, text in _lines(about):
-        print(printable(f"{heading:<12} {text}"))
+        print(printable(f"{heading:<12} {text}").replace("\n", r"\n"))
 
 
 def _compare(

@@ -190,7 +190,7 @@ def label_numbers(labels: pd.DataFrame, *, allow_gaps: bool = False) -> pd.DataF
 def _row(labels: pd.DataFrame, wrong: AnyArray) -> str:
     place = cell_place(labels.iloc[:, 0], int(np.argmax(wrong)))
     more = f" ({int(wrong.sum())} rows in all)" if wrong.sum() > 1 else ""
-    return f"{place.partition(' of column')[0]}{more}"
+    return f"{place.partition(' of column')[0].replace('Row', 'row', 1)}{more}"
 
 
 def _refuse_empty_rows(numbers: pd.DataFrame, kind: str) -> None:

@@ -144,8 +144,8 @@ def _folds_of(cells: Any, where: str, dataset: Dataset) -> IntArray:
             torn = np.flatnonzero(inside & np.isin(dataset.groups, dataset.groups[~inside]))
             if len(torn):
                 raise StudyError(
-                    f"{where}: row {torn[0]} is in the fold {name!r}, and other rows of its group are not. Groups stay "
-                    "together: change the splits, or leave groups out."
+                    f"{where}: row {torn[0] + 1} is in the fold {name!r}, and other rows of its group are not. Groups "
+                    "stay together: change the splits, or leave groups out."
                 )
     return fold_of
 

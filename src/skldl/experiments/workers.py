@@ -30,6 +30,19 @@ INFINITY = float("inf")
 LONGEST_WAIT = 3600.0
 
 
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Let processes that start here inherit a blocked SIGINT: Ctrl-C during their imports would print tracebacks."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Worker:
     """One process and the task that it runs now.
 
@@ -42,9 +55,10 @@ class Worker:
     def __init__(self, inbox: "queue.Queue[tuple[Worker, Any]]") -> None:
         self.call: Call | None = None
         self.deadline = INFINITY
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        with _interrupts_blocked():
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
         threading.Thread(target=self._listen, args=(inbox,), daemon=True).start()
 
     def _listen(self, inbox: "queue.Queue[tuple[Worker, Any]]") -> None:

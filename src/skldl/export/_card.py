@@ -40,7 +40,7 @@ def model_card(about: Mapping[str, Any], *, name: str) -> str:
         "",
         "## Model",
         "",
-        f"- Estimator: `{_plain(description.get('estimator', 'unknown'))}`",
+        f"- Estimator: {_code(description.get('estimator', 'unknown'))}",
         f"- Made: {about['created']} by scikit-ldl {about['versions']['scikit-ldl']}",
         f"- Checksum (SHA-256): `{about.get('sha256', 'unknown')}`",
         f"- Training rows in the file: {_rows_in(description)}",
@@ -53,6 +53,7 @@ def model_card(about: Mapping[str, Any], *, name: str) -> str:
         "",
         f"- Source: {_plain(description.get('source') or '[name the source]')}",
         f"- Rows: {description.get('rows', 'unknown')}",
+        *_calibration_lines(description),
         *_feature_lines(description),
         "- [Who are the people or things in the rows, how were they chosen, who gave the labels, under which terms?]",
         "",
@@ -78,6 +79,11 @@ def _rows_in(description: Mapping[str, Any]) -> str:
     if kept := description.get("kept_rows"):
         parts.append(f"{len(kept['rows'])} as they were")
     return "; ".join(parts) or ("none" if "rows_in_model" in description else "unknown")
+
+
+def _calibration_lines(description: Mapping[str, Any]) -> list[str]:
+    rows = description.get("intervals")
+    return [f"- Further rows, kept for the calibration of intervals: {rows}"] if rows else []
 
 
 def _label_lines(description: Mapping[str, Any]) -> list[str]:
@@ -114,23 +120,24 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
     ]
     floor = score.get("noise_floor")
     if floor is not None:
-        error = f" ± {score['noise_floor_error']:.2g}" if "noise_floor_error" in score else ""
-        lines.append(f"| the true distributions (noise floor) | {floor:.4g}{error} |")
+        error = f" ± {score['noise_floor_error']:.2g} (standard error)" if "noise_floor_error" in score else ""
+        lines.append(f"| noise floor: a perfect model, given so few answers a row | {floor:.4g}{error} |")
     lines += [
         "",
         f"Skill, the part of the mean's divergence that the model takes away: {score['skill']:.1%} (95 % interval "
         f"{score['skill_low']:.1%} to {score['skill_high']:.1%}).",
-        "",
     ]
     if score.get("explained") is not None:
-        lines.append(
-            f"Of the divergence above the noise floor, which alone can be explained: {score['explained']:.1%}."
-        )
+        lines += [
+            "",
+            f"Of the divergence above the noise floor, which alone can be explained: {score['explained']:.1%}.",
+        ]
     if floor is None:
-        lines.append(
+        lines += [
+            "",
             "Noise floor: not known. It needs counts or votes as labels: a perfect model would still have a divergence "
-            "above zero where the labels are shares of few answers."
-        )
+            "above zero where the labels are shares of few answers.",
+        ]
     return lines
 
 
@@ -153,7 +160,18 @@ def _limit_lines(description: Mapping[str, Any]) -> list[str]:
 
 def _plain(text: Any) -> str:
     """Text that Markdown takes for nothing but text, in one line."""
-    words = " ".join(str(text).split())
+    words = _one_line(text)
     for letter in "\\`*_[]<>|#":
         words = words.replace(letter, "\\" + letter)
     return words
+
+
+def _code(text: Any) -> str:
+    """A code span: escapes have no meaning inside it, and a backtick would end it."""
+    return "`" + _one_line(text).replace("`", "'") + "`"
+
+
+def _one_line(text: Any) -> str:
+    """Text in one line, with control characters spelled out."""
+    words = " ".join(str(text).split())
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in words)

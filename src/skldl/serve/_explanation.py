@@ -9,12 +9,11 @@ from sklearn.metrics import pairwise_distances
 
 from skldl.tabular import explain_row
 from skldl.tabular._explain_row import CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT, _replacement
+from skldl.tabular._interval_columns import LEVEL
 
 if TYPE_CHECKING:
     from skldl.serve._model import ServedModel
 
-LEVEL = 0.9
-"""Probability of coverage of intervals, unless a request names another."""
 MOST_FEATURES_SHOWN = 30
 NEAREST_ROWS = 5
 _MEANINGS = {

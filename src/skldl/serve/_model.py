@@ -22,7 +22,7 @@ from skldl.persistence import read
 from skldl.serve._explanation import explain, training_rows
 from skldl.serve._records import RecordEncoder
 from skldl.tabular import TableEncoder, predict_table
-from skldl.tabular._prediction import _free_name
+from skldl.tabular._interval_columns import LEVEL, interval_columns
 
 MOST_CATEGORIES = 1000
 LONGEST_CATEGORY = 10_000
@@ -120,17 +120,11 @@ class ServedModel:
             With ``low_<label>``, ``high_<label>`` and ``radius`` as ``skldl predict --level`` writes them; the same
             answer if the model has no intervals.
         """
-        if self.intervals is None or not answer.n_rows:
+        if self.intervals is None:
             return answer
         D = np.array([answer.columns[label] for label in self.labels]).T
-        lower, upper, radius = self.intervals.around(D, level)
-        columns = dict(answer.columns)
-        taken = set(columns)
-        for place, label in enumerate(self.labels):
-            columns[_free_name(f"low_{label}", taken)] = lower[:, place].tolist()
-            columns[_free_name(f"high_{label}", taken)] = upper[:, place].tolist()
-        columns[_free_name("radius", set(columns))] = np.broadcast_to(radius, len(D)).tolist()
-        return answer._replace(columns=columns)
+        added = interval_columns(D, self.intervals, self.labels, set(answer.columns), level)
+        return answer._replace(columns=answer.columns | {name: cells.tolist() for name, cells in added.items()})
 
     def predict_records(self, records: Sequence[Any], keep: Sequence[str] = ()) -> Answer:
         """Predict for records of JSON.
@@ -357,7 +351,7 @@ class ServedModel:
             "features": features,
             "labels": self.labels,
             "values": self.description.get("values"),
-            "answer": self._names,
+            "answer": list(self.with_intervals(self.predict_frame(self._probe().iloc[:1]), LEVEL).columns),
             "trained_on": {"source": self.description.get("source", ""), "rows": self.description.get("rows")},
             "score": self.description.get("score"),
             "intervals": self.intervals is not None,

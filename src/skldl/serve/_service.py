@@ -25,10 +25,10 @@ from skldl.serve._bodies import (
     write_answer,
 )
 from skldl.serve._errors import Refusal
-from skldl.serve._explanation import LEVEL
 from skldl.serve._logs import log
 from skldl.serve._metrics import Metrics
 from skldl.serve._model import ServedModel
+from skldl.tabular._interval_columns import LEVEL
 
 SMALL_BODY = 2**15
 """Bodies up to this size are parsed in the event loop: handing them to a thread would take longer."""

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
+from skldl._missing import check_partial_distributions, has_gaps, observed_pair
 from skldl._typing import FloatArray
-from skldl._validation import check_distributions, check_weights
+from skldl._validation import check_weights
 from skldl.data._cells import as_frame, with_columns
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import kullback_leibler
@@ -80,7 +81,8 @@ def column_effects(
     table : DataFrame
         Rows to explain; rows that the model was not trained on give the more honest answer.
     D : array-like or DataFrame of shape (n_rows, n_labels), default=None
-        Their true distributions. Without them, importance is the mean divergence from the prediction before the
+        Their true distributions, with NaN where a degree was not observed; rows are then compared on what was, see
+        `skldl.SABFGS`. Without them, importance is the mean divergence from the prediction before the
         shuffling to that after it.
     sample_weight : array-like of shape (n_rows,), default=None
         Weight of each row.
@@ -98,7 +100,7 @@ def column_effects(
     """
     frame = as_frame(table)
     generator = np.random.default_rng(random_state)
-    truth = None if D is None else check_distributions(D)
+    truth, reading = (None, "") if D is None else check_partial_distributions(D, "auto", name="D", to_learn=False)
     if truth is not None and len(truth) != len(frame):
         raise LengthMismatchError(f"The table has {len(frame)} rows and D has {len(truth)}. Pass one for each.")
     weight = check_weights(sample_weight, len(frame))
@@ -108,7 +110,7 @@ def column_effects(
         truth, weight = (None if some is None else some[rows] for some in (truth, weight))
     before = np.asarray(model.predict(frame))
     reference = before if truth is None else truth
-    divergence = kullback_leibler(reference, before, sample_weight=weight)
+    divergence = _divergence(reference, before, weight, reading)
     names = columns_used(model, frame)
     rises, movement = np.empty((len(names), n_repeats)), np.zeros((len(names), before.shape[1]))
     for position, name in enumerate(names):
@@ -116,7 +118,7 @@ def column_effects(
             order = generator.permutation(len(frame))
             shuffled = with_columns(frame, {name: frame[name].iloc[order].set_axis(frame.index)})
             after = np.asarray(model.predict(shuffled))
-            rises[position, repeat] = kullback_leibler(reference, after, sample_weight=weight) - divergence
+            rises[position, repeat] = _divergence(reference, after, weight, reading) - divergence
             movement[position] += np.average(np.abs(after - before), axis=0, weights=weight) / n_repeats
     importance = rises.mean(axis=1)
     order = np.argsort(-importance, kind="stable")
@@ -129,6 +131,14 @@ def column_effects(
         divergence=None if truth is None else divergence,
         n_rows=len(frame),
     )
+
+
+def _divergence(D: FloatArray, P: FloatArray, weight: FloatArray | None, reading: str) -> float:
+    """Mean Kullback-Leibler divergence, of what was observed where D has gaps."""
+    if has_gaps(D):
+        D, P, kept = observed_pair(D, P, reading)
+        weight = None if weight is None else weight[kept]
+    return float(kullback_leibler(D, P, sample_weight=weight))
 
 
 def feature_weights(model: Any) -> pd.DataFrame | None:

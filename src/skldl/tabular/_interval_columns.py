@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from skldl._parameters import number
+from skldl._typing import FloatArray
 from skldl.exceptions import DataError
 from skldl.tabular._prediction import _free_name
 from skldl.uncertainty._intervals import Intervals
 
 LEVEL = 0.9
+"""Probability of coverage, unless another is asked for."""
 COVERS = ("given", "true")
 
 
@@ -42,7 +45,7 @@ def intervals_of(model: Any, level: float, covers: str = "given") -> Intervals:
     if found is None:
         raise DataError(
             "The model keeps no calibration rows, so its predictions have no intervals. Make it again with "
-            "skldl fit --intervals, or in Python by fit_table with intervals."
+            "skldl fit --intervals, in Python with fit_table(intervals=True)."
         )
     if covers == "given":
         return found
@@ -77,14 +80,40 @@ def with_intervals(table: pd.DataFrame, intervals: Intervals, labels: Sequence[s
         and ``radius``, the total variation distance from the prediction that is not exceeded with that probability. An
         underscore is added to a name that is taken.
     """
-    lower, upper, radius = intervals.around(table[list(labels)].to_numpy(), level)
-    taken = set(table.columns)
-    columns: dict[str, Any] = {}
+    columns = interval_columns(table[list(labels)].to_numpy(), intervals, labels, set(table.columns), level)
+    return pd.concat([table, pd.DataFrame(columns, index=table.index)], axis=1)
+
+
+def interval_columns(
+    D: FloatArray, intervals: Intervals, labels: Sequence[str], taken: set[str], level: float
+) -> dict[str, FloatArray]:
+    """The columns that `with_intervals` adds, also for the service, which has no DataFrame.
+
+    Parameters
+    ----------
+    D : ndarray of shape (n_rows, n_labels)
+        Predicted distributions.
+    intervals : Intervals
+        The calibration of the model.
+    labels : sequence of str
+        Names of the labels.
+    taken : set of str
+        Names of the columns that are there already.
+    level : float
+        Probability of coverage.
+
+    Returns
+    -------
+    dict
+        From names to arrays of shape (n_rows,).
+    """
+    lower, upper, radius = intervals.around(D, level)
+    columns: dict[str, FloatArray] = {}
     for place, label in enumerate(labels):
         columns[_free_name(f"low_{label}", taken)] = lower[:, place]
         columns[_free_name(f"high_{label}", taken)] = upper[:, place]
-    columns[_free_name("radius", {*taken, *columns})] = radius
-    return pd.concat([table, pd.DataFrame(columns, index=table.index)], axis=1)
+    columns[_free_name("radius", {*taken, *columns})] = np.broadcast_to(radius, len(D))
+    return columns
 
 
 def few_rows_note(intervals: Intervals, level: float) -> list[str]:

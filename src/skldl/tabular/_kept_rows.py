@@ -84,7 +84,7 @@ def kept_rows(dataset: Dataset, kinds: dict[str, str], n_rows: int, seed: int) -
         ``positions`` in the training table and ``rows``: features, then degrees.
     """
     if not 0 < n_rows <= MOST_KEPT:
-        raise DataError(f"keep_rows={n_rows} must be from 1 to {MOST_KEPT:,}, or None to keep none.")
+        raise DataError(f"keep_rows={n_rows} must be from 1 to {MOST_KEPT:,}, or left out to keep none.")
     every = np.arange(dataset.n_samples)
     drawn = every if len(every) <= n_rows else np.sort(np.random.default_rng(seed).choice(every, n_rows, replace=False))
     features = dataset.X.iloc[drawn][list(kinds)]

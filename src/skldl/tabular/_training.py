@@ -1,6 +1,5 @@
 """`fit_table`: from a table to a fitted pipeline that says what it is, how it was chosen and how good it is."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,8 @@ from skldl.data._memory import release_unused_memory
 from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
-from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, Trial, choose_model
+from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, choose_model
+from skldl.tabular._choice_words import described_choice, doubts, reasons
 from skldl.tabular._encoder import TEXT_NGRAMS, TableEncoder
 from skldl.tabular._kept_rows import kept_rows, rows_in, typical_values
 from skldl.tabular._models import candidates_for, quick_candidates
@@ -143,25 +143,12 @@ def fit_table(
     >>> fitted.choice.beats_mean
     True
     """
-    if folds is not None and folds < 2:
-        raise DataError(f"folds={folds}: at least 2 are needed to test a model on rows that it has not seen.")
-    if selection_rows is not None and selection_rows < 2:
-        raise DataError(f"selection_rows={selection_rows}: at least 2 rows are needed to choose a model.")
-    if random_state < 0:
-        raise DataError(f"random_state={random_state} must be 0 or more.")
-    if text_ngrams not in ("auto", *TEXT_NGRAMS):
-        raise DataError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
-    candidates = candidates_for(model, settings)
+    _check_numbers(folds, selection_rows, random_state, text_ngrams)
+    candidates_for(model, settings)  # a name that is not known is refused before the table is read
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
-    if callable(table):
-        table = table()
-    if isinstance(table, Dataset):
-        dataset, label_columns = table, [labels] if isinstance(labels, str) else list(labels)
-    else:
-        dataset = from_table(table, labels, kind=kind, source=source, **roles)
-        label_columns = find_columns(labels, [str(name) for name in table], "labels")
-    dataset, calibration = keep_calibration_rows(dataset, intervals, random_state)
+    dataset, label_columns = _read(table, labels, kind, source, roles)
     del table  # what it holds is in the dataset now: a large one need not stay in memory twice
+    dataset, calibration = keep_calibration_rows(dataset, intervals, random_state)
     names, n_rows = list(dataset.label_names), dataset.n_samples
     numbers = label_values(names, values)
     encoder = TableEncoder(text=tuple(text), categories=tuple(categories), text_ngrams=text_ngrams)
@@ -171,23 +158,16 @@ def fit_table(
         preset = None if model != asked else preset
         n_rows = dataset.n_samples
     preset = _preset(model, preset, budget, n_rows)
-    candidates = candidates_for(model, settings)
     notes = list(dataset.notes)
     if preset == "best":
-        for name, value in (("folds", folds), ("selection_rows", selection_rows)):
-            if value is not None:
-                raise DataError(f"{name}={value} has no part in preset='best'. Say preset='fast', or leave it out.")
-        if dataset.splits is not None:
-            raise DataError(
-                "splits= have no part in preset='best', which holds rows out in ways of its own. Say "
-                "preset='fast', or name a model."
-            )
+        _refuse_folds(folds, selection_rows, dataset)
         pipeline, choice, without = fit_pool(
             dataset, encoder, budget=budget, random_state=random_state, on_progress=on_progress
         )
         rows = _rows_of(pipeline[0], dataset, keep_rows, random_state)
         why = why_pool(choice, pipeline.named_steps[MODEL_STEP], without, grouped=groups is not None)
     else:
+        candidates = candidates_for(model, settings)
         if preset == "fast":
             candidates, left_out = quick_candidates(n_rows, dataset.n_features)
             notes += left_out
@@ -200,18 +180,15 @@ def fit_table(
             random_state=random_state,
             on_progress=on_progress,
         )
-        best = choice.best
         if on_progress is not None:
-            on_progress(f"fit of {best.candidate.name} on all rows")
-        pipeline = with_encoder(best.candidate.make(best.setting, random_state), encoder)
+            on_progress(f"fit of {choice.best.candidate.name} on all rows")
+        pipeline = with_encoder(choice.best.candidate.make(choice.best.setting, random_state), encoder)
         features = pipeline[0].fit(dataset.X).transform(dataset.X)
         rows = _rows_of(pipeline[0], dataset, keep_rows, random_state)
         dataset = dataset.changed(X=features)  # the table is not needed any more, and may be large
         release_unused_memory()
-        learner = pipeline[-1]
-        D = pd.DataFrame(dataset.target, columns=names)
-        learner.fit(features, D, **fit_arguments(learner, dataset.sample_weight, dataset.groups))
-        why = _why(choice, auto=model.casefold() == "auto", n_rows=n_rows, grouped=groups is not None)
+        _fit_learner(pipeline[-1], dataset)
+        why = reasons(choice, auto=model.casefold() == "auto", n_rows=n_rows, grouped=groups is not None)
     lines, floor_numbers = add_uncertainty(pipeline, dataset, calibration, choice.estimate, random_state)
     why += lines
     description = {
@@ -228,25 +205,53 @@ def fit_table(
         "model": choice.best.candidate.name,
         "estimator": " ".join(repr(pipeline.named_steps[MODEL_STEP]).split()),
         "why": why,
-        "candidates": [
-            {"model": trial.candidate.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
-            for trial in choice.candidates
-        ],
-        "failures": _failures(choice),
-        "score": {
-            "kullback_leibler": choice.estimate.loss,
-            "kullback_leibler_of_mean": choice.estimate.reference_loss,
-            "skill": choice.skill[0],
-            "skill_low": choice.skill[1],
-            "skill_high": choice.skill[2],
-            "folds": choice.n_folds,
-            "rows": choice.n_rows,
-            **floor_numbers,
-        },
+        **described_choice(choice, floor_numbers),
         "intervals": 0 if calibration is None else calibration.n_samples,
     }
-    notes += _doubts(choice, n_rows, pool=preset == "best")
+    notes += doubts(choice, n_rows, pool=preset == "best")
     return FittedTable(pipeline, description, choice, why, notes)
+
+
+def _check_numbers(folds: int | None, selection_rows: int | None, random_state: int, text_ngrams: str) -> None:
+    """Refuse values that no table could make valid."""
+    if folds is not None and folds < 2:
+        raise DataError(f"folds={folds}: at least 2 are needed to test a model on rows that it has not seen.")
+    if selection_rows is not None and selection_rows < 2:
+        raise DataError(f"selection_rows={selection_rows}: at least 2 rows are needed to choose a model.")
+    if random_state < 0:
+        raise DataError(f"random_state={random_state} must be 0 or more.")
+    if text_ngrams not in ("auto", *TEXT_NGRAMS):
+        raise DataError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
+
+
+def _read(
+    table: Any, labels: str | Sequence[str], kind: str, source: str, roles: Mapping[str, Any]
+) -> tuple[Dataset, list[str]]:
+    """The table as a dataset, and the names of its label columns."""
+    if callable(table):
+        table = table()
+    if isinstance(table, Dataset):
+        return table, [labels] if isinstance(labels, str) else list(labels)
+    dataset = from_table(table, labels, kind=kind, source=source, **roles)
+    return dataset, find_columns(labels, [str(name) for name in table], "labels")
+
+
+def _refuse_folds(folds: int | None, selection_rows: int | None, dataset: Dataset) -> None:
+    """Refuse options that the preset "best" would not use."""
+    for name, value in (("folds", folds), ("selection_rows", selection_rows)):
+        if value is not None:
+            raise DataError(f"{name}={value} has no part in preset='best'. Say preset='fast', or leave it out.")
+    if dataset.splits is not None:
+        raise DataError(
+            "splits= have no part in preset='best', which holds rows out in ways of its own. Say "
+            "preset='fast', or name a model."
+        )
+
+
+def _fit_learner(learner: Any, dataset: Dataset) -> None:
+    """Fit an estimator to encoded rows."""
+    D = pd.DataFrame(dataset.target, columns=list(dataset.label_names))
+    learner.fit(dataset.X, D, **fit_arguments(learner, dataset.sample_weight, dataset.groups))
 
 
 def _rows_of(encoder: TableEncoder, dataset: Dataset, keep_rows: int | None, seed: int) -> dict[str, Any]:
@@ -275,10 +280,12 @@ def _with_gaps(
             "model that learns from what was observed (sa-bfgs-cv, incomldl), or fill the table with "
             "skldl.incomplete.complete."
         )
-    note = (
-        "SA-BFGS-CV was taken, which learns from the degrees that were observed. For another reading of the empty "
-        "cells say model='sa-bfgs-cv' with the setting missing=."
-    )
+    note = f"SA-BFGS-CV was taken, which learns from the degrees that were observed (missing={dataset.reading!r})."
+    if dataset.reading == "renormalised":  # sums below one leave no other reading
+        note += (
+            " If they are true degrees, so that an empty cell is 0, say model='sa-bfgs-cv' with "
+            "settings={'missing': 'degrees'}."
+        )
     dataset = rows_to_judge_by(dataset)
     return dataset.changed(notes=(*dataset.notes, note)), "sa-bfgs-cv", {"missing": dataset.reading}
 
@@ -294,69 +301,3 @@ def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
     if budget is not None and preset == "fast":
         raise DataError("budget= belongs to preset='best'.")
     return preset or ("best" if LEAST_ROWS <= n_rows <= MOST_ROWS or budget is not None else "fast")
-
-
-def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:
-    """A setting in plain values, its parameters without the steps they belong to."""
-    return {
-        name.rpartition("__")[2]: value if isinstance(value, int | float | str) else repr(value)
-        for name, value in setting.items()
-    }
-
-
-def show_setting(setting: Mapping[str, Any]) -> str:
-    """Write a setting for a person: the parameter without the step it belongs to.
-
-    Examples
-    --------
-    >>> show_setting({"regressor__min_samples_leaf": 20})
-    ' (min_samples_leaf=20)'
-    """
-    told = ", ".join(f"{name.rpartition('__')[2]}={value}" for name, value in setting.items())
-    return f" ({told})" if told else ""
-
-
-def _failures(choice: Choice) -> list[str]:
-    return [f"{failure.candidate}{show_setting(failure.setting)}: {failure.reason}" for failure in choice.failures]
-
-
-def _name(trial: Trial) -> str:
-    return f"{trial.candidate.name}{show_setting(trial.setting)}"
-
-
-def _why(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]:
-    best, estimate = choice.best, choice.estimate
-    rows = f"{choice.n_rows} rows" if choice.n_rows == n_rows else f"{choice.n_rows} of {n_rows} rows"
-    together = ", groups kept together" if grouped else ""
-    lines = [
-        f"{_name(best)}: {'the least' if auto else 'a'} held-out Kullback-Leibler divergence of {best.divergence:.4g} "
-        f"in {choice.n_folds} folds of {rows}{together}."
-    ]
-    others = [trial for trial in choice.candidates if trial is not best]
-    if others:
-        lines.append(f"The others: {', '.join(f'{_name(trial)} {trial.divergence:.4g}' for trial in others)}.")
-    chosen = "" if len(set(map(str, estimate.choices))) == 1 else ", with the choice made anew from the other folds"
-    lines.append(f"{choice.expectation} Each fold is judged by models that have not seen it{chosen}.")
-    return lines
-
-
-def _doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
-    counts = Counter(_failures(choice))
-    doubts = [f"Could not be tried in {count} of {choice.n_folds} folds: {line}" for line, count in counts.items()]
-    if choice.n_rows < n_rows and pool:
-        doubts.append(f"The estimate rests on {choice.n_rows} of {n_rows} rows, drawn at random.")
-    elif choice.n_rows < n_rows:
-        doubts.append(
-            f"The model was chosen on {choice.n_rows} of {n_rows} rows, drawn at random, and learned from all of them. "
-            "selection_rows= changes the number."
-        )
-    if choice.skill[0] <= 0:
-        doubts.append(
-            "Nothing beats predicting the mean distribution for every row: these columns tell nothing about the "
-            "labels, or there are too few rows."
-        )
-    elif not choice.beats_mean:
-        doubts.append(
-            "It is not clearly better than predicting the mean distribution: its interval reaches below zero."
-        )
-    return doubts

@@ -46,6 +46,13 @@ def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple
             "skldl.incomplete.complete."
         )
     rest, held = hold_out(dataset.n_samples, CALIBRATION_SHARE, seed=seed, groups=dataset.groups, name="The table")
+    left = len(rest) if dataset.groups is None else len(np.unique(dataset.groups[rest]))
+    if left < 2:
+        what = "rows" if dataset.groups is None else "groups"
+        raise DataError(
+            f"intervals=True keeps a quarter of the {what} for calibration, and of this table that leaves one to learn "
+            f"from. At least 3 {what} are needed; intervals of 90 % need 9 for calibration."
+        )
     return dataset.take(rest), dataset.take(held)
 
 

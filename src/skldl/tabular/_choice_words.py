@@ -1,0 +1,94 @@
+"""What `fit_table` says about its choice: reasons and doubts in sentences, numbers for the description."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from skldl.tabular._choice import Choice, Trial
+
+
+def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:
+    """A setting in plain values, its parameters without the steps they belong to."""
+    return {
+        name.rpartition("__")[2]: value if isinstance(value, int | float | str) else repr(value)
+        for name, value in setting.items()
+    }
+
+
+def show_setting(setting: Mapping[str, Any]) -> str:
+    """Write a setting for a person: the parameter without the step it belongs to.
+
+    Examples
+    --------
+    >>> show_setting({"regressor__min_samples_leaf": 20})
+    ' (min_samples_leaf=20)'
+    """
+    told = ", ".join(f"{name.rpartition('__')[2]}={value}" for name, value in setting.items())
+    return f" ({told})" if told else ""
+
+
+def _failures(choice: Choice) -> list[str]:
+    return [f"{failure.candidate}{show_setting(failure.setting)}: {failure.reason}" for failure in choice.failures]
+
+
+def _name(trial: Trial) -> str:
+    return f"{trial.candidate.name}{show_setting(trial.setting)}"
+
+
+def reasons(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]:
+    """Why a candidate was chosen, and what to expect of it, in sentences."""
+    best, estimate = choice.best, choice.estimate
+    rows = f"{choice.n_rows} rows" if choice.n_rows == n_rows else f"{choice.n_rows} of {n_rows} rows"
+    together = ", groups kept together" if grouped else ""
+    lines = [
+        f"{_name(best)}: {'the least' if auto else 'a'} held-out Kullback-Leibler divergence of {best.divergence:.4g} "
+        f"in {choice.n_folds} folds of {rows}{together}."
+    ]
+    others = [trial for trial in choice.candidates if trial is not best]
+    if others:
+        lines.append(f"The others: {', '.join(f'{_name(trial)} {trial.divergence:.4g}' for trial in others)}.")
+    chosen = "" if len(set(map(str, estimate.choices))) == 1 else ", with the choice made anew from the other folds"
+    lines.append(f"{choice.expectation} Each fold is judged by models that have not seen it{chosen}.")
+    return lines
+
+
+def doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
+    """What the user should know before the model is used."""
+    counts = Counter(_failures(choice))
+    found = [f"Could not be tried in {count} of {choice.n_folds} folds: {line}" for line, count in counts.items()]
+    if choice.n_rows < n_rows and pool:
+        found.append(f"The estimate rests on {choice.n_rows} of {n_rows} rows, drawn at random.")
+    elif choice.n_rows < n_rows:
+        found.append(
+            f"The model was chosen on {choice.n_rows} of {n_rows} rows, drawn at random, and learned from all of them. "
+            "selection_rows= changes the number."
+        )
+    if choice.skill[0] <= 0:
+        found.append(
+            "Nothing beats predicting the mean distribution for every row: these columns tell nothing about the "
+            "labels, or there are too few rows."
+        )
+    elif not choice.beats_mean:
+        found.append("It is not clearly better than predicting the mean distribution: its interval reaches below zero.")
+    return found
+
+
+def described_choice(choice: Choice, floor_numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Candidates, failures and expected score in plain values, for the description that the model file keeps."""
+    return {
+        "candidates": [
+            {"model": trial.candidate.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
+            for trial in choice.candidates
+        ],
+        "failures": _failures(choice),
+        "score": {
+            "kullback_leibler": choice.estimate.loss,
+            "kullback_leibler_of_mean": choice.estimate.reference_loss,
+            "skill": choice.skill[0],
+            "skill_low": choice.skill[1],
+            "skill_high": choice.skill[2],
+            "folds": choice.n_folds,
+            "rows": choice.n_rows,
+            **floor_numbers,
+        },
+    }
