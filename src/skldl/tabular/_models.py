@@ -25,9 +25,6 @@ end in reasonable time.
 """
 
 
-"""What ``skldl evaluate`` compares on a table with empty label cells: neighbours and the forest need every degree."""
-
-
 def candidates_for(model: str, settings: Mapping[str, Any] | None = None) -> list[Candidate]:
     """The candidates to choose from: a few for "auto", or the one that is named.
 
