@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from skldl.annotators import RaterSummary
 from skldl.cli._app import run
 from skldl.data import Dataset, from_table, load_dataset
 from skldl.exceptions import DuplicateVoteError, LengthMismatchError, MissingLabelError, TableError
@@ -13,6 +14,7 @@ from skldl.experiments.output.tables import measure_table
 from skldl.experiments.raters import raters_of
 from skldl.experiments.study_file import parse_study
 from skldl.report import render_report
+from skldl.report._rater_figures import _caption
 
 pd = pytest.importorskip("pandas")
 MEAN = Candidate("Mean", "skldl:MeanDistribution")
@@ -76,6 +78,31 @@ def test_records_keep_raters_and_the_report_draws_them_once(dataset, tmp_path):
     assert "r_&lt;i&gt;dan (spammer)" in page
     assert "4 raters gave 315 votes" in page
     assert "<i>dan" not in page
+
+
+@pytest.mark.parametrize(("n_random", "told"), [(0, "No rater is flagged."), (9, "8 (spammer) and 1 more. The flags")])
+def test_captions_of_words_without_a_scale(n_random, told):
+    """No word on severity; the first flagged raters are named, the others counted."""
+    generator = np.random.default_rng(0)
+    truth = generator.integers(0, 3, 200)
+    right = np.where(generator.random((200, 12)) < 0.9, truth[:, None], generator.integers(0, 3, (200, 12)))
+    votes = np.array(["a", "b", "c"])[np.hstack([generator.integers(0, 3, (200, n_random)), right])]
+    summary = RaterSummary.from_votes(votes, labels=["a", "b", "c"])
+    text = _caption(replace(summary, table=replace(summary.table, rater=list(range(1, n_random + 13)))))
+    assert "Severity" not in text
+    assert ". Lines are intervals" in text
+    assert text.count("(spammer)") == min(n_random, 8)
+    assert told in text
+
+
+def test_captions_of_many_raters_count_the_flags():
+    votes = np.random.default_rng(0).integers(1, 6, (30, 1))
+    crowd = np.hstack([np.repeat(votes, 210, axis=1), np.random.default_rng(1).integers(1, 6, (30, 30))])
+    summary = RaterSummary.from_votes(crowd)
+    assert summary.flagged["spammer"] > 15
+    text = _caption(RaterSummary.from_dict(summary.to_dict()))
+    assert f"{summary.flagged['spammer']} as spammer" in text
+    assert "(spammer)" not in text
 
 
 def test_data_that_may_not_be_passed_on_have_no_names(dataset):

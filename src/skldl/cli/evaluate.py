@@ -50,7 +50,7 @@ def evaluate(
 
         skldl evaluate faces.csv --labels 'emo_*'
         skldl evaluate faces.csv --labels 'emo_*' --groups person --models sa-bfgs
-        skldl evaluate votes.csv --kind votes --labels says --item id --annotator who
+        skldl evaluate texts.csv --kind votes --labels says --item id --annotator who --text text
 
     Parameters
     ----------

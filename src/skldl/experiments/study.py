@@ -57,10 +57,9 @@ class DatasetSpec:
         takes these and the following arguments. For a ``.mat`` or ``.npz`` file the names of the arrays.
     kind : str
         What the label columns hold.
-    weight, groups : str or None
-        Columns, or arrays of a ``.mat`` or ``.npz`` file, with the weight and the group of each row.
-    item, annotator : str or None
-        Columns of a table with one row for each vote (``kind="votes"``): what was rated, and by whom.
+    weight, groups, item, annotator : str or None
+        Columns (or arrays of a ``.mat`` or ``.npz`` file) with the weight and the group of each row; columns of a table
+        with one row for each vote (``kind="votes"``) that say what was rated, and by whom.
     drop, text, categories : sequence of str
         Columns to leave out, to take as prose, and to take as categories though they hold numbers.
     text_ngrams : {"auto", "words", "characters"}
@@ -149,10 +148,8 @@ class DatasetSpec:
         ]
 
 
-_COLUMNS = (
-    "labels", "features", "kind", "weight", "groups", "item", "annotator", "drop", "text", "categories", "encoding",
-    "decimal", "na_values",
-)  # fmt: skip
+_ROLES = ("labels", "features", "kind", "weight", "groups", "item", "annotator", "drop", "text", "categories")
+_COLUMNS = (*_ROLES, "encoding", "decimal", "na_values")
 _DEFAULTS = {entry.name: entry.default for entry in fields(DatasetSpec)}
 
 

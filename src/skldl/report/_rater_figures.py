@@ -50,17 +50,19 @@ def _draw(display: RatersDisplay, ax: Axes) -> None:
 def _caption(summary: RaterSummary) -> str:
     """What the panels show, and who is flagged."""
     table = summary.table
-    severity = "the mean difference between the answer and the truth as the others see it; "
+    severity = "Severity is the mean difference between the answer and the truth as the others see it. "
     text = (
         f"{summary.n_raters:,} raters gave {summary.n_votes:,} votes. Informedness is the agreement with the other "
         "raters beyond chance: the share of answers that come from the item and not from habit or chance. "
-        f"{'Severity is ' + severity if np.isfinite(table.severity).any() else ''}lines are intervals of 95 %. On the "
-        f'right, how often each true label gets each answer, by the model "{summary.model}" of Dawid and Skene. '
+        f"{severity if np.isfinite(table.severity).any() else ''}Lines are intervals of 95 %. On the right, how often "
+        f'each true label gets each answer, by the model "{summary.model}" of Dawid and Skene. '
     )
     if not summary.flagged:
         return text + "No rater is flagged."
-    counts = " and ".join(f"{number} as {name}" for name, number in summary.flagged.items())
-    flagged = [f"{rater} ({flags})" for rater, flags in zip(table.rater, table.flags, strict=True) if flags]
-    names = "; ".join(flagged[:MOST_NAMED]) + ("; …" if len(flagged) > MOST_NAMED else "")
-    hint = " The flags are hints: look at the votes before anybody is blamed."
-    return f"{text}Flagged: {counts}{f' ({names})' if summary.n_raters == len(table) else ''}.{hint}"
+    if summary.n_raters == len(table):
+        flagged = [f"{rater} ({flags})" for rater, flags in zip(table.rater, table.flags, strict=True) if flags]
+        more = len(flagged) - MOST_NAMED
+        told = ", ".join(flagged[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    else:
+        told = ", ".join(f"{number:,} as {name}" for name, number in summary.flagged.items())
+    return f"{text}Flagged: {told}. The flags are hints: look at the votes before anybody is blamed."
