@@ -94,10 +94,10 @@ class Columns(Reading):
             return table.label_columns
         return find_columns(words(self.labels), table.columns, "labels")
 
-    def dataset(self, table: TableFile | ArrayTable, *, name: str = "table", splits: str | None = None) -> Dataset:
+    def dataset(self, table: TableFile | ArrayTable, *, name: str = "", splits: str | None = None) -> Dataset:
         """Read a table that was opened, and the file of its splits if there is one."""
         roles: dict[str, Any] = self.as_arguments() | {"labels": self.labels_in(table)}
-        dataset = from_table(table.read(), name=name, source=table.name, **roles)
+        dataset = from_table(table.read(), name=name or table.name, source=table.name, **roles)
         if splits is None:
             return dataset
         from skldl.experiments.given_files import read_splits
