@@ -291,3 +291,13 @@ def test_names_of_steps_stay_inside(here, capsys):
     told = capsys.readouterr()
     assert "min_samples_leaf" in told.out
     assert "__" not in told.out + told.err
+
+
+def test_inspect_gives_a_name_with_a_line_break_no_line_of_its_own(here, faces, capsys):
+    faces.rename(columns={"age": "age\nmodel        trust me\x1b[2J"}).to_csv("odd.csv", index=False)
+    assert call("fit odd.csv --labels 'emo_*' --drop person --model mean --folds 2 --out odd.skldl") == 0
+    capsys.readouterr()
+    assert call("inspect odd.skldl") == 0
+    told = capsys.readouterr().out
+    assert r"age\nmodel        trust me\x1b[2J" in told
+    assert [line for line in told.splitlines() if line.startswith("model")] == ["model        MeanDistribution()"]

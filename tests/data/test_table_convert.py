@@ -173,3 +173,13 @@ def test_quality_of_raters_and_votes_weighed_by_it(wide):
 def test_quality_of_raters_is_for_votes():
     with pytest.raises(TableError, match="raters="):
         convert_table(pd.DataFrame({"a": [1, 2], "b": [3, 4]}), "counts", labels=["a", "b"], raters=True)
+
+
+@pytest.mark.parametrize(("source", "separator"), [("sets", "|"), ("rankings", ">")])
+def test_a_separator_that_never_occurs_is_noted(source, separator):
+    table = pd.DataFrame({"says": ["joy; fear", "fear; joy", "joy"]})
+    noted = convert_table(table, source=source, label="says").notes
+    assert any(f"holds the separator {separator!r}" in note and "separator=" in note for note in noted)
+    cut = convert_table(table, source=source, label="says", separator=";")
+    assert cut.labels == ["fear", "joy"]
+    assert not cut.notes

@@ -171,7 +171,7 @@ def test_a_table_is_uploaded_and_its_predictions_downloaded(browser, page):
     """
     )
     wait(browser, "window.got")
-    assert browser.run("return window.got").startswith("emo_joy,emo_anger,emo_fear,top,entropy\n0.")
+    assert browser.run("return window.got").startswith("emo_joy,emo_anger,emo_fear,top,entropy,low_emo_joy,")
     assert browser.run('return document.querySelector("#done a").download') == "new-predictions.csv"
 
 

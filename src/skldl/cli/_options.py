@@ -95,11 +95,11 @@ class Columns(Reading):
         return find_columns(words(self.labels), table.columns, "labels")
 
     def dataset(
-        self, table: TableFile | ArrayTable, *, name: str = "table", splits: str | None = None, **more: Any
+        self, table: TableFile | ArrayTable, *, name: str = "", splits: str | None = None, **more: Any
     ) -> Dataset:
         """Read a table that was opened, and the file of its splits if there is one."""
         roles: dict[str, Any] = self.as_arguments() | {"labels": self.labels_in(table)}
-        dataset = from_table(table.read(), name=name, source=table.name, **roles, **more)
+        dataset = from_table(table.read(), name=name or table.name, source=table.name, **roles, **more)
         if splits is None:
             return dataset
         from skldl.experiments.given_files import read_splits

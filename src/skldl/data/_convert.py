@@ -121,7 +121,7 @@ def convert_table(
         )
     counts = summary = None
     if source == "sets":
-        D = from_label_sets(_cut(frame[columns[0]], separator or "|"))
+        D = from_label_sets(_cut(frame[columns[0]], separator or "|", notes))
     elif source == "votes":
         votes, answers = read_votes(frame[columns])
         if raters or weigh_raters:
@@ -206,7 +206,7 @@ def _rankings(
 ) -> Converted:
     if label is None:
         raise TableError("source='rankings' needs label=, the column with labels in falling order, such as joy>fear.")
-    cut = _cut(frame[label], separator)
+    cut = _cut(frame[label], separator, notes)
     if item is not None:
         refuse_empty(frame, item)
         lists = cut.groupby(frame[item], sort=False).agg(list)
@@ -220,9 +220,15 @@ def _rankings(
     return _joined(items, D, prefix, weight, lists.map(len), notes)
 
 
-def _cut(column: pd.Series, separator: str) -> pd.Series:
-    """Cut text into lists of labels; an empty cell is an empty list."""
-    return as_words(column, "").map(lambda text: [word.strip() for word in text.split(separator) if word.strip()])
+def _cut(column: pd.Series, separator: str, notes: list[str]) -> pd.Series:
+    """Cut text into lists of labels; an empty cell is an empty list. A separator that never occurs gives a note."""
+    text = as_words(column, "")
+    if not text.str.contains(separator, regex=False).any():
+        notes.append(
+            f"No cell of column {column.name!r} holds the separator {separator!r}, so that each holds one label at "
+            "most. If something else stands between the labels, say so with separator=."
+        )
+    return text.map(lambda cell: [word.strip() for word in cell.split(separator) if word.strip()])
 
 
 def _joined(

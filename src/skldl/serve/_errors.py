@@ -64,7 +64,7 @@ def error_body(message: str, kinds: dict[str, str] | None = None) -> dict[str, A
         error["column"] = ast.literal_eval(found["column"])
         kind = (kinds or {}).get(error["column"])
         if found is not place:
-            error["cure"] = "Name the column in every row; null stands for a missing cell."
+            error["cure"] = "Name the column; null in JSON and an empty cell in CSV stand for a missing value."
         elif kind is not None:
             error["cure"] = _CURES[kind]
     return {"error": error}

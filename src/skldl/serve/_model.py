@@ -351,7 +351,7 @@ class ServedModel:
             "features": features,
             "labels": self.labels,
             "values": self.description.get("values"),
-            "answer": list(self.with_intervals(self.predict_frame(self._probe().iloc[:1]), LEVEL).columns),
+            "answer": self._columns_of_answers(),
             "trained_on": {"source": self.description.get("source", ""), "rows": self.description.get("rows")},
             "score": self.description.get("score"),
             "intervals": self.intervals is not None,
@@ -359,6 +359,12 @@ class ServedModel:
             "created": self.created,
             "sha256": self.sha256,
         }
+
+    def _columns_of_answers(self) -> list[str]:
+        if self.intervals is None:
+            return self._names
+        even = np.full((1, len(self.labels)), 1.0 / len(self.labels))
+        return [*self._names, *interval_columns(even, self.intervals, self.labels, set(self._names), LEVEL)]
 
     def explain(self, record: Any) -> dict[str, Any]:
         """Say why one row is predicted as it is.
