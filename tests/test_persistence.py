@@ -215,3 +215,13 @@ def test_permissions_follow_the_umask(model_file):
     mask = os.umask(0)
     os.umask(mask)
     assert model_file.stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_a_directory_that_points_before_the_beginning_is_damage(model_file):
+    """zipfile seeks there and gets an error of the system."""
+    content = bytearray(model_file.read_bytes())
+    end = content.rindex(b"PK\x05\x06")
+    content[end + 16 : end + 20] = (len(content) * 4).to_bytes(4, "little")  # where the directory begins
+    model_file.write_bytes(content)
+    with pytest.raises(ModelFileError, match="damaged"):
+        skldl.load(model_file)

@@ -7,6 +7,7 @@ by skops, and the index arrays of what was built before anything is predicted (`
 ``save``.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -229,8 +230,11 @@ def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str
         RuntimeError,
         RecursionError,
         OverflowError,
+        OSError,
         zlib.error,
     ) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # that one comes of a place before the beginning
+            raise
         raise ModelFileError(
             f"{path} is no model of skldl, or was cut short or damaged ({error}). "
             "Make it again with skldl fit or skldl.save."

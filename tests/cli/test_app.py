@@ -156,3 +156,8 @@ def _option_names(command):
 )
 def test_messages_speak_of_options(said, shown):
     assert as_options(said) == shown
+
+
+def test_the_package_runs_as_a_module():
+    ran = subprocess.run([sys.executable, "-m", "skldl", "--version"], capture_output=True, text=True, check=True)
+    assert skldl.__version__ in ran.stdout

@@ -52,7 +52,7 @@ def test_a_model_without_intervals_names_the_option(folder, capsys):
     [
         ("1,0.5,0.5\n2,0.4,0.6\n", "At least 3 rows are needed"),
         ("1,0.5,\n2,0.4,0.6\n3,,0.2\n4,0.4,0.6\n", ""),  # one gap in a row of two labels is no gap
-        ("1,0.5,0.2,\n2,0.4,,\n3,0.1,0.2,0.7\n4,0.4,0.5,0.1\n", "Fill the table with skldl.incomplete.complete"),
+        ("1,0.5,0.2,\n2,0.4,,\n3,0.1,0.2,0.7\n4,0.4,0.5,0.1\n", "fill the table with skldl.incomplete.complete"),
     ],
 )
 def test_rows_that_cannot_calibrate_are_refused_with_a_cure(tmp_path, cells, message, capsys):

@@ -134,6 +134,8 @@ def test_no_value_that_the_first_study_chose_is_at_an_end_of_the_grids():
         pytest.skip("the records are in the repository, not in the package")
     recorded = StudyResults.load(STUDIES / "tkde2016")
     for candidate in load_study("tkde2016").candidates:
+        if candidate.name == "PT-SVM":
+            continue  # it learned from 300 drawn rows then: the values of C say nothing about all rows
         for name, values in candidate.grid.items():
             if not all(isinstance(value, int | float) for value in values):
                 continue

@@ -36,9 +36,7 @@ def intervals_of(model: Any, level: float, covers: str = "given") -> Intervals:
         The calibration.
     """
     if not number(above=0, below=1).accepts(level):
-        raise DataError(
-            f"The level {level!r} must lie between 0 and 1: it is the probability of coverage, such as 0.9."
-        )
+        raise DataError(f"level={level!r} must lie between 0 and 1: it is the probability of coverage, such as 0.9.")
     if covers not in COVERS:
         raise DataError(f"covers={covers!r} is not one of {', '.join(COVERS)}.")
     found = getattr(model, "intervals_", None)
