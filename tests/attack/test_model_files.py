@@ -87,9 +87,9 @@ def attack(folder, first, count):
 
 
 def test_some_mutated_files(folder):
-    outcomes = attack(folder, 0, 100)
-    assert outcomes["refused"] > 25
-    assert outcomes["predicted"] > 5  # not every change matters, and not everything is refused
+    outcomes = attack(folder, 0, 50)
+    assert outcomes["refused"] > 12
+    assert outcomes["predicted"] > 2  # not every change matters, and not everything is refused
 
 
 @pytest.mark.slow

@@ -41,6 +41,7 @@ def test_a_large_table_is_told_that_it_gets_no_coverage(here, capsys, monkeypatc
     assert "more than 100 rows, so coverage and width of intervals are left out" in large.err
 
 
+@pytest.mark.slow
 def test_evaluate_goes_on_where_it_was_stopped(here, capsys):
     line = "evaluate faces.csv --labels 'emo_*' --drop person --models aa-knn --measures kl --folds 3 --jobs 1"
     assert call(f"{line} --resume") == 2

@@ -145,6 +145,7 @@ def peak_memory(arguments):
     return float(done.stdout)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(here, faces):
     """Three chunks take what one takes; the slow test below sees the whole process."""
     peaks = []

@@ -135,6 +135,7 @@ estimator = "skldl:MeanDistribution"
 """
 
 
+@pytest.mark.slow
 def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd, load_script):
     runs = load_script("tools/run_studies.py")
     file = tmp_path / "tiny.toml"

@@ -252,6 +252,7 @@ def test_sort_keys(text, key):
     assert sort_key(text) == (pytest.approx(key) if key != "" else "")
 
 
+@pytest.mark.slow
 def test_steps_of_a_pipeline_are_no_names_for_a_reader(tmp_path):
     pipeline = Pipeline([("scale", StandardScaler()), ("model", AARegressor(ExtraTreeRegressor(random_state=0)))])
     grid = {"model__regressor__min_samples_leaf": (1, 4, 8), "model__regressor__max_depth": (-1, 2)}

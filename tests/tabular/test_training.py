@@ -112,6 +112,7 @@ def noise_table(seed, n=40):
     return X.join(pd.DataFrame(rng.dirichlet([1, 1, 1], size=n), columns=["a", "b", "c"]))
 
 
+@pytest.mark.slow
 def test_the_estimate_promises_nothing_on_pure_noise():
     candidates = [*QUICK, Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (20, 10, 5)}, path="n_neighbors")]
     honest, naive = [], []

@@ -7,7 +7,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pooch
 
@@ -48,10 +48,14 @@ def download(url: str, path: Path, *, max_bytes: int | None = None, max_seconds:
     most_seconds = MAX_SECONDS if max_seconds is None else max_seconds
     cancelled = threading.Event()
     failure: list[BaseException] = []
+    stream = path.open(
+        "wb"
+    )  # not in the thread: after an interrupt it must not make a file in a folder that is removed
 
     def transfer() -> None:
         try:
-            _transfer(url, path, most_bytes, cancelled)
+            with stream:
+                _transfer(url, stream, most_bytes, cancelled)
         except BaseException as error:  # handed to the caller, whatever it is
             failure.append(error)
 
@@ -67,7 +71,7 @@ def download(url: str, path: Path, *, max_bytes: int | None = None, max_seconds:
         raise failure[0]
 
 
-def _transfer(url: str, path: Path, max_bytes: int, cancelled: threading.Event) -> None:
+def _transfer(url: str, stream: IO[bytes], max_bytes: int, cancelled: threading.Event) -> None:
     import requests  # slow to import, and needed only here; comes with pooch
 
     headers = {"Accept-Encoding": "identity"}
@@ -80,15 +84,14 @@ def _transfer(url: str, path: Path, max_bytes: int, cancelled: threading.Event) 
         if announced.isdigit() and int(announced) > max_bytes:
             raise OSError(f"it has {int(announced):,} bytes, more than the limit of {max_bytes:,}")
         received = 0
-        with path.open("wb") as stream:
-            while not cancelled.is_set():
-                piece = _next_piece(response.raw)
-                if not piece:
-                    break
-                received += len(piece)
-                if received > max_bytes:
-                    raise OSError(f"it has more bytes than the limit of {max_bytes:,}")
-                stream.write(piece)
+        while not cancelled.is_set():
+            piece = _next_piece(response.raw)
+            if not piece:
+                break
+            received += len(piece)
+            if received > max_bytes:
+                raise OSError(f"it has more bytes than the limit of {max_bytes:,}")
+            stream.write(piece)
         if announced.isdigit() and received != int(announced) and not cancelled.is_set():
             raise OSError(f"the connection broke off after {received:,} of {int(announced):,} bytes")
 
