@@ -23,6 +23,7 @@ from skldl.serve._explanation import explain, training_rows
 from skldl.serve._records import RecordEncoder
 from skldl.tabular import TableEncoder, predict_table
 from skldl.tabular._interval_columns import LEVEL, interval_columns
+from skldl.tabular._known_categories import known_categories
 
 MOST_CATEGORIES = 1000
 LONGEST_CATEGORY = 10_000
@@ -94,6 +95,7 @@ class ServedModel:
         self._value_list = [float(value) for value in values or []]
         self.intervals = getattr(pipeline, "intervals_", None)
         self._label_array = np.asarray(self.labels, dtype=object)
+        self._categories = known_categories(self.encoder.encoder_)
         self.typical = self._typical()
         self.fast: RecordEncoder | None = None
         self._linear = self._linear_weights()
@@ -263,7 +265,7 @@ class ServedModel:
             elif kind == BOOLEAN:
                 cells[name] = [True, False, True, False, None]
             elif kind == CATEGORY:
-                known = self._categories(name)
+                known = self._categories[name].every
                 cells[name] = [typical, known[0], known[-1], "\x00unknown", None]
             else:
                 cells[name] = [typical, typical, typical, typical, None]
@@ -301,12 +303,6 @@ class ServedModel:
                             f"category of at most {LONGEST_CATEGORY:,} belongs."
                         )
 
-    def _categories(self, name: str) -> list[str]:
-        for label, step, columns in self.encoder.encoder_.transformers_:
-            if label == "categories" and name in columns:
-                return [str(value) for value in step.categories_[list(columns).index(name)]]
-        return []
-
     def _typical(self) -> dict[str, Any]:
         """Typical values: those that ``skldl fit`` kept, else medians and first categories."""
         kept = self.description.get("typical") or {}
@@ -321,7 +317,7 @@ class ServedModel:
             elif kind == NUMBER:
                 typical[name] = medians.get(name)
             elif kind == CATEGORY:
-                typical[name] = self._categories(name)[0]
+                typical[name] = self._categories[name].every[0]
             else:
                 typical[name] = False if kind == BOOLEAN else "" if kind == TEXT else None
         return typical
@@ -340,7 +336,7 @@ class ServedModel:
             if kind == NUMBER and name in getattr(self.encoder, "ranges_", {}):
                 entry["minimum"], entry["maximum"] = self.encoder.ranges_[name]
             elif kind == CATEGORY:
-                known = self._categories(name)
+                known = self._categories[name].every
                 entry["categories"], entry["n_categories"] = known[:MOST_CATEGORIES], len(known)
             elif kind == DATE:
                 entry["format"] = self.encoder.dates_[name][0]
