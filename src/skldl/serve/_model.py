@@ -16,21 +16,18 @@ from skldl._typing import FloatArray
 from skldl.base import BaseLDL, _sum_to_one
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
 from skldl.exceptions import DataError, ModelFileError
-from skldl.losses._linear_softmax import LinearSoftmaxLDL
-from skldl.maxent import SABFGS, SABFGSCV, SAIIS
 from skldl.persistence import read
 from skldl.serve._explanation import explain, training_rows
 from skldl.serve._records import RecordEncoder
 from skldl.tabular import TableEncoder, predict_table
 from skldl.tabular._interval_columns import LEVEL, interval_columns
 from skldl.tabular._known_categories import known_categories
+from skldl.tabular._softmax_weights import softmax_weights
 
 MOST_CATEGORIES = 1000
 LONGEST_CATEGORY = 10_000
 AGREEMENT = 1e-9
 """Largest difference between the fast path and ``predict_table`` at which the fast path is used."""
-
-_LINEAR = (SABFGS._predict, SABFGSCV._predict, SAIIS._predict, LinearSoftmaxLDL._predict)
 
 _NOTHING_UNUSUAL: dict[str, dict[str, int]] = {}
 
@@ -98,7 +95,7 @@ class ServedModel:
         self._categories = known_categories(self.encoder.encoder_)
         self.typical = self._typical()
         self.fast: RecordEncoder | None = None
-        self._linear = self._linear_weights()
+        self._linear = softmax_weights(self.estimator)
         self._kept_rows, self._kept_features = training_rows(self)
         self._names = list(self.predict_frame(self._probe().iloc[:1]).columns)
         if len(steps) == 2 and RecordEncoder.supports(self.encoder):
@@ -223,14 +220,6 @@ class ServedModel:
         if self._values is not None:
             cells.append([sum(map(mul, degrees, self._value_list))])
         return Answer(dict(zip(self._names, cells, strict=True)), 1, _NOTHING_UNUSUAL)
-
-    def _linear_weights(self) -> tuple[FloatArray, FloatArray] | None:
-        """Weights and intercepts of an estimator whose prediction is softmax(X W + b)."""
-        if type(self.estimator)._predict not in _LINEAR:
-            return None
-        coef = np.asarray(self.estimator.coef_, dtype=np.float64)
-        intercept = getattr(self.estimator, "intercept_", np.zeros(len(coef)))
-        return np.ascontiguousarray(coef.T), np.asarray(intercept, dtype=np.float64)
 
     def _agrees(self, candidate: RecordEncoder) -> bool:
         """Compare the fast path with ``predict_table`` on rows that touch every branch of it."""
