@@ -357,10 +357,15 @@ def test_explanations_of_models_without_weights(make_client, faces, tmp_path):
     row = {"age": 62.0, "town": "Ulm", "smoker": "yes"}
     near = client.post("/models/aa-knn/explain", json=row).json()
     assert len(near["neighbours"]) == 5
-    for explained in (near, client.post("/models/random-forest/explain", json=row).json()):
+    typical = {feature["name"]: feature["typical"] for feature in client.get("/schema").json()["features"]}
+    for name in paths:
+        explained = client.post(f"/models/{name}/explain", json=row).json()
         assert explained["how"] == "replacement"
         assert {feature["feature"] for feature in explained["features"]} == {"age", "town", "smoker"}
-        assert sum(explained["features"][0]["effects"].values()) == pytest.approx(0, abs=1e-9)
+        variants = [row | {feature["feature"]: typical[feature["feature"]]} for feature in explained["features"]]
+        own, *others = client.post(f"/models/{name}/predict", json=[row, *variants]).json()
+        for feature, other in zip(explained["features"], others, strict=True):
+            assert feature["effects"] == pytest.approx({label: own[label] - other[label] for label in LABELS}, abs=1e-9)
         distances = [each["distance"] for each in explained["nearest"]]
         assert distances == sorted(distances)
         assert len(distances) == 5
