@@ -181,6 +181,11 @@ def test_a_header_alone_and_nothing_at_all(here, capsys, faces):
             "fit faces.csv --labels 'emo_*' --model sabfgs --set alpha=-1 --out m.skldl",
             "could not be fitted: alpha=-1",
         ),
+        (
+            "fit faces.csv --labels 'emo_*' --budget 3parsecs --out m.skldl",
+            "--budget 3parsecs must be a time above 0: seconds, or a number with a unit (s, sec, min, m, h), such as "
+            "90, '90s', '10min' or '1h'. Leave it out for no limit.",
+        ),
         ("fit faces.csv --labels 'emo_*' --out no/m.skldl", "lies in a folder that does not exist"),
         ("fit faces.csv --labels 'emo_*' --out .", "is a folder"),
         ("fit faces.csv --out m.skldl", "--labels"),

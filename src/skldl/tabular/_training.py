@@ -8,9 +8,11 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from skldl._missing import has_gaps
+from skldl._parameters import check_value
 from skldl.data import Dataset, find_columns, from_table, label_values
 from skldl.data._gaps import rows_to_judge_by
 from skldl.data._memory import release_unused_memory
+from skldl.ensemble._auto import BUDGET
 from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
@@ -144,6 +146,7 @@ def fit_table(
     True
     """
     _check_numbers(folds, selection_rows, random_state, text_ngrams)
+    check_value("budget", budget, BUDGET)
     candidates_for(model, settings)  # a name that is not known is refused before the table is read
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     dataset, label_columns = _read(table, labels, kind, source, roles)
