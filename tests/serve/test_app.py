@@ -185,21 +185,6 @@ def test_a_body_that_never_ends_or_is_cut_off(make_client):
         asyncio.run(answer_to(start, start, {"type": "http.request", "body": b"]"}))
 
 
-def test_body_and_work_share_the_time_of_a_request(make_client, rows, monkeypatch):
-    service = make_client(limits=Limits(seconds=0.5)).service
-    model = service.model(None)
-    monkeypatch.setattr(model, "fast", None)
-    monkeypatch.setattr(model, "predict_frame", lambda *_: time.sleep(0.3))
-
-    async def receive():
-        await asyncio.sleep(0.3)
-        return {"type": "http.request", "body": json.dumps(rows[:1]).encode()}
-
-    with pytest.raises(Refusal) as refused:
-        asyncio.run(service.predict(model, {}, b"", receive))
-    assert refused.value.status == 504
-
-
 def test_a_small_parquet_body_cannot_take_much_memory(make_client):
     import pyarrow as pa
     import pyarrow.parquet as pq
