@@ -130,6 +130,7 @@ def bench(
         plan,
         folder,
         again,
+        f"{again} --retry-failed",
         n_jobs=n_jobs,
         resume=resume,
         retry_failed=retry_failed,
