@@ -27,12 +27,11 @@ from skldl.ensemble._members import fit_rows, seed_of, shuffled_folds
 from skldl.exceptions import DataError, LengthMismatchError, ParameterError
 from skldl.selection import hold_out, pairs_of
 from skldl.selection._candidate import with_seed
-from skldl.uncertainty._dirichlet import plausible_truths
-from skldl.uncertainty._region import Region, TooFewCalibrationRowsWarning
+from skldl.uncertainty._dirichlet import check_votes, plausible_truths
+from skldl.uncertainty._region import LEVEL, Region, TooFewCalibrationRowsWarning
 from skldl.uncertainty._scores import SCORES, bounds, conformal_quantile, score_rows
 
 LEAST_DIFFICULTY = 0.1
-LEVEL = number(above=0, below=1, cure="it is a probability, for instance 0.9")
 
 
 def _is_regressor(value: Any) -> bool:
@@ -391,10 +390,7 @@ class ConformalLDL(BaseEstimator):
             raise DataError(
                 "covers='true' needs counts: the number of votes for each label, one row for each row of y."
             )
-        votes = np.asarray(counts, dtype=np.float64)
-        if votes.shape != D.shape or not (votes >= 0).all() or not votes.any():
-            raise DataError(f"counts must hold numbers of at least zero in the shape of y, {D.shape}.")
-        return votes
+        return check_votes(counts, D.shape)
 
 
 def _spread_of_labels(D: FloatArray) -> FloatArray:
