@@ -4,19 +4,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse, stats
-from sklearn.base import clone
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._held_out import Scaling, first_best
-from skldl._parameters import RANDOM_STATE, Constraint, check_value, number, one_of, whole
+from skldl._parameters import RANDOM_STATE, check_value, number, one_of, whole
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions, check_features
-from skldl.base import BaseLDL, GroupedLDL, kept_rows
+from skldl.base import kept_rows
 from skldl.data._dataset import rows_of
-from skldl.ensemble._members import TrainingRows, out_of_sample, seed_of
+from skldl.ensemble._members import TrainingRows, seed_of
 from skldl.exceptions import DataError
-from skldl.selection._candidate import with_seed
 from skldl.simplex import entropy
 from skldl.uncertainty._coverage import (
     LEVELS,
@@ -36,11 +34,12 @@ from skldl.uncertainty._dirichlet import (
     log_likelihood,
 )
 from skldl.uncertainty._region import LEVEL
+from skldl.uncertainty._wrapper import LEARNER, HeldOutWrapper
 
 PENALTIES = (np.inf, 1.0, 0.1, 0.01, 1e-3)
 
 
-class DirichletSpread(GroupedLDL):
+class DirichletSpread(HeldOutWrapper):
     r"""A label distribution learner whose predictions are means of Dirichlet distributions.
 
     The model is :math:`d \sim \mathrm{Dirichlet}(\tau(x)\, p(x))`: p is the prediction of the learner, and the
@@ -96,7 +95,7 @@ class DirichletSpread(GroupedLDL):
     """
 
     _constraints: ClassVar = {
-        "estimator": Constraint("a label distribution learner", lambda value: isinstance(value, BaseLDL)),
+        "estimator": LEARNER,
         "concentration": one_of("constant", "features"),
         "n_folds": whole(at_least=2),
         "floor": number(above=0, below=0.1),
@@ -153,8 +152,7 @@ class DirichletSpread(GroupedLDL):
         self, X: Any, D: FloatArray, weight: FloatArray | None, groups: IntArray | None, votes: FloatArray | None
     ) -> None:
         seed = seed_of(self.random_state)
-        rows = TrainingRows.split(X, D, weight, groups, n_folds=self.n_folds, seed=seed)
-        self.estimator_, held_out = out_of_sample(with_seed(clone(self.estimator), seed), rows)
+        rows, held_out = self._fit_estimator(X, D, weight, groups, seed)
         known = np.flatnonzero(np.isfinite(held_out[:, 0]))
         truth: dict[str, Any] = {"counts": votes} if votes is not None else {"D": fill_zeros(D, self.floor)}
         features = None
@@ -310,12 +308,6 @@ class DirichletSpread(GroupedLDL):
         if D.shape != shape:
             raise DataError(f"y has shape {D.shape}, the predictions {shape}. Give one distribution for each row of X.")
         return {"D": fill_zeros(D, self.floor)}
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
-        return tags
 
 
 def _choose_penalty(
