@@ -18,12 +18,14 @@ from skldl.data import Dataset
 from skldl.exceptions import RecordsError
 from skldl.experiments import Candidate, Study, StudyResults, run_study
 from skldl.experiments.output.files import write_outputs
+from skldl.experiments.output.tables import measure_table
 from skldl.experiments.statistics import compare
-from skldl.report import render_report, write_report
+from skldl.report import _correction_figures, render_report, write_report
 from skldl.report._figures import _skill
 from skldl.report._headline import headline
-from skldl.report._page import sort_key
+from skldl.report._page import columns_of_words, sort_key
 from skldl.testing import make_distributions
+from skldl.uncertainty._calibration_maps import cross_fit_maps
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -151,6 +153,21 @@ def test_failures_and_all_predictions(broken_page):
     assert "The 12 of 14 labels with the largest error" in text
 
 
+def test_calibration_maps_see_no_mean_with_the_fold_of_the_row(broken, monkeypatch):
+    seen = []
+
+    def remember(methods, D, P, means, weight, folds):
+        seen.append((D, means, folds))
+        return cross_fit_maps(methods, D, P, means, weight, folds)
+
+    monkeypatch.setattr(_correction_figures, "cross_fit_maps", remember)
+    assert list(_correction_figures.correction_figures(StudyResults.load(broken)))
+    assert seen
+    for D, means, folds in seen:
+        for train, test in folds:
+            np.testing.assert_allclose(means[test], np.tile(D[train].mean(axis=0), (len(test), 1)), rtol=1e-9)
+
+
 def test_the_least_that_can_be_reported(bare):
     text = write_report(bare).read_text(encoding="utf-8")
     assert "There are no complete results yet." in text
@@ -198,6 +215,15 @@ def test_one_dataset_and_ties(healthy):
     assert "Nothing beats the mean on one." in said
     said = headline(changed(healthy, ["one", "two"], level), None)
     assert said[0].endswith("are best on average over 2 datasets (average rank 2.00 of 3).")
+
+
+def test_a_dataset_without_a_noise_floor_has_its_dash_below_the_floors_of_others(healthy):
+    results = changed(healthy, ["one", "two"], {"AA-kNN": 0.8, "fixed & <i>odd</i>": 0.7, "Mean": 0.75})
+    results.info["two"]["noise_ceiling"] = {"kullback_leibler": 0.3}
+    table = measure_table(results, "kullback_leibler")
+    place = table.head.index("Noise floor") - 1
+    assert [cells[place].text for _, cells in table.rows] == ["–", "0.3"]
+    assert not columns_of_words(table)
 
 
 @pytest.mark.parametrize("criterion", ["kullback_leibler", "cosine"])

@@ -1,4 +1,4 @@
-"""What the curves over folds share: the band, and the sign of a scorer undone."""
+"""What the curves over folds share: the figure, the band, and the sign of a scorer undone."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,22 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl.metrics import Measure
-from skldl.plots._style import looks, plain
+from skldl.plots._inputs import axis_title
+from skldl.plots._style import legend_beside, looks, new_axes, plain, style
+
+
+def band_figure(
+    ax: Axes | None, x: npt.ArrayLike, curves: Mapping[str, FloatArray], x_title: str, measure: str | Measure
+) -> Axes:
+    """Draw the bands of all curves into the given axes, or those of a new figure, with titles and legend."""
+    with style():
+        ax = new_axes(ax, 6.2, 3.4)
+        draw_bands(ax, x, curves)
+        ax.set_xlabel(x_title)
+        ax.set_ylabel(axis_title(measure))
+        ax.grid(axis="y")
+        legend_beside(ax)
+    return ax
 
 
 def draw_bands(ax: Axes, x: npt.ArrayLike, curves: Mapping[str, FloatArray]) -> None:
@@ -17,7 +32,7 @@ def draw_bands(ax: Axes, x: npt.ArrayLike, curves: Mapping[str, FloatArray]) -> 
         mean = curves[name].mean(axis=1)
         spread = curves[name].std(axis=1, ddof=1) if curves[name].shape[1] > 1 else np.zeros(len(mean))
         ax.fill_between(x, mean - spread, mean + spread, color=look.colour, alpha=0.15, linewidth=0)
-        ax.plot(x, mean, color=look.colour, marker=look.marker, linestyle=look.dash, label=plain(name))
+        ax.plot(x, mean, **look.line, label=plain(name))
 
 
 def as_values(scores: npt.ArrayLike, measure: Measure) -> FloatArray:
