@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._held_out import row_weights, standardisation
 from skldl._parameters import check_parameters
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_features, check_same_length
@@ -61,10 +62,7 @@ class LabelEnhancer(TransformerMixin, BaseEstimator):
         X = np.asarray(check_features(self, X, reset=True), dtype=np.float64)
         L, self.classes_ = as_indicator(y)
         check_same_length(X, L)
-        self._mean = X.mean(axis=0)
-        deviation = X.std(axis=0)
-        constant = deviation <= 1e-13 * np.abs(self._mean)
-        self._scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=~constant)
+        self._mean, self._scale = standardisation(X, row_weights(len(X), None))
         self.distributions_ = softmax(self._enhance(self._standardised(X), L))
         return self
 
