@@ -18,7 +18,8 @@ FLOOR_HEADINGS = ("Noise floor", "Explained")
 FLOOR_NOTE = (
     "Noise floor: the value (± standard error) that the true distributions would have on rows made of so many votes. "
     "Explained: the part of the explainable loss, between the mean and the floor, that the best other candidate takes "
-    "away."
+    "away. Above 100%: the measure is not lowest, in expectation, for the true distributions, so that the floor is no "
+    "bound."
 )
 
 
@@ -87,7 +88,14 @@ def floor_cells(line: Mapping[str, Any]) -> list[Cell]:
     if np.isnan(floor):
         return [Cell(NOTHING), Cell(NOTHING)]
     spread = "" if np.isnan(error) else f" ± {show_deviation(error)}"
-    return [Cell(f"{floor:.4g}{spread}"), Cell(NOTHING if np.isnan(share) else show_share(share))]
+    return [Cell(f"{floor:.4g}{spread}"), Cell(_show_explained(share))]
+
+
+def _show_explained(share: float) -> str:
+    """The share of the explainable loss; how far it is above one says nothing about the candidate."""
+    if np.isnan(share):
+        return NOTHING
+    return ">100%" if share >= 1.0005 else show_share(share)
 
 
 def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any], IntArray] | None:
