@@ -68,7 +68,7 @@ def test_arrays_of_a_file_are_named_like_columns(ending):
         ("labels = 'B'\nkind = 'votes'", "kind = 'votes' is for tables; an array of labels is one of distribution"),
         ("labels = ['A', 'B']", "labels must name one array of data.npz, not 2"),
         ("labels = 'B'\nkind = 'counts'\ndrop = 'a'", "drop is about the columns of a table"),
-        ("features = 'A'\nlabels = 'B'\nkind = 'counts'\ngroups = 'who'", "has no array 'who'. It has A, B, person"),
+        ("features = 'A'\nlabels = 'B'\nkind = 'counts'\ngroups = 'who'", "holds no 'who'; it holds A, B, person"),
         ("features = 'A'\nlabels = 'B'\nkind = 'counts'\nweight = 'short'", "has 5 values for 24 rows"),
     ],
 )
