@@ -11,6 +11,7 @@ from skldl._typing import AnyArray, IntArray
 from skldl.data import Dataset
 from skldl.data._read_arrays import array_variables, one_per_row
 from skldl.distributions import from_counts, from_scores
+from skldl.distributions._tables import is_missing, plain_label
 from skldl.exceptions import StudyError
 from skldl.experiments.study import DatasetSpec
 
@@ -118,7 +119,7 @@ def read_splits(place: str, dataset: Dataset) -> IntArray:
 
 def _folds_of(cells: Any, where: str, dataset: Dataset) -> IntArray:
     """Number the folds that the cells of one column name."""
-    words = ["" if cell is None or cell != cell else _word(cell) for cell in cells.tolist()]
+    words = ["" if is_missing(cell) else str(plain_label(cell)).strip() for cell in cells.tolist()]
     names = sorted({word for word in words if word.casefold() not in ONLY_TRAINING}, key=_numbers_first)
     if not names:
         raise StudyError(f"{where} names no fold: a cell holds the fold in which its row is tested.")
@@ -136,11 +137,6 @@ def _folds_of(cells: Any, where: str, dataset: Dataset) -> IntArray:
                     "stay together: change the splits, or leave groups out."
                 )
     return fold_of
-
-
-def _word(cell: Any) -> str:
-    """Numbers that are equal are one fold: a column with gaps holds 1.0 for 1."""
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
 def _numbers_first(word: str) -> tuple[bool, int, str]:
