@@ -111,7 +111,7 @@ def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any
     Returns
     -------
     found : dict
-        As `StudyResults.predictions`; in double precision, rows that sum to one.
+        As `StudyResults.predictions`.
     fold_of : ndarray of int
         Fold of each row; rows of a fixed test set are dealt out to five.
     """
@@ -125,13 +125,7 @@ def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any
             folds[np.searchsorted(rows, record["predictions"]["rows"])] = record["fold"]
     if len(np.unique(folds)) < 2:
         folds = np.arange(len(rows)) % 5
-    tables = {name: _normalised(table) for name, table in found["predicted"].items()}
-    return {**found, "truth": _normalised(found["truth"]), "predicted": tables}, folds
-
-
-def _normalised(table: FloatArray) -> FloatArray:
-    values = np.asarray(table, dtype=np.float64)
-    return np.asarray(values / values.sum(axis=1, keepdims=True))
+    return found, folds
 
 
 def interval_table(results: StudyResults, level: float = LEVEL) -> ResultTable | None:
