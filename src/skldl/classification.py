@@ -3,8 +3,8 @@ r"""`LDLClassifier`: any label distribution learner as an ordinary classifier, f
 Geng (2016) shows single-label and multi-label learning as special cases of label distribution learning. The way there
 is easy; the way back from a predicted distribution to a *set* of labels is not, since the degrees of a row sum to one
 whatever the number of labels. Here a **virtual label** joins every set, as the cut joins a ranking. With the indicator
-matrix L and its rows Y_i, row i is learnt with the distribution L'_i / (|Y_i| + 1), L' being L with a column of ones,
-and with the weight |Y_i| + 1. A learner that fits weighted means then predicts
+matrix L and its rows Y_i, row i is learnt with the distribution ``L'_i / (|Y_i| + 1)``, L' being L with a column of
+ones, and with the weight ``|Y_i| + 1``. A learner that fits weighted means then predicts
 
 .. math:: d_j = \frac{P(j \in Y \mid x)}{1 + E(|Y| \mid x)}, \qquad d_0 = \frac{1}{1 + E(|Y| \mid x)}
 
@@ -109,8 +109,8 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     Let row i have the set Y_i. It is learnt with the same degree for each label of the set and for the virtual label,
-    and with the weight |Y_i| + 1, so that each label of each set counts the same. The predicted degree of a label over
-    that of the virtual label, cut at one, is then the probability that the label belongs to the set, as far as the
+    and with the weight ``|Y_i| + 1``, so that each label of each set counts the same. The predicted degree of a label
+    over that of the virtual label, cut at one, is then the probability that the label belongs to the set, as far as the
     learner fits the data; `AAKNN` gives the share of neighbours that carry it, as scikit-learn's
     ``KNeighborsClassifier`` does. A learner whose ``fit`` takes no ``sample_weight`` is fitted without these
     weights; large sets then count less, and probabilities come out lower than they are where sets differ in size. So

@@ -88,7 +88,7 @@ def label_codes(y: Any, classes: Any, *, name: str, argument: str = "classes") -
 
 
 def from_label_sets(Y: Any, classes: Any = None, empty: str = "error") -> Any:
-    """Turn sets of labels into distributions: each label of a set Y has the degree 1/|Y|.
+    """Turn sets of labels into distributions: each label of a set Y has the degree ``1/|Y|``.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     alpha : float, default=0.5
-        Share of the neighbours against an instance's own labels, in [0, 1); 0 gives 1/|Y| each.
+        Share of the neighbours against an instance's own labels, in [0, 1); 0 gives ``1/|Y|`` each.
     n_neighbors : int or None, default=10
         Number of nearest neighbours that are tied to each instance (i and j are tied if one of them is among the
         neighbours of the other). All instances at the same distance as the last of them count as neighbours too, so

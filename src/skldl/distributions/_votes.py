@@ -200,7 +200,7 @@ def from_votes(
 
     .. math:: d_j = \frac{\sum_r w_r m_{rj} + \alpha_j}{\sum_r w_r + \sum_k \alpha_k}
 
-    where the answer of annotator r shares a mass of one among its labels, m_rj = [j ∈ answer] / |answer|.
+    where the answer of annotator r shares a mass of one among its labels, ``m_rj = [j ∈ answer] / |answer|``.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ class EnhancedLDL(BaseLDL):
     Parameters
     ----------
     enhancer : transformer, default=None
-        Such as `skldl.enhancement.GLLE`; None gives each label of a row 1/|L|.
+        Such as `skldl.enhancement.GLLE`; None gives each label of a row ``1/|L|``.
     estimator : estimator, default=None
         What learns from the enhanced labels. None recovers: ``predict`` then takes the training rows alone, and gives
         their enhanced labels.
