@@ -159,6 +159,8 @@ class LDLSCL(LinearSoftmaxLDL):
         Weights by which features predict codes.
     regression_intercept_ : ndarray of shape (n_found,)
         Intercepts of that regression.
+    intercept_ : ndarray of shape (n_labels,)
+        Intercept of each label.
     n_iter_ : int
         Number of steps for the weights in the last round.
     loss_curve_ : list of float

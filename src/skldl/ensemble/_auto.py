@@ -195,6 +195,14 @@ class AutoLDL(PooledLDL):
         weight) under the name "pool"; rows as in ``oof_predictions_``.
     fold_of_ : ndarray of int of shape (n_samples,)
         The fold in which each row was held out from the weights of the pool.
+    mean_shares_ : ndarray of shape (n_members,)
+        Share of the mean distribution mixed into each member's predictions.
+    mean_distribution_ : ndarray of shape (n_labels,)
+        That mean distribution.
+    pool_kind_ : str
+        How predictions are pooled: "log-linear" or "linear".
+    offset_ : ndarray of shape (n_labels,)
+        Offset of each label in the pool; zeros in a linear pool.
 
     See Also
     --------

@@ -60,6 +60,10 @@ class StackingLDL(PooledLDL):
         Mean Kullback-Leibler divergence of each member on rows held out; lower is better.
     mean_shares_ : ndarray of shape (n_members,)
         Share of the mean distribution mixed into each member's predictions.
+    mean_distribution_ : ndarray of shape (n_labels,)
+        That mean distribution.
+    pool_kind_ : str
+        How predictions are pooled: "log-linear" or "linear".
     offset_ : ndarray of shape (n_labels,)
         Offset b of each label; zeros in the linear pool.
     oof_predictions_ : ndarray of shape (n_samples, n_labels)

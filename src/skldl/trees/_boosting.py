@@ -91,6 +91,12 @@ class GradientBoostingLDL(GroupedLDL):
         Minus the mean Kullback-Leibler divergence of the out-of-fold predictions.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the total gain of all splits that each feature brings; they sum to one.
+    trees_ : list
+        The trees of each fold's model.
+    bases_ : ndarray of shape (n_models, n_labels)
+        Logarithm of the mean distribution from which each fold's model starts.
+    label_order_ : ndarray of int of shape (n_labels,)
+        Order in which the labels are given to the engine.
 
     Notes
     -----

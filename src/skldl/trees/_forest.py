@@ -95,6 +95,8 @@ class RandomForestLDL(GroupedLDL):
         Mean training distribution.
     feature_importances_ : ndarray of shape (n_features,)
         Mean over the trees of the normalised reduction in spread that each feature brings; they sum to one.
+    trees_ : FlatTrees
+        All trees of the forest, in arrays.
 
     Notes
     -----

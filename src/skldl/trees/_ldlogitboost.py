@@ -84,6 +84,8 @@ class LDLogitBoost(BaseLDL):
         The tree, or the trees of all labels, of each round.
     loss_curve_ : list of float
         Mean cross-entropy on the training rows before the first and after each round.
+    start_ : ndarray of shape (n_labels,)
+        Scores before the first round: the logarithm of the mean distribution, centred.
 
     Notes
     -----

@@ -85,6 +85,14 @@ class ConformalLDL(BaseEstimator):
         Number of calibration rows.
     label_scale_ : ndarray of shape (n_labels,)
         Unit of each label's deviation in the score "label"; 1 under "prefit".
+    folds_ : ndarray of int of shape (n_calibration,)
+        The fold of each calibration row; zeros unless ``method="cv+"``.
+    fold_estimators_ : list of estimators
+        The models of the folds under "cv+"; empty otherwise.
+    difficulty_ : estimator or None
+        The regressor that predicts the difficulty of a row, where ``adaptive``.
+    groups_, strata_ : ndarray or None
+        Group and stratum of each calibration row, where ``fit`` was given them.
 
     References
     ----------

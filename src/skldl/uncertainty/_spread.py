@@ -64,6 +64,8 @@ class DirichletSpread(GroupedLDL):
         The constant τ; with "features" the geometric mean over the training rows.
     penalty_ : float
         The penalty that was chosen; infinite for a constant τ.
+    log_coef_ : ndarray
+        Logarithm of τ, or, with "features", the coefficients of its linear model.
     log_likelihood_ : float
         Mean log-likelihood of the held-out rows at the fitted τ, per row.
     held_out_curve_ : CoverageCurve
