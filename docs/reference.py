@@ -84,6 +84,10 @@ CONSTANTS = {
     "skldl.losses.COMBINATIONS": "Named combinations of losses.",
 }
 DESCRIPTORS = (property, cached_property, classmethod, staticmethod)
+BASE_NOTE = """
+A fitted model also has the attributes of :py:obj:`skldl.BaseLDL`: ``n_features_in_``, ``feature_names_in_``,
+``n_labels_`` and ``label_names_``.
+"""
 FOLDER = "api"
 
 
@@ -147,10 +151,12 @@ def pages() -> dict[str, str]:
     for module, purpose in MODULES.items():
         own = [entry for entry in everything if entry.module == module]
         texts[f"{module}.rst"] = _module_page(module, purpose, own)
-    for entry in everything:
-        if entry.has_page:
-            texts[f"generated/{entry.full_name}.rst"] = _object_page(entry)
-    return texts
+    return texts | pages_of_objects()
+
+
+def pages_of_objects() -> dict[str, str]:
+    """Give the pages of single classes and functions."""
+    return {f"generated/{entry.full_name}.rst": _object_page(entry) for entry in entries() if entry.has_page}
 
 
 def write_pages(docs: Path) -> None:
@@ -247,7 +253,10 @@ def _object_page(entry: Entry) -> str:
     if entry.kind == "function":
         return f"{text}.. autofunction:: {entry.full_name}\n"
     own = ", ".join(members(entry.value))
-    return f"{text}.. autoclass:: {entry.full_name}\n" + (f"   :members: {own}\n" if own else "")
+    text += f".. autoclass:: {entry.full_name}\n" + (f"   :members: {own}\n" if own else "")
+    if issubclass(entry.value, skldl.BaseLDL) and entry.value is not skldl.BaseLDL:
+        text += BASE_NOTE
+    return text
 
 
 def members(value: type) -> list[str]:
