@@ -59,7 +59,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "copyfile_regex": r"$^",
     "matplotlib_animations": False,
-    "plot_gallery": True,
+    "parallel": 2,
 }
 
 # HTML: everything is loaded from the site itself
