@@ -52,6 +52,8 @@ docs: setup
 	@$(BIN)/python docs/make_measures.py
 	@$(BIN)/python docs/make_speed.py
 	@$(BIN)/python docs/make_accuracy.py
+	@$(BIN)/python docs/make_leaderboard.py
+	@$(BIN)/python docs/make_choice.py
 	@$(BIN)/python docs/make_study_figures.py
 	@$(BIN)/python docs/make_reproduction.py
 

@@ -60,6 +60,7 @@ sphinx_gallery_conf = {
     "copyfile_regex": r"$^",
     "matplotlib_animations": False,
     "parallel": 2,
+    "within_subsection_order": "site_pages.GalleryOrder",
 }
 
 # HTML: everything is loaded from the site itself
@@ -74,7 +75,7 @@ html_sidebars = {"index": []}
 html_theme_options = {
     "logo": {"text": "scikit-ldl"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "navigation_depth": 2,
     "show_prev_next": True,
@@ -91,5 +92,6 @@ mathjax3_config = {"options": {"enableMenu": False}}
 def setup(app):
     reference.write_pages(DOCS)
     site_pages.write_pages(DOCS)
+    site_pages.write_command_line(DOCS)
     app.connect("source-read", site_pages.adapt_page)
     app.connect("build-finished", site_pages.copy_mathjax)

@@ -164,7 +164,7 @@ def write_pages(docs: Path) -> None:
     folder = docs / FOLDER
     texts = pages()
     for path in folder.rglob("*.rst"):
-        if path.relative_to(folder).as_posix() not in texts:
+        if path.relative_to(folder).as_posix() not in {*texts, "command-line.rst"}:
             path.unlink()
     for name, text in texts.items():
         path = folder / name
@@ -185,7 +185,8 @@ def _index() -> str:
         "Every public name of the package. Estimators can be imported from ``skldl`` itself; what is not listed here "
         "is private and may change without notice.\n\n"
         ".. list-table::\n   :widths: 30 70\n\n"
-        f"{rows}\n.. toctree::\n   :hidden:\n\n{tree}"
+        f"{rows}   * - :doc:`Command line <command-line>`\n     - What ``skldl COMMAND --help`` prints\n\n"
+        f".. toctree::\n   :hidden:\n\n{tree}   command-line\n"
     )
 
 

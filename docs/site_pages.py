@@ -4,8 +4,11 @@
 site gets copies whose links fit, in ``docs/project/``, which is not in the repository.
 """
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,7 +28,7 @@ citing
 ```
 """
 OPTIONAL = re.compile(r"^optional: (\S+)\n", flags=re.MULTILINE)
-LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)\s#]+)")
+LINK = re.compile(r"((?<!!)\[[^\[\]]*\]\()(?!https?:|#|mailto:)([^)\s#]+)")
 
 
 def write_pages(docs: Path) -> None:
@@ -43,6 +46,25 @@ def write_pages(docs: Path) -> None:
         path = folder / f"{name}.md"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
+
+
+def write_command_line(docs: Path) -> None:
+    """Write ``docs/api/command-line.rst`` from what ``skldl COMMAND --help`` prints."""
+    from skldl.cli._app import COMMANDS
+
+    parts = ["Command line\n============\n\n``skldl COMMAND --help`` prints these texts.\n"]
+    for words in ([], *([name] for name in COMMANDS)):
+        title = " ".join(["skldl", *words])
+        text = "\n".join(f"   {line}".rstrip() for line in _help_of(words).splitlines())
+        parts.append(f"{title}\n{'-' * len(title)}\n\n.. code-block:: text\n\n{text}\n")
+    path = docs / "api" / "command-line.rst"
+    path.write_text("\n".join(parts), encoding="utf-8")
+
+
+def _help_of(words: list[str]) -> str:
+    environment = os.environ | {"COLUMNS": "92", "NO_COLOR": "1", "TERM": "dumb"}
+    command = [sys.executable, "-m", "skldl", *words, "--help"]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
 
 
 def _project_files() -> list[Path]:
@@ -89,6 +111,26 @@ If scikit-ldl helps your research, please cite the paper whose algorithms it beg
 The [citation file](../../CITATION.cff) holds the same in a form that programs read. Each algorithm names the paper
 that it comes from in its page of the [API reference](../api/index.rst): please cite that one, too.
 """
+
+
+class GalleryOrder:
+    """The order of the gallery: from what people have, over evaluation, to what comes after."""
+
+    NAMES = (
+        *("votes", "star_ratings", "emotions_in_text", "age_from_faces", "head_pose", "survey_shares"),
+        *("answers_in_class", "species_abundances", "election_shares", "careless_raters", "votes_needed"),
+        *("rankings", "multilabel", "missing_degrees", "compare_with_scikit_learn", "choose_honestly"),
+        *("ordered_labels", "how_sure", "calibration", "explain_columns"),
+    )
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, filename: str) -> int:
+        name = filename.removesuffix(".py")
+        if name not in self.NAMES:
+            raise ValueError(f"Give the example {filename} its place in GalleryOrder of docs/site_pages.py.")
+        return self.NAMES.index(name)
 
 
 def adapt_page(app: Any, docname: str, source: list[str]) -> None:
