@@ -63,6 +63,7 @@ site:
 	@rm -rf site .cache/site docs/api docs/gallery docs/project
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=agg \
 	  $(BIN)/python -m sphinx -q -W --keep-going -j 2 -b html -d .cache/site docs site
+	@$(BIN)/python -m pytest tests/site -q -m slow
 	@echo 'The site is site/index.html.'
 
 test-slow: setup

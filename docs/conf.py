@@ -71,7 +71,8 @@ html_css_files = ["site.css"]
 html_show_search_summary = False  # it would fetch pages, which file:// forbids
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": []}
+html_sidebars = {page: [] for page in ("index", "start", "what-is-ldl", "choose", "glossary")}
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "scikit-ldl"},
     "navbar_align": "left",
