@@ -16,6 +16,7 @@ from typing import Any
 MATHJAX = "mathjax/tex-svg-full.js"
 PROJECT_FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
 PROJECT_INDEX = """# Project
 
 ```{toctree}
@@ -137,15 +138,22 @@ def adapt_page(app: Any, docname: str, source: list[str]) -> None:
     """Adapt Markdown that is written for the repository: see the two functions below."""
     folder = (Path(app.srcdir) / docname).parent
     if (Path(app.srcdir) / f"{docname}.md").exists():
-        source[0] = LINK.sub(lambda match: _download_from_outside(match, folder), source[0])
+        source[0] = LINK.sub(lambda match: match[1] + _target_on_the_site(match[2], folder), source[0])
         source[0] = OPTIONAL.sub(lambda match: _page_if_there(match, folder), source[0])
 
 
-def _download_from_outside(match: re.Match[str], folder: Path) -> str:
-    """Let a link to a file outside ``docs/``, such as a table of a study, lead to a copy of that file."""
-    target = (folder / match[2]).resolve()
-    is_outside = target.is_file() and not target.is_relative_to(ROOT / "docs")
-    return f"{match[1]}path:{match[2]}" if is_outside else match[0]
+def _target_on_the_site(link: str, folder: Path) -> str:
+    """Lead links to examples to the gallery, and links to other files outside ``docs/`` to their page or a copy."""
+    target = (folder / link).resolve()
+    if target.is_relative_to(ROOT / "docs") or not target.exists():
+        return link
+    if target.is_relative_to(EXAMPLES):
+        page = ROOT / "docs" / "gallery" / ("index.rst" if target == EXAMPLES else f"{target.stem}.rst")
+    elif target.parent == ROOT and target.name in PROJECT_FILES:
+        page = ROOT / "docs" / "project" / target.name.lower()
+    else:
+        return f"path:{link}"
+    return Path(os.path.relpath(page, folder)).as_posix()
 
 
 def _page_if_there(match: re.Match[str], folder: Path) -> str:

@@ -11,7 +11,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 if not EXAMPLES.exists():
     pytest.skip("the examples are in the repository, not in the package", allow_module_level=True)
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
-QUICK = ("calibration", "missing_degrees", "rankings")  # about a second each; the others run with the slow tests
+QUICK = ("calibration", "missing_degrees")  # about a second each; the others run with the slow tests
 
 
 def test_there_are_examples_for_what_people_ask():

@@ -197,6 +197,7 @@ def test_every_fitted_attribute_is_described(name):
 
 
 def test_the_pages_of_estimators_lead_to_the_attributes_of_their_base():
+    pages = REFERENCE.pages_of_objects()
     for name in skldl.ESTIMATORS:
-        page = REFERENCE.pages_of_objects()[f"generated/skldl.{name}.rst"]
+        page = pages[f"generated/skldl.{name}.rst"]
         assert ("skldl.BaseLDL" in page) == issubclass(getattr(skldl, name), skldl.BaseLDL)

@@ -101,6 +101,9 @@ def test_links_to_files_outside_are_downloads_and_missing_pages_are_left_out(loa
     source = ["[a](../studies/README.md) [b](guide.md)\n\noptional: accuracy\noptional: no-such-page\n"]
     pages.adapt_page(App, "results", source)
     assert source == ["[a](path:../studies/README.md) [b](guide.md)\n\naccuracy\n"]
+    source = ["[c](../../examples/votes.py) [d](../../examples) [e](../../CONTRIBUTING.md)"]
+    pages.adapt_page(App, "user-guide/learning", source)
+    assert source == ["[c](../gallery/votes.rst) [d](../gallery/index.rst) [e](../project/contributing.md)"]
 
 
 def test_names_in_pages_become_links_only_where_they_are_meant(load_script, monkeypatch):
