@@ -87,5 +87,6 @@ axes[0].set_ylabel("skill against the mean")
 plt.show()
 
 # %%
-# ``skldl evaluate`` and studies with ``protocol = "nested"`` do this for you, and ``skldl fit`` prints an estimate that
-# is cross-fitted over the whole choice.
+# The score of the best candidate is too good on average. The nested estimate is lower; for a single small table it
+# still varies much. ``skldl evaluate`` and studies with ``protocol = "nested"`` do this for you, and ``skldl fit``
+# prints an estimate that is cross-fitted over the whole choice.

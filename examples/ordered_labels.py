@@ -27,7 +27,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constraine
 for offset, (name, D) in enumerate({"truth": truth, **predictions}.items()):
     left.bar(STARS + 0.27 * (offset - 1), D[0], width=0.27, label=name, color=f"C{offset - 1}" if offset else "0.2")
 left.set(xlabel="stars", ylabel="degree")
-left.legend(frameon=False)
+left.legend(frameon=False, loc="upper center")
 near, far = (evaluate(truth, P, measures=NAMES) for P in predictions.values())
 ratios = [far[name] / near[name] for name in NAMES]
 right.barh([MEASURES[name].title for name in NAMES], ratios, color="#0072B2")
