@@ -60,6 +60,24 @@ def test_no_text_leaves_its_picture(browser, page):
     assert cut == []
 
 
+def test_cells_without_a_number_stand_below_the_numbers(browser, broken_page):
+    browser.open(broken_page)
+    columns = browser.run("""
+        return [...document.querySelectorAll("table.sortable")].flatMap((table) => {
+          const rows = [...table.tBodies[0].rows];
+          return [...rows[0].cells].slice(1).map((_, column) => rows.map((row) => {
+            const cell = row.cells[column + 1];
+            return [cell.textContent.trim(), cell.dataset.v !== "", getComputedStyle(cell).textAlign];
+          }));
+        });""")
+    mixed = [cells for cells in columns if len({number for _, number, _ in cells}) == 2]
+    assert any("–" in (text for text, _, _ in cells) for cells in mixed)
+    for cells in columns:
+        sides = {side for _, _, side in cells}
+        assert sides == ({"right"} if any(number or text == "–" for text, number, _ in cells) else {"left"}), cells
+    assert any(side == "left" for cells in columns for _, _, side in cells)
+
+
 def test_sorting_by_click(browser, page):
     browser.open(page)
     before = browser.run(COLUMN, 1)

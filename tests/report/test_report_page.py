@@ -18,11 +18,12 @@ from skldl.data import Dataset
 from skldl.exceptions import RecordsError
 from skldl.experiments import Candidate, Study, StudyResults, run_study
 from skldl.experiments.output.files import write_outputs
+from skldl.experiments.output.tables import measure_table
 from skldl.experiments.statistics import compare
 from skldl.report import render_report, write_report
 from skldl.report._figures import _skill
 from skldl.report._headline import headline
-from skldl.report._page import sort_key
+from skldl.report._page import columns_of_words, sort_key
 from skldl.testing import make_distributions
 
 SCRIPT = "<script>alert(1)</script>"
@@ -198,6 +199,15 @@ def test_one_dataset_and_ties(healthy):
     assert "Nothing beats the mean on one." in said
     said = headline(changed(healthy, ["one", "two"], level), None)
     assert said[0].endswith("are best on average over 2 datasets (average rank 2.00 of 3).")
+
+
+def test_a_dataset_without_a_noise_floor_has_its_dash_below_the_floors_of_others(healthy):
+    results = changed(healthy, ["one", "two"], {"AA-kNN": 0.8, "fixed & <i>odd</i>": 0.7, "Mean": 0.75})
+    results.info["two"]["noise_ceiling"] = {"kullback_leibler": 0.3}
+    table = measure_table(results, "kullback_leibler")
+    place = table.head.index("Noise floor") - 1
+    assert [cells[place].text for _, cells in table.rows] == ["–", "0.3"]
+    assert not columns_of_words(table)
 
 
 @pytest.mark.parametrize("criterion", ["kullback_leibler", "cosine"])

@@ -15,6 +15,7 @@ from skldl.experiments import StudyResults
 from skldl.experiments.output.agreement import agreement_table, differences
 from skldl.experiments.output.claims import check_claims, speed_claim
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, repeats_from_file
+from skldl.experiments.output.layout import NOTHING, ResultTable
 from skldl.experiments.output.published import match_published, published_table
 from skldl.experiments.output.statistics_text import comparison_sentences, comparison_table
 from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, skill_table, time_table
@@ -80,7 +81,7 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["sort_key"] = sort_key
+    environment.filters |= {"sort_key": sort_key, "columns_of_words": columns_of_words}
     css, script = (_asset(name) for name in ("report.css", "report.js"))
     policy = (
         f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(script)}'; img-src data:; "
@@ -130,6 +131,25 @@ def sort_key(text: str) -> float | str:
     if not found:
         return ""
     return float(found[1].replace(",", "")) * _UNITS.get((found[2] or "").lower(), 1.0)
+
+
+def columns_of_words(table: ResultTable) -> set[int]:
+    """Columns, from 0 after the names of the rows, in which no cell begins with a number and one at least has words.
+
+    They are aligned to the left, all others to the right: a cell with nothing to tell stands below the numbers.
+
+    Examples
+    --------
+    >>> from skldl.experiments.output.layout import Cell, ResultTable
+    >>> columns_of_words(ResultTable("", ["", "a", "b"], [("x", [Cell("0.5"), Cell("k = 3")]), ("y", [Cell("–")] * 2)]))
+    {1}
+    """
+    columns = zip(*(cells for _, cells in table.rows), strict=True)
+    return {
+        place
+        for place, cells in enumerate(columns)
+        if all(sort_key(cell.text) == "" for cell in cells) and any(cell.text != NOTHING for cell in cells)
+    }
 
 
 def _asset(name: str) -> str:

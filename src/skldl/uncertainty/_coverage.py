@@ -73,7 +73,7 @@ def dirichlet_ranks(D: FloatArray, P: FloatArray, concentration: FloatArray) -> 
     ndarray of shape (n_samples, n_labels)
         Uniform on [0, 1] if the spread is right.
     """
-    a, b = _beta_parameters(P, concentration)
+    a, b = beta_parameters(P, concentration)
     return np.asarray(stats.beta.cdf(D, a, b))
 
 
@@ -94,13 +94,14 @@ def votes_ranks(counts: FloatArray, P: FloatArray, concentration: FloatArray, ra
     ndarray of shape (n_samples, n_labels)
         Uniform on [0, 1] if the spread is right.
     """
-    a, b = _beta_parameters(P, concentration)
+    a, b = beta_parameters(P, concentration)
     totals = counts.sum(axis=1, keepdims=True)
     step = stats.betabinom.pmf(counts, totals, a, b)
     below = np.where(counts > 0, stats.betabinom.cdf(counts - 1, totals, a, b), 0.0)
     return np.asarray(below + check_random_state(random_state).uniform(size=counts.shape) * step)
 
 
-def _beta_parameters(P: FloatArray, concentration: FloatArray) -> tuple[FloatArray, FloatArray]:
+def beta_parameters(P: FloatArray, concentration: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both parameters of the beta distribution of each degree under a Dirichlet distribution."""
     p = np.clip(P, _LEAST, 1 - _LEAST)
     return concentration[:, None] * p, concentration[:, None] * (1 - p)

@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from skldl._parameters import number
 from skldl._typing import BoolArray, FloatArray
 from skldl._validation import check_distributions
 from skldl.exceptions import LengthMismatchError
+
+LEVEL = number(above=0, below=1, cure="it is a probability, for instance 0.9")
 
 
 class TooFewCalibrationRowsWarning(UserWarning):
