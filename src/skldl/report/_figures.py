@@ -22,7 +22,7 @@ from skldl.plots import (
 from skldl.report._svg import inline_svg
 
 FEWEST_DATASETS = 5  # average ranks over fewer datasets say little, and their figures repeat the tables
-MOST_CELLS = 1000  # larger studies have a rank map for the criterion only; the tables have the other ranks
+MOST_CELLS = 1000  # larger studies have figures of ranks for the criterion only; the tables have the other ranks
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,9 @@ def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Ite
     if criterion in results.measures:
         yield from _quality_and_time(results, criterion)
         yield from _hidden_degrees(results, criterion)
-    for measure in results.measures:
+    is_large = len(results.datasets) * len(names) > MOST_CELLS
+    measures = [criterion] if is_large and criterion in results.measures else results.measures
+    for measure in measures:
         known = MEASURES[measure]
         compared = tests[measure]
         if len(compared.datasets) >= FEWEST_DATASETS and np.isfinite(compared.nemenyi_difference):
@@ -135,8 +137,7 @@ def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Ite
                 7.2,
                 1.2 + 0.33 * (0.55 + 0.32 * len(display.groups) + 0.55 * ((len(names) + 1) // 2)),
             )
-    is_large = len(results.datasets) * len(names) > MOST_CELLS
-    for measure in [criterion] if is_large and criterion in results.measures else results.measures:
+    for measure in measures:
         known = MEASURES[measure]
         means = results.means(measure)
         if len(results.datasets) >= FEWEST_DATASETS and np.isfinite(means).any(axis=0).all():
