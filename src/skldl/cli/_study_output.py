@@ -14,6 +14,7 @@ from skldl.exceptions import StudyError
 from skldl.experiments import Plan, Study, StudyResults, run_study
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, write_outputs
 from skldl.experiments.output.layout import ResultTable
+from skldl.experiments.output.skill_chart import skill_chart
 from skldl.experiments.output.tables import grid_end_notes
 from skldl.experiments.output.uncertainty import interval_table
 
@@ -109,7 +110,7 @@ def _report_line(results: StudyResults, folder: Path) -> str:
         from skldl.report import write_report
     except ModuleNotFoundError as error:
         return f"No report: it needs the package {error.name}: pip install 'scikit-ldl[report]'"
-    return f"Report, to be opened in a browser: {write_report(folder, results)}"
+    return f"Report, open it in a browser: {write_report(folder, results)}"
 
 
 def _print_results(results: StudyResults, folder: Path) -> None:
@@ -139,9 +140,12 @@ def _print_results(results: StudyResults, folder: Path) -> None:
             f"again: skldl bench --resume --retry-failed --out {folder}",
             markup=False,
         )
-    console.print(f"\nRecords, tables and statistics lie in {folder}/ (begin with README.md).", markup=False)
+    chart = skill_chart(results)
+    if chart:
+        console.print("\n".join(["", *chart]), markup=False, soft_wrap=True)
+    console.print(f"\nRecords, tables and statistics: {folder}/ (start with README.md)", markup=False)
     if (folder / "published.md").exists():
-        console.print(f"Side by side with the paper: {folder}/published.md", markup=False)
+        console.print(f"Comparison with the paper: {folder}/published.md", markup=False)
 
 
 def _rich(table: ResultTable) -> Any:

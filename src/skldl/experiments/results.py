@@ -120,6 +120,10 @@ class StudyResults:
             cells[record["dataset"], record["candidate"]].append(record)
         return cells
 
+    @cached_property
+    def _states(self) -> dict[tuple[str, str], str]:
+        return {}
+
     @property
     def failures(self) -> list[Record]:
         """Records of the tasks that failed."""
@@ -150,6 +154,12 @@ class StudyResults:
         str
             Such as ``failed 2/10`` or ``not run 3/10``.
         """
+        key = (dataset, candidate)
+        if key not in self._states:
+            self._states[key] = self._state(dataset, candidate)
+        return self._states[key]
+
+    def _state(self, dataset: str, candidate: str) -> str:
         expected = self.n_expected(dataset)
         records = self._cells[dataset, candidate]
         failed = sum(record["status"] != "ok" for record in records)

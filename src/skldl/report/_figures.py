@@ -142,13 +142,14 @@ def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Ite
         means = results.means(measure)
         if len(results.datasets) >= FEWEST_DATASETS and np.isfinite(means).any(axis=0).all():
             ranks = rank_rows(means, higher_is_better=known.higher_is_better)
+            title = f"{known.title} {known.arrow}"
             yield draw(
                 f"ranks-{measure}",
                 f"Ranks by {known.title}",
-                "1 is best on a dataset. The lowest line averages over all datasets shown.",
-                RankHeatmapDisplay(ranks, results.datasets, names, f"{known.title} {known.arrow}").plot,
+                "1 is the best candidate on a dataset.",
+                RankHeatmapDisplay(ranks, results.datasets, names, title, average=False).plot,
                 2.2 + 0.68 * len(names),
-                min(1.4 + 0.24 * (len(means) + 1), 16.0),
+                min(1.4 + 0.24 * len(means), 16.0),
             )
 
 
