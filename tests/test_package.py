@@ -6,7 +6,9 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from scipy import io
 import skldl
 from skldl._extras import import_with_extra
 
+ROOT = Path(__file__).parents[1]
 EXTRAS = [
     "baycomp",
     "cyclopts",
@@ -106,6 +109,28 @@ def test_show_versions_tells_what_is_installed(capsys, monkeypatch):
     assert "no-such-package is not installed" in capsys.readouterr().out
 
 
+def test_show_versions_tells_the_threads_though_nothing_was_imported_before(capsys, monkeypatch):
+    command = [sys.executable, "-c", "import skldl; skldl.show_versions()"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines.index("threads:") < len(lines) - 1
+    monkeypatch.setattr("threadpoolctl.threadpool_info", list)
+    skldl.show_versions()
+    assert capsys.readouterr().out.splitlines()[-1] == "threads: none found"
+
+
+def test_show_versions_names_every_dependency():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    named = {
+        "core": set(project["dependencies"]),
+        "extras": {line for name, lines in extras.items() if name != "dev" for line in lines},
+    }
+    shown = sys.modules["skldl._versions"].PACKAGES
+    for group, lines in named.items():
+        wanted = {re.split(r"[^\w.-]", line)[0] for line in lines} - {"scikit-ldl"}
+        assert wanted <= set(shown[group]), group
+
+
 def test_the_command_names_the_extra_it_needs():
     result = subprocess.run(
         [sys.executable, "-c", "import sys; sys.modules['cyclopts'] = None; from skldl.cli import main; main()"],
@@ -125,7 +150,7 @@ def test_unknown_names_are_attribute_errors():
 
 def public_objects():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", DeprecationWarning)  # of the modules that have old names
         modules = [importlib.import_module(info.name) for info in pkgutil.walk_packages(skldl.__path__, "skldl.")]
     seen = {}
     for module in modules:

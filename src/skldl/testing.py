@@ -72,7 +72,7 @@ def _fit(estimator: Any, X: Any, D: Any, sample_weight: Any = None) -> Any:
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", UserWarning)  # such as ConvergenceWarning
         return model.fit(X, D) if sample_weight is None else model.fit(X, D, sample_weight=sample_weight)
 
 
@@ -259,7 +259,7 @@ def check_model_selection(estimator: Any) -> None:
     """Pipeline, GridSearchCV and cross_val_score work with it; score is minus the mean Kullback-Leibler."""
     X, D = make_distributions()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", UserWarning)  # such as ConvergenceWarning
         model = make_pipeline(StandardScaler(), clone(estimator))
         assert np.isfinite(cross_val_score(model, X, D, cv=3)).all()
         search = GridSearchCV(clone(estimator), {}, cv=3, scoring="neg_mean_squared_error").fit(X, D)
@@ -280,7 +280,7 @@ def check_predict_path(estimator: Any) -> None:
             continue
         values = [value, *_other_values(estimator, param, value, X, D)]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("ignore", UserWarning)  # such as ConvergenceWarning
             model = clone(estimator)
             if "random_state" in parameters:
                 model.set_params(random_state=0)
@@ -315,7 +315,7 @@ def _other_values(estimator: Any, param: str, value: float, X: FloatArray, D: Fl
 def _assert_raises(kind: type[Exception], call: Callable[..., Any], *arguments: Any) -> None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("ignore", UserWarning)  # such as ConvergenceWarning
             call(*arguments)
     except kind:
         return
@@ -356,7 +356,7 @@ def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str]
         raise ValueError(f"These are no names of checks: {unknown}")
     outcomes: dict[str, list[tuple[str, Exception | None]]] = {}
     with distribution_targets_in_estimator_checks(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # their data are made to provoke warnings
         for result in check_by_scikit_learn(estimator, on_fail=None, on_skip=None):
             outcomes.setdefault(result["check_name"], []).append((result["status"], result["exception"]))
     for name, check in CHECKS.items():

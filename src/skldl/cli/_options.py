@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from skldl.data import Dataset, TableFile, find_columns, from_table
-from skldl.data._array_table import ARRAY_ENDINGS, ArrayTable
+from skldl.data._array_table import ArrayTable
+from skldl.data._read_arrays import ARRAY_ENDINGS
 from skldl.data._spelling import split_list
 from skldl.exceptions import TableError
 

@@ -45,7 +45,7 @@ def need_the_packages_of_the_tests() -> None:
     import_module("scikit_posthocs")
 
 
-def run_and_show(study: Study | Plan, folder: Path, again: str, *, n_jobs: int, **options: Any) -> int:
+def run_and_show(study: Study | Plan, folder: Path, again: str, retry: str, *, n_jobs: int, **options: Any) -> int:
     """Run a study, show its progress, and write and print its results; say how to go on where it is stopped.
 
     Parameters
@@ -56,6 +56,8 @@ def run_and_show(study: Study | Plan, folder: Path, again: str, *, n_jobs: int, 
         Where its records go.
     again : str
         What to type to go on.
+    retry : str
+        What to type to run tasks again that failed.
     n_jobs : int
         Number of processes.
     **options : dict
@@ -69,7 +71,7 @@ def run_and_show(study: Study | Plan, folder: Path, again: str, *, n_jobs: int, 
     try:
         with watch(n_jobs) as on_progress:
             results = run_study(study, out=folder, n_jobs=n_jobs, on_progress=on_progress, **options)
-        return show_results(results, folder)
+        return show_results(results, folder, retry)
     except KeyboardInterrupt:
         print(f"Stopped. What is recorded is safe; go on with: {again}", file=sys.stderr)
         raise
@@ -81,7 +83,7 @@ def run_and_show(study: Study | Plan, folder: Path, again: str, *, n_jobs: int, 
         ) from error
 
 
-def show_results(results: StudyResults, folder: Path) -> int:
+def show_results(results: StudyResults, folder: Path, retry: str) -> int:
     """Write tables, statistics and report, print the tables, and say where everything lies.
 
     Parameters
@@ -90,6 +92,8 @@ def show_results(results: StudyResults, folder: Path) -> int:
         The results.
     folder : Path
         The folder of the study.
+    retry : str
+        What to type to run tasks again that failed.
 
     Returns
     -------
@@ -99,7 +103,7 @@ def show_results(results: StudyResults, folder: Path) -> int:
     for notice in results.notices:
         print(notice, file=sys.stderr)
     write_outputs(results, folder)
-    _print_results(results, folder)
+    _print_results(results, folder, retry)
     print(_report_line(results, folder))
     return 1 if results.failures else 0
 
@@ -113,7 +117,7 @@ def _report_line(results: StudyResults, folder: Path) -> str:
     return f"Report, open it in a browser: {write_report(folder, results)}"
 
 
-def _print_results(results: StudyResults, folder: Path) -> None:
+def _print_results(results: StudyResults, folder: Path, retry: str) -> None:
     from rich.console import Console
 
     wide = None if sys.stdout.isatty() else 200
@@ -137,8 +141,9 @@ def _print_results(results: StudyResults, folder: Path) -> None:
     if any(record.get("fault", "model") != "model" for record in results.failures):
         console.print(
             "Some tasks failed for want of memory, disk or time, which says nothing about their candidates. Run them "
-            f"again: skldl bench --resume --retry-failed --out {folder}",
+            f"again: {retry}",
             markup=False,
+            soft_wrap=True,  # a command that is cut in two cannot be copied
         )
     chart = skill_chart(results)
     if chart:

@@ -77,7 +77,7 @@ def _compare(
         made.encoder.check_columns(source.columns)
         for chunk in source.chunks():
             drift.update(chunk, made.pipeline.predict(chunk))
-    numbers = json.dumps(drift.numbers(), indent=2, ensure_ascii=False)
+    numbers = drift.to_json()
     if monitor is not None:
         with whole_file(monitor) as stream:
             stream.write(numbers.encode())

@@ -12,7 +12,7 @@ from skldl.cli._options import Flag, check_targets
 from skldl.cli._screen import IMAGES, save_figure
 from skldl.data import TableFile
 from skldl.data._labels import label_numbers
-from skldl.data._read_arrays import read_npz
+from skldl.data._read_arrays import read_arrays
 from skldl.data._write import ENDINGS
 from skldl.exceptions import DatasetError, DatasetNotFoundError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
@@ -177,7 +177,7 @@ def read_pairs(path: Path) -> tuple[Any, Any]:
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file {path}. Say where the table of distributions is.")
     if path.suffix.lower() == ".npz":
-        pair = read_npz(path, "D_true", "D_pred")
+        pair = read_arrays(path, "D_true", "D_pred")
         return pair.features, pair.labels
     if path.suffix.lower() not in ENDINGS:
         raise DatasetError(f"{path} is neither an .npz file nor a table ({', '.join(ENDINGS)}).")

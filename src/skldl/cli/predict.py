@@ -1,6 +1,5 @@
 """``skldl predict``: distributions for the rows of a table, piece by piece."""
 
-import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -103,7 +102,7 @@ def predict(
             nothing = predict_table(made.pipeline, source.nothing(), labels=made.labels, values=values, keep=kept)
             writer.write(_with_intervals(nothing, intervals, made.labels, level))
         if counts_file is not None:
-            counts_file.write(json.dumps(drift.numbers(), indent=1).encode())
+            counts_file.write(drift.to_json().encode())
     rows = drift.n_rows
     if not rows:
         note(f"{source.name} has a header but no rows: the result has only a header, too.")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from skldl.annotators import RaterSummary
 from skldl.data._cells import as_frame, as_words, list_names, with_columns
-from skldl.data._labels import in_order, label_values, read_labels, read_votes
+from skldl.data._labels import in_order, label_numbers, label_values, look_like_shares, read_labels, read_votes
 from skldl.data._long_votes import one_row_each, refuse_empty
 from skldl.data._roles import find_columns
 from skldl.distributions import Votes, from_label_sets, from_rankings, from_votes
@@ -132,6 +132,11 @@ def convert_table(
         notes.append(_agreement(votes))
     else:
         D = read_labels(frame[columns], source)
+        if source == "counts" and look_like_shares(label_numbers(frame[columns]).to_numpy()):
+            notes.append(
+                "source='counts': the cells look like shares, since every row has fractions that sum to 1. A table of "
+                "shares needs no conversion."
+            )
     joined = _joined(frame.drop(columns=columns), D.set_index(frame.index), prefix, weight, counts, notes)
     return _with_raters(joined, summary)
 

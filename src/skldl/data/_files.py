@@ -15,14 +15,14 @@ from skldl.data._content import Converter, checked_content
 from skldl.data._dataset import Dataset
 from skldl.data._gaps import with_note_of_gaps
 from skldl.data._lexicon import load_lexicon
-from skldl.data._read_arrays import read_mat, read_npz
+from skldl.data._read_arrays import ARRAY_ENDINGS, read_arrays
 from skldl.data._spelling import plain
 from skldl.data._tweets import load_tweets
 from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
 
 FOLDER_VARIABLE = "SKLDL_DATA"
-_ARRAYS = (".mat", ".npz")
 _TABLES = (".csv", ".tsv", ".parquet")
+_ENDINGS = (*ARRAY_ENDINGS, *_TABLES)
 Columns = str | Sequence[str]
 
 
@@ -162,7 +162,7 @@ def _is_name(name_or_path: str | os.PathLike[str]) -> bool:
     """A name unless it can only be a path: a path object, a known ending, a separator, or a file that is there."""
     if not isinstance(name_or_path, str):
         return False
-    if Path(name_or_path).suffix.lower() in (*_ARRAYS, *_TABLES) or any(mark in name_or_path for mark in "/\\"):
+    if Path(name_or_path).suffix.lower() in _ENDINGS or any(mark in name_or_path for mark in "/\\"):
         return False
     if in_catalogue(name_or_path) or plain(name_or_path) in _LOADERS or plain(name_or_path) in _TEXTS:
         return True
@@ -305,9 +305,9 @@ def _check_file(path: Path) -> None:
         raise DatasetError(f"{path} is a folder; name the file in it.")
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file {path} (looked at {path.absolute()}).")
-    if path.suffix.lower() not in (*_ARRAYS, *_TABLES):
+    if path.suffix.lower() not in _ENDINGS:
         raise DatasetError(
-            f"{path}: files ending in {path.suffix!r} are not known here. Known are {', '.join((*_ARRAYS, *_TABLES))}; "
+            f"{path}: files ending in {path.suffix!r} are not known here. Known are {', '.join(_ENDINGS)}; "
             "from a DataFrame pass X and D to the estimator directly, or call skldl.data.from_table."
         )
 
@@ -316,9 +316,8 @@ def _load_arrays(path: Path, *, labels: Any = None, features: Any = None, conver
     for option, value in (("features", features), ("labels", labels)):
         if value is not None and not isinstance(value, str):
             raise DatasetError(f"{path}: {option}={value!r} must be the name of an array in a {path.suffix} file.")
-    read = read_mat if path.suffix.lower() == ".mat" else read_npz
     try:
-        raw = read(path, features, labels)
+        raw = read_arrays(path, features, labels)
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}.") from error
     X, D = checked_content(path, raw, convert)

@@ -22,7 +22,7 @@ from skldl.data._dataset import Dataset
 from skldl.data._dates import fitting_formats
 from skldl.data._dialect import MOSTLY, UNNAMED
 from skldl.data._gaps import with_note_of_gaps
-from skldl.data._labels import label_numbers, read_labels, read_votes, rows_with_labels
+from skldl.data._labels import label_numbers, look_like_shares, read_labels, read_votes, rows_with_labels
 from skldl.data._leaks import label_leaks
 from skldl.data._long_votes import votes_in_columns
 from skldl.exceptions import SampleWeightError, TableError
@@ -143,6 +143,11 @@ def from_table(
     else:
         D = read_labels(answers, kind)
         counts = label_numbers(answers).to_numpy() if kind == "counts" else None
+        if counts is not None and look_like_shares(counts):
+            notes.append(
+                "kind='counts': the label cells look like shares, since every row has fractions that sum to 1. "
+                "For shares use kind='distribution'."
+            )
     for column in X:
         if column not in (*text, *categories):
             notes += _oddities(X[column])

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skldl._parameters import COUNT, POSITIVE
 from skldl._typing import FloatArray
 from skldl.enhancement._base import LabelEnhancer, neighbours
+from skldl.kernel._kernels import row_blocks
 
 REGULARISATION = 1e-3  # of the local Gram matrices, as a share of their trace: as in locally linear embedding
 
@@ -130,9 +131,7 @@ def reconstruction_weights(X: FloatArray, n_neighbors: int) -> Any:
     first = np.searchsorted(rows, np.arange(n_samples))
     near = columns[first[:, None] + np.arange(n_neighbors)]
     weights = np.empty((n_samples, n_neighbors))
-    step = max(1, 4_000_000 // (n_neighbors * max(X.shape[1], n_neighbors)))
-    for start in range(0, n_samples, step):
-        part = slice(start, start + step)
+    for part in row_blocks(n_samples, n_neighbors * max(X.shape[1], n_neighbors)):
         offsets = X[near[part]] - X[part, None, :]
         gram = offsets @ offsets.transpose(0, 2, 1)
         trace = np.trace(gram, axis1=1, axis2=2)

@@ -131,7 +131,8 @@ RECIPES: dict[str, Recipe] = {
 
 def _seconds(text: Any) -> float:
     """Seconds from a text such as "90s" or "10min"; 0 if it is none."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(s|sec|m|min|h)?\s*", text) if isinstance(text, str) else None
+    pattern = rf"\s*(\d+(?:\.\d*)?)\s*({'|'.join(_UNITS)})?\s*"
+    match = re.fullmatch(pattern, text) if isinstance(text, str) else None
     return float(match[1]) * _UNITS[match[2] or "s"] if match else 0.0
 
 
@@ -139,10 +140,11 @@ def _is_learner(entry: Any) -> bool:
     return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[1], BaseLDL)
 
 
-BUDGET = (
-    NOTHING
-    | number(above=0, cure="it is a time in seconds")
-    | Constraint("a text such as '90s' or '10min'", lambda value: 0 < _seconds(value) < np.inf)
+_SECONDS = number(above=0)
+BUDGET = Constraint(
+    f"a time above 0: seconds, or a number with a unit ({', '.join(_UNITS)}), such as 90, '90s', '10min' or '1h'",
+    lambda value: value is None or _SECONDS.accepts(value) or 0 < _seconds(value) < np.inf,
+    cure="leave it out for no limit",
 )
 MEMBER = one_of(*RECIPES) | Constraint("a pair (name, label distribution learner)", _is_learner)
 

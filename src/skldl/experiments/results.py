@@ -257,8 +257,7 @@ class StudyResults:
             ``rows`` (row numbers), ``labels`` (names), ``truth`` (rows × labels) and ``predicted``, which maps each
             candidate to an array of the same shape, of the first repeat, NaN where there is no prediction; ``groups``,
             the number of the group of each row, or None without groups. Rows sum to one, though records hold single
-            precision. None if the study kept no predictions, or no true distributions
-            and ``D_true`` is not given.
+            precision. None if the study kept no predictions, or no true distributions and ``D_true`` is not given.
         """
         name = find(dataset, {known: known for known in self.datasets}, "dataset")
         info = self.info[name]

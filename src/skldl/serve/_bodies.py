@@ -102,13 +102,15 @@ def format_of_answer(accept: str, wanted: str, given: str) -> str:
     raise Refusal(406, f"Accept: {accept[:100]} cannot be met. Ask for one of {', '.join(FORMATS.values())}.")
 
 
-def read_records(body: bytes) -> list[Any]:
+def read_records(body: bytes, max_rows: int) -> list[Any]:
     """The rows of a JSON body: a list of objects, or one object.
 
     Parameters
     ----------
     body : bytes
         The body.
+    max_rows : int
+        More rows are refused.
 
     Returns
     -------
@@ -123,6 +125,7 @@ def read_records(body: bytes) -> list[Any]:
         return [records]
     if not isinstance(records, list):
         raise Refusal(422, "The body is JSON, but neither a list of objects, one for each row, nor one object.")
+    refuse_rows(len(records), max_rows)
     return records
 
 

@@ -21,13 +21,12 @@ from skldl.serve._bodies import (
     format_of_body,
     read_records,
     read_table,
-    refuse_rows,
     write_answer,
 )
 from skldl.serve._errors import Refusal
 from skldl.serve._logs import log
 from skldl.serve._metrics import Metrics
-from skldl.serve._model import ServedModel
+from skldl.serve._model import Answer, ServedModel
 from skldl.tabular._interval_columns import LEVEL
 
 SMALL_BODY = 2**15
@@ -134,6 +133,11 @@ class Service:
         n_rows : int
             Number of rows.
         """
+        return await self._in_time(self._predict(model, headers, query_string, receive))
+
+    async def _predict(
+        self, model: ServedModel, headers: Mapping[bytes, bytes], query_string: bytes, receive: Receive
+    ) -> tuple[bytes, str, int]:
         body = await self.body(headers, receive)
         given = format_of_body(headers.get(b"content-type", b"").decode("latin-1"), body)
         query = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)) if query_string else {}
@@ -142,40 +146,51 @@ class Service:
         keep = split_list(query["keep"]) if "keep" in query else []
         digits = _digits(query["digits"]) if "digits" in query else DIGITS
         level = _level(query["level"], model) if "level" in query else LEVEL
-        answer = None
+        answer = records = None
         if given == JSON and len(body) <= SMALL_BODY and not keep:
-            records = read_records(body)
-            refuse_rows(len(records), self.limits.rows)
+            records = read_records(body, self.limits.rows)
             if len(records) <= FEW_ROWS:
                 answer = model.predict_plain(records)
                 if answer is not None:
                     content = write_answer(model.with_intervals(answer, level), wanted, digits)
         if answer is None:
-            answer, content = await self.in_thread(
-                lambda: _predicted(model, body, given, wanted, keep, digits, level, self.limits.rows)
-            )
+
+            def predicted() -> tuple[Answer, bytes]:
+                if given == JSON:
+                    rows = read_records(body, self.limits.rows) if records is None else records
+                    found = model.predict_records(rows, keep)
+                else:
+                    table = read_table(body, given, columns=model.columns, keep=keep, max_rows=self.limits.rows)
+                    found = model.predict_frame(table, keep)
+                return found, write_answer(model.with_intervals(found, level), wanted, digits)
+
+            result = await self._in_thread(predicted)
+            answer, content = result
         self.metrics.rows(model.name, answer.n_rows, answer.unusual)
         return content, wanted, answer.n_rows
 
     async def explain(self, model: ServedModel, headers: Mapping[bytes, bytes], receive: Receive) -> dict[str, Any]:
         """Explain the one row of a request."""
-        records = read_records(await self.body(headers, receive))
+        return await self._in_time(self._explain(model, headers, receive))
+
+    async def _explain(self, model: ServedModel, headers: Mapping[bytes, bytes], receive: Receive) -> dict[str, Any]:
+        records = read_records(await self.body(headers, receive), self.limits.rows)
         if len(records) != 1:
             raise Refusal(422, f"The body has {len(records)} rows, and one is explained at a time.")
-        return await self.in_thread(lambda: model.explain(records[0]))
+        return await self._in_thread(lambda: model.explain(records[0]))
 
     async def body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
-        """Read the body, unless it is too large or takes too long."""
+        """Read the body, unless it is too large."""
         most = self.limits.body_bytes
         length = headers.get(b"content-length", b"0")
         if len(length) > 20 or not length.isdigit() or int(length) > most:
             raise _too_large(most)
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise Refusal(415, "Compressed bodies are not taken. Send it without Content-Encoding.")
-        message = await self._in_time(receive())
+        message = await receive()
         body = message.get("body", b"")
         if message.get("more_body"):
-            body += await self._in_time(self._rest(receive, most - len(body)))
+            body += await self._rest(receive, most - len(body))
         elif message["type"] == "http.disconnect":
             raise _cut_off()
         if len(body) > most:
@@ -200,7 +215,7 @@ class Service:
         return b"".join(parts)
 
     async def _in_time(self, work: Awaitable[Result]) -> Result:
-        """Wait for something as long as a request may take."""
+        """Wait for the answer to a request, body and work together, as long as it may take."""
         try:
             async with asyncio.timeout(self.limits.seconds):
                 return await work
@@ -208,11 +223,11 @@ class Service:
             message = f"The request took more than {self.limits.seconds:g} seconds. Send fewer rows at a time."
             raise Refusal(504, message) from None
 
-    async def in_thread(self, work: Callable[[], Result]) -> Result:
+    async def _in_thread(self, work: Callable[[], Result]) -> Result:
         """Run work in a thread; if the request ends before, its place is free only when the work has ended."""
         future = asyncio.get_running_loop().run_in_executor(self._pool, work)
         try:
-            return await self._in_time(asyncio.shield(future))
+            return await asyncio.shield(future)
         finally:
             if not future.done():
                 self.metrics.running += 1
@@ -236,21 +251,8 @@ def _too_large(most: int) -> Refusal:
     return Refusal(413, f"The body has more than {most:,} bytes. Send fewer rows at a time.")
 
 
-def _predicted(
-    model: ServedModel, body: bytes, given: str, wanted: str, keep: list[str], digits: int, level: float, max_rows: int
-) -> Any:
-    if given == JSON:
-        records = read_records(body)
-        refuse_rows(len(records), max_rows)
-        answer = model.predict_records(records, keep)
-    else:
-        table = read_table(body, given, columns=model.columns, keep=keep, max_rows=max_rows)
-        answer = model.predict_frame(table, keep)
-    return answer, write_answer(model.with_intervals(answer, level), wanted, digits)
-
-
 def _digits(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:3]) <= 17:
+    if len(text) > 2 or not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 17:
         raise Refusal(400, f"digits={text[:20]} must be a number from 1 to 17.")
     return int(text)
 

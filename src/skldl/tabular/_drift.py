@@ -5,6 +5,7 @@ training rows lie from the nearest of them, and the mean prediction. `DriftMonit
 piece.
 """
 
+import json
 import warnings
 from collections import Counter
 from typing import Any
@@ -173,6 +174,10 @@ class DriftMonitor:
             "z": float(np.max(np.abs(shift) / np.maximum(error, 1e-9))),
         }
         return found
+
+    def to_json(self) -> str:
+        """`numbers`, as the file of ``--monitor`` holds them."""
+        return json.dumps(self.numbers(), indent=2, ensure_ascii=False)
 
     def warnings(self) -> list[str]:
         """What a person should be told.

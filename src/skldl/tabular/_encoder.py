@@ -38,6 +38,7 @@ from skldl.data._cells import (
 )
 from skldl.data._dates import as_dates, date_format, date_parts
 from skldl.exceptions import TableError
+from skldl.tabular._known_categories import known_categories
 
 MISSING_CATEGORY = "(missing)"
 BLOCK_ROWS = 10_000
@@ -244,11 +245,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_frame(X)
         own = table[list(self.feature_names_in_)]
         unknown, outside = {}, {}
-        for label, step, columns in self.encoder_.transformers_:
-            if label == "categories":
-                for name, known in zip(columns, step.categories_, strict=True):
-                    words = self._words(own[name], MISSING_CATEGORY)
-                    unknown[name] = int((own[name].notna() & ~words.isin(known)).sum())
+        for name, known in known_categories(self.encoder_).items():
+            words = self._words(own[name], MISSING_CATEGORY)
+            unknown[name] = int((own[name].notna() & ~words.isin(known.every)).sum())
         for name, (least, most) in getattr(self, "ranges_", {}).items():
             numbers, width = checked_numbers(own[name]), most - least
             outside[name] = int(((numbers < least - width) | (numbers > most + width)).sum())
@@ -296,7 +295,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if label == "numbers":
                 names += [*columns, *(f"{name} is missing" for name in self.with_missing_)]
             elif label == "categories":
-                names += [f"{n}={v}" for n, vs in zip(columns, _known_categories(step), strict=True) for v in vs]
+                names += [f"{n}={v}" for n, known in known_categories(self.encoder_).items() for v in known.features]
             elif label.startswith("text "):
                 names += [f"{columns}~{gram.replace(' ', '_')}" for gram in step.get_feature_names_out()]
         return np.array(names, dtype=object)
@@ -316,7 +315,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 origin = {f"{name}: {part}": name for name, (_, parts) in self._dates().items() for part in parts}
                 found += [origin.get(name, name) for name in (*columns, *self.with_missing_)]
             elif label == "categories":
-                found += [n for n, vs in zip(columns, _known_categories(step), strict=True) for _ in vs]
+                found += [n for n, known in known_categories(self.encoder_).items() for _ in known.features]
             elif label.startswith("text "):
                 found += [columns] * len(step.vocabulary_)
         return found
@@ -378,18 +377,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             grams = TfidfVectorizer(**cut, max_features=self.max_text_features, sublinear_tf=True)
             steps.append((f"text {name}", grams, name))
         return ColumnTransformer(steps, sparse_threshold=0.0 if self.dense else 0.3, verbose_feature_names_out=False)
-
-
-def _known_categories(one_hot: OneHotEncoder) -> list[list[str]]:
-    """The categories of each column that have a feature of their own, and one name for the rare ones together."""
-    known = []
-    for values, rare in zip(one_hot.categories_, one_hot.infrequent_categories_, strict=True):
-        if rare is None:
-            known.append([str(value) for value in values])
-        else:
-            own = [str(value) for value in values if value not in set(rare)]
-            known.append([*own, "(rare)"])
-    return known
 
 
 def _written_and_varying(column: pd.Series) -> tuple[str, list[str]]:

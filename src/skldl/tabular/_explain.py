@@ -124,7 +124,7 @@ def column_effects(
     order = np.argsort(-importance, kind="stable")
     return ColumnEffects(
         columns=[names[place] for place in order],
-        labels=[str(name) for name in last_step(model).label_names_],
+        labels=label_names(model),
         importance=importance[order],
         spread=rises.std(axis=1, ddof=1 if n_repeats > 1 else 0)[order],
         movement=movement[order],

@@ -1,5 +1,6 @@
 """Why one row is predicted as it is: by weights, by neighbours, or by what a typical value would change."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +37,7 @@ class RowExplanation:
     table: pd.DataFrame
 
 
-def explain_row(model: Any, table: Any, row: int) -> RowExplanation:
+def explain_row(model: Any, table: Any, row: int, *, typical: Mapping[str, Any] | None = None) -> RowExplanation:
     """Say what makes the prediction of one row.
 
     Parameters
@@ -44,9 +45,11 @@ def explain_row(model: Any, table: Any, row: int) -> RowExplanation:
     model : fitted pipeline
         Any model.
     table : DataFrame
-        The table that holds the row; typical values (median, most frequent) are those of this table.
+        The table that holds the row.
     row : int
         Position of the row, from 0.
+    typical : mapping, default=None
+        Typical values by the name of the column; by default those of this table (median, most frequent).
 
     Returns
     -------
@@ -68,7 +71,10 @@ def explain_row(model: Any, table: Any, row: int) -> RowExplanation:
         neighbours = pd.DataFrame({"training row": np.asarray(rows)[0] + 1, "distance": np.asarray(distances)[0]})
         known = pd.DataFrame(step.distributions_[np.asarray(rows)[0]], columns=labels)
         return RowExplanation(prediction, NEIGHBOURS, pd.concat([neighbours, known], axis=1))
-    return RowExplanation(prediction, REPLACEMENT, _replacement(model, frame, one, prediction))
+    if typical is None:
+        kinds = _kinds(model, frame)
+        typical = {name: _typical(frame[name], kinds[name]) for name in columns_used(model, frame)}
+    return RowExplanation(prediction, REPLACEMENT, replacement_effects(model, one, prediction, typical))
 
 
 def _contributions(model: Any, one: pd.DataFrame) -> pd.DataFrame:
@@ -82,12 +88,29 @@ def _contributions(model: Any, one: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([start, heaviest_first(table[(table != 0).any(axis=1)])])
 
 
-def _replacement(model: Any, frame: pd.DataFrame, one: pd.DataFrame, prediction: pd.Series) -> pd.DataFrame:
-    names = columns_used(model, frame)
-    kinds = _kinds(model, frame)
-    variants = pd.concat(
-        [with_columns(one, {name: _typical(frame[name], kinds[name])}).astype(object) for name in names]
-    )
+def replacement_effects(
+    model: Any, one: pd.DataFrame, prediction: pd.Series, typical: Mapping[str, Any]
+) -> pd.DataFrame:
+    """What each column of one row adds to each degree, compared with its typical value.
+
+    Parameters
+    ----------
+    model : fitted pipeline
+        Any model.
+    one : DataFrame
+        The row.
+    prediction : Series
+        Its predicted distribution.
+    typical : mapping
+        From the name of each column that the model looks at to its typical value; None stands for a missing cell.
+
+    Returns
+    -------
+    DataFrame
+        One row for each column, the largest effects first, and one column for each label.
+    """
+    names = columns_used(model, one)
+    variants = pd.concat([with_columns(one, {name: typical[name]}).astype(object) for name in names])
     table = prediction.to_numpy() - np.asarray(model.predict(variants))
     return heaviest_first(pd.DataFrame(table, index=names, columns=list(prediction.index)))
 

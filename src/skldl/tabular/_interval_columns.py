@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from skldl._parameters import number
@@ -106,11 +105,14 @@ def interval_columns(
         From names to arrays of shape (n_rows,).
     """
     lower, upper, radius = intervals.around(D, level)
+    sides = (("low", lower), ("high", upper))
+    wanted = [(f"{side}_{label}", ends[:, place]) for place, label in enumerate(labels) for side, ends in sides]
     columns: dict[str, FloatArray] = {}
-    for place, label in enumerate(labels):
-        columns[_free_name(f"low_{label}", taken)] = lower[:, place]
-        columns[_free_name(f"high_{label}", taken)] = upper[:, place]
-    columns[_free_name("radius", {*taken, *columns})] = np.broadcast_to(radius, len(D))
+    used = set(taken)
+    for name, cells in (*wanted, ("radius", radius)):
+        name = _free_name(name, used)
+        used.add(name)
+        columns[name] = cells
     return columns
 
 

@@ -8,9 +8,11 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from skldl._missing import has_gaps
+from skldl._parameters import check_value
 from skldl.data import Dataset, find_columns, from_table, label_values
 from skldl.data._gaps import rows_to_judge_by
 from skldl.data._memory import release_unused_memory
+from skldl.ensemble._auto import BUDGET
 from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
@@ -144,6 +146,7 @@ def fit_table(
     True
     """
     _check_numbers(folds, selection_rows, random_state, text_ngrams)
+    check_value("budget", budget, BUDGET)
     candidates_for(model, settings)  # a name that is not known is refused before the table is read
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     dataset, label_columns = _read(table, labels, kind, source, roles)
@@ -154,7 +157,9 @@ def fit_table(
     encoder = TableEncoder(text=tuple(text), categories=tuple(categories), text_ngrams=text_ngrams)
     if has_gaps(dataset.D):
         asked = model
-        dataset, model, settings = _with_gaps(dataset, model, settings, preset)
+        dataset, model, settings = _with_gaps(
+            dataset, model, settings, wants_pool=preset == "best" or budget is not None
+        )
         preset = None if model != asked else preset
         n_rows = dataset.n_samples
     preset = _preset(model, preset, budget, n_rows)
@@ -267,17 +272,17 @@ def _rows_of(encoder: TableEncoder, dataset: Dataset, keep_rows: int | None, see
 
 
 def _with_gaps(
-    dataset: Dataset, model: str, settings: Mapping[str, Any] | None, preset: str | None
+    dataset: Dataset, model: str, settings: Mapping[str, Any] | None, *, wants_pool: bool
 ) -> tuple[Dataset, str, Mapping[str, Any] | None]:
     """What a table with empty label cells is fitted with: by default the best model that learns from such rows."""
     if model.casefold() != "auto":
         reading = (settings or {}).get("missing", "auto")
         dataset = dataset if reading == "auto" else dataset.changed(reading=reading)
         return rows_to_judge_by(dataset), model, settings
-    if preset == "best":
+    if wants_pool:
         raise DataError(
-            "Some label cells are empty, and the members of preset='best' need every degree. Leave out preset=, name a "
-            "model that learns from what was observed (sa-bfgs-cv, incomldl), or fill the table with "
+            "Some label cells are empty, and the members of preset='best' need every degree. Leave out preset= and "
+            "budget=, name a model that learns from what was observed (sa-bfgs-cv, incomldl), or fill the table with "
             "skldl.incomplete.complete."
         )
     note = f"SA-BFGS-CV was taken, which learns from the degrees that were observed (missing={dataset.reading!r})."

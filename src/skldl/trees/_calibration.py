@@ -12,6 +12,7 @@ prediction strictly positive) and ``mean`` the mean training distribution.
 import numpy as np
 from scipy.special import xlogy
 
+from skldl._held_out import row_weights
 from skldl._typing import FloatArray
 
 SHARPNESSES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0)
@@ -50,7 +51,7 @@ def choose_calibration(
     """
     results = []
     relative_variance = np.divide(variance, P**2, out=np.zeros_like(P), where=P > 0)
-    weight = np.full(len(D), 1.0 / len(D)) if weight is None else weight / weight.sum()
+    weight = row_weights(len(D), weight)
     minus_entropy = float(weight @ xlogy(D, D).sum(axis=1))
     weighted = D * weight[:, None]
     for sharpness in sharpnesses:

@@ -18,7 +18,8 @@ FLOOR_HEADINGS = ("Noise floor", "Explained")
 FLOOR_NOTE = (
     "Noise floor: the value (± standard error) that the true distributions would have on rows made of so many votes. "
     "Explained: the part of the explainable loss, between the mean and the floor, that the best other candidate takes "
-    "away."
+    "away. Above 100%: the measure is not lowest, in expectation, for the true distributions, so that the floor is no "
+    "bound."
 )
 
 
@@ -87,7 +88,14 @@ def floor_cells(line: Mapping[str, Any]) -> list[Cell]:
     if np.isnan(floor):
         return [Cell(NOTHING), Cell(NOTHING)]
     spread = "" if np.isnan(error) else f" ± {show_deviation(error)}"
-    return [Cell(f"{floor:.4g}{spread}"), Cell(NOTHING if np.isnan(share) else show_share(share))]
+    return [Cell(f"{floor:.4g}{spread}"), Cell(_show_explained(share))]
+
+
+def _show_explained(share: float) -> str:
+    """The share of the explainable loss; how far it is above one says nothing about the candidate."""
+    if np.isnan(share):
+        return NOTHING
+    return ">100%" if share >= 1.0005 else show_share(share)
 
 
 def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any], IntArray] | None:
@@ -103,7 +111,7 @@ def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any
     Returns
     -------
     found : dict
-        As `StudyResults.predictions`; in double precision, rows that sum to one.
+        As `StudyResults.predictions`.
     fold_of : ndarray of int
         Fold of each row; rows of a fixed test set are dealt out to five.
     """
@@ -117,13 +125,7 @@ def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any
             folds[np.searchsorted(rows, record["predictions"]["rows"])] = record["fold"]
     if len(np.unique(folds)) < 2:
         folds = np.arange(len(rows)) % 5
-    tables = {name: _normalised(table) for name, table in found["predicted"].items()}
-    return {**found, "truth": _normalised(found["truth"]), "predicted": tables}, folds
-
-
-def _normalised(table: FloatArray) -> FloatArray:
-    values = np.asarray(table, dtype=np.float64)
-    return np.asarray(values / values.sum(axis=1, keepdims=True))
+    return found, folds
 
 
 def interval_table(results: StudyResults, level: float = LEVEL) -> ResultTable | None:
