@@ -3,7 +3,7 @@
 An estimator is its file, its test and its line in `ALGORITHMS`. From the line follow the name in ``import skldl``, the
 name on the command line and in study files with the grid that selection searches, the types that model files may hold,
 and, through ``make docs``, the stub for type checkers, the lists in the documentation and the floors of the import
-contracts. This module imports nothing of the package, so that ``import skldl`` stays quick.
+contracts. This module imports no other module of the package, so that ``import skldl`` stays fast.
 """
 
 from collections.abc import Mapping

@@ -124,7 +124,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         Returns
         -------
         ndarray or DataFrame of shape (n_samples, n_labels)
-            Non-negative rows that sum to one, in double precision whatever the precision of X; a DataFrame if
+            Non-negative rows that sum to one, in double precision for X of any precision; a DataFrame if
             `set_output` asked for it.
         """
         check_is_fitted(self)
@@ -162,7 +162,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         return self
 
     def _as_set(self, distributions: FloatArray, X: Any) -> Any:
-        """Predictions as `set_output` asks for."""
+        """Predictions in the container that `set_output` configures."""
         output = getattr(self, "_sklearn_output_config", {}).get("predict", "default")
         if output == "default":
             return distributions
@@ -351,7 +351,7 @@ def in_safe_range(weight: FloatArray) -> FloatArray:
 
 
 def _sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
-    """Take out the last rounding error, in double precision; what is no distribution at all is an error, never nan."""
+    """Remove rounding errors, in double precision; rows that are not distributions raise an error."""
     rows = np.asarray(distributions, dtype=np.float64)
     sums = rows.sum(axis=1, keepdims=True)
     if not (rows.min(initial=0.0) >= 0 and sums.min(initial=1.0) > 0 and sums.max(initial=1.0) < np.inf):
@@ -360,6 +360,6 @@ def _sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
         raise ValueError(
             f"{name} predicted {np.array2string(rows[row], threshold=6)} for row {row} ({int(bad.sum())} such rows), "
             "which is no distribution: degrees are finite, at least zero, and not all zero. Scale the features, or "
-            f"look into {name}._predict if it is your own."
+            f"check {name}._predict if you wrote it."
         )
     return np.asarray(rows / sums)

@@ -70,7 +70,7 @@ class RaterTable:
 
     def __repr__(self) -> str:
         flagged = {name: sum(name in flags.split() for flags in self.flags) for name in FLAGS}
-        counts = ", ".join(f"{number} {name}" for name, number in flagged.items() if number) or "nobody flagged"
+        counts = ", ".join(f"{number} {name}" for name, number in flagged.items() if number) or "no rater flagged"
         known = self.informedness[np.isfinite(self.informedness)]
         typical = f", median informedness {np.median(known):.2f}" if len(known) else ""
         return f"RaterTable({len(self)} raters, {int(self.n_votes.sum())} votes{typical}; {counts})"

@@ -1,4 +1,4 @@
-"""`describe`: a card with what to know about a dataset before learning from it, and tables made of such cards."""
+"""`describe`: a card that summarises a dataset, and tables of such cards."""
 
 import itertools
 import math
@@ -106,7 +106,7 @@ class Card:
 
 
 def describe(dataset: Dataset | tuple[Any, Any] | str, name: str | None = None) -> Card:
-    """Sum up a dataset: sizes, zeros, duplicates, rank, entropy, and warnings worth knowing.
+    """Summarise a dataset: sizes, zeros, duplicates, rank, entropy, and warnings.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`StudyResults`: what the records of a study say, in the order of the study."""
+"""`StudyResults`: the records of a study, in the order of the study."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property

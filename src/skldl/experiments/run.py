@@ -1,4 +1,4 @@
-"""`run_study`: lay out the tasks, run those that no record holds, and gather the results."""
+"""`run_study`: plan the tasks, run those without a record, and collect the results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ KEEP = ("none", "sample", "predictions", "all")
 
 @dataclass(frozen=True)
 class Progress:
-    """What the caller of `run_study` is told after each task, and once before the first.
+    """Progress that the caller of `run_study` gets after each task, and once before the first.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Plan:
     datasets : dict
         The data, by name.
     encoders : dict
-        By name, the encoder that stands before every candidate, or None.
+        By name, the encoder that precedes every candidate, or None.
     candidates : dict
         The candidates, by name.
     waves : tuple of tuples of Task
@@ -93,7 +93,7 @@ class Plan:
 
 
 def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Plan:
-    """Load the data of a study and lay out its tasks.
+    """Load the data of a study and plan its tasks.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Pl
     data_home : path, default=None
         Folder with the data files.
     build : bool, default=True
-        Build each candidate once, so that a misspelt path or parameter is told now and not by each of its tasks.
+        Build each candidate once, so that a misspelt path or parameter is reported now and not by each of its tasks.
         False imports and builds nothing.
 
     Returns
@@ -163,7 +163,7 @@ def run_study(
     Parameters
     ----------
     study : Study or Plan
-        The study, or what `plan_study` made of it.
+        The study, or its plan by `plan_study`.
     data_home : path, default=None
         Folder with the data files.
     out : path, default=None
@@ -171,7 +171,7 @@ def run_study(
     resume : bool, default=False
         Continue the records in ``out``; nothing that is recorded runs again.
     retry_failed : bool, default=False
-        Run tasks again whose record says that they failed.
+        Run failed tasks again.
     n_jobs : int, default=1
         Number of processes, -1 for one per processor. 1 runs everything in this process, where an estimator that
         crashes takes the study along, unless the study has a ``timeout``. The numbers do not depend on it.
@@ -210,8 +210,10 @@ def run_study(
         recorded = {Task.of(r): r for r in store.records if r["kind"] in ("selection", "evaluation")}
         if retry_failed:
             recorded = {task: record for task, record in recorded.items() if record["status"] == "ok"}
-        left = {task: None for wave in plan.waves for task in wave if task not in recorded}  # quick to take out of
-        _tell(on_progress, plan, None, left)
+        left = {
+            task: None for wave in plan.waves for task in wave if task not in recorded
+        }  # a dict, from which tasks are removed in constant time
+        _report(on_progress, plan, None, left)
         for wave in plan.waves:
             ready: list[Record] = []
             calls = _calls(plan, [task for task in wave if task in left], recorded, keep_predictions, ready)
@@ -226,14 +228,14 @@ def run_study(
                 task = Task.of(record)
                 recorded[task] = record
                 del left[task]
-                _tell(on_progress, plan, record, left)
+                _report(on_progress, plan, record, left)
         return StudyResults(store.records, notices=store.notices, missing=plan.missing)
     finally:
         pool.close()
         store.close()
 
 
-def _tell(
+def _report(
     on_progress: Callable[[Progress], None] | None, plan: Plan, record: Record | None, left: Mapping[Task, None]
 ) -> None:
     if on_progress is not None:

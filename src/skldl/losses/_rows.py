@@ -203,7 +203,7 @@ LOSS = (
 
 
 def resolve_loss(loss: Any) -> RowLoss:
-    """Return the loss that a name, a mapping from names to coefficients, or a function stands for.
+    """Return the loss that a name, a mapping from names to coefficients, or a function defines.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Several measures at once, and the one figure that a practitioner can read: skill against a reference."""
+"""Several measures in one call, and the skill against a reference."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -75,7 +75,7 @@ def skill(
     if true.shape != reference.shape:
         raise LengthMismatchError(
             f"D_true has shape {true.shape} and D_reference {reference.shape}. "
-            "Pass one reference row for each true row, or a single row that stands for all."
+            "Pass one reference row for each true row, or a single row for all."
         )
     own, other = (compute_rows(true, P, [divergence])[divergence.name] for P in (pred, reference))
     return skill_of_losses(own, other, sample_weight, groups, confidence=confidence, floor=floor)

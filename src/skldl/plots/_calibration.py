@@ -71,7 +71,7 @@ class CalibrationDisplay(PredictionDisplay):
     """One panel for each label: mean real degree against mean predicted degree, in bins of equal size.
 
     Points below the diagonal: the label is predicted too strongly. With many labels, those with the largest error
-    are drawn, and the title of a figure of its own says so.
+    are drawn, and the title of the figure mentions it.
 
     Parameters
     ----------

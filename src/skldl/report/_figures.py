@@ -49,7 +49,7 @@ class ReportFigure:
 
 
 def draw(name: str, title: str, caption: str, plot: Callable[[Axes], Any], width: float, height: float) -> ReportFigure:
-    """Draw into a figure that only the report knows, and write it as SVG.
+    """Draw into a new figure, and write it as SVG.
 
     Parameters
     ----------

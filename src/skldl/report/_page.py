@@ -1,4 +1,4 @@
-"""The page: everything that the template needs, and a policy under which no request can leave it."""
+"""The page: the variables of the template, and a content security policy that allows no requests."""
 
 import base64
 import hashlib
@@ -44,12 +44,12 @@ def write_report(folder: str | Path, results: StudyResults | None = None) -> Pat
     folder : path
         The folder of the study, with its records.
     results : StudyResults, default=None
-        The results, if they are at hand; else they are read from the records.
+        The results, if they are loaded already; else they are read from the records.
 
     Returns
     -------
     Path
-        The page, ``report.html`` in the folder. It is written whole or not at all.
+        Path of the page, ``report.html`` in the folder. It is written atomically.
     """
     folder = Path(folder)
     text = render_report(StudyResults.load(folder) if results is None else results, folder)
@@ -72,7 +72,7 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
     Returns
     -------
     str
-        HTML that needs nothing else.
+        HTML that needs no other file.
     """
     environment = Environment(
         loader=PackageLoader("skldl.report"),
@@ -193,4 +193,4 @@ def _grid(entry: dict[str, Any]) -> str:
     titles = parameter_titles({**params, **grid})
     parts = [f"{titles[name]} = {value}" for name, value in params.items()]
     parts += [f"{titles[name]} from {', '.join(str(v) for v in values)}" for name, values in grid.items()]
-    return "; ".join(parts) or "nothing to choose"
+    return "; ".join(parts) or "no hyper-parameters to select"

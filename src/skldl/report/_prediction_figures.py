@@ -52,7 +52,7 @@ def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
             yield draw(
                 f"manifold-{number}",
                 f"{dataset}: the test manifold",
-                "The three degrees as red, green and blue, after a decorrelation stretch that is the same for all.",
+                "The three degrees as red, green and blue, after the same decorrelation stretch for all panels.",
                 partial(_draw_manifold, truth, predicted),
                 7.6,
                 2.3 * -(-(len(predicted) + 1) // 4),
@@ -62,8 +62,8 @@ def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
             yield draw(
                 f"triangle-{number}",
                 f"{dataset}: real and predicted distributions",
-                "Each corner is a label; the nearer a point, the more the label describes the instance. A line leads "
-                f"from a real distribution to its prediction by {' or '.join(some)}.",
+                "Each corner is a label; the nearer a point, the more it describes the instance. A line connects "
+                f"a true distribution with its prediction by {' or '.join(some)}.",
                 partial(_draw_triangle, truth, some, found["labels"]),
                 5.2,
                 4.6,
@@ -102,7 +102,7 @@ def _cases(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
         "cases",
         "What a label distribution is",
         f"Instance {found['rows'][0]} of {dataset}, annotated by one label, by a set of labels, and by a distribution "
-        "that says how much each label describes it. The last is what is learned here.",
+        "that quantifies how much each label describes it. The study is about the last.",
         lambda ax: LabelCasesDisplay.from_predictions(found["truth"], label_names=found["labels"], ax=ax),
         7.5,
         1.3 + 0.17 * n_labels,

@@ -1,4 +1,4 @@
-"""The tables of the page: those of the study, less what another part of the page shows already."""
+"""The tables of the page: those of the study without what another part of the page shows already."""
 
 from dataclasses import replace
 from typing import Any
@@ -47,7 +47,7 @@ def page_tables(results: StudyResults, skills: list[list[float]]) -> dict[str, A
 
 
 def with_shared_notes(tables: list[ResultTable]) -> tuple[list[ResultTable], list[str]]:
-    """Take the notes that all tables share out of them, so that the page shows them once.
+    """Separate the notes that all tables share, so that the page shows them once.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class Estimate:
     loss, reference_loss : float
         Their (weighted) means.
     skill : Skill
-        The part of the reference's loss that the choice takes away, with its interval.
+        Share of the loss of the reference that the choice removes, with its interval.
     choices : tuple
         For each pair the candidate's name and the setting that the other pairs chose.
     """

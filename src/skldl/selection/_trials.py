@@ -105,7 +105,7 @@ class Trials:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The outcome of a search.
+    """The result of a search.
 
     Attributes
     ----------

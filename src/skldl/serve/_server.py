@@ -32,7 +32,7 @@ def check_address(host: str, key: str, *, no_key: bool) -> None:
     key : str
         The key; empty for none.
     no_key : bool
-        Whether the user said that no key is needed.
+        Whether the user disabled the key.
     """
     if key and len(key) < LEAST_KEY:
         raise ParameterError(
@@ -42,7 +42,7 @@ def check_address(host: str, key: str, *, no_key: bool) -> None:
     if not key and not no_key and not is_local(host):
         raise ParameterError(
             f"--host {host} can be reached by others, and there is no key. Set the environment variable SKLDL_API_KEY, "
-            "or say --no-key if something else guards the service."
+            "or use --no-key if the service is protected in another way."
         )
 
 
@@ -63,7 +63,7 @@ def is_local(host: str) -> bool:
 
 
 class _AsEvents(logging.Handler):
-    """What uvicorn has to say, as lines of our log."""
+    """Messages of uvicorn as lines of our log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log(record.levelname.lower(), "server", message=record.getMessage())
@@ -99,7 +99,7 @@ class _Server(uvicorn.Server):
         if self.should_exit:  # asked twice
             self.force_exit = True
         self.should_exit = True
-        for server in self.servers:  # before answers tell clients to come back on a new connection
+        for server in self.servers:  # before answers ask clients to open a new connection
             server.close()
         self._service.draining = True
 

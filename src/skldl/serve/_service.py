@@ -120,7 +120,7 @@ class Service:
         headers : mapping
             Headers of the request, names in lower case.
         query_string : bytes
-            What stands behind the question mark of the address.
+            The query of the address, after the question mark.
         receive : callable
             Gives the body, as in ASGI.
 
@@ -200,7 +200,7 @@ class Service:
         return body
 
     async def _rest(self, receive: Receive, most: int) -> bytes:
-        """What is still to come of a body."""
+        """The rest of a body."""
         parts: list[bytes] = []
         more = True
         while more:

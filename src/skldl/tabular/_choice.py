@@ -80,7 +80,7 @@ class Choice:
 
     @property
     def skill(self) -> tuple[float, float, float]:
-        """Part of the mean's divergence that the choice takes away, and the ends of its 95 % interval."""
+        """Share of the divergence of the mean that the choice removes, and the ends of its 95 % interval."""
         skill = self.estimate.skill
         return float(skill), skill.low, skill.high
 
@@ -122,7 +122,7 @@ def choose_model(
     folds : int, default=5
         Number of folds; fewer if there are fewer rows or groups. Splits of the dataset take their place.
     selection_rows : int, default=5000
-        Larger tables are represented by so many rows, drawn at random.
+        Maximum number of rows; larger tables are represented by a random sample.
     random_state : int, default=0
         Seed of everything that is drawn.
     on_progress : callable, default=None
@@ -149,7 +149,7 @@ def choose_model(
     own = [limited_to(candidate, least) for candidate in candidates]
     has_mean = any(candidate.is_baseline for candidate in own)
     with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the final fit tells what there is to tell
+        warnings.simplefilter("ignore")  # the final fit issues the warnings
         found = search(
             part,
             own if has_mean else [BASELINE, *own],

@@ -1,6 +1,6 @@
 """Which columns move which label: by shuffling columns for any model, and by weights for maximum entropy.
 
-`column_effects` shuffles one column at a time, so that it tells nothing any more, and looks at what that does to the
+`column_effects` shuffles one column at a time, which removes its information, and measures what that does to the
 predictions. `feature_weights` reads the weights of a maximum entropy model, centred over labels.
 """
 
@@ -79,7 +79,7 @@ def column_effects(
     model : fitted pipeline
         Its ``predict`` takes the table.
     table : DataFrame
-        Rows to explain; rows that the model was not trained on give the more honest answer.
+        Rows to explain; rows that the model was not trained on give the less biased answer.
     D : array-like or DataFrame of shape (n_rows, n_labels), default=None
         Their true distributions, with NaN where a degree was not observed; rows are then compared on what was, see
         `skldl.SABFGS`. Without them, importance is the mean divergence from the prediction before the
@@ -89,7 +89,7 @@ def column_effects(
     n_repeats : int, default=5
         How often each column is shuffled.
     max_rows : int, default=5000
-        At most so many rows are used, drawn at random.
+        Maximum number of rows, drawn at random.
     random_state : int or None, default=0
         Seed of the shuffling.
 
@@ -185,7 +185,7 @@ def label_names(model: Any) -> list[str]:
 
 
 def columns_used(model: Any, table: pd.DataFrame) -> list[str]:
-    """Columns of the table that the model looks at."""
+    """Columns of the table that the model uses."""
     names = getattr(model, "feature_names_in_", None)
     return [str(name) for name in (table.columns if names is None else names)]
 

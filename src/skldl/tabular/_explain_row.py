@@ -102,7 +102,7 @@ def replacement_effects(
     prediction : Series
         Its predicted distribution.
     typical : mapping
-        From the name of each column that the model looks at to its typical value; None stands for a missing cell.
+        From the name of each column that the model uses to its typical value; None is a missing cell.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def _encoded(model: Any, table: pd.DataFrame) -> Any:
 
 
 def _kinds(model: Any, table: pd.DataFrame) -> dict[str, str]:
-    """What the model takes each column for; where it has no encoder, what the column looks like."""
+    """Kind of each column for the model; without an encoder, the kind that the column seems to have."""
     encoder = model.steps[0][1] if isinstance(model, Pipeline) else None
     return getattr(encoder, "kinds_", None) or {name: kind_of(table[name]) for name in columns_used(model, table)}
 

@@ -22,7 +22,7 @@ class CoverageCurve:
     levels : ndarray of shape (n_levels,)
         Levels of the intervals.
     observed : ndarray of shape (n_levels,)
-        Share of the degrees that lie inside. Above the level: the spread is too wide; below: too narrow.
+        Share of the degrees inside. Above the level: the spread is too wide; below: too narrow.
     error : float
         Mean distance between the two: 0 is perfect.
     """

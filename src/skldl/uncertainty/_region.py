@@ -1,4 +1,4 @@
-"""`Region`: what a conformal prediction says about each row."""
+"""`Region`: the conformal prediction region of each row."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,7 +45,7 @@ class Region:
     _inside: Any = field(repr=False)
 
     def contains(self, D: Any) -> BoolArray:
-        """Tell for each row whether a distribution lies in its region.
+        """Return for each row whether a distribution is in its region.
 
         Parameters
         ----------
