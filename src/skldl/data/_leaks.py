@@ -85,6 +85,6 @@ def _explained_by_categories(column: pd.Series, degrees: FloatArray) -> FloatArr
 
 def _warning(name: Hashable, label: Hashable, share: float) -> str:
     return (
-        f"Column {str(name)!r} alone determines the label {str(label)!r} nearly completely ({share:.1%}). If it is a label "
-        f"or was made from the labels, leave it out with drop=[{str(name)!r}]: on new rows it will not be there."
+        f"Column {str(name)!r} alone determines the label {str(label)!r} nearly completely ({share:.1%}). If it is one "
+        f"of the labels or was made from them, leave it out with drop=[{str(name)!r}]: on new rows it will not be there."
     )

@@ -225,7 +225,7 @@ class FileStore(MemoryStore):
         except OSError as error:
             os.ftruncate(self._descriptor, size)
             raise RecordsError(
-                f"Could not append to {self.path}: {error}. The records so far are safe. Free some space, then use --resume."
+                f"Could not append to {self.path}: {error}. The records so far are safe. Free space, then use --resume."
             ) from error
         self._keep(line)
 

@@ -114,7 +114,7 @@ def meaning(results: StudyResults) -> list[str]:
     if any(info["n_test"] for info in results.info.values()):
         sentences.append(FIXED_TEST_SET)
     sentences.append(
-        f"Selection criterion: {MEASURES[study['criterion']].title}. Standard deviations are over the tests, with n − 1."
+        f"Selection criterion: {MEASURES[study['criterion']].title}. Deviations are over the tests, with n − 1."
     )
     return sentences
 
