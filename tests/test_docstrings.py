@@ -51,8 +51,11 @@ def parsed(target):
 
 
 def parameters_of(target):
-    signature = inspect.signature(target.__init__ if inspect.isclass(target) else target)
-    return [name for name in signature.parameters if name not in ("self", "cls")]
+    if inspect.isclass(target) and (target.__init__ is object.__init__) and "__new__" not in vars(target):
+        return []
+    if inspect.isclass(target) and issubclass(target, BaseException):
+        return []  # all have a message, and nothing else
+    return [name for name in inspect.signature(target).parameters if name[0] != "_" and name not in ("self", "cls")]
 
 
 def documented(sections, *names):
@@ -77,8 +80,6 @@ def test_every_parameter_is_documented_in_the_order_of_the_signature(name):
     target = CALLABLES[name]
     sections = parsed(target)
     expected = parameters_of(target)
-    if inspect.isclass(target) and issubclass(target, BaseException):
-        expected = [] if target.__init__ is Exception.__init__ or "__init__" not in vars(target) else expected
     found = documented(sections, "Parameters", "Other Parameters")
     if inspect.isclass(target) and not found:  # results that users read but do not make
         found = [part for part in documented(sections, "Attributes") if part in expected]

@@ -35,6 +35,13 @@ class Algorithm(NamedTuple):
         that demands so (see `skldl._model_checks`).
     missing_degrees : bool
         Whether the estimator learns from y with NaN, as its tag says.
+
+    Examples
+    --------
+    >>> from skldl.names import ALGORITHMS
+    >>> row = next(row for row in ALGORITHMS if row.title == "SA-BFGS")
+    >>> row.module, row.class_name
+    ('skldl.maxent._sabfgs', 'SABFGS')
     """
 
     module: str

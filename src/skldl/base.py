@@ -21,6 +21,8 @@ from skldl._validation import check_distributions, check_features, check_same_le
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
 
+__all__ = ["BaseLDL", "GroupedLDL"]
+
 OUTPUTS = ("default", "pandas", "polars")
 LARGEST_WEIGHT_EXPONENT = 100
 """Weights are rescaled if the largest is not between 2⁻¹⁰⁰ and 2¹⁰⁰."""
@@ -49,6 +51,19 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         Number of labels.
     label_names_ : ndarray of str
         Names of the labels: the columns of y if it was a DataFrame, else ``label_0``, ``label_1``, ….
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import BaseLDL
+    >>> class MedianDistribution(BaseLDL):
+    ...     def _fit(self, X, D, sample_weight):
+    ...         self.distribution_ = np.median(D, axis=0)
+    ...     def _predict(self, X):
+    ...         return np.tile(self.distribution_, (X.shape[0], 1))
+    >>> MedianDistribution().fit(np.eye(2), [[0.2, 0.8], [0.4, 0.6]]).predict(np.eye(2)).round(2)
+    array([[0.3, 0.7],
+           [0.3, 0.7]])
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
@@ -265,6 +280,13 @@ class GroupedLDL(BaseLDL):
 
     A subclass writes ``_fit_grouped(X, D, sample_weight, groups)`` instead of ``_fit``; ``groups`` is None or an array
     of whole numbers, one for each row.
+
+    Examples
+    --------
+    >>> from skldl import RandomForestLDL
+    >>> from skldl.base import GroupedLDL
+    >>> issubclass(RandomForestLDL, GroupedLDL)
+    True
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:

@@ -39,7 +39,25 @@ from skldl.exceptions import DataError, MissingLabelError, SampleWeightError, Si
 
 
 def label_probabilities(D: FloatArray) -> FloatArray:
-    """Probability of each label to belong to the set: its degree over that of the virtual label, the last column."""
+    """Probability of each label to belong to the set: its degree over that of the virtual label, the last column.
+
+    Parameters
+    ----------
+    D : ndarray of shape (n_samples, n_labels + 1)
+        Distributions over the labels and the virtual label.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        Probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.classification import label_probabilities
+    >>> label_probabilities(np.array([[0.5, 0.1, 0.4]])).round(3)
+    array([[1.  , 0.25]])
+    """
     virtual = D[:, -1:]
     ratio = np.divide(D[:, :-1], virtual, out=(D[:, :-1] > 0).astype(np.float64), where=virtual > 0)
     return np.minimum(ratio, 1.0)
@@ -56,6 +74,19 @@ def best_threshold(probabilities: FloatArray, members: npt.NDArray[np.bool_], we
         Whether the label belongs to the set.
     weight : ndarray of shape (n_samples,)
         Weight of each row.
+
+    Returns
+    -------
+    float
+        The threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.classification import best_threshold
+    >>> members = np.array([[True, False], [True, False]])
+    >>> round(best_threshold(np.array([[0.9, 0.2], [0.7, 0.4]]), members, np.ones(2)), 2)
+    0.55
     """
     cost = np.broadcast_to(weight[:, None], probabilities.shape).ravel()
     order = np.argsort(probabilities.ravel())

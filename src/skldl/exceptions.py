@@ -1,8 +1,7 @@
 """Errors and warnings about data, one class each; every message names the place, the value found and what to do.
 
-All errors are subclasses of `ValueError`, so that code written for scikit-learn catches them. Predicting before
-fitting raises scikit-learn's `NotFittedError`; an optimiser that stopped early warns with scikit-learn's
-`ConvergenceWarning`.
+All errors are subclasses of `ValueError`, so that code written for scikit-learn catches them. Predicting before fitting
+raises scikit-learn's `NotFittedError`; an optimiser that stopped early warns with its `ConvergenceWarning`.
 """
 
 
@@ -11,7 +10,6 @@ class DataError(ValueError):
 
     Examples
     --------
-    >>> from skldl.exceptions import DataError
     >>> from skldl.simplex import normalize
     >>> try:
     ...     normalize([[0, 0]])
@@ -284,13 +282,8 @@ class DatasetError(DataError):
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skldl.data import load_dataset
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "data.npz"
-    ...     _ = path.write_text("no archive")
-    ...     load_dataset(path)
+    >>> import skldl
+    >>> skldl.data.load_dataset(skldl.__file__)
     Traceback (most recent call last):
     ...
     skldl.exceptions.DatasetError: ...
@@ -316,13 +309,8 @@ class ModelFileError(DataError):
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
     >>> import skldl
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "model.skldl"
-    ...     _ = path.write_text("no archive")
-    ...     skldl.load(path)
+    >>> skldl.load(skldl.__file__)
     Traceback (most recent call last):
     ...
     skldl.exceptions.ModelFileError: ...

@@ -124,6 +124,20 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes
     ------
     ModelFileError
         If the file is not a model, is damaged, comes from a newer version, or holds a type that is not trusted.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import skldl
+    >>> model = skldl.SABFGS().fit(np.eye(2), [[0.2, 0.8], [0.6, 0.4]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(model, path)
+    ...     again = skldl.load(path)
+    >>> bool((again.predict(np.eye(2)) == model.predict(np.eye(2))).all())
+    True
     """
     return read(path, trusted=trusted, max_bytes=max_bytes)[1]
 
@@ -148,6 +162,20 @@ def read(
         What `inspect` gives.
     model : estimator
         What `load` gives.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import skldl
+    >>> model = skldl.SABFGS().fit(np.eye(2), [[0.2, 0.8], [0.6, 0.4]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(model, path)
+    ...     description, again = skldl.persistence.read(path)
+    >>> type(again).__name__
+    'SABFGS'
     """
     about, content = _read(path, max_bytes)
     model = _rebuild(path, content, frozenset(trusted), _limit(path, max_bytes))
@@ -196,6 +224,20 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     dict
         Format, date, versions and the description given to `save`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import skldl
+    >>> model = skldl.SABFGS().fit(np.eye(2), [[0.2, 0.8], [0.6, 0.4]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(model, path)
+    ...     description = skldl.persistence.inspect(path)
+    >>> description["versions"]["scikit-ldl"] == skldl.__version__
+    True
     """
     return _read(path, None)[0]
 

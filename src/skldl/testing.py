@@ -1,11 +1,4 @@
-"""Checks for any label distribution learner, of this package or of others: scikit-learn's and our own.
-
->>> from skldl import MeanDistribution
->>> from skldl.testing import check_estimator
->>> report = check_estimator(MeanDistribution())
->>> report["check_rows_sum_to_one"]
-'passed'
-"""
+"""Checks for any label distribution learner, of this package or of others: scikit-learn's and our own."""
 
 import pickle
 import warnings
@@ -59,6 +52,13 @@ def make_distributions(
         Features in [0, 1].
     D : ndarray of shape (n_samples, n_labels)
         Distributions.
+
+    Examples
+    --------
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(10, n_features=2, n_labels=3)
+    >>> X.shape, D.shape
+    ((10, 2), (10, 3))
     """
     generator = np.random.default_rng(seed)
     X = generator.uniform(size=(n_samples, n_features))
@@ -350,6 +350,13 @@ def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str]
     ------
     AssertionError
         If a check fails or an expected failure passes; the message lists all of them.
+
+    Examples
+    --------
+    >>> from skldl import MeanDistribution
+    >>> from skldl.testing import check_estimator
+    >>> "passed" in check_estimator(MeanDistribution()).values()
+    True
     """
     mine = dict(expected_failed_checks or {})
     if unknown := sorted(name for name in mine if not name.startswith("check_")):

@@ -44,6 +44,15 @@ class RaterTable:
         votes are few, and scaled so that the mean over all votes is 1.
     flags : list of str
         "spammer", "contrary", "habit", several of them with a blank between, or nothing.
+
+    Examples
+    --------
+    >>> from skldl.annotators import DawidSkene, rater_table
+    >>> votes = {"item": [0, 0, 1, 1, 2, 2], "who": list("ababab"), "label": list("xxyyxy")}
+    >>> model = DawidSkene("one-coin").fit(votes, item="item", annotator="who", label="label")
+    >>> table = rater_table(model)
+    >>> table.rater, table.n_votes.tolist()
+    (['a', 'b'], [3, 3])
     """
 
     rater: list[Any]

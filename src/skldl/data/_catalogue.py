@@ -51,6 +51,13 @@ class CatalogueEntry:
         Numbers of rows of other files that circulate under this name.
     terms : str
         Terms of use.
+
+    Examples
+    --------
+    >>> from skldl.data import CATALOGUE
+    >>> entry = CATALOGUE["SJAFFE"]
+    >>> entry.n_samples, entry.n_features, entry.n_labels
+    (213, 243, 6)
     """
 
     name: str

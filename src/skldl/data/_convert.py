@@ -33,6 +33,15 @@ class Converted:
         Quality of each rater, where it was asked for; see `skldl.annotators.rater_table`.
     summary : RaterSummary or None
         The same with the confusion of all raters together, for `skldl.plots.RatersDisplay.from_summary`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.data import convert_table
+    >>> table = pd.DataFrame({"id": [1, 2], "joy": [3, 0], "fear": [1, 2]})
+    >>> converted = convert_table(table, "counts", labels=["joy", "fear"])
+    >>> converted.labels
+    ['joy', 'fear']
     """
 
     table: pd.DataFrame

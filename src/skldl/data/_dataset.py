@@ -296,7 +296,13 @@ class Dataset:
         return np.asarray(np.rint(counts))
 
     def describe(self) -> dict[str, Any]:
-        """Describe the data in plain values, for the record file."""
+        """Describe the data in plain values, for the record file.
+
+        Returns
+        -------
+        dict
+            Name, fingerprint, sizes, label names and summary statistics.
+        """
         complete = self.D[~np.isnan(self.D).any(axis=1)] if has_gaps(self.D) else self.D
         mean = self.D.mean(axis=0)
         if has_gaps(self.D):

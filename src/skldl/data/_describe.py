@@ -59,6 +59,13 @@ class Card:
         Mean Kullback-Leibler divergence of the rows of D from their mean: what there is to learn.
     warnings : tuple of str
         What to know before learning from these data.
+
+    Examples
+    --------
+    >>> from skldl.data import describe
+    >>> card = describe("Artificial")
+    >>> card.n_samples, card.n_labels
+    (500, 3)
     """
 
     name: str
@@ -79,7 +86,13 @@ class Card:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts as plain Python values, ready for JSON."""
+        """Return the facts as plain Python values, ready for JSON.
+
+        Returns
+        -------
+        dict
+            From the name of each fact to its value.
+        """
         content = asdict(self)
         return {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
 

@@ -44,7 +44,7 @@ def label_leaks(X: pd.DataFrame, D: pd.DataFrame) -> list[str]:
     >>> import numpy as np, pandas as pd
     >>> joy = np.random.default_rng(0).random(100)
     >>> label_leaks(pd.DataFrame({"n_joy": 10 * joy}), pd.DataFrame({"joy": joy, "fear": 1 - joy}))[0][:50]
-    "Column 'n_joy' alone determines the label 'joy' nearly "
+    "Column 'n_joy' alone determines the label 'joy' ne"
     """
     n_rows = len(X)
     if n_rows < _FEWEST_ROWS:
@@ -86,5 +86,5 @@ def _explained_by_categories(column: pd.Series, degrees: FloatArray) -> FloatArr
 def _warning(name: Hashable, label: Hashable, share: float) -> str:
     return (
         f"Column {str(name)!r} alone determines the label {str(label)!r} nearly completely ({share:.1%}). If it is one "
-        f"of the labels or was made from them, leave it out with drop=[{str(name)!r}]: on new rows it will not be there."
+        f"of the labels or was made from them, leave it out with drop=[{str(name)!r}]: new rows will not have it."
     )

@@ -76,6 +76,12 @@ class NoiseCeiling:
         with the error itself (Chebyshev, Clark, Canberra, one minus intersection) about twice.
     split_half_std : float
         Standard deviation of that score over the random splits.
+
+    Examples
+    --------
+    >>> from skldl.distributions import NoiseCeiling
+    >>> NoiseCeiling(ceiling=0.05, split_half=0.2, split_half_std=0.01).ceiling
+    0.05
     """
 
     ceiling: float

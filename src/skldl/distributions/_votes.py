@@ -45,6 +45,16 @@ class Votes:
     sample_weight : ndarray of shape (n_items,)
         How many votes each row of ``D`` is worth: the number of answers or, where annotators have different weights,
         the number of equal answers that carry as much noise, (Σ w)² / Σ w². At least 1e-3, where no answer counts.
+
+    Examples
+    --------
+    >>> from skldl.distributions import from_votes
+    >>> votes = from_votes([["a", "b"], ["a", "a"]])
+    >>> votes.D
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    >>> votes.n_votes.tolist(), votes.label_names
+    ([2, 2], ['a', 'b'])
     """
 
     D: Any

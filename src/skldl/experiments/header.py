@@ -12,10 +12,11 @@ import numpy as np
 from skldl._whole_files import whole_file
 from skldl.data._dataset import Dataset
 from skldl.exceptions import RecordsError
+from skldl.experiments.fingerprint import fingerprint_of
 from skldl.experiments.noise import noise_ceiling_of
 from skldl.experiments.raters import raters_of
 from skldl.experiments.store import FORMAT, MemoryStore, Record
-from skldl.experiments.study import Study, fingerprint_of
+from skldl.experiments.study import Study
 from skldl.experiments.study_file import dump_study
 from skldl.experiments.tasks import Rules, kept_rows, pack, versions
 

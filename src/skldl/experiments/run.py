@@ -37,6 +37,18 @@ class Progress:
         The record that was just written.
     left : tuple of Task
         The tasks that have no record yet, in the order in which they start.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, run_study
+    >>> from skldl.testing import make_distributions
+    >>> dataset = Dataset("toy", *make_distributions(20))
+    >>> seen = []
+    >>> study = Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=2)
+    >>> _ = run_study(study, on_progress=seen.append)
+    >>> [(progress.done, progress.total) for progress in seen]
+    [(0, 2), (1, 2), (2, 2)]
     """
 
     done: int
@@ -63,6 +75,16 @@ class Plan:
         Tasks of one wave do not depend on each other; the second wave needs the choices of the first.
     missing : tuple of str
         Names of the datasets that were not found.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, plan_study
+    >>> from skldl.testing import make_distributions
+    >>> dataset = Dataset("toy", *make_distributions(20))
+    >>> plan = plan_study(Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=2))
+    >>> [len(wave) for wave in plan.waves]
+    [0, 2]
     """
 
     study: Study
@@ -78,7 +100,18 @@ class Plan:
         return sum(len(wave) for wave in self.waves)
 
     def n_fits(self, task: Task) -> int:
-        """Number of models that a task fits; values along a path count one each, though they share work."""
+        """Number of models that a task fits; values along a path count one each, though they share work.
+
+        Parameters
+        ----------
+        task : Task
+            The task.
+
+        Returns
+        -------
+        int
+            Number of fits.
+        """
         candidate, dataset = self.candidates[task.candidate].on(task.dataset), self.datasets[task.dataset]
         settings = candidate.n_settings
         if task.kind == "selection":
@@ -88,7 +121,18 @@ class Plan:
         return 1 + settings * len(rounds_of(dataset, self.study.layout, task.repeat)[task.fold].tuning)
 
     def rules(self, keep: str) -> Rules:
-        """What all its tasks share."""
+        """What all its tasks share.
+
+        Parameters
+        ----------
+        keep : str
+            Which predictions the records keep, see `run_study`.
+
+        Returns
+        -------
+        Rules
+            Protocol, measures and seeds.
+        """
         return Rules(self.study.layout, tuple(self.study.measures), self.study.criterion, keep)
 
 
@@ -109,6 +153,15 @@ def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Pl
     -------
     Plan
         Data and tasks.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, plan_study
+    >>> from skldl.testing import make_distributions
+    >>> dataset = Dataset("toy", *make_distributions(20))
+    >>> list(plan_study(Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=2)).candidates)
+    ['Mean']
     """
     for candidate in study.candidates:
         candidate.check_imports()

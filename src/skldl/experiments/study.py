@@ -1,9 +1,7 @@
 """`Study`: what is compared on what, by which protocol and measures; from a TOML file or from Python."""
 
-import hashlib
-import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 from skldl.data._dataset import Dataset
 from skldl.data._spelling import find, plain
 from skldl.exceptions import StudyError
-from skldl.experiments.store import json_ready
+from skldl.experiments.fingerprint import COLUMNS, fingerprint_of
 from skldl.metrics import MEASURES, PAPER_MEASURES
 from skldl.selection import BASELINE, PROTOCOLS, Candidate, Layout
 from skldl.selection._candidate import shown
@@ -85,6 +83,12 @@ class DatasetSpec:
         Whether what is left is divided by its sum.
     data : Dataset or None
         The data, if they are loaded already.
+
+    Examples
+    --------
+    >>> from skldl.experiments import DatasetSpec
+    >>> DatasetSpec("moods", source="moods.csv", labels=("emo_*",)).to_dict()
+    {'name': 'moods', 'apart': False, 'source': 'moods.csv', 'labels': ['emo_*']}
     """
 
     name: str
@@ -118,17 +122,22 @@ class DatasetSpec:
             if value is not None:
                 object.__setattr__(self, key, (value,) if isinstance(value, str) else tuple(value))
         if self.text_ngrams not in TEXT_NGRAMS:
-            raise StudyError(
-                f"{self.name}: text_ngrams = {shown(self.text_ngrams)} is not one of {', '.join(TEXT_NGRAMS)}."
-            )
+            ngrams = shown(self.text_ngrams)
+            raise StudyError(f"{self.name}: text_ngrams = {ngrams} is not one of {', '.join(TEXT_NGRAMS)}.")
 
     @property
     def columns(self) -> dict[str, Any]:
         """The arguments of `load_dataset` for the roles of columns, as far as they are given."""
-        return {key: getattr(self, key) for key in _COLUMNS if getattr(self, key) != _DEFAULTS[key]}
+        return {key: getattr(self, key) for key in COLUMNS if getattr(self, key) != _DEFAULTS[key]}
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the dataset in plain values, as a study file holds it."""
+        """Describe the dataset in plain values, as a study file holds it.
+
+        Returns
+        -------
+        dict
+            The entries of a table in a study file.
+        """
         entries: dict[str, Any] = {"name": self.name, "apart": self.apart, "source": self.source}
         entries |= {key: list(value) if isinstance(value, tuple) else value for key, value in self.columns.items()}
         for key in ("encode", "text_ngrams", "splits", "recover"):
@@ -139,7 +148,13 @@ class DatasetSpec:
         return entries
 
     def at_each_rate(self) -> list["DatasetSpec"]:
-        """One dataset for each share of hidden degrees."""
+        """One dataset for each share of hidden degrees.
+
+        Returns
+        -------
+        list of DatasetSpec
+            Copies with one rate each.
+        """
         if not isinstance(self.hide, list | tuple):
             return [self]
         source = self.source or ("" if self.data is not None else self.name)
@@ -148,8 +163,6 @@ class DatasetSpec:
         ]
 
 
-_ROLES = ("labels", "features", "kind", "weight", "groups", "item", "annotator", "drop", "text", "categories")
-_COLUMNS = (*_ROLES, "encoding", "decimal", "na_values")
 _DEFAULTS = {entry.name: entry.default for entry in fields(DatasetSpec)}
 
 
@@ -338,7 +351,13 @@ class Study:
         return replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the study in plain values, as its TOML file holds it."""
+        """Describe the study in plain values, as its TOML file holds it.
+
+        Returns
+        -------
+        dict
+            The content of a study file.
+        """
         entries: dict[str, Any] = {}
         for entry in fields(self):
             value = getattr(self, entry.name)
@@ -350,7 +369,13 @@ class Study:
         return entries
 
     def fingerprint(self) -> str:
-        """Hash everything that can change a number: two studies with the same fingerprint may share records."""
+        """Hash everything that can change a number: two studies with the same fingerprint may share records.
+
+        Returns
+        -------
+        str
+            16 hexadecimal digits, see `skldl.experiments.fingerprint`.
+        """
         return fingerprint_of(self.to_dict())
 
 
@@ -373,27 +398,3 @@ def _with_old_names(made: Callable[..., None]) -> Callable[..., None]:
 
 
 Study.__init__ = _with_old_names(Study.__init__)  # type: ignore[method-assign]  # in place, so that Study stays one class
-
-
-def fingerprint_of(entries: Mapping[str, Any]) -> str:
-    """Hash a study that is described in plain values; the names are those of 0.1, so that its records stay valid.
-
-    Parameters
-    ----------
-    entries : mapping
-        What `Study.to_dict` gives, or what the header of a record file holds.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
-    """
-    hashed = {key: value for key, value in entries.items() if key not in ("candidates", "timeout")} | {"title": ""}
-    # a file may move, and columns have their effect through the data, which have their own fingerprint
-    hashed["datasets"] = _without(entries["datasets"], {"source", "splits", *_COLUMNS} - {"text", "categories"})
-    hashed["contenders"] = _without(entries["candidates"], {"natural"})
-    return hashlib.sha256(json.dumps(json_ready(hashed), sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _without(entries: Iterable[Mapping[str, Any]], keys: set[str]) -> list[dict[str, Any]]:
-    return [{key: value for key, value in entry.items() if key not in keys} for entry in entries]

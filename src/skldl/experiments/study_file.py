@@ -22,6 +22,11 @@ _STUDIES = resources.files("skldl.experiments") / "studies"
 def builtin_studies() -> list[str]:
     """Names of the studies that the package includes.
 
+    Returns
+    -------
+    list of str
+        The names.
+
     Examples
     --------
     >>> "demo" in builtin_studies()
@@ -206,6 +211,13 @@ def dump_study(study: Study) -> str:
     -------
     str
         Text that `parse_study` reads back as the same study, if all its candidates have import paths.
+
+    Examples
+    --------
+    >>> from skldl.experiments import Candidate, Study, dump_study
+    >>> study = Study(["Artificial"], [Candidate("Mean", "skldl:MeanDistribution")], name="small")
+    >>> print(dump_study(study).splitlines()[0])
+    name = "small"
     """
     content = study.to_dict()
     lines = [f"{key} = {_toml(value)}" for key, value in content.items() if key not in ("datasets", "candidates")]

@@ -29,6 +29,22 @@ class Score(float):
 
     ``floor`` is the value that the true distributions would have on these rows, NaN if it is not finite, and
     ``floor_error`` its standard error.
+
+    Parameters
+    ----------
+    value : float
+        Mean of the measure.
+    floor, floor_error : float
+        The noise floor and its standard error.
+
+    Examples
+    --------
+    >>> from skldl.metrics import evaluate
+    >>> D, P, counts = [[0.5, 0.5], [0.8, 0.2]], [[0.6, 0.4], [0.7, 0.3]], [[5, 5], [8, 2]]
+    >>> scores = evaluate(D, P, counts=counts, measures=["kullback_leibler"])
+    >>> score = scores["kullback_leibler"]
+    >>> round(score, 4), round(score.floor, 4)
+    (0.0231, 0.0545)
     """
 
     floor: float

@@ -68,6 +68,12 @@ class NoiseFloor:
         Number of rows that the estimate rests on.
     n_votes : float
         Mean number of votes of a row.
+
+    Examples
+    --------
+    >>> from skldl.uncertainty import NoiseFloor
+    >>> NoiseFloor(value=0.05, standard_error=0.002, n_rows=100, n_votes=10.0).value
+    0.05
     """
 
     value: float

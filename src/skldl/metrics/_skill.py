@@ -33,6 +33,26 @@ class Skill(float):
 
     Where the noise floor of the loss is known, ``floor`` is its value and ``explained`` the share of the explainable
     loss, between the reference and the floor, that the prediction removes; else both are NaN.
+
+    Parameters
+    ----------
+    value : float
+        The skill.
+    low, high : float
+        Ends of the interval.
+    confidence : float
+        Confidence of the interval.
+    floor, explained : float, default=NaN
+        Noise floor, and share of the explainable loss.
+
+    Examples
+    --------
+    >>> from skldl.metrics import Skill
+    >>> skill = Skill(0.3, 0.25, 0.35, 0.95)
+    >>> skill
+    Skill(0.3000, 95% interval 0.2500 to 0.3500)
+    >>> skill > 0.2, skill.low
+    (True, 0.25)
     """
 
     low: float

@@ -24,6 +24,14 @@ class CalibrationCurve:
         Means of each bin.
     error : float
         Mean over rows of the gap between the two means of the row's bin.
+
+    Examples
+    --------
+    >>> from skldl.plots import CalibrationDisplay
+    >>> display = CalibrationDisplay.from_predictions([[0.2, 0.8], [0.4, 0.6]], [[0.2, 0.8], [0.4, 0.6]])
+    >>> curve = next(iter(display.curves.values()))[0]
+    >>> round(curve.error, 6)
+    0.0
     """
 
     predicted: FloatArray

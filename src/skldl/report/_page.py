@@ -50,6 +50,21 @@ def write_report(folder: str | Path, results: StudyResults | None = None) -> Pat
     -------
     Path
         Path of the page, ``report.html`` in the folder. It is written atomically.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, run_study
+    >>> from skldl.report import write_report
+    >>> from skldl.testing import make_distributions
+    >>> dataset = Dataset("toy", *make_distributions(20))
+    >>> study = Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run_study(study, out=folder)
+    ...     path = write_report(folder)
+    >>> path.name
+    'report.html'
     """
     folder = Path(folder)
     text = render_report(StudyResults.load(folder) if results is None else results, folder)
@@ -73,6 +88,18 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
     -------
     str
         HTML that needs no other file.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, run_study
+    >>> from skldl.report import render_report
+    >>> from skldl.testing import make_distributions
+    >>> dataset = Dataset("toy", *make_distributions(20))
+    >>> study = Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=2)
+    >>> page = render_report(run_study(study))
+    >>> page.startswith("<!doctype html>")
+    True
     """
     environment = Environment(
         loader=PackageLoader("skldl.report"),

@@ -35,15 +35,15 @@ class Candidate:
     grid : mapping
         For each hyper-parameter that selection chooses, the values to try. In a tie the earlier value wins, so that
         the simpler value should come first.
-    grids : mapping
-        For the name of a dataset, values that replace those of the grid there: some datasets need larger values, and
-        on others the same values would take hours.
     path : str
         Name of the hyper-parameter of the grid whose values share work in one call of ``predict_path``; empty if
         every setting is fitted by itself.
     refine : str
         Name of a hyper-parameter of the grid with positive numbers. When all values are tried, the search also tries
         values between the best one and its neighbours, and beyond it if it is the largest or smallest.
+    grids : mapping
+        For the name of a dataset, values that replace those of the grid there: some datasets need larger values, and
+        on others the same values would take hours.
     natural : mapping
         For a hyper-parameter of the grid, values that no other can go beyond, such as 1 neighbour or no penalty:
         there is no warning when selection chooses one of them at an end of the grid.
@@ -216,7 +216,13 @@ class Candidate:
             raise StudyError(f"Candidate {self.name}: {name} = {shown(value)} must be true or false, without quotes.")
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the candidate in plain values, as a study file holds it."""
+        """Describe the candidate in plain values, as a study file holds it.
+
+        Returns
+        -------
+        dict
+            The entries of a candidate in a study file.
+        """
         described: dict[str, Any] = {"name": self.name}
         if isinstance(self.estimator, str):
             described["estimator"] = self.estimator

@@ -53,6 +53,25 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
     -------
     callable
         The application.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import skldl
+    >>> from skldl.serve import Service, make_app
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(fitted.model, path, description=fitted.description)
+    ...     app = make_app(Service({"moods": path}))
+    >>> callable(app)
+    True
     """
     page, policy = page_and_policy()
 

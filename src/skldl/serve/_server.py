@@ -33,6 +33,11 @@ def check_address(host: str, key: str, *, no_key: bool) -> None:
         The key; empty for none.
     no_key : bool
         Whether the user disabled the key.
+
+    Examples
+    --------
+    >>> from skldl.serve import check_address
+    >>> check_address("127.0.0.1", "", no_key=False)
     """
     if key and len(key) < LEAST_KEY:
         raise ParameterError(
@@ -146,6 +151,29 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
     -------
     bool
         Whether the service had started; False if the address could not be taken.
+
+    Examples
+    --------
+    >>> import socket
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import skldl
+    >>> from skldl.serve import Service, make_app, run_server
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> with tempfile.TemporaryDirectory() as folder, socket.socket() as other:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(fitted.model, path, description=fitted.description)
+    ...     service = Service({"moods": path})
+    ...     other.bind(("127.0.0.1", 0))  # the port is in use, so that the example ends
+    ...     other.listen()
+    ...     started = run_server(make_app(service), service, host="127.0.0.1", port=other.getsockname()[1])
+    >>> started
+    False
     """
     config = uvicorn.Config(
         app,

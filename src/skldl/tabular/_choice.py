@@ -69,6 +69,17 @@ class Choice:
         How many rows were held out in turn, in how many folds.
     failures : list of Failure
         Settings that could not be fitted, with the reason.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> choice = fit_table(table, ["a", "b", "c"], model="sa-bfgs").choice
+    >>> choice.best.candidate.name, choice.n_folds
+    ('SA-BFGS', 5)
     """
 
     best: Trial
@@ -132,6 +143,19 @@ def choose_model(
     -------
     Choice
         The best candidate, and how good it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.data import from_table
+    >>> from skldl.selection import Candidate
+    >>> from skldl.tabular import TableEncoder, choose_model
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 5)})]
+    >>> choose_model(from_table(table, labels=["a", "b", "c"]), candidates, TableEncoder(), folds=3).n_rows
+    40
     """
     part = dataset.take(_sample(dataset, selection_rows, random_state))
     units = part.n_samples if part.groups is None else len(np.unique(part.groups))

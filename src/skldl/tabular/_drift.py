@@ -176,7 +176,13 @@ class DriftMonitor:
         return found
 
     def to_json(self) -> str:
-        """`numbers`, as the file of ``--monitor`` holds them."""
+        """`numbers`, as the file of ``--monitor`` holds them.
+
+        Returns
+        -------
+        str
+            JSON.
+        """
         return json.dumps(self.numbers(), indent=2, ensure_ascii=False)
 
     def warnings(self) -> list[str]:

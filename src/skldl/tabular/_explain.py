@@ -39,6 +39,17 @@ class ColumnEffects:
         Mean Kullback-Leibler divergence before any shuffling; None if the true distributions are not known.
     n_rows : int
         Number of rows used.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import column_effects, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> effects = column_effects(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model, table, D)
+    >>> sorted(effects.columns), effects.movement.shape
+    (['w', 'x', 'y', 'z'], (4, 3))
     """
 
     columns: list[str]
@@ -97,6 +108,17 @@ def column_effects(
     -------
     ColumnEffects
         Importance on Kullback-Leibler and movement of each label.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import column_effects, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> model = fit_table(table, ["a", "b", "c"], model="sa-bfgs").model
+    >>> column_effects(model, table, D, n_repeats=2).n_rows
+    40
     """
     frame = as_frame(table)
     generator = np.random.default_rng(random_state)
@@ -154,6 +176,16 @@ def feature_weights(model: Any) -> pd.DataFrame | None:
     DataFrame or None
         One row for each feature after encoding, one column for each label, the heaviest feature first; None if the
         model has no weights.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import feature_weights, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> feature_weights(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model).shape
+    (4, 3)
     """
     step = last_step(model)
     if not hasattr(step, "coef_"):

@@ -30,6 +30,17 @@ class RowExplanation:
         they add up to the logarithms of the degrees, up to a constant. Neighbours: rows of the training table, their
         distances, and their distributions. Replacement: for each column, the degree of each label less what it would be
         if the column had its typical value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import explain_row, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model, table, 0)
+    >>> explanation.how, list(explanation.prediction.index)
+    ('contributions', ['a', 'b', 'c'])
     """
 
     prediction: pd.Series
@@ -56,6 +67,17 @@ def explain_row(model: Any, table: Any, row: int, *, typical: Mapping[str, Any] 
     RowExplanation
         The prediction and what made it: contributions for a maximum entropy model, neighbours for a model that has
         some, replacement for any other.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import explain_row, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model, table, 0)
+    >>> "(intercept)" in explanation.table.index
+    True
     """
     frame = as_frame(table)
     if not 0 <= row < len(frame):

@@ -42,6 +42,17 @@ class FittedTable:
         The same in words.
     warnings : list of str
         What the user should know.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> fitted.model.predict(table).shape, fitted.description["labels"]
+    ((40, 3), ['a', 'b', 'c'])
     """
 
     model: Pipeline
