@@ -12,6 +12,7 @@ from skldl._held_out import (
     mean_distribution,
     means_without,
     mix,
+    standardisation,
     two_valued_columns,
 )
 from skldl.metrics import kullback_leibler
@@ -89,3 +90,14 @@ def test_means_without_the_only_row_or_group_are_its_own():
     D = np.array([[0.5, 0.5], [0.2, 0.8]])
     np.testing.assert_allclose(means_without(D[:1], None, None), D[:1], rtol=1e-11)
     np.testing.assert_allclose(means_without(D, np.array([1.0, 3.0]), np.zeros(2, dtype=int)), [[0.275, 0.725]] * 2)
+
+
+@pytest.mark.parametrize("n_samples", [50, 100_000])
+def test_standardisation_knows_constant_columns_however_many_rows(n_samples):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(5, 2, size=n_samples), np.full(n_samples, 0.1), np.zeros(n_samples)])
+    weight = rng.uniform(1, 2, size=n_samples)
+    mean, scale = standardisation(X, weight / weight.sum())
+    np.testing.assert_allclose(mean, np.average(X, axis=0, weights=weight), rtol=1e-11)
+    expected = 1 / np.sqrt(np.cov(X[:, 0], aweights=weight, ddof=0))
+    np.testing.assert_allclose(scale, [expected, 0, 0], rtol=1e-11)

@@ -1,21 +1,20 @@
 """The package as a whole: what importing it pulls in, that its names lead somewhere, that docstrings fit signatures."""
 
 import importlib
-import inspect
-import pkgutil
 import re
 import subprocess
 import sys
-import warnings
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
-from numpydoc.docscrape import NumpyDocString
 from scipy import io
 
 import skldl
 from skldl._extras import import_with_extra
 
+ROOT = Path(__file__).parents[1]
 EXTRAS = [
     "baycomp",
     "cyclopts",
@@ -106,6 +105,28 @@ def test_show_versions_tells_what_is_installed(capsys, monkeypatch):
     assert "no-such-package is not installed" in capsys.readouterr().out
 
 
+def test_show_versions_tells_the_threads_though_nothing_was_imported_before(capsys, monkeypatch):
+    command = [sys.executable, "-c", "import skldl; skldl.show_versions()"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines.index("threads:") < len(lines) - 1
+    monkeypatch.setattr("threadpoolctl.threadpool_info", list)
+    skldl.show_versions()
+    assert capsys.readouterr().out.splitlines()[-1] == "threads: none found"
+
+
+def test_show_versions_names_every_dependency():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    named = {
+        "core": set(project["dependencies"]),
+        "extras": {line for name, lines in extras.items() if name != "dev" for line in lines},
+    }
+    shown = sys.modules["skldl._versions"].PACKAGES
+    for group, lines in named.items():
+        wanted = {re.split(r"[^\w.-]", line)[0] for line in lines} - {"scikit-ldl"}
+        assert wanted <= set(shown[group]), group
+
+
 def test_the_command_names_the_extra_it_needs():
     result = subprocess.run(
         [sys.executable, "-c", "import sys; sys.modules['cyclopts'] = None; from skldl.cli import main; main()"],
@@ -121,46 +142,3 @@ def test_unknown_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         skldl.Nothing  # noqa: B018 - the access itself is the test
     assert set(skldl.__all__) < set(dir(skldl))
-
-
-def public_objects():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        modules = [importlib.import_module(info.name) for info in pkgutil.walk_packages(skldl.__path__, "skldl.")]
-    seen = {}
-    for module in modules:
-        for name, value in vars(module).items():
-            if name.startswith("_") or not getattr(value, "__module__", "").startswith("skldl"):
-                continue
-            if "._" in module.__name__:  # private; what it makes public is seen where it is exported
-                continue
-            if inspect.isclass(value):
-                seen[f"{value.__module__}.{name}"] = value
-                for method, function in vars(value).items():
-                    if inspect.isfunction(function) and not method.startswith("_"):
-                        seen[f"{value.__module__}.{name}.{method}"] = function
-            elif inspect.isfunction(value):
-                seen[f"{value.__module__}.{name}"] = value
-    return seen
-
-
-OBJECTS = public_objects()
-
-
-@pytest.mark.parametrize("name", OBJECTS)
-def test_docstring_fits_the_signature(name):
-    target = OBJECTS[name]
-    documentation = inspect.getdoc(target)
-    assert documentation, "a public object needs a docstring"
-    parameters = [
-        parameter
-        for parameter in inspect.signature(target.__init__ if inspect.isclass(target) else target).parameters
-        if parameter not in ("self", "args", "kwargs", "cls")
-    ]
-    documented = [
-        part.strip(" *")
-        for parameter in NumpyDocString(documentation)["Parameters"]
-        for part in parameter.name.split(",")
-    ]
-    if documented:
-        assert documented == parameters

@@ -50,15 +50,6 @@ def routines():
 
 
 ROUTINES = routines()
-UNDESCRIBED = {  # without a section Parameters so far; take a name out when its docstring has one
-    *("skldl.selection.derive_seed", "skldl.selection.pairs_of", "skldl.selection.shares_choice"),
-    *("skldl.selection.Trials.loss", "skldl.experiments.Problem", "skldl.experiments.load_problem"),
-    *("skldl.experiments.Plan.n_fits", "skldl.experiments.Plan.rules", "skldl.experiments.StudyResults.chosen"),
-    *("skldl.experiments.StudyResults.kept_rows", "skldl.experiments.StudyResults.n_expected"),
-    *("skldl.base.data_frame", "skldl.base.in_safe_range", "skldl.classification.label_probabilities"),
-    *("skldl.serve.Service.body", "skldl.serve.Service.explain", "skldl.serve.Service.in_thread"),
-    *("skldl.serve.Service.model",),
-}
 
 
 def sections(target):
@@ -99,9 +90,7 @@ def test_every_constant_is_explained():
     assert {entry.full_name for entry in ENTRIES if entry.kind == "data"} == set(REFERENCE.CONSTANTS)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.xfail) if name in UNDESCRIBED else name for name in ROUTINES]
-)
+@pytest.mark.parametrize("name", ROUTINES)
 def test_every_parameter_is_described(name):
     missing = set(parameters_of(ROUTINES[name])) - named(sections(ROUTINES[name]), "Parameters", "Other Parameters")
     assert missing == set()

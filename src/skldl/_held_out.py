@@ -55,7 +55,7 @@ def means_without(D: FloatArray, weight: FloatArray | None, codes: IntArray | No
     rest = np.maximum(weighted.sum(axis=0) - left_out, 0.0)
     rest_weight = total_weight - left_out_weight
     heaviest = int(left_out_weight.argmax())
-    if left_out_weight[heaviest] > total_weight / 2:  # a difference would lose the digits of the others: add them up
+    if left_out_weight[heaviest] > total_weight / 2:  # a difference would lose precision: add them up
         others = own != heaviest
         if not others.any():  # nothing remains
             return _floored(left_out / left_out_weight[:, None])[own]
@@ -86,7 +86,7 @@ def share_divergences(
     D: FloatArray, tables: FloatArray, means: FloatArray, weight: FloatArray | None, shares: Sequence[float]
 ) -> FloatArray:
     """Mean Kullback-Leibler divergence of each table of predictions (n_tables × n × c) mixed with each share."""
-    row_weight = np.full(len(D), 1 / len(D)) if weight is None else weight / weight.sum()
+    row_weight = row_weights(len(D), weight)
     weighted = row_weight[:, None] * D
     constant = -float(row_weight @ special.entr(D).sum(axis=1))
     divergences = np.empty((len(tables), len(shares)))
@@ -159,7 +159,7 @@ def two_valued_columns(X: Any) -> npt.NDArray[np.bool_]:
 
 def _column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
     """Standard deviation of each column, difference of the values of a two-valued one, and 1 for a constant one."""
-    w = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight / weight.sum()
+    w = row_weights(X.shape[0], weight)
     if sparse.issparse(X):
         X = X.astype(np.float64)
         mean = w @ X
@@ -173,6 +173,14 @@ def _column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
     spread = (high - low).astype(np.float64)
     divisor = np.where(two_valued_columns(X), spread, divisor)
     return np.where((spread > 0) & (divisor > 1e-12 * spread), divisor, 1.0)
+
+
+def standardisation(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean of each column and one over its standard deviation, zero for a constant one; the weights sum to one."""
+    mean = weight @ X
+    deviation = np.sqrt(weight @ (X - mean) ** 2)
+    constant = np.ptp(X, axis=0) <= 1e-13 * np.abs(mean)  # the deviation of many equal numbers is not quite zero
+    return mean, np.divide(1.0, deviation, out=np.zeros_like(deviation), where=~constant)
 
 
 def group_codes(groups: Any, n_samples: int) -> IntArray:

@@ -1,4 +1,4 @@
-"""`show_versions`: what a report of a fault should say about the machine."""
+"""`show_versions`: what a bug report should state about the machine."""
 
 import platform
 import sys
@@ -7,19 +7,26 @@ from importlib import metadata
 import skldl
 
 PACKAGES = {
-    "core": ("numpy", "scipy", "scikit-learn", "pooch", "joblib", "threadpoolctl"),
+    "core": ("numpy", "scipy", "scikit-learn", "pooch", "joblib", "cloudpickle", "threadpoolctl"),
     "extras": (
         "baycomp",
         "cyclopts",
         "distributed",
+        "httptools",
         "jinja2",
         "lightgbm",
         "matplotlib",
+        "onnx",
+        "onnxruntime",
+        "orjson",
         "pandas",
         "pyarrow",
         "rich",
         "scikit-posthocs",
         "skops",
+        "starlette",
+        "uvicorn",
+        "uvloop",
     ),
 }
 
@@ -40,11 +47,17 @@ def show_versions() -> None:
         print(f"{group}:")
         for name in names:
             print(f"  {name} {_version(name)}")
+    for line in _threads():
+        print(line)
+
+
+def _threads() -> list[str]:
+    """Libraries that compute in several threads, and in how many."""
+    import sklearn.base  # noqa: F401 - threadpoolctl sees loaded libraries only: this loads those of NumPy and SciPy
     from threadpoolctl import threadpool_info
 
-    print("threads:")
-    for pool in threadpool_info():
-        print(f"  {pool['internal_api']} {pool['version']}: {pool['num_threads']}")
+    pools = [f"  {pool['internal_api']} {pool['version']}: {pool['num_threads']}" for pool in threadpool_info()]
+    return ["threads:", *pools] if pools else ["threads: none found"]
 
 
 def _version(package: str) -> str:

@@ -1,11 +1,4 @@
-"""Checks that any label distribution learner, ours or a stranger's, can run: scikit-learn's and our own.
-
->>> from skldl import MeanDistribution
->>> from skldl.testing import check_estimator
->>> report = check_estimator(MeanDistribution())
->>> report["check_rows_sum_to_one"]
-'passed'
-"""
+"""Checks for any label distribution learner, of this package or of others: scikit-learn's and our own."""
 
 import pickle
 import warnings
@@ -59,6 +52,13 @@ def make_distributions(
         Features in [0, 1].
     D : ndarray of shape (n_samples, n_labels)
         Distributions.
+
+    Examples
+    --------
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(10, n_features=2, n_labels=3)
+    >>> X.shape, D.shape
+    ((10, 2), (10, 3))
     """
     generator = np.random.default_rng(seed)
     X = generator.uniform(size=(n_samples, n_features))
@@ -72,7 +72,7 @@ def _fit(estimator: Any, X: Any, D: Any, sample_weight: Any = None) -> Any:
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", UserWarning)  # such as ConvergenceWarning
         return model.fit(X, D) if sample_weight is None else model.fit(X, D, sample_weight=sample_weight)
 
 
@@ -127,7 +127,7 @@ def check_equal_weights_are_no_weights(estimator: Any) -> None:
 
 
 def check_batch_equals_rows(estimator: Any) -> None:
-    """A row is predicted alike, alone or among others."""
+    """The prediction of a row does not depend on the other rows."""
     X, D = make_distributions()
     model = _fit(estimator, X, D)
     np.testing.assert_allclose(np.vstack([model.predict(row[None]) for row in X]), model.predict(X), atol=1e-10)
@@ -146,7 +146,7 @@ def check_deterministic(estimator: Any) -> None:
 
 
 def check_keeps_copies(estimator: Any) -> None:
-    """What becomes of X and D after ``fit`` does not change the model."""
+    """Changing X and D after ``fit`` does not change the model."""
     X, D = make_distributions()
     one_hot = np.eye(D.shape[1])[D.argmax(axis=1)]  # rows that sum to one exactly are not divided, so not copied
     for form in (np.array, sparse.csr_matrix) if get_tags(estimator).input_tags.sparse else (np.array,):
@@ -259,7 +259,7 @@ def check_model_selection(estimator: Any) -> None:
     """Pipeline, GridSearchCV and cross_val_score work with it; score is minus the mean Kullback-Leibler."""
     X, D = make_distributions()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", UserWarning)  # such as ConvergenceWarning
         model = make_pipeline(StandardScaler(), clone(estimator))
         assert np.isfinite(cross_val_score(model, X, D, cv=3)).all()
         search = GridSearchCV(clone(estimator), {}, cv=3, scoring="neg_mean_squared_error").fit(X, D)
@@ -280,7 +280,7 @@ def check_predict_path(estimator: Any) -> None:
             continue
         values = [value, *_other_values(estimator, param, value, X, D)]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("ignore", UserWarning)  # such as ConvergenceWarning
             model = clone(estimator)
             if "random_state" in parameters:
                 model.set_params(random_state=0)
@@ -315,7 +315,7 @@ def _other_values(estimator: Any, param: str, value: float, X: FloatArray, D: Fl
 def _assert_raises(kind: type[Exception], call: Callable[..., Any], *arguments: Any) -> None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("ignore", UserWarning)  # such as ConvergenceWarning
             call(*arguments)
     except kind:
         return
@@ -336,7 +336,7 @@ def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str]
     Parameters
     ----------
     estimator : estimator instance
-        It is cloned, never changed.
+        It is cloned and not changed.
     expected_failed_checks : mapping from str to str, default=None
         Checks that this estimator cannot pass, with the reason. Those that no learner of distributions can pass
         (`EXPECTED_FAILED_CHECKS`) need not be named. A check that is named here and passes is an error too.
@@ -350,13 +350,20 @@ def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str]
     ------
     AssertionError
         If a check fails or an expected failure passes; the message lists all of them.
+
+    Examples
+    --------
+    >>> from skldl import MeanDistribution
+    >>> from skldl.testing import check_estimator
+    >>> "passed" in check_estimator(MeanDistribution()).values()
+    True
     """
     mine = dict(expected_failed_checks or {})
     if unknown := sorted(name for name in mine if not name.startswith("check_")):
         raise ValueError(f"These are no names of checks: {unknown}")
     outcomes: dict[str, list[tuple[str, Exception | None]]] = {}
     with distribution_targets_in_estimator_checks(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # their data are made to provoke warnings
         for result in check_by_scikit_learn(estimator, on_fail=None, on_skip=None):
             outcomes.setdefault(result["check_name"], []).append((result["status"], result["exception"]))
     for name, check in CHECKS.items():
@@ -367,7 +374,9 @@ def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str]
             outcomes.setdefault(name, []).append(("failed", error))
 
     expected = {**EXPECTED_FAILED_CHECKS, **mine}
-    if not get_tags(estimator).input_tags.sparse:  # refusing sparse features, it passes what hands them out
+    if not get_tags(
+        estimator
+    ).input_tags.sparse:  # an estimator that refuses sparse features passes the check that provides them
         expected = {name: reason for name, reason in expected.items() if name in mine or "sparse" not in name}
     report, complaints = {}, []
     for name, results in outcomes.items():

@@ -29,7 +29,7 @@ MODELS = ["confusion", "one-coin", "ordinal"]
 def fit_steps(model, votes, n_steps, **options):
     """Exactly so many steps of EM."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # with tol=0 it never does
         return model.set_params(max_iter=n_steps, tol=0.0).fit(votes, **LONG, **options)
 
 

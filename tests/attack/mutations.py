@@ -121,7 +121,7 @@ def change_array(generator, about, members):
     name = generator.choice(arrays_in(members))
     change = change_cells if generator.random() < 0.7 else change_shape
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # of casts to other types, which are the attack
         if name.endswith(".npy"):
             members[name] = npy(change(generator, np.load(io.BytesIO(members[name]))))
             return
@@ -227,7 +227,7 @@ def main(folder: Path, first: int, count: int) -> None:
     from skldl.exceptions import ModelFileError
 
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore")  # crashes are looked for; damaged numbers overflow
     models = sorted(folder.glob("*.skldl"))
     inputs = {}
     for path in models:

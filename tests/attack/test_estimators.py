@@ -104,7 +104,7 @@ def is_clear(error):
 def attack(campaign, what, call, *, may_succeed=False):
     try:
         with campaign.limited(SECONDS), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # a warning is a fair answer to nonsense
             result = call()
     except TimeoutError:
         campaign.judge("hang", what)
@@ -129,7 +129,7 @@ def test_bad_data(name, campaign):
     for what, bad in BAD_WEIGHTS.items():
         attack(campaign, f"fit, weights {what}", lambda bad=bad: clone(model).fit(X, D, sample_weight=bad))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # whether it warns is not the question here
         fitted = clone(model).fit(pd.DataFrame(X, columns=list("abcd")[: X.shape[1]]), D)
         for what, bad in features.items():
             if what != "fewer rows":

@@ -146,7 +146,7 @@ class Campaign:
         self.capsys.readouterr()
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+                warnings.simplefilter("ignore")  # a warning is a fair answer to nonsense
                 status = run(["bench", "study.toml", "--jobs", "1", "--out", str(out)])
         except BaseException as error:
             status = f"{type(error).__name__}: {error}"

@@ -63,7 +63,7 @@ def attack(campaign, capsys, what, line, *, may_succeed=False):
     capsys.readouterr()
     try:
         with campaign.limited(SECONDS), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # a warning is a fair answer to nonsense
             status = run(shlex.split(line))
     except SystemExit as end:
         status = end.code

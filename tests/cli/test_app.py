@@ -62,7 +62,7 @@ def test_debug_shows_the_traceback(command, error):
 def test_warnings_are_one_line(command, capsys):
     command(lambda: warnings.warn("two\nlines", UserWarning, stacklevel=1))
     with warnings.catch_warnings():
-        warnings.simplefilter("always")
+        warnings.simplefilter("always")  # the tests turn warnings into errors
         assert _app.run(["act"]) == 0
     assert capsys.readouterr().err == "Note: two lines\n"
 

@@ -66,6 +66,21 @@ def test_evaluate_by_default_in_a_new_folder(here, faces, monkeypatch, capsys):
     assert skldl.experiments.StudyResults.load("skldl-noted").info["noted"]["weighted"]
 
 
+def test_tasks_that_the_machine_failed_can_be_run_again(here, capsys, monkeypatch):
+    def starve(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
+    with monkeypatch.context() as patch:
+        patch.setattr(skldl.AAKNN, "_fit", starve)
+        options = "--models aaknn --folds 2 --inner-folds 2 --measures kl --jobs 1"
+        assert call(f"evaluate faces.csv --labels 'emo_*' {options} --out {'run-' * 20}") == 1
+    shown = capsys.readouterr().out
+    (again,) = (line.partition("Run them again: skldl ")[2] for line in shown.splitlines() if "Run them" in line)
+    assert call(f"{again} --jobs 1") == 0
+    assert "failed" not in capsys.readouterr().out.casefold()
+
+
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [

@@ -49,7 +49,7 @@ def test_explain_with_labels_that_the_model_does_not_know(here, capsys):
     assert call("explain m.skldl other.csv") == 0
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # five iterations are too few
 def test_explain_a_model_without_an_intercept(here, capsys):
     assert call("fit faces.csv --labels 'emo_*' --drop person --model sa-iis --set max_iter=5 --out i.skldl") == 0
     assert call("explain i.skldl faces.csv --row 3") == 0

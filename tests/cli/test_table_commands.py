@@ -181,6 +181,11 @@ def test_a_header_alone_and_nothing_at_all(here, capsys, faces):
             "fit faces.csv --labels 'emo_*' --model sabfgs --set alpha=-1 --out m.skldl",
             "could not be fitted: alpha=-1",
         ),
+        (
+            "fit faces.csv --labels 'emo_*' --budget 3parsecs --out m.skldl",
+            "--budget 3parsecs must be a time above 0: seconds, or a number with a unit (s, sec, min, m, h), such as "
+            "90, '90s', '10min' or '1h'. Leave it out for no limit.",
+        ),
         ("fit faces.csv --labels 'emo_*' --out no/m.skldl", "lies in a folder that does not exist"),
         ("fit faces.csv --labels 'emo_*' --out .", "is a folder"),
         ("fit faces.csv --out m.skldl", "--labels"),
@@ -225,6 +230,23 @@ def test_mistakes_are_one_line_and_leave_nothing(here, capsys, line, message):
     assert told.err.count("\n") == 1
     assert "Traceback" not in told.err
     assert sorted(file.name for file in here.iterdir()) == before
+
+
+def test_shares_given_as_counts_are_noticed(here, faces, capsys):
+    line = "fit faces.csv --labels 'emo_*' --model mean --out m.skldl"
+    assert call(f"{line} --kind counts") == 0
+    (told,) = [line for line in capsys.readouterr().err.splitlines() if "shares" in line]
+    assert told.startswith("Note: --kind counts: the label cells look like shares")
+    assert told.endswith("use --kind distribution.")
+    assert call(line) == 0
+    assert "look like shares" not in capsys.readouterr().err
+    assert call("convert faces.csv --from counts --labels 'emo_*' --out d.csv") == 0
+    assert "--from counts: the cells look like shares" in capsys.readouterr().err
+    faces.assign(**(faces[LABELS] > 0.5).astype(float)).loc[lambda votes: votes[LABELS].sum(axis=1) == 1].to_csv(
+        "one.csv"
+    )
+    assert call("convert one.csv --from counts --labels 'emo_*' --out e.csv") == 0
+    assert "shares" not in capsys.readouterr().err
 
 
 def test_the_package_that_saves_is_asked_for_before_the_training(here, monkeypatch, capsys):

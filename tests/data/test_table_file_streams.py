@@ -50,6 +50,15 @@ def test_chunks_count_rows_through_the_file(tmp_path):
     assert table.share_read() == 1
 
 
+def test_short_lines_are_cut_into_few_rows_at_a_time(tmp_path):
+    """Eight megabytes of them would be half a million rows, whose cells take many times the memory of the text."""
+    path = write(tmp_path, "a,b,c\n" + "17.5,Ulm,yes\n" * 300_000)
+    with TableFile(path) as table:
+        sizes = [len(batch) for batch in table._batches(1000)]
+    assert sum(sizes) == 300_000
+    assert max(sizes) <= 2**20 // len("17.5,Ulm,yes\n") + 1  # what is read from the file at once
+
+
 def test_standard_input(monkeypatch, tmp_path):
     feed(monkeypatch, b"a;b\n1,5;x\n")
     table = TableFile("-")

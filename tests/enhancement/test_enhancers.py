@@ -17,6 +17,7 @@ from skldl.enhancement._base import laplacian, mean_distance
 from skldl.enhancement._fcm import composition, memberships
 from skldl.enhancement._ml import reconstruction_weights
 from skldl.exceptions import DataError, LengthMismatchError, ParameterError
+from skldl.kernel._kernels import kernel_values
 from skldl.testing import check_estimator, make_distributions
 
 X, Y = make_multilabel_classification(n_samples=60, n_classes=4, n_features=5, allow_unlabeled=False, random_state=0)
@@ -154,6 +155,14 @@ def test_lesc_closed_forms_are_minima():
     assert model.rank_ == int((gamma > 0).sum())
 
 
+@pytest.mark.parametrize("enhancer", [FCM(), GLLE(), KM()], ids=repr)
+def test_later_changes_of_the_arrays_do_not_reach_the_enhancer(enhancer):
+    features, labels = X.copy(), Y.astype(np.float64)
+    expected = np.asarray(enhancer.fit(features, labels).transform(X[:7], Y[:7]))
+    features[:], labels[:] = 0.0, 1.0
+    np.testing.assert_array_equal(enhancer.transform(X[:7], Y[:7]), expected)
+
+
 def test_new_rows_need_a_fitted_enhancer_and_few_enough_rows(monkeypatch):
     for enhancer in (FCM(), GLLE()):
         with pytest.raises(NotFittedError):
@@ -179,14 +188,15 @@ def test_kernels_are_taken_in_blocks_of_bounded_size(enhancer, monkeypatch):
     whole = enhancer.fit(X, Y).distributions_, np.asarray(enhancer.transform(X, Y))
     sizes = []
 
-    def measured(*arguments, **options):
-        sizes.append(pairwise_distances(*arguments, **options).size)
-        return pairwise_distances(*arguments, **options)
+    def measured(*arguments):
+        values = kernel_values(*arguments)
+        sizes.append(values.size)
+        return values
 
-    monkeypatch.setattr("skldl.enhancement._base.BLOCK_CELLS", 200)
+    monkeypatch.setattr("skldl.kernel._kernels.BLOCK_CELLS", 200)
     monkeypatch.setattr("skldl.enhancement._base.MOST_DISTANCES", 10)
     enhancer.set_params(width=enhancer.width_).fit(X, Y)
-    monkeypatch.setattr("skldl.enhancement._base.pairwise_distances", measured)
+    monkeypatch.setattr("skldl.kernel._kernels.kernel_values", measured)
     np.testing.assert_allclose(enhancer.transform(X, Y), whole[1])
     np.testing.assert_allclose(enhancer.distributions_, whole[0])
     assert len(sizes) == 20  # three of 60 rows at a time

@@ -1,5 +1,6 @@
 """Study files that name arrays, given splits and what prose is cut into; predictions as Parquet; names of anybody."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def test_arrays_of_a_file_are_named_like_columns(ending):
         ("labels = 'B'\nkind = 'votes'", "kind = 'votes' is for tables; an array of labels is one of distribution"),
         ("labels = ['A', 'B']", "labels must name one array of data.npz, not 2"),
         ("labels = 'B'\nkind = 'counts'\ndrop = 'a'", "drop is about the columns of a table"),
-        ("features = 'A'\nlabels = 'B'\nkind = 'counts'\ngroups = 'who'", "has no array 'who'. It has A, B, person"),
+        ("features = 'A'\nlabels = 'B'\nkind = 'counts'\ngroups = 'who'", "holds no 'who'; it holds A, B, person"),
         ("features = 'A'\nlabels = 'B'\nkind = 'counts'\nweight = 'short'", "has 5 values for 24 rows"),
     ],
 )
@@ -227,11 +228,25 @@ def test_names_of_anybody_are_text_in_markdown(problem):
     assert markdown_text(nasty) == r"[x\](http://evil) &lt;img src=x> \`a\` \*b\* # c \| d"
 
 
-def test_the_study_file_of_the_documentation(workplace):
+@pytest.fixture
+def page_of_records():
     page = Path(__file__).parents[2] / "docs" / "records.md"
     if not page.exists():
         pytest.skip("the pages are in the repository, not in the package")
-    (text,) = re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return page.read_text(encoding="utf-8")
+
+
+def test_the_documentation_names_every_key_of_study_files(page_of_records):
+    section = page_of_records.split("## A study file")[1].split("\n## ")[0]
+    tables = re.findall(r"(?:^\|.*\n)+", section, flags=re.MULTILINE)
+    told = [re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE))) for table in tables]
+    for keys, kind in zip(told, (Study, Candidate, DatasetSpec), strict=True):
+        known = {field.name for field in dataclasses.fields(kind)} - {"trust", "data"}
+        assert sorted(keys) == sorted(key.replace("random_state", "seed") for key in known)
+
+
+def test_the_study_file_of_the_documentation(workplace, page_of_records):
+    (text,) = re.findall(r"^```toml\n(.*?)^```", page_of_records, flags=re.DOTALL | re.MULTILINE)
     table = pd.read_csv("data.csv").rename(columns=lambda name: name.replace("d_", "emo_"))
     answers = [f"no {'bad' if row % 3 else 'good'} answer, number {row}" for row in range(N_ROWS)]
     table.assign(item=range(N_ROWS), answer=answers).to_csv("survey.csv", index=False)

@@ -10,7 +10,7 @@ from skldl.data import Dataset
 from skldl.experiments import Candidate, Study, StudyResults, run_study
 from skldl.experiments.output.files import overview, write_outputs
 from skldl.experiments.output.tables import measure_table, skill_table
-from skldl.experiments.output.uncertainty import interval_table, kept_predictions
+from skldl.experiments.output.uncertainty import floor_cells, interval_table, kept_predictions
 from skldl.report import render_report
 from skldl.report._correction_figures import correction_figures
 from skldl.report._figures import overview_figures
@@ -162,3 +162,10 @@ def test_the_chosen_model_is_shown_before_and_after_calibration(results, monkeyp
         assert figure.svg.count(">before") == figure.svg.count(">after") == 1
     assert "sharp" in changed.title
     assert "takes the Kullback-Leibler divergence from" in changed.caption  # two neighbours are too sharp
+
+
+def test_a_share_above_one_is_not_printed_as_an_achievement():
+    line = {"noise floor": 1.153, "noise floor error": 0.024, "explained by the best": 2.696}
+    assert [cell.text for cell in floor_cells(line)] == ["1.153 ± 0.024", ">100%"]
+    assert floor_cells({**line, "explained by the best": 0.942})[1].text == "94.2%"
+    assert floor_cells({**line, "explained by the best": np.nan})[1].text == "–"

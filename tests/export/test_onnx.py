@@ -13,7 +13,7 @@ from skldl.export._estimator_nodes import _not_above
 from skldl.export._onnx import feeds_of
 from skldl.tabular import TableEncoder, fit_table
 
-onnxruntime = pytest.importorskip("onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 
 
@@ -38,7 +38,7 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few iterations are enough here
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_predictions_are_those_of_the_model(faces, tmp_path, name):
     model = fitted(faces, ESTIMATORS[name])

@@ -60,7 +60,7 @@ def test_path_over_max_iter_is_one_run(whiten, monkeypatch):
     path = list(SABFGS(whiten=whiten).predict_path(X, D, X, param="max_iter", values=values))
     assert len(runs) == 1
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the few iterations are the point
         for value, P in zip(values, path, strict=True):
             np.testing.assert_array_equal(P, SABFGS(whiten=whiten, max_iter=value).fit(X, D).predict(X))
 

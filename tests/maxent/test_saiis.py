@@ -19,7 +19,7 @@ from skldl.testing import check_estimator, make_distributions
 
 def _fit(X, D, **settings):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # many tests look at the first iterations only
         return SAIIS(**settings).fit(X, D)
 
 

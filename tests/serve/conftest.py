@@ -35,7 +35,7 @@ def numbers_model(faces, tmp_path_factory):
 
 @pytest.fixture
 def make_client(faces_model, numbers_model):
-    testclient = pytest.importorskip("starlette.testclient")
+    testclient = pytest.importorskip("starlette.testclient", reason="needs the extra serve, and httpx")
     services = []
 
     def make(*, limits=None, paths=None, raise_errors=True, **options):

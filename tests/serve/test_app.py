@@ -88,7 +88,8 @@ def test_the_answer_can_have_another_format(client, rows):
     assert guessed.json()[0]["top"]
     assert client.post("/predict", json=rows[:1], headers={"accept": "image/png"}).status_code == 406
     assert client.post("/predict?format=xml", json=rows[:1]).status_code == 400
-    assert client.post("/predict?digits=99", json=rows[:1]).status_code == 400
+    for digits in ("99", "0", "0170", "001000000000", "six", ""):
+        assert client.post(f"/predict?digits={digits}", json=rows[:1]).status_code == 400
 
 
 WRONG_CELLS = [
@@ -161,7 +162,7 @@ def test_a_body_that_never_ends_or_is_cut_off(make_client):
     service = make_client(limits=Limits(seconds=0.05)).service
     start = {"type": "http.request", "body": b"[", "more_body": True}
 
-    async def body_of(*messages):
+    async def answer_to(*messages):
         waiting = iter(messages)
 
         async def receive():
@@ -169,7 +170,7 @@ def test_a_body_that_never_ends_or_is_cut_off(make_client):
                 return message
             await asyncio.sleep(10)
 
-        return await service.body({}, receive)
+        return await service.predict(service.model(None), {}, b"", receive)
 
     for messages, status in (
         ((), 504),
@@ -178,9 +179,10 @@ def test_a_body_that_never_ends_or_is_cut_off(make_client):
         ((start, {"type": "http.disconnect"}), 400),
     ):
         with pytest.raises(Refusal) as refused:
-            asyncio.run(body_of(*messages))
+            asyncio.run(answer_to(*messages))
         assert refused.value.status == status
-    assert asyncio.run(body_of(start, start, {"type": "http.request", "body": b"]"})) == b"[[]"
+    with pytest.raises(Refusal, match=r"no JSON.*char 3"):  # all three parts of the body were read
+        asyncio.run(answer_to(start, start, {"type": "http.request", "body": b"]"}))
 
 
 def test_a_small_parquet_body_cannot_take_much_memory(make_client):
@@ -357,10 +359,15 @@ def test_explanations_of_models_without_weights(make_client, faces, tmp_path):
     row = {"age": 62.0, "town": "Ulm", "smoker": "yes"}
     near = client.post("/models/aa-knn/explain", json=row).json()
     assert len(near["neighbours"]) == 5
-    for explained in (near, client.post("/models/random-forest/explain", json=row).json()):
+    typical = {feature["name"]: feature["typical"] for feature in client.get("/schema").json()["features"]}
+    for name in paths:
+        explained = client.post(f"/models/{name}/explain", json=row).json()
         assert explained["how"] == "replacement"
         assert {feature["feature"] for feature in explained["features"]} == {"age", "town", "smoker"}
-        assert sum(explained["features"][0]["effects"].values()) == pytest.approx(0, abs=1e-9)
+        variants = [row | {feature["feature"]: typical[feature["feature"]]} for feature in explained["features"]]
+        own, *others = client.post(f"/models/{name}/predict", json=[row, *variants]).json()
+        for feature, other in zip(explained["features"], others, strict=True):
+            assert feature["effects"] == pytest.approx({label: own[label] - other[label] for label in LABELS}, abs=1e-9)
         distances = [each["distance"] for each in explained["nearest"]]
         assert distances == sorted(distances)
         assert len(distances) == 5

@@ -1,14 +1,19 @@
 """Bodies that nobody means well with, and load over some time: the service answers on, and its memory stays flat."""
 
+import asyncio
 import io
 import json
 import os
 import random
 import string
 import threading
+import time
 
 import pandas as pd
 import pytest
+
+from skldl.serve import Limits
+from skldl.serve._errors import Refusal
 
 GOOD = {"age": 31.5, "town": "Ulm", "smoker": "no"}
 EXPECTED = {200, 400, 406, 413, 415, 422}
@@ -147,3 +152,18 @@ def test_memory_stays_flat_under_load(make_client, rows):
     assert after - before < 10 * 2**20, f"{(after - before) / 2**20:.1f} MiB more after 6,000 further requests"
     assert threading.active_count() < 40
     assert len(os.listdir("/proc/self/fd")) < 200
+
+
+def test_body_and_work_share_the_time_of_a_request(make_client, rows, monkeypatch):
+    service = make_client(limits=Limits(seconds=0.5)).service
+    model = service.model(None)
+    monkeypatch.setattr(model, "fast", None)
+    monkeypatch.setattr(model, "predict_frame", lambda *_: time.sleep(0.3))
+
+    async def receive():
+        await asyncio.sleep(0.3)
+        return {"type": "http.request", "body": json.dumps(rows[:1]).encode()}
+
+    with pytest.raises(Refusal) as refused:
+        asyncio.run(service.predict(model, {}, b"", receive))
+    assert refused.value.status == 504

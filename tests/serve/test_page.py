@@ -7,7 +7,7 @@ import pytest
 import skldl
 from skldl.tabular import fit_table
 
-pytest.importorskip("uvicorn")
+pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 
 class Address:

@@ -64,8 +64,9 @@ def test_the_automatic_choice_takes_a_model_that_learns_from_gaps(rows, table):
 def test_models_that_need_every_degree_say_so(table):
     with pytest.raises(DataError, match=r"AAKNN needs every degree.*SABFGSCV"):
         fit_table(table, "label_*", model="aa-knn")
-    with pytest.raises(DataError, match="need every degree"):
-        fit_table(table, "label_*", preset="best")
+    for option in ({"preset": "best"}, {"budget": "10s"}):
+        with pytest.raises(DataError, match=r"preset='best' need every degree\. Leave out preset= and budget="):
+            fit_table(table, "label_*", **option)
 
 
 def test_the_reading_can_be_said(table):

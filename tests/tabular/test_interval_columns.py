@@ -9,8 +9,9 @@ import skldl
 from skldl.data import from_table
 from skldl.exceptions import DataError
 from skldl.tabular import fit_table, predict_table
-from skldl.tabular._interval_columns import few_rows_note, intervals_of, with_intervals
+from skldl.tabular._interval_columns import few_rows_note, interval_columns, intervals_of, with_intervals
 from skldl.tabular._uncertain_fit import add_uncertainty, keep_calibration_rows
+from skldl.uncertainty._intervals import Intervals
 
 WEIGHTS = np.random.default_rng(1).normal(size=(3, 3))
 
@@ -71,6 +72,17 @@ def test_intervals_cover_the_true_distribution_if_asked_to(fitted):
     assert tables[1]["radius"][0] < 0.9 * tables[0]["radius"][0]
     assert "--covers true" in fitted.why[-1]
     assert few_rows_note(intervals_of(fitted.model, 0.999, "true"), 0.999)[0].startswith("200 calibration rows are")
+
+
+def test_names_that_are_taken_get_an_underscore_and_none_is_lost():
+    P = np.array([[0.2, 0.3, 0.5]])
+    intervals = Intervals(np.repeat(P, 30, axis=0), np.full((30, 3), 1 / 3), np.ones(3))
+    columns = interval_columns(P, intervals, ["a", "a_", "b"], {"a", "a_", "b", "low_a"}, 0.9)
+    assert list(columns) == ["low_a_", "high_a", "low_a__", "high_a_", "low_b", "high_b", "radius"]
+    lower, upper, radius = intervals.around(P, 0.9)
+    np.testing.assert_array_equal(np.column_stack([columns[name] for name in ("low_a_", "low_a__", "low_b")]), lower)
+    np.testing.assert_array_equal(np.column_stack([columns[name] for name in ("high_a", "high_a_", "high_b")]), upper)
+    np.testing.assert_array_equal(columns["radius"], radius)
 
 
 def test_only_votes_tell_of_a_true_distribution():

@@ -11,8 +11,10 @@ from sklearn.pipeline import make_pipeline
 import skldl
 from skldl.cli._app import run
 from skldl.exceptions import DataError
+from skldl.names import algorithm_titles, find_candidate
 from skldl.tabular import fit_table
 from skldl.tabular._kept_rows import rows_in, typical_values
+from skldl.testing import make_distributions
 
 FIXED = {"model": "sa-bfgs", "settings": {"alpha": 0.01}, "drop": ["person"]}
 
@@ -62,6 +64,35 @@ def test_estimators_that_hold_rows_are_found():
     assert rows_in(model) == []
     model.reference_ = SimpleNamespace(rows_=np.zeros((3, 1)))
     assert rows_in(model) == ["SimpleNamespace"]
+
+
+def arrays_in(value, seen):
+    """All arrays in the state of a fitted object."""
+    if id(value) in seen:
+        return
+    seen[id(value)] = value  # kept, so that no other object gets its id
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from arrays_in(part, seen)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from arrays_in(part, seen)
+    elif hasattr(value, "__dict__"):
+        yield from arrays_in(vars(value), seen)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of solvers that stop early: what they keep is looked at, not how good it is
+@pytest.mark.parametrize("title", algorithm_titles())
+def test_every_model_that_holds_training_rows_says_so(title):
+    X, D = make_distributions(57, n_features=7)
+    model = find_candidate(title).make(seed=0).fit(X, D)
+    shapes = [array.shape for array in arrays_in(model, {}) if array.dtype.kind == "f"]
+    # rows may be scaled, or fewer than all: a table of them has a column for each feature
+    holds = any(len(shape) == 2 and shape[0] > 20 and shape[1] == 7 for shape in shapes)
+    assert holds == bool(rows_in(model))
 
 
 def test_fit_keeps_and_inspect_tells(faces, tmp_path, capsys):

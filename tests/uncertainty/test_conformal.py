@@ -235,6 +235,8 @@ def test_bad_arguments():
         ConformalLDL(LINEAR, covers="true").fit(X, D)
     with pytest.raises(DataError, match="shape of y"):
         ConformalLDL(LINEAR, covers="true").fit(X, D, counts=D[:, :2])
+    with pytest.raises(DataError, match="finite numbers"):
+        ConformalLDL(LINEAR, covers="true").fit(X, D, counts=np.full_like(D, np.inf))
 
 
 def test_scores_of_impossible_rows_are_infinite_and_covered_only_by_everything():

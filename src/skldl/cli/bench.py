@@ -1,12 +1,13 @@
-"""``skldl bench``: run a study, print its tables, and say where everything lies."""
+"""``skldl bench``: run a study, print its tables, and print the paths of all files."""
 
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from cyclopts import App
 
-from skldl.cli._options import Columns, Flag, Words, words
+from skldl.cli._options import Columns, Flag, Name, TextNgrams, Words, words
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
 from skldl.data._spelling import plain, split_list
@@ -24,6 +25,10 @@ def bench(
     study: str = "",
     *,
     columns: Columns | None = None,
+    item: Name = None,
+    annotator: Name = None,
+    text_ngrams: TextNgrams = "auto",
+    splits: Name = None,
     data: Path | None = None,
     datasets: str = "",
     algorithms: str = "",
@@ -45,7 +50,7 @@ def bench(
 ) -> int:
     """Compare algorithms by a study: folds, selection, records, tables and tests.
 
-    Without an argument the study demo runs on data that the package brings along. Examples:
+    Without an argument the study demo runs on data that the package includes. Examples:
 
     skldl bench --algorithms aa-knn,sa-bfgs --out run1
 
@@ -57,9 +62,19 @@ def bench(
     ----------
     study
         Name of a built-in study (demo, votes, tkde2016, tkde2016-fixed, tkde2016-start, missing, enhancement,
-        enhancement-learning) or the path of a study file (.toml).
+        enhancement-learning) or the path of a study file (.toml); docs/records.md describes its keys.
     columns
         Which column of the tables is what.
+    item
+        Of tables with one row for each vote (--kind votes; --labels names the answer): column with what was rated.
+    annotator
+        Of such tables: column with who answered.
+    text_ngrams
+        What --text columns are cut into: words (single ones and pairs) or characters (pieces of two to four letters);
+        auto takes words for prose and characters for single words.
+    splits
+        Take the folds of the tables from this file: a table with a header and one line for each row, in which each
+        column is one repeat and names the fold in which the row is tested; an empty cell, or train, means never.
     data
         Folder with the data files. Datasets that are not there are named and left out.
     datasets
@@ -92,17 +107,18 @@ def bench(
     timeout
         Seconds after which a task is ended and recorded as failed.
     trust
-        Packages from which the study may import estimators, besides skldl and scikit-learn; modules beside the study
-        file are found. To import a package is to run its code.
+        Packages from which the study may import estimators, besides skldl and scikit-learn; modules in the folder of
+        the study file are found. To import a package is to run its code.
     keep_predictions
         Keep predictions in the records: sample (a few rows of each dataset, with their true distributions), predictions
         (the same rows without the true distributions, for data that may not be passed on), none or all.
     dry_run
-        Say what would run, and how many fits, and end.
+        Print what would run and the number of fits, and exit.
     """
     trusted = words(trust or [])
     chosen = _study(study, out if resume else None, trusted)
-    chosen = _with_options(chosen, datasets, columns, algorithms, measures).with_options(
+    roles = _roles(columns, item=item, annotator=annotator, text_ngrams=text_ngrams, splits=splits)
+    chosen = _with_options(chosen, datasets, roles, algorithms, measures).with_options(
         folds=folds, repeats=repeats, protocol=protocol, order=order, random_state=seed, timeout=timeout
     )
     if data is not None and not data.is_dir():
@@ -120,7 +136,7 @@ def bench(
         raise StudyError("--resume needs --out, the folder of the study to continue.")
     n_jobs = number_of_jobs(jobs)
     if retry_failed and not resume:
-        raise StudyError("--retry-failed goes with --resume.")
+        raise StudyError("--retry-failed needs --resume.")
     need_the_packages_of_the_tests()
     folder = out or new_folder(chosen.name)
     again = f"skldl bench --resume --out {folder}" + (f" --data {data}" if data else "")
@@ -130,6 +146,7 @@ def bench(
         plan,
         folder,
         again,
+        f"{again} --retry-failed",
         n_jobs=n_jobs,
         resume=resume,
         retry_failed=retry_failed,
@@ -147,17 +164,22 @@ def _study(name: str, folder: Path | None, trust: list[str]) -> Study:
             raise StudyError(
                 f"There is no study to resume in {folder}: it has no study.toml. Is --out the right folder?"
             )
-    if trust:  # modules beside the study file, or here, are what is meant
+    if trust:  # modules in the folder of the study file, or in the current one
         sys.path[:0] = list(dict.fromkeys((str(path.resolve().parent), str(Path.cwd()))))
     return load_study(path, trust=trust)
 
 
-def _with_options(study: Study, datasets: str, columns: Columns | None, algorithms: str, measures: str) -> Study:
+def _roles(columns: Columns | None, **more: str | None) -> dict[str, Any]:
+    """The options about tables, as arguments of `DatasetSpec`."""
+    columns = columns or Columns()
+    roles: dict[str, Any] = columns.as_arguments() | more
+    usual = {entry.name: entry.default for entry in fields(DatasetSpec)}
+    given = {name: value for name, value in roles.items() if value and value != usual[name]}
+    return given | {name: value for name, value in columns.as_reading().items() if value is not None}  # --na '' is []
+
+
+def _with_options(study: Study, datasets: str, roles: dict[str, Any], algorithms: str, measures: str) -> Study:
     changes: dict[str, Any] = {}
-    roles: dict[str, Any] = {}
-    if columns is not None:
-        roles |= {name: value for name, value in columns.as_arguments().items() if value and value != "distribution"}
-        roles |= {name: value for name, value in columns.as_reading().items() if value is not None}  # --na '' is []
     known: dict[str, list[DatasetSpec]] = {}
     for spec in study.datasets:  # several of them hide different shares of the degrees of one source
         for key in {plain(spec.name), plain(spec.source)} - {""}:
@@ -166,8 +188,8 @@ def _with_options(study: Study, datasets: str, columns: Columns | None, algorith
     tables = [word for word in named if plain(word) not in known and _is_table(word)]
     if roles and not tables:
         raise StudyError(
-            f"{next(iter(roles))}= is about the columns of tables. Name the tables with --datasets, by their paths; "
-            "datasets of the catalogue and of the study have columns of their own."
+            f"{next(iter(roles))}= is about tables. Name the tables with --datasets, by their paths; "
+            "datasets of the catalogue and of the study have fixed columns."
         )
     if named:
         changes["datasets"] = [

@@ -135,7 +135,8 @@ def evaluate(
     keep = "all" if n_rows <= MOST_KEPT_ROWS else "sample"
     if keep == "sample":
         note(f"Note: the table has more than {MOST_KEPT_ROWS:,} rows, so coverage and width of intervals are left out.")
-    return run_and_show(study, folder, again, n_jobs=n_jobs, resume=resume, keep_predictions=keep)
+    retry = f"skldl bench --resume --retry-failed --keep-predictions {keep} --out {folder}"
+    return run_and_show(study, folder, again, retry, n_jobs=n_jobs, resume=resume, keep_predictions=keep)
 
 
 def _check_folds(folds: int, inner_folds: int, n_units: int) -> None:

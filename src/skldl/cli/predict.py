@@ -1,6 +1,5 @@
 """``skldl predict``: distributions for the rows of a table, piece by piece."""
 
-import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -82,7 +81,7 @@ def predict(
     kept = words(keep)
     writer = TableWriter(out, digits=digits, exact=kept, escape_formulas=escape_formulas)
     if covers is not None and level is None:
-        raise TableError("--covers says what intervals are for: name their probability, too, such as --level 0.9.")
+        raise TableError("--covers describes intervals: give their probability, too, such as --level 0.9.")
     intervals = None if level is None else intervals_of(made.pipeline, level, covers or "given")
     drift = DriftMonitor(made.pipeline)
     to_terminal = out == "-" and sys.stdout.isatty()
@@ -103,7 +102,7 @@ def predict(
             nothing = predict_table(made.pipeline, source.nothing(), labels=made.labels, values=values, keep=kept)
             writer.write(_with_intervals(nothing, intervals, made.labels, level))
         if counts_file is not None:
-            counts_file.write(json.dumps(drift.numbers(), indent=1).encode())
+            counts_file.write(drift.to_json().encode())
     rows = drift.n_rows
     if not rows:
         note(f"{source.name} has a header but no rows: the result has only a header, too.")

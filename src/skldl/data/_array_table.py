@@ -5,15 +5,11 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 
-from skldl._typing import AnyArray
 from skldl.data._content import numeric_table
-from skldl.data._read_arrays import FEATURE_KEYS, LABEL_KEYS, find_key, mat_variables, names_in, npz_variables
+from skldl.data._read_arrays import FEATURE_KEYS, LABEL_KEYS, array_variables, find_key, names_in, one_per_row
 from skldl.exceptions import DatasetError
-
-ARRAY_ENDINGS = (".mat", ".npz")
 
 
 class ArrayTable:
@@ -54,7 +50,7 @@ class ArrayTable:
         self.name = str(source)
         if not path.is_file():
             raise FileNotFoundError(f"There is no file {source}.")
-        variables = mat_variables(path) if path.suffix.lower() == ".mat" else npz_variables(path)
+        variables = array_variables(path)
         features = find_key(path, variables, None, FEATURE_KEYS, "features")
         X = _columns(path, variables, features, "feature")
         has_labels = labels is not None or any(key.lower() in LABEL_KEYS for key in variables)
@@ -62,7 +58,7 @@ class ArrayTable:
         if has_labels:
             parts.append(_columns(path, variables, find_key(path, variables, labels, LABEL_KEYS, "labels"), "label"))
         self.label_columns = list(parts[-1]) if has_labels else []
-        parts += [_one_per_row(path, variables, key, len(X)) for key in dict.fromkeys(also)]
+        parts += [pd.DataFrame({key: one_per_row(path, variables, key, len(X))}) for key in dict.fromkeys(also)]
         for part in parts:
             if len(part) != len(X):
                 raise DatasetError(
@@ -90,7 +86,7 @@ class ArrayTable:
         Parameters
         ----------
         rows : int, default=20000
-            At most so many rows at a time.
+            Maximum number of rows per chunk.
         text : ignored
             There for `TableFile`.
 
@@ -125,14 +121,3 @@ def _columns(path: Path, variables: dict[str, Any], key: str, what: str) -> pd.D
     if len(names) != values.shape[1]:
         raise DatasetError(f"{path}: '{what}_names' has {len(names)} entries for {values.shape[1]} columns.")
     return pd.DataFrame(values, columns=list(names))
-
-
-def _one_per_row(path: Path, variables: dict[str, Any], key: str, n_rows: int) -> pd.DataFrame:
-    if key not in variables:
-        raise DatasetError(f"{path} holds no {key!r}; it holds {', '.join(variables)}.")
-    values: AnyArray = np.asarray(variables[key]).ravel()
-    if values.dtype == object:  # a cell array of MATLAB: each cell is an array of its own
-        values = np.array([np.ravel(cell)[0] if np.size(cell) else None for cell in values], dtype=object)
-    if len(values) != n_rows:
-        raise DatasetError(f"{path}: {key!r} has {len(values)} values for {n_rows} rows; one for each is needed.")
-    return pd.DataFrame({key: values})

@@ -69,6 +69,19 @@ def read_labels(labels: pd.DataFrame, kind: str, *, names: Sequence[str] | None 
     return from_counts(numbers) if kind == "counts" else from_scores(numbers)
 
 
+def look_like_shares(counts: AnyArray) -> bool:
+    """Whether cells that should be counts are shares: fractions that sum to one in every row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> look_like_shares(np.array([[0.2, 0.8], [0.0, 1.0]])), look_like_shares(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    (True, False)
+    """
+    sums_to_one = np.abs(counts.sum(axis=1) - 1.0) <= SUM_TOLERANCE
+    return bool(sums_to_one.all() and (counts != np.rint(counts)).any())
+
+
 def read_votes(labels: pd.DataFrame, names: Sequence[str] | None = None) -> tuple[Votes, AnyArray]:
     """Answers of annotators, one column for each; numbers that are equal are one label.
 
@@ -93,7 +106,7 @@ def read_votes(labels: pd.DataFrame, names: Sequence[str] | None = None) -> tupl
 
 
 def label_values(names: Sequence[str], given: Sequence[float] | None = None) -> list[float] | None:
-    """The numbers that ordered labels stand for.
+    """The numbers that ordered labels represent.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import io
 
+from skldl._typing import AnyArray
 from skldl.data._content import RawContent
 from skldl.exceptions import DatasetError
 
@@ -18,18 +19,19 @@ LABEL_KEYS = (
     "labeldistributions", "label_distributions", "target", "targets",
 )  # fmt: skip
 
+ARRAY_ENDINGS = (".mat", ".npz")
 _DAMAGED = "It may be cut off or damaged: get it again."
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
-def read_mat(path: Path, features: str | None, labels: str | None) -> RawContent:
-    """Read a MATLAB file of version 7.2 or older."""
-    return _choose(path, mat_variables(path), features, labels)
+def read_arrays(path: Path, features: str | None, labels: str | None) -> RawContent:
+    """Read the features and labels of a MATLAB file of version 7.2 or older, or of a NumPy archive."""
+    return _choose(path, array_variables(path), features, labels)
 
 
-def read_npz(path: Path, features: str | None, labels: str | None) -> RawContent:
-    """Read a NumPy archive."""
-    return _choose(path, npz_variables(path), features, labels)
+def array_variables(path: Path) -> dict[str, Any]:
+    """The arrays of a file with one of `ARRAY_ENDINGS`, by name."""
+    return mat_variables(path) if path.suffix.lower() == ".mat" else npz_variables(path)
 
 
 def mat_variables(path: Path) -> dict[str, Any]:
@@ -138,3 +140,15 @@ def names_in(path: Path, variables: dict[str, Any], key: str) -> tuple[str, ...]
     if not all(isinstance(text, str) for text in texts):
         raise DatasetError(f"{path}: {key!r} must hold texts, one for each column.")
     return tuple(text.strip() for text in texts)
+
+
+def one_per_row(path: Path, variables: dict[str, Any], key: str, n_rows: int) -> AnyArray:
+    """An array with one value for each row, such as weights or groups."""
+    if key not in variables:
+        raise DatasetError(f"{path} holds no {key!r}; it holds {', '.join(variables)}.")
+    values: AnyArray = np.asarray(variables[key]).ravel()
+    if values.dtype == object:  # a cell array of MATLAB: each cell is an array of its own
+        values = np.array([np.ravel(cell)[0] if np.size(cell) else None for cell in values], dtype=object)
+    if len(values) != n_rows:
+        raise DatasetError(f"{path}: {key!r} has {len(values)} values for {n_rows} rows; one for each is needed.")
+    return values

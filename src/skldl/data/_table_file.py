@@ -1,4 +1,4 @@
-"""Tables from files: CSV in whatever dialect it comes, and Parquet, whole or in chunks.
+"""Tables from files: CSV of any dialect, and Parquet, whole or in chunks.
 
 Encoding (UTF-8 with or without a byte order mark, UTF-16, else Windows-1252), separator (comma, semicolon, tab or bar)
 and decimal marks are found out from the beginning of the file. Cells are cut and converted by Arrow: a column of
@@ -27,7 +27,7 @@ SAMPLE_BYTES = 2**18
 SAMPLE_LINES = 20
 LONGEST_SAMPLE = 2**26
 BLOCK_BYTES = 2**23
-CHUNK_ROWS = 20_000
+CHUNK_ROWS, CHUNKS_IN_PIECE = 20_000, 4
 END_OF_PIECE = "\x04end of piece\x04"
 """First cell of a row of our own behind each piece: if it is missing, an open quotation mark has swallowed it."""
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
@@ -52,7 +52,7 @@ class TableFile:
         Words that mean a missing value; an empty cell always does. By default NA, N/A, NaN, nan, null, NULL, None and
         #N/A.
     header : bool or None, default=True
-        Whether the first line of a CSV file names the columns; None looks whether it holds only numbers.
+        Whether the first line of a CSV file names the columns; None detects it: a line of numbers is no header.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class TableFile:
     dialect : Dialect or None
         How the file is written; None for Parquet.
     has_header : bool
-        Whether the columns have names of their own; else they are numbered from 1.
+        Whether the columns have names; otherwise they are numbered from 1.
     notes : list of str
         What the user should know; complete when all rows were read.
 
@@ -193,7 +193,7 @@ class TableFile:
         Parameters
         ----------
         rows : int, default=20000
-            At most so many rows at a time.
+            Maximum number of rows per chunk.
         text : collection of str, default=()
             Columns of a CSV file to be left as they are written.
 
@@ -206,9 +206,8 @@ class TableFile:
         """
         try:
             start = 0
-            for chunk in (
-                self._parquet_chunks(rows) if self._parquet else map(pd.DataFrame, self._csv_pieces(rows, text))
-            ):
+            pieces = self._parquet_chunks(rows) if self._parquet else map(pd.DataFrame, self._csv_pieces(rows, text))
+            for chunk in pieces:
                 chunk.index = pd.RangeIndex(start, start + len(chunk))
                 start += len(chunk)
                 self._rows_read = start
@@ -240,7 +239,7 @@ class TableFile:
             for name in self.columns
         ]
         n_rows = 0
-        for batch in self._batches():
+        for batch in self._batches(rows):
             for start in range(0, len(batch), rows):
                 piece = batch.slice(start, rows)
                 cells = zip(self.columns, readers, piece.columns, strict=True)
@@ -253,15 +252,18 @@ class TableFile:
                 "is incomplete."
             )
 
-    def _batches(self) -> Iterator[Any]:
+    def _batches(self, rows: int) -> Iterator[Any]:
         """The rows as Arrow cuts them, every cell text; empty cells are missing.
 
-        Arrow gets pieces in memory and never reads by itself: its threads could not be interrupted while a pipe is
-        silent. Each piece ends with a line; where that lies inside quotation marks the piece is made longer.
+        Arrow gets pieces in memory and does not read the file: its threads could not be interrupted while a pipe is
+        silent. A piece has ``BLOCK_BYTES`` or, where lines are short, the lines of a few chunks: memory depends on rows
+        there. It ends with a line; if that is inside quotation marks, the piece is made longer.
         """
-        waiting, enough, n_rows = b"", BLOCK_BYTES, 0
+        waiting, usual, enough, n_rows = b"", 0, 0, 0
         for block in self._text:
             waiting += block
+            if not usual:
+                usual = enough = min(BLOCK_BYTES, CHUNKS_IN_PIECE * rows * len(block) // max(1, block.count(b"\n")))
             if len(waiting) < enough:
                 continue
             end = 1 + max(waiting.rfind(b"\n"), waiting.rfind(b"\r") if b"\n" not in waiting else -1)
@@ -269,7 +271,7 @@ class TableFile:
             if batch is None:
                 enough = 2 * len(waiting)
                 continue
-            waiting, enough, n_rows = waiting[end:], BLOCK_BYTES, n_rows + len(batch)
+            waiting, enough, n_rows = waiting[end:], usual, n_rows + len(batch)
             yield batch
         if waiting:
             batch = self._cut(waiting if waiting[-1:] in b"\r\n" else waiting + b"\n", n_rows)
@@ -323,11 +325,9 @@ class TableFile:
         return batch.slice(0, len(batch) - 1) if batch.column(0)[-1].as_py() == END_OF_PIECE else None
 
     def _complaint(self, wrong: Any, n_rows: int) -> str:
-        return f"{self._line(wrong, n_rows)} has {wrong.actual_columns} cells, the header {wrong.expected_columns}"
-
-    def _line(self, wrong: Any, n_rows: int) -> str:
-        """Where a row with a wrong number of cells stands: line breaks in cells and empty lines count too."""
+        """Line of a row with a wrong number of cells: line breaks in cells and empty lines count too."""
         assert self.dialect is not None
+        place = f"row {n_rows + wrong.number}"
         if self._path is not None and self._path.is_file():
             with self._path.open(encoding=self.dialect.encoding, newline="") as stream:
                 for _ in range(self._first_line - 1):
@@ -335,8 +335,9 @@ class TableFile:
                 reader = csv.reader(stream, delimiter=self.dialect.separator, skipinitialspace=True)
                 for cells in reader:
                     if cells and len(cells) == wrong.actual_columns != wrong.expected_columns:
-                        return f"line {self._first_line - 1 + reader.line_num}"
-        return f"row {n_rows + wrong.number}"
+                        place = f"line {self._first_line - 1 + reader.line_num}"
+                        break
+        return f"{place} has {wrong.actual_columns} cells, the header {wrong.expected_columns}"
 
 
 def _beginning_of(stream: IO[bytes]) -> tuple[bytes, bool]:
@@ -367,7 +368,7 @@ def _at_start(stream: IO[bytes], start: bytes) -> IO[bytes]:
     if stream.seekable():
         stream.seek(0)
         return stream
-    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the rows are read
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as rows are read
     copy.write(start)
     shutil.copyfileobj(stream, copy)
     copy.seek(0)

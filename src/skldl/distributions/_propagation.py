@@ -72,7 +72,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
     r"""Turn sets of labels into distributions by propagation over a graph of the instances.
 
     Instances with similar features lend each other their labels: a label that the neighbours carry too gets a higher
-    degree, one that stands alone a lower one, and labels that only the neighbours carry get some. The result
+    degree, an isolated one a lower degree, and labels that only the neighbours have get some mass. The result
 
     .. math:: F = (1 - \alpha) (I - \alpha \Delta^{-1/2} A \Delta^{-1/2})^{-1} L, \qquad
         A_{ij} = e^{-\lVert x_i - x_j \rVert^2 / 2 \sigma^2}

@@ -1,4 +1,4 @@
-"""`LabelEnhancer`: the transformer interface of label enhancement, and the graph and width that several share."""
+"""`LabelEnhancer` and `InductiveEnhancer`: the transformer interface of label enhancement; graph and width to share."""
 
 from typing import Any, ClassVar, Self
 
@@ -8,7 +8,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
+from skldl._held_out import row_weights, standardisation
 from skldl._parameters import check_parameters
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_features, check_same_length
@@ -16,8 +18,8 @@ from skldl.distributions._nearest import nearest_rows
 from skldl.distributions._propagation import as_indicator
 from skldl.distributions._tables import frame_like
 from skldl.exceptions import DataError
+from skldl.simplex import softmax
 
-BLOCK_CELLS = 4_000_000  # of a kernel matrix that are in memory at a time
 MOST_DISTANCES = 2000  # rows between which all distances are taken for their mean
 
 
@@ -60,11 +62,8 @@ class LabelEnhancer(TransformerMixin, BaseEstimator):
         X = np.asarray(check_features(self, X, reset=True), dtype=np.float64)
         L, self.classes_ = as_indicator(y)
         check_same_length(X, L)
-        self._mean = X.mean(axis=0)
-        deviation = X.std(axis=0)
-        constant = deviation <= 1e-13 * np.abs(self._mean)
-        self._scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=~constant)
-        self.distributions_ = softmax_rows(self._enhance(self._standardised(X), L))
+        self._mean, self._scale = standardisation(X, row_weights(len(X), None))
+        self.distributions_ = softmax(self._enhance(self._standardised(X), L))
         return self
 
     def fit_transform(self, X: Any, y: Any) -> Any:
@@ -101,10 +100,29 @@ class LabelEnhancer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def softmax_rows(scores: FloatArray) -> FloatArray:
-    """Softmax of each row."""
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+class InductiveEnhancer(LabelEnhancer):
+    """Base class of enhancers that need no labels of new rows; a subclass writes ``_score(X)`` of standardised rows."""
+
+    def transform(self, X: Any, y: Any = None) -> FloatArray:
+        """Predict the distributions of new rows from their features; their labels are not needed.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : ignored
+            There for enhancers that need the labels of new rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Rows that sum to one.
+        """
+        check_is_fitted(self)
+        return softmax(self._score(self._new_rows(X)))
+
+    def _score(self, X: FloatArray) -> FloatArray:
+        raise NotImplementedError
 
 
 def neighbours(X: FloatArray, n_neighbors: int) -> tuple[IntArray, IntArray, FloatArray]:
@@ -121,33 +139,6 @@ def mean_distance(X: FloatArray) -> float:
     n_rows = len(rows)
     mean = pairwise_distances(rows).sum() / (n_rows * (n_rows - 1)) if n_rows > 1 else 0.0
     return float(mean) if mean > 0 else 1.0
-
-
-def kernel_product(X: FloatArray, rows: FloatArray, width: float, values: FloatArray) -> FloatArray:
-    """Gaussian kernel of X and rows, times values: block by block, so that memory does not grow with their product.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Rows of the result.
-    rows : ndarray of shape (n_rows, n_features)
-        Rows that the values belong to.
-    width : float
-        σ of the kernel exp(−‖x − x'‖² / 2σ²).
-    values : ndarray of shape (n_rows, n_labels)
-        What is summed.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_labels)
-        The product.
-    """
-    product = np.empty((len(X), values.shape[1]))
-    step = max(1, BLOCK_CELLS // len(rows))
-    for start in range(0, len(X), step):
-        distances = pairwise_distances(X[start : start + step], rows, metric="sqeuclidean")
-        product[start : start + step] = np.exp(-0.5 / width**2 * distances) @ values
-    return product
 
 
 def laplacian(X: FloatArray, n_neighbors: int, width: float) -> Any:

@@ -1,4 +1,4 @@
-"""EnhancedLDL: what a learner makes of labels whose degrees were hidden and enhanced; for studies of label enhancement.
+"""EnhancedLDL: a learner trained on labels whose degrees were hidden and enhanced, for studies of label enhancement.
 
 The field judges enhancement by a recovery experiment: binarise true distributions, enhance the logical labels, and
 compare with the truth. Users have another question: does a learner that was trained on the enhanced labels predict the

@@ -4,23 +4,22 @@ Fuzzy c-means gives each row a membership u in each of p clusters,
 
     u_ik = 1 / Σ_l (‖x_i − v_k‖ / ‖x_i − v_l‖)^{2/(β−1)},    v_k = Σ_i u_ik^β x_i / Σ_i u_ik^β.
 
-A = UᵀL, each row divided by its sum, says how strongly cluster k carries label j. The degree of a label is the max-min
+A = UᵀL, each row divided by its sum, measures how strongly cluster k has label j. The degree of a label is the max-min
 composition max_k min(u_ik, a_kj), and softmax makes distributions of them.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import pairwise_distances
-from sklearn.utils.validation import check_is_fitted
 
 from skldl._parameters import COUNT, NOT_NEGATIVE, NOTHING, RANDOM_STATE, number, whole
 from skldl._typing import FloatArray
-from skldl.enhancement._base import LabelEnhancer, softmax_rows
+from skldl.enhancement._base import InductiveEnhancer
 
 
-class FCM(LabelEnhancer):
+class FCM(InductiveEnhancer):
     """Label enhancement by fuzzy c-means.
 
     Parameters
@@ -107,24 +106,8 @@ class FCM(LabelEnhancer):
         self.prototypes_ = np.divide(carried, total, out=np.full_like(carried, 1 / L.shape[1]), where=total > 0)
         return composition(U, self.prototypes_)
 
-    def transform(self, X: Any, y: Any = None) -> FloatArray:
-        """Give new rows the degrees that their memberships imply; their labels are not needed.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Features.
-        y : ignored
-            There for enhancers that need the labels of new rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_labels)
-            Rows that sum to one.
-        """
-        check_is_fitted(self)
-        U = memberships(self._new_rows(X), self.centres_, self.fuzziness)
-        return softmax_rows(composition(U, self.prototypes_))
+    def _score(self, X: FloatArray) -> FloatArray:
+        return composition(memberships(X, self.centres_, self.fuzziness), self.prototypes_)
 
 
 def memberships(X: FloatArray, centres: FloatArray, fuzziness: float) -> FloatArray:

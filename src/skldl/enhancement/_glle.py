@@ -12,24 +12,23 @@ one sparse system with a condition number of at most 1 + 2λ·(largest degree of
 in a few products. Softmax makes distributions of F. The kernel matters for new rows: φ(x)ᵀW with ΦW = F.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import cg
-from sklearn.metrics import pairwise_distances
-from sklearn.utils.validation import check_is_fitted
 
 from skldl._parameters import COUNT, NOT_NEGATIVE, NOTHING, POSITIVE
 from skldl._typing import FloatArray
-from skldl.enhancement._base import LabelEnhancer, kernel_product, laplacian, mean_distance, softmax_rows
+from skldl.enhancement._base import InductiveEnhancer, laplacian, mean_distance
 from skldl.exceptions import DataError
+from skldl.kernel._kernels import kernel_times, kernel_values
 
 MOST_KERNEL_ROWS = 10_000
 JITTER = 1e-10
 
 
-class GLLE(LabelEnhancer):
+class GLLE(InductiveEnhancer):
     r"""Graph Laplacian label enhancement, in closed form.
 
     Parameters
@@ -55,10 +54,12 @@ class GLLE(LabelEnhancer):
 
     Notes
     -----
+    ``transform`` of the training rows gives ``distributions_``, up to rounding.
+
     The paper minimises over W by a quasi-Newton method; this is the minimum. The journal version [2]_ adds a term for
     label correlations, :math:`\sum_i \mathrm{tr}(F_i P_i F_i^T)` over clusters i of rows, with matrices
     :math:`P_i = E_i E_i^T` of unit diagonal that are learnt along with F. It is left out: the problem is then no longer
-    convex and has no closed form. docs/enhancement.md says what it would change.
+    convex and has no closed form. docs/enhancement.md describes what it would change.
 
     References
     ----------
@@ -96,32 +97,14 @@ class GLLE(LabelEnhancer):
                 raise DataError(f"Label {label} did not converge. Choose a smaller alpha.")
         return self.scores_
 
-    def transform(self, X: Any, y: Any = None) -> FloatArray:
-        """Predict the distributions of new rows, whose labels are not needed.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Features.
-        y : ignored
-            There for enhancers that need the labels of new rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_labels)
-            Rows that sum to one. For the training rows these are ``distributions_``, up to rounding.
-        """
-        check_is_fitted(self)
-        rows = self._new_rows(X)
+    def _score(self, X: FloatArray) -> FloatArray:
         if len(self._X) > MOST_KERNEL_ROWS:
             raise DataError(
                 f"GLLE.transform solves a kernel system over {len(self._X):,} training rows; at most "
                 f"{MOST_KERNEL_ROWS:,} are taken. Fit a label distribution learner to distributions_ instead."
             )
-        weights = self._weights
-        if weights is None:
-            distances = pairwise_distances(self._X, metric="sqeuclidean")
-            system = np.exp(-0.5 / self.width_**2 * distances)
+        if self._weights is None:
+            system = kernel_values("rbf", self._X, self._X, self.width_)
             system[np.diag_indices(len(system))] += JITTER * len(system)
-            weights = self._weights = np.asarray(linalg.solve(system, self.scores_, assume_a="pos"))
-        return softmax_rows(kernel_product(rows, self._X, self.width_, weights))
+            self._weights = np.asarray(linalg.solve(system, self.scores_, assume_a="pos"))
+        return kernel_times("rbf", X, self._X, self.width_, self._weights)

@@ -18,7 +18,9 @@ from skldl._typing import FloatArray
 from skldl._validation import check_same_length
 from skldl.distributions._labels import membership
 from skldl.distributions._tables import frame_like
-from skldl.enhancement._base import LabelEnhancer, kernel_product, mean_distance, softmax_rows
+from skldl.enhancement._base import LabelEnhancer, mean_distance
+from skldl.kernel._kernels import kernel_times
+from skldl.simplex import softmax
 
 
 class KM(LabelEnhancer):
@@ -68,7 +70,7 @@ class KM(LabelEnhancer):
         self.delta = delta
 
     def _enhance(self, X: FloatArray, L: FloatArray) -> FloatArray:
-        self._X, self._L = X, L
+        self._X, self._L = X, L.copy()  # an indicator matrix comes in as the caller's own array
         self.width_ = self.width or mean_distance(X)
         self._count = np.maximum(L.sum(axis=0), 1.0)
         means = self._means(X)
@@ -97,11 +99,11 @@ class KM(LabelEnhancer):
         is_plain = hasattr(y, "shape") and not hasattr(y, "columns")
         L, names = membership(y, None if is_plain else self.classes_, name="y")
         check_same_length(rows, L)
-        return frame_like(y, softmax_rows(self._scores(self._squares(self._means(rows)), L)), names)
+        return frame_like(y, softmax(self._scores(self._squares(self._means(rows)), L)), names)
 
     def _means(self, X: FloatArray) -> FloatArray:
         """Mean kernel value between each row and the training rows of each label."""
-        return kernel_product(X, self._X, self.width_, self._L) / self._count
+        return kernel_times("rbf", X, self._X, self.width_, self._L) / self._count
 
     def _squares(self, means: FloatArray) -> FloatArray:
         return np.maximum(1.0 - 2.0 * means + self._norm, 0.0)

@@ -2,7 +2,7 @@ r"""ML: label enhancement by the manifold of the features (Hou, Geng and Zhang, 
 
 Each row is reconstructed from its k nearest rows by weights that sum to one (locally linear embedding): W minimises
 Σ_i ‖x_i − Σ_j w_ij x_j‖². The degrees µ of each label, on a scale where relevant is positive and irrelevant negative,
-shall be reconstructed by the same weights, and keep their signs with a margin λ:
+are reconstructed by the same weights, and keep their signs with a margin λ:
 
     min_µ  µᵀ M µ,  M = (I − W)ᵀ (I − W),    subject to  l_i µ_i ≥ λ,  l_i = ±1.
 
@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skldl._parameters import COUNT, POSITIVE
 from skldl._typing import FloatArray
 from skldl.enhancement._base import LabelEnhancer, neighbours
+from skldl.kernel._kernels import row_blocks
 
 REGULARISATION = 1e-3  # of the local Gram matrices, as a share of their trace: as in locally linear embedding
 
@@ -34,7 +35,7 @@ class ML(LabelEnhancer):
     margin : float, default=1.0
         λ: relevant labels have a score of at least λ, irrelevant ones of at most −λ.
     max_iter : int, default=1000
-        Largest number of steps for each label; a `ConvergenceWarning` says if that was not enough.
+        Maximum number of steps for each label; a `ConvergenceWarning` is issued if that was not enough.
     tol : float, default=1e-3
         The search of a label ends when no component of the projected gradient exceeds this, divided by the number of
         rows.
@@ -130,9 +131,7 @@ def reconstruction_weights(X: FloatArray, n_neighbors: int) -> Any:
     first = np.searchsorted(rows, np.arange(n_samples))
     near = columns[first[:, None] + np.arange(n_neighbors)]
     weights = np.empty((n_samples, n_neighbors))
-    step = max(1, 4_000_000 // (n_neighbors * max(X.shape[1], n_neighbors)))
-    for start in range(0, n_samples, step):
-        part = slice(start, start + step)
+    for part in row_blocks(n_samples, n_neighbors * max(X.shape[1], n_neighbors)):
         offsets = X[near[part]] - X[part, None, :]
         gram = offsets @ offsets.transpose(0, 2, 1)
         trace = np.trace(gram, axis1=1, axis2=2)

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 from scipy.special import log_softmax, rel_entr, softmax
 
+from skldl._held_out import row_weights
 from skldl._typing import FloatArray
 
 PENALTY = 8.0
@@ -94,7 +95,7 @@ def fit_pool(
         The pool.
     """
     n_members, n_samples, n_labels = members.shape
-    share = np.full(n_samples, 1.0 / n_samples) if sample_weight is None else sample_weight / sample_weight.sum()
+    share = row_weights(n_samples, sample_weight)
     equal = np.full(n_members, 1.0 / n_members)
     if kind == "linear":
         bounds = Bounds(np.zeros(n_members), np.inf)

@@ -94,7 +94,7 @@ class StackingLDL(PooledLDL):
 
     _constraints: ClassVar = {
         "estimators": Constraint(
-            "a sequence of pairs (name, estimator), each with a name of its own that holds no double underscore",
+            "a sequence of pairs (name, estimator) with unique names without double underscore",
             _are_named,
         ),
         "pool": one_of("log-linear", "linear"),
@@ -132,7 +132,7 @@ class StackingLDL(PooledLDL):
             if name in own:
                 raise ParameterError(
                     f"A member of estimators is named {name!r}, as a parameter of StackingLDL is: set_params could not "
-                    "tell them apart. Choose another name."
+                    "distinguish them. Choose another name."
                 )
             if not isinstance(model, BaseLDL):
                 raise ParameterError(

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import io
 
 from skldl import data
-from skldl._typing import IntArray
+from skldl._typing import AnyArray, IntArray
 from skldl.data import Dataset
+from skldl.data._read_arrays import array_variables, one_per_row
 from skldl.distributions import from_counts, from_scores
-from skldl.exceptions import DatasetError, StudyError
+from skldl.distributions._tables import is_missing, plain_label
+from skldl.exceptions import StudyError
 from skldl.experiments.study import DatasetSpec
 
-ARRAYS = (".mat", ".npz")
 CONVERSIONS: dict[str, Callable[..., Any] | None] = {
     "distribution": None,
     "counts": from_counts,
@@ -24,7 +24,7 @@ ONLY_TRAINING = ("", "train")
 
 
 def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
-    """Load a ``.mat`` or ``.npz`` file of a study: names of arrays stand where a table has names of columns.
+    """Load a ``.mat`` or ``.npz`` file of a study: the names of arrays are used like the column names of a table.
 
     Parameters
     ----------
@@ -53,8 +53,13 @@ def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
         Path(place), convert=CONVERSIONS[spec.kind], **{key: value[0] for key, value in names.items()}
     )
     given = {"groups": spec.groups, "sample_weight": spec.weight}
-    per_row = {role: _one_per_row(place, name, dataset) for role, name in given.items() if name is not None}
-    if per_row:
+    wanted = {role: name for role, name in given.items() if name is not None}
+    if wanted:
+        path, variables = Path(place), array_variables(Path(place))
+        per_row: dict[str, Any] = {
+            role: _without_objects(one_per_row(path, variables, name, dataset.n_samples))
+            for role, name in wanted.items()
+        }
         dataset = Dataset(
             dataset.name,
             dataset.X,
@@ -68,6 +73,11 @@ def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
     return dataset.changed(X=_as_table(dataset)) if spec.encode else dataset
 
 
+def _without_objects(values: AnyArray) -> AnyArray:
+    """The texts of a cell array as an array of texts, which the fingerprint of the data depends on."""
+    return np.array(["" if cell is None else cell for cell in values]) if values.dtype == object else values
+
+
 def _as_table(dataset: Dataset) -> Any:
     """The features as a table, which the encoder takes."""
     import pandas as pd
@@ -75,27 +85,6 @@ def _as_table(dataset: Dataset) -> Any:
     names = dataset.feature_names or [f"feature_{place}" for place in range(dataset.n_features)]
     X = dataset.X.toarray() if hasattr(dataset.X, "toarray") else dataset.X
     return pd.DataFrame(X, columns=list(names))
-
-
-def _one_per_row(place: str, name: str, dataset: Dataset) -> Any:
-    """An array of the file with one value for each row."""
-    if place.lower().endswith(".npz"):
-        with np.load(place, allow_pickle=False) as content:
-            known, found = list(content.files), content[name] if name in content.files else None
-    else:
-        content = io.loadmat(place, chars_as_strings=True)
-        known, found = [key for key in content if not key.startswith("__")], content.get(name)
-    if found is None:
-        raise DatasetError(f"{place} has no array {name!r}. It has {', '.join(known)}.")
-    values = np.asarray(found).ravel()
-    if values.dtype == object:  # a cell array of MATLAB: each cell is an array of its own
-        values = np.array([np.ravel(cell)[0] if np.size(cell) else "" for cell in values])
-    if len(values) != dataset.n_samples:
-        raise DatasetError(
-            f"The array {name!r} of {place} has {len(values)} values for {dataset.n_samples} rows; one for each is "
-            "needed."
-        )
-    return values
 
 
 def read_splits(place: str, dataset: Dataset) -> IntArray:
@@ -111,7 +100,7 @@ def read_splits(place: str, dataset: Dataset) -> IntArray:
     Returns
     -------
     ndarray of int of shape (n_samples, n_repeats)
-        Number of the fold of each row, from 0, in the order of the folds' names; -1 where a row is never tested.
+        Number of the fold of each row, from 0, in the order of the folds' names; -1 for rows that are never tested.
     """
     if not Path(place).is_file():
         raise StudyError(f"{dataset.name}: there is no file of splits {place}.")
@@ -130,7 +119,7 @@ def read_splits(place: str, dataset: Dataset) -> IntArray:
 
 def _folds_of(cells: Any, where: str, dataset: Dataset) -> IntArray:
     """Number the folds that the cells of one column name."""
-    words = ["" if cell is None or cell != cell else _word(cell) for cell in cells.tolist()]
+    words = ["" if is_missing(cell) else str(plain_label(cell)).strip() for cell in cells.tolist()]
     names = sorted({word for word in words if word.casefold() not in ONLY_TRAINING}, key=_numbers_first)
     if not names:
         raise StudyError(f"{where} names no fold: a cell holds the fold in which its row is tested.")
@@ -148,11 +137,6 @@ def _folds_of(cells: Any, where: str, dataset: Dataset) -> IntArray:
                     "stay together: change the splits, or leave groups out."
                 )
     return fold_of
-
-
-def _word(cell: Any) -> str:
-    """Numbers that are equal are one fold: a column with gaps holds 1.0 for 1."""
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
 def _numbers_first(word: str) -> tuple[bool, int, str]:

@@ -6,10 +6,11 @@ import numpy as np
 
 from skldl.annotators import RaterSummary
 from skldl.data._dataset import Dataset
+from skldl.distributions._tables import plain_label
 
 
 def raters_of(dataset: Dataset, *, named: bool = True) -> dict[str, Any]:
-    """Sum up the quality of the raters, where the votes say who gave them.
+    """Summarise the quality of the raters, if the votes have raters.
 
     Parameters
     ----------
@@ -43,14 +44,9 @@ def raters_of(dataset: Dataset, *, named: bool = True) -> dict[str, Any]:
     columns = {
         "item": row,
         "rater": np.broadcast_to(dataset.raters, votes.shape)[given],
-        "label": np.array([_word(vote) for vote in votes[given].tolist()], dtype=object),
+        "label": np.array([str(plain_label(vote)) for vote in votes[given].tolist()], dtype=object),
     }
     summary = RaterSummary.from_votes(
         columns, item="item", annotator="rater", label="label", labels=list(dataset.label_names)
     )
     return {"raters": summary.to_dict(named=named)}
-
-
-def _word(vote: Any) -> str:
-    """A vote as the names of labels are written: votes with gaps hold 4.0 for the label 4."""
-    return str(int(vote)) if isinstance(vote, float) and vote.is_integer() else str(vote)

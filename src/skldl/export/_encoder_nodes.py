@@ -12,6 +12,7 @@ from onnx import helper
 from skldl.data._cells import CATEGORY, DATE, TEXT
 from skldl.export._graph import DOUBLE, ML, Graph, refuse
 from skldl.tabular import TableEncoder
+from skldl.tabular._known_categories import known_categories
 
 _WHY = {
     TEXT: "its n-grams depend on a tokeniser that ONNX does not have",
@@ -62,7 +63,7 @@ def add_encoder(graph: Graph, encoder: TableEncoder) -> str:
         if label == "numbers":
             parts.append(_numbers(graph, step, list(columns)))
         elif label == "categories":
-            parts += _categories(graph, step, list(columns))
+            parts += _categories(graph, encoder)
     return parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
 
 
@@ -81,21 +82,18 @@ def _numbers(graph: Graph, step: Any, columns: list[str]) -> str:
     return graph.add("Div", centred, graph.constant([scaler.scale_]))
 
 
-def _categories(graph: Graph, one_hot: Any, columns: list[str]) -> list[str]:
+def _categories(graph: Graph, encoder: TableEncoder) -> list[str]:
     """One feature for each category; rare ones share one, and an unknown one counts as rare or as none of them."""
     parts = []
-    for column, values, rare in zip(columns, one_hot.categories_, one_hot.infrequent_categories_, strict=True):
-        shared = set() if rare is None else set(rare)
-        own = [str(value) for value in values if value not in shared]
-        codes = {word: place for place, word in enumerate(own)} | dict.fromkeys(map(str, shared), len(own))
+    for column, known in known_categories(encoder.encoder_).items():
         code = graph.add(
             "LabelEncoder",
             column,
             domain=ML,
-            keys_strings=list(codes),
-            values_int64s=list(codes.values()),
-            default_int64=len(own) if shared else -1,
+            keys_strings=list(known.places),
+            values_int64s=list(known.places.values()),
+            default_int64=known.place_of_unknown,
         )
-        every = graph.constant([range(len(own) + bool(shared))], np.int64)
+        every = graph.constant([range(len(known.features))], np.int64)
         parts.append(graph.cast(graph.add("Equal", code, every), DOUBLE))
     return parts

@@ -17,15 +17,13 @@ from skldl.baseline import MeanDistribution
 from skldl.ensemble._members import PooledLDL
 from skldl.ensemble._pool import FLOOR
 from skldl.export._graph import DOUBLE, ML, Graph, refuse
-from skldl.losses._linear_softmax import LinearSoftmaxLDL
-from skldl.maxent import SABFGS, SABFGSCV, SAIIS
 from skldl.neural import AABP, CPNN
 from skldl.neural._cpnn import _parts, label_codes
+from skldl.tabular._softmax_weights import softmax_weights
 from skldl.trees import GradientBoostingLDL, RandomForestLDL
 from skldl.trees._flat_trees import FlatTrees
 
 _ACTIVATIONS = {"tanh": "Tanh", "logistic": "Sigmoid", "relu": "Relu", "identity": "Identity"}
-_LINEAR = (SABFGS._predict, SABFGSCV._predict, SAIIS._predict, LinearSoftmaxLDL._predict)
 
 
 def add_estimator(graph: Graph, model: Any, features: str) -> str:
@@ -45,9 +43,10 @@ def add_estimator(graph: Graph, model: Any, features: str) -> str:
     str
         Name of the predicted distributions, doubles of shape (rows, n_labels).
     """
+    if (weights := softmax_weights(model)) is not None:
+        scores = graph.add("MatMul", features, graph.constant(weights[0]))
+        return graph.add("Softmax", graph.add("Add", scores, graph.constant(weights[1])), axis=1)
     own = getattr(type(model), "_predict", None)
-    if own in _LINEAR:
-        return _linear(graph, model, features)
     for kind, add in _WRITERS.items():
         if own is kind._predict:
             return add(graph, model, features)
@@ -56,13 +55,6 @@ def add_estimator(graph: Graph, model: Any, features: str) -> str:
         "what can be are maximum entropy models, AABP, CPNN, RandomForestLDL, GradientBoostingLDL, forests of "
         "scikit-learn, and pools of these",
     )
-
-
-def _linear(graph: Graph, model: Any, features: str) -> str:
-    scores = graph.add("MatMul", features, graph.constant(np.asarray(model.coef_).T))
-    if hasattr(model, "intercept_"):
-        scores = graph.add("Add", scores, graph.constant(model.intercept_))
-    return graph.add("Softmax", scores, axis=1)
 
 
 def _mean(graph: Graph, model: Any, features: str) -> str:

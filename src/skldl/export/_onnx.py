@@ -17,6 +17,7 @@ from skldl.export._estimator_nodes import add_estimator
 from skldl.export._graph import DOUBLE, ML, Graph, refuse
 from skldl.tabular import TableEncoder
 from skldl.tabular._encoder import MISSING_CATEGORY
+from skldl.tabular._known_categories import known_categories
 
 OPSETS = {"": 18, ML: 3}
 IR_VERSION = 9
@@ -47,6 +48,22 @@ def to_onnx(pipeline: Any, path: str | os.PathLike[str], *, check: pd.DataFrame 
     ------
     DataError
         That names the part that cannot be expressed, or how far the predictions differ.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from skldl.export import to_onnx
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     difference = to_onnx(fitted.model, Path(folder) / "model.onnx")
+    >>> difference < 1e-5
+    True
     """
     encoder = pipeline.steps[0][1]
     if len(pipeline.steps) != 2 or not isinstance(encoder, TableEncoder):
@@ -117,14 +134,11 @@ def _difference(model: Any, pipeline: Any, encoder: TableEncoder, rows: pd.DataF
 
 def _rows(encoder: TableEncoder) -> pd.DataFrame:
     generator = np.random.default_rng(0)
-    known = {}
-    for label, step, columns in encoder.encoder_.transformers_:
-        if label == "categories":
-            known = dict(zip(columns, step.categories_, strict=True))
+    known = known_categories(encoder.encoder_)
     cells: dict[str, Any] = {}
     for name, kind in encoder.kinds_.items():
         if kind == CATEGORY:
-            words = [word for word in map(str, known[name]) if word != MISSING_CATEGORY]
+            words = [word for word in known[name].every if word != MISSING_CATEGORY]
             column = generator.choice(np.array([*words, "\x00unknown"], dtype=object), N_CHECKED)
         elif kind == BOOLEAN:
             column = generator.choice([True, False], N_CHECKED).astype(object)

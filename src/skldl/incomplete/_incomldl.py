@@ -25,10 +25,9 @@ import numpy as np
 from scipy import linalg
 
 from skldl._parameters import COUNT, NOT_NEGATIVE, NOTHING, POSITIVE, one_of, whole
-from skldl._partial_base import MISSING, PartialLDL
+from skldl._partial_base import MISSING
 from skldl._typing import FloatArray
-from skldl.incomplete._rows import LinearProblem, least_error, project_weighted
-from skldl.simplex import project
+from skldl.incomplete._rows import LinearProblem, ProjectedLinearLDL, least_error, project_weighted
 
 RANK_CUT = 1e-10
 SHARES = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # of the smallest alpha at which prox predicts nothing
@@ -36,7 +35,7 @@ RIDGES = (0.0, 1.0, 10.0)
 SELECTION_TOL = 1e-3
 
 
-class IncomLDL(PartialLDL):
+class IncomLDL(ProjectedLinearLDL):
     r"""Linear model of low rank, fitted to the degrees that were observed (IncomLDL).
 
     It minimises the mean squared error on observed degrees plus ``alpha`` times the nuclear norm of the predictions,
@@ -50,14 +49,14 @@ class IncomLDL(PartialLDL):
         values with the least squared error on observed degrees of rows held out. With sums over n rows, as in the
         paper, the weight is alpha times the square root of n.
     ridge : float, default=None
-        Weight of the coefficients of the standardised features in the nuclear norm, beside the predictions; 0 is the
-        paper's penalty. None chooses 0, 1 or 10 together with alpha, and is 0 if alpha is given.
+        Weight of the coefficients of the standardised features in the nuclear norm, in addition to the predictions; 0
+        is the paper's penalty. None chooses 0, 1 or 10 together with alpha, and is 0 if alpha is given.
     method : {"admm", "prox"}, default="admm"
         With the constraints, or without them.
     n_folds : int, default=5
         Number of folds for the choice of alpha and ridge.
     rho : float, default=1.0
-        Weight of the quadratic term of ADMM: it changes the way, not the goal.
+        Weight of the quadratic term of ADMM: it changes the iterations, not the optimum.
     max_iter : int, default=500
         Largest number of steps.
     tol : float, default=1e-5
@@ -113,7 +112,6 @@ class IncomLDL(PartialLDL):
         "tol": NOT_NEGATIVE,
         "missing": MISSING,
     }
-    _accept_sparse = False
 
     def __init__(
         self,
@@ -164,9 +162,6 @@ class IncomLDL(PartialLDL):
 
         return settings[least_error(problem, self.n_folds, path)]
 
-    def _predict(self, X: Any) -> FloatArray:
-        return project(np.asarray(X @ self.coef_.T + self.intercept_, dtype=np.float64))
-
 
 class LowRank:
     """The two solvers on V, which keep where they are between runs.
@@ -190,10 +185,8 @@ class LowRank:
         left, values, right = linalg.svd(rows, full_matrices=False)
         kept = values > RANK_CUT * values[0]
         self.Q, self.values, self.right = left[: len(problem.X), kept], values[kept], right[kept]
-        n_labels = problem.D.shape[1]
-        self.V = self.Q.T @ (self.root * np.full_like(problem.D, 1.0 / n_labels))
+        self.V = self.Q.T @ (self.root * np.full_like(problem.D, 1.0 / problem.D.shape[1]))
         self.dual = np.zeros_like(problem.D)
-        self.Z = np.full_like(problem.D, 1.0 / n_labels)
 
     def weights(self) -> FloatArray:
         """W of shape (1 + n_features, n_labels), the shortest that gives V."""
@@ -242,7 +235,7 @@ class LowRank:
             apart = scaled - fitted
             self.dual += apart
             moved = self.rho * linalg.norm(V - self.V)
-            self.Z, self.V = Z, V
+            self.V = V
             if max(float(linalg.norm(apart)), float(moved)) <= tol:
                 return n_iter
         return max_iter

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold
 
+from skldl._held_out import row_weights, standardisation
 from skldl._missing import informative_rows, mean_distribution
-from skldl._typing import BoolArray, FloatArray
+from skldl._partial_base import PartialLDL
+from skldl._typing import BoolArray, FloatArray, IntArray
 from skldl.simplex import project
 
 
@@ -78,28 +80,35 @@ class LinearProblem:
         has on the labels observed in that row, so that it is an estimate of the true degrees.
         """
         X, D, sample_weight = informative_rows(X, D, sample_weight, reading)
-        weight = np.ones(len(D)) if sample_weight is None else sample_weight
-        weight = weight / weight.sum()
+        weight = row_weights(len(D), sample_weight)
         observed = ~np.isnan(D)
         degrees = np.where(observed, D, 0.0)
         if reading == "renormalised":
             degrees *= (observed @ mean_distribution(D, weight, reading))[:, None]
         X = np.asarray(X, dtype=np.float64)
-        mean = weight @ X
-        deviation = np.sqrt(weight @ (X - mean) ** 2)
-        constant = deviation <= 1e-13 * np.abs(mean)
-        scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=~constant)
+        mean, scale = standardisation(X, weight)
         return cls(with_constant((X - mean) * scale), degrees, observed, weight, mean, scale)
 
-    def take(self, rows: Any) -> "LinearProblem":
+    def take(self, rows: IntArray) -> "LinearProblem":
         """Return the problem of some of the rows, with features scaled as before."""
-        weight = self.weight[rows] / self.weight[rows].sum()
+        weight = row_weights(len(rows), self.weight[rows])
         return LinearProblem(self.X[rows], self.D[rows], self.observed[rows], weight, self.mean, self.scale)
 
     def to_features(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights of the features as they came in (n_labels, n_features), and intercepts."""
         weights = W[1:] * self.scale[:, None]
         return np.ascontiguousarray(weights.T), W[0] - self.mean @ weights
+
+
+class ProjectedLinearLDL(PartialLDL):
+    """Base class of linear models whose predictions are moved to the nearest distribution."""
+
+    _accept_sparse = False
+    coef_: FloatArray
+    intercept_: FloatArray
+
+    def _predict(self, X: Any) -> FloatArray:
+        return project(np.asarray(X @ self.coef_.T + self.intercept_, dtype=np.float64))
 
 
 def least_error(problem: LinearProblem, n_folds: int, path: Callable[[LinearProblem], Iterable[FloatArray]]) -> int:

@@ -17,16 +17,15 @@ import numpy as np
 from scipy import linalg
 
 from skldl._parameters import COUNT, NOTHING, POSITIVE, whole
-from skldl._partial_base import MISSING, PartialLDL
+from skldl._partial_base import MISSING
 from skldl._typing import FloatArray
-from skldl.incomplete._rows import LinearProblem, least_error, project_weighted
-from skldl.simplex import project
+from skldl.incomplete._rows import LinearProblem, ProjectedLinearLDL, least_error, project_weighted
 
 RIDGES = (1e-5, 1e-2, 0.1, 1.0, 10.0)
 SELECTION_STEPS = 30
 
 
-class WInLDL(PartialLDL):
+class WInLDL(ProjectedLinearLDL):
     r"""Weighted least squares on observed degrees (WInLDL).
 
     Parameters
@@ -87,7 +86,6 @@ class WInLDL(PartialLDL):
         "n_folds": whole(at_least=2),
         "missing": MISSING,
     }
-    _accept_sparse = False
 
     def __init__(
         self,
@@ -141,6 +139,3 @@ class WInLDL(PartialLDL):
             fitted = X @ W
             dual = dual + fitted - Z
         return np.asarray(W)
-
-    def _predict(self, X: Any) -> FloatArray:
-        return project(np.asarray(X @ self.coef_.T + self.intercept_, dtype=np.float64))

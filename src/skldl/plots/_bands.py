@@ -1,4 +1,4 @@
-"""What the curves over folds share: the band, and the sign of a scorer undone."""
+"""What the curves over folds share: the figure, the band, and the sign of a scorer undone."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,22 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl.metrics import Measure
-from skldl.plots._style import looks, plain
+from skldl.plots._inputs import axis_title
+from skldl.plots._style import legend_beside, looks, new_axes, plain, style
+
+
+def band_figure(
+    ax: Axes | None, x: npt.ArrayLike, curves: Mapping[str, FloatArray], x_title: str, measure: str | Measure
+) -> Axes:
+    """Draw the bands of all curves into the given axes, or those of a new figure, with titles and legend."""
+    with style():
+        ax = new_axes(ax, 6.2, 3.4)
+        draw_bands(ax, x, curves)
+        ax.set_xlabel(x_title)
+        ax.set_ylabel(axis_title(measure))
+        ax.grid(axis="y")
+        legend_beside(ax)
+    return ax
 
 
 def draw_bands(ax: Axes, x: npt.ArrayLike, curves: Mapping[str, FloatArray]) -> None:

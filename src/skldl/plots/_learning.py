@@ -8,14 +8,14 @@ from sklearn.model_selection import learning_curve
 
 from skldl._typing import FloatArray
 from skldl.metrics import SCORERS, Measure
-from skldl.plots._bands import as_values, draw_bands
-from skldl.plots._inputs import axis_title, find_measure, named_estimators
-from skldl.plots._style import figure_of, legend_beside, new_axes, style
+from skldl.plots._bands import as_values, band_figure
+from skldl.plots._inputs import find_measure, named_estimators
+from skldl.plots._style import figure_of
 
 
 @dataclass(eq=False)
 class LearningCurveDisplay:
-    """Quality on unseen rows against the number of rows learned from: are more data worth the effort?
+    """Quality on unseen rows against the number of training rows: would more data help?
 
     Parameters
     ----------
@@ -109,12 +109,6 @@ class LearningCurveDisplay:
         LearningCurveDisplay
             This object, with ``ax_`` and ``figure_``.
         """
-        with style():
-            self.ax_ = new_axes(ax, 6.2, 3.4)
-            self.figure_ = figure_of(self.ax_)
-            draw_bands(self.ax_, self.sizes, self.curves)
-            self.ax_.set_xlabel("rows learned from")
-            self.ax_.set_ylabel(axis_title(self.measure))
-            self.ax_.grid(axis="y")
-            legend_beside(self.ax_)
+        self.ax_ = band_figure(ax, self.sizes, self.curves, "rows learned from", self.measure)
+        self.figure_ = figure_of(self.ax_)
         return self

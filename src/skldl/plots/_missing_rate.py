@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl.metrics import Measure
-from skldl.plots._bands import draw_bands
-from skldl.plots._inputs import axis_title
-from skldl.plots._style import figure_of, legend_beside, new_axes, style
+from skldl.plots._bands import band_figure
+from skldl.plots._style import figure_of
 
 
 @dataclass(eq=False)
@@ -93,12 +92,6 @@ class MissingRateDisplay:
         MissingRateDisplay
             This object, with ``ax_`` and ``figure_``.
         """
-        with style():
-            self.ax_ = new_axes(ax, 6.2, 3.4)
-            self.figure_ = figure_of(self.ax_)
-            draw_bands(self.ax_, 100 * np.asarray(self.rates), self.curves)
-            self.ax_.set_xlabel("degrees hidden (%)")
-            self.ax_.set_ylabel(axis_title(self.measure))
-            self.ax_.grid(axis="y")
-            legend_beside(self.ax_)
+        self.ax_ = band_figure(ax, 100 * np.asarray(self.rates), self.curves, "degrees hidden (%)", self.measure)
+        self.figure_ = figure_of(self.ax_)
         return self

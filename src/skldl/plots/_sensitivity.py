@@ -10,9 +10,9 @@ from sklearn.model_selection import validation_curve
 
 from skldl._typing import FloatArray
 from skldl.metrics import SCORERS, Measure
-from skldl.plots._bands import as_values, draw_bands
-from skldl.plots._inputs import axis_title, find_measure, named_estimators
-from skldl.plots._style import figure_of, legend_beside, name_axis, new_axes, plain, style
+from skldl.plots._bands import as_values, band_figure
+from skldl.plots._inputs import find_measure, named_estimators
+from skldl.plots._style import figure_of, name_axis, plain, style
 
 
 @dataclass(eq=False)
@@ -124,21 +124,15 @@ class SensitivityDisplay:
             This object, with ``ax_`` and ``figure_``.
         """
         numbers = all(isinstance(value, int | float | np.number) and value is not True for value in self.values)
+        x = np.asarray(self.values if numbers else range(len(self.values)), dtype=np.float64)
+        self.ax_ = band_figure(ax, x, self.curves, plain(self.param, 60), self.measure)
+        self.figure_ = figure_of(self.ax_)
         with style():
-            self.ax_ = new_axes(ax, 6.2, 3.4)
-            self.figure_ = figure_of(self.ax_)
             if numbers:
-                x = np.asarray(self.values, dtype=np.float64)
-                draw_bands(self.ax_, x, self.curves)
                 if x.min() > 0 and x.max() / x.min() >= 20:
                     self.ax_.set_xscale("log")
                 elif x.min() == 0 and x.max() > 0:
                     self.ax_.set_xscale("symlog", linthresh=float(x[x > 0].min()))
             else:
-                draw_bands(self.ax_, np.arange(len(self.values)), self.curves)
                 name_axis(self.ax_, [str(value) for value in self.values], "x")
-            self.ax_.set_xlabel(plain(self.param, 60))
-            self.ax_.set_ylabel(axis_title(self.measure))
-            self.ax_.grid(axis="y")
-            legend_beside(self.ax_)
         return self

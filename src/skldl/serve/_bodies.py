@@ -38,7 +38,7 @@ def format_of_body(content_type: str, body: bytes) -> str:
     Parameters
     ----------
     content_type : str
-        The header of the request; curl and other programs send one that says nothing.
+        The header of the request; curl and other programs send an uninformative one.
     body : bytes
         The body, whose first bytes decide then.
 
@@ -66,7 +66,7 @@ def format_of_body(content_type: str, body: bytes) -> str:
 
 
 def format_of_answer(accept: str, wanted: str, given: str) -> str:
-    """Choose how the answer is written: as ``?format=`` or the header Accept says, else like the request.
+    """Choose the format of the answer: that of ``?format=`` or of the header Accept, else that of the request.
 
     Parameters
     ----------
@@ -102,13 +102,15 @@ def format_of_answer(accept: str, wanted: str, given: str) -> str:
     raise Refusal(406, f"Accept: {accept[:100]} cannot be met. Ask for one of {', '.join(FORMATS.values())}.")
 
 
-def read_records(body: bytes) -> list[Any]:
+def read_records(body: bytes, max_rows: int) -> list[Any]:
     """The rows of a JSON body: a list of objects, or one object.
 
     Parameters
     ----------
     body : bytes
         The body.
+    max_rows : int
+        More rows are refused.
 
     Returns
     -------
@@ -123,6 +125,7 @@ def read_records(body: bytes) -> list[Any]:
         return [records]
     if not isinstance(records, list):
         raise Refusal(422, "The body is JSON, but neither a list of objects, one for each row, nor one object.")
+    refuse_rows(len(records), max_rows)
     return records
 
 
@@ -161,7 +164,7 @@ def read_table(body: bytes, kind: str, *, columns: Sequence[str], keep: Sequence
 
 
 def refuse_rows(n_rows: int, max_rows: int) -> None:
-    """Refuse more rows than the service takes at once."""
+    """Refuse more rows than the service accepts in one request."""
     if n_rows > max_rows:
         raise Refusal(413, f"The body has more than {max_rows:,} rows. Send fewer at a time.")
 

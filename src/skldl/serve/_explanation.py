@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
 from skldl.tabular import explain_row
-from skldl.tabular._explain_row import CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT, _replacement
+from skldl.tabular._explain_row import CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT, replacement_effects
 from skldl.tabular._interval_columns import LEVEL
 
 if TYPE_CHECKING:
@@ -27,15 +27,12 @@ def explain(model: "ServedModel", record: Any) -> dict[str, Any]:
     frame = model._frame([record], ())
     model.encoder.check_columns(frame.columns)
     answer = model.with_intervals(model.predict_records([record]), LEVEL)
-    reference = pd.DataFrame([model.typical] * 2)[list(frame.columns)]
-    # Behind the row stand two of typical values, so that the typical value of this table is theirs.
-    table = pd.concat([frame.astype(object), reference.astype(object)], ignore_index=True)
-    explained = explain_row(model.pipeline, table, 0)
+    explained = explain_row(model.pipeline, frame, 0, typical=model.typical)
     how, effects = explained.how, explained.table
     result: dict[str, Any] = {"prediction": {name: cells[0] for name, cells in answer.columns.items()}}
     if how == NEIGHBOURS:
         result["neighbours"] = effects.to_dict("records")
-        how, effects = REPLACEMENT, _replacement(model.pipeline, table, table.iloc[[0]], explained.prediction)
+        how, effects = REPLACEMENT, replacement_effects(model.pipeline, frame, explained.prediction, model.typical)
     shown = effects.head(MOST_FEATURES_SHOWN)
     result["how"], result["meaning"] = how, _MEANINGS[how]
     result["features"] = [

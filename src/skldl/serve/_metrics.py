@@ -1,7 +1,7 @@
 """Counters of the service in the text format of Prometheus.
 
-All counters are changed in the event loop alone, so that they need no lock. Labels come from the routes, the models and
-their columns: there are never more of them than these.
+All counters are changed only in the event loop, so that they need no lock. Labels come from the routes, the models and
+their columns, so that their number is bounded.
 """
 
 import os
@@ -97,12 +97,9 @@ class Metrics:
         """
         lines: list[str] = []
 
-        def write(
-            name: str, kind: str, meaning: str, samples: Iterable[tuple[Labels, float]], suffix: str = ""
-        ) -> None:
-            if not suffix:
-                lines.extend((f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"))
-            lines.extend(f"{name}{suffix}{_labels(labels)} {value:.17g}" for labels, value in samples)
+        def write(name: str, kind: str, meaning: str, samples: Iterable[tuple[Labels, float]]) -> None:
+            lines.extend((f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"))
+            lines.extend(f"{name}{_labels(labels)} {value:.17g}" for labels, value in samples)
 
         requests = sorted(self._requests.items())
         write(
@@ -143,13 +140,13 @@ class Metrics:
             (((("model", model),), count) for model, count in sorted(self._rows.items())),
         )
         for what, meaning in _UNUSUAL.items():
+            names = ("model",) if what == "empty_rows" else ("model", "column")  # a whole row has no column
             counts_of = sorted(self._unusual[what].items())
-            labels_of = (("model",) if what == "empty_rows" else ("model", "column"),)
             write(
                 f"skldl_{what}_total",
                 "counter",
                 meaning,
-                ((tuple(zip(labels_of[0], key, strict=False)), count) for key, count in counts_of),
+                [(tuple(zip(names, key, strict=False)), count) for key, count in counts_of],
             )
         write("skldl_requests_running", "gauge", "Requests that are being answered.", [((), self.running)])
         write(
@@ -170,7 +167,7 @@ class Metrics:
 
 
 def resident_bytes() -> int | None:
-    """Resident memory of this process, where the system says it."""
+    """Resident memory of this process, where the system reports it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as stream:
             return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

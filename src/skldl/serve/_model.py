@@ -16,20 +16,18 @@ from skldl._typing import FloatArray
 from skldl.base import BaseLDL, _sum_to_one
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
 from skldl.exceptions import DataError, ModelFileError
-from skldl.losses._linear_softmax import LinearSoftmaxLDL
-from skldl.maxent import SABFGS, SABFGSCV, SAIIS
 from skldl.persistence import read
 from skldl.serve._explanation import explain, training_rows
 from skldl.serve._records import RecordEncoder
 from skldl.tabular import TableEncoder, predict_table
 from skldl.tabular._interval_columns import LEVEL, interval_columns
+from skldl.tabular._known_categories import known_categories
+from skldl.tabular._softmax_weights import softmax_weights
 
 MOST_CATEGORIES = 1000
 LONGEST_CATEGORY = 10_000
 AGREEMENT = 1e-9
 """Largest difference between the fast path and ``predict_table`` at which the fast path is used."""
-
-_LINEAR = (SABFGS._predict, SABFGSCV._predict, SAIIS._predict, LinearSoftmaxLDL._predict)
 
 _NOTHING_UNUSUAL: dict[str, dict[str, int]] = {}
 
@@ -56,7 +54,7 @@ class Answer(NamedTuple):
 
 
 class ServedModel:
-    """A loaded model file with everything that the service asks of it.
+    """A loaded model file with everything that the service needs.
 
     Parameters
     ----------
@@ -94,9 +92,10 @@ class ServedModel:
         self._value_list = [float(value) for value in values or []]
         self.intervals = getattr(pipeline, "intervals_", None)
         self._label_array = np.asarray(self.labels, dtype=object)
+        self._categories = known_categories(self.encoder.encoder_)
         self.typical = self._typical()
         self.fast: RecordEncoder | None = None
-        self._linear = self._linear_weights()
+        self._linear = softmax_weights(self.estimator)
         self._kept_rows, self._kept_features = training_rows(self)
         self._names = list(self.predict_frame(self._probe().iloc[:1]).columns)
         if len(steps) == 2 and RecordEncoder.supports(self.encoder):
@@ -112,7 +111,7 @@ class ServedModel:
         answer : Answer
             Predictions.
         level : float
-            Probability with which all degrees of a row lie between their limits.
+            Probability with which all degrees of a row are within their limits.
 
         Returns
         -------
@@ -222,14 +221,6 @@ class ServedModel:
             cells.append([sum(map(mul, degrees, self._value_list))])
         return Answer(dict(zip(self._names, cells, strict=True)), 1, _NOTHING_UNUSUAL)
 
-    def _linear_weights(self) -> tuple[FloatArray, FloatArray] | None:
-        """Weights and intercepts of an estimator whose prediction is softmax(X W + b)."""
-        if type(self.estimator)._predict not in _LINEAR:
-            return None
-        coef = np.asarray(self.estimator.coef_, dtype=np.float64)
-        intercept = getattr(self.estimator, "intercept_", np.zeros(len(coef)))
-        return np.ascontiguousarray(coef.T), np.asarray(intercept, dtype=np.float64)
-
     def _agrees(self, candidate: RecordEncoder) -> bool:
         """Compare the fast path with ``predict_table`` on rows that touch every branch of it."""
         probe = self._probe()
@@ -241,7 +232,7 @@ class ServedModel:
             return False
         try:
             quick = self._answer(encoded.X, encoded.unusual)
-        except (TypeError, ValueError):  # further columns, such as intervals, or an estimator with demands of its own
+        except (TypeError, ValueError):  # further columns, such as intervals, or an estimator with further requirements
             return False
         first = None if self._linear is None else candidate.one(records[0])
         alone = quick if first is None else self._answer_for_one(first)
@@ -263,7 +254,7 @@ class ServedModel:
             elif kind == BOOLEAN:
                 cells[name] = [True, False, True, False, None]
             elif kind == CATEGORY:
-                known = self._categories(name)
+                known = self._categories[name].every
                 cells[name] = [typical, known[0], known[-1], "\x00unknown", None]
             else:
                 cells[name] = [typical, typical, typical, typical, None]
@@ -301,12 +292,6 @@ class ServedModel:
                             f"category of at most {LONGEST_CATEGORY:,} belongs."
                         )
 
-    def _categories(self, name: str) -> list[str]:
-        for label, step, columns in self.encoder.encoder_.transformers_:
-            if label == "categories" and name in columns:
-                return [str(value) for value in step.categories_[list(columns).index(name)]]
-        return []
-
     def _typical(self) -> dict[str, Any]:
         """Typical values: those that ``skldl fit`` kept, else medians and first categories."""
         kept = self.description.get("typical") or {}
@@ -321,7 +306,7 @@ class ServedModel:
             elif kind == NUMBER:
                 typical[name] = medians.get(name)
             elif kind == CATEGORY:
-                typical[name] = self._categories(name)[0]
+                typical[name] = self._categories[name].every[0]
             else:
                 typical[name] = False if kind == BOOLEAN else "" if kind == TEXT else None
         return typical
@@ -340,7 +325,7 @@ class ServedModel:
             if kind == NUMBER and name in getattr(self.encoder, "ranges_", {}):
                 entry["minimum"], entry["maximum"] = self.encoder.ranges_[name]
             elif kind == CATEGORY:
-                known = self._categories(name)
+                known = self._categories[name].every
                 entry["categories"], entry["n_categories"] = known[:MOST_CATEGORIES], len(known)
             elif kind == DATE:
                 entry["format"] = self.encoder.dates_[name][0]

@@ -19,11 +19,11 @@ from skldl._typing import BoolArray, FloatArray, IntArray
 from skldl.data._cells import _TRUTH_OR_DIGIT, BOOLEAN, CATEGORY, NUMBER, _word
 from skldl.tabular import TableEncoder
 from skldl.tabular._encoder import FORMAT, MISSING_CATEGORY
+from skldl.tabular._known_categories import NO_FEATURE, known_categories
 
 MOST_FEATURES = 5000
 """Encoders with more features make sparse matrices, which the fast path does not."""
 LARGEST_EXACT_INTEGER = 2**53
-_UNKNOWN = -1
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RecordEncoder:
     Parameters
     ----------
     encoder : TableEncoder
-        Fitted, with columns of numbers, truth values and categories; `supports` says whether it is such a one.
+        Fitted, with columns of numbers, truth values and categories; `supports` returns whether it is such an encoder.
     """
 
     def __init__(self, encoder: TableEncoder) -> None:
@@ -70,16 +70,11 @@ class RecordEncoder:
                 n_features += len(columns) + len(self._indicators)
             elif label == "categories":
                 self._categories = list(columns)
-                for values, rare in zip(step.categories_, step.infrequent_categories_, strict=True):
-                    shared = set() if rare is None else set(rare)
-                    own = [str(value) for value in values if value not in shared]
-                    codes = {word: n_features + place for place, word in enumerate(own)}
-                    last = n_features + len(own)
-                    codes |= dict.fromkeys(map(str, shared), last)
-                    self._codes.append(codes)
-                    self._fallback.append(last if shared else _UNKNOWN)
-                    self._known.append(frozenset(map(str, values)))
-                    n_features = last + bool(shared)
+                for known in known_categories(encoder.encoder_).values():
+                    self._codes.append({word: n_features + place for word, place in known.places.items()})
+                    self._fallback.append(n_features + known.place_of_unknown if known.rare else NO_FEATURE)
+                    self._known.append(frozenset(known.every))
+                    n_features += len(known.features)
         self.n_features = n_features
         self._is_boolean = [encoder.kinds_[name] == BOOLEAN for name in self._numbers]
         self._any_boolean = any(self._is_boolean)
@@ -200,7 +195,7 @@ class RecordEncoder:
         Returns
         -------
         ndarray of shape (n_features,) or None
-            The features; None asks for `__call__`, which takes all plain records.
+            The features; None if `__call__` is needed, which accepts all plain records.
         """
         if not self._numbers_alone:
             return None
@@ -258,7 +253,7 @@ class RecordEncoder:
                         return False
                 places.append(code)
             at = np.array(places)
-            rows = np.flatnonzero(at != _UNKNOWN)
+            rows = np.flatnonzero(at != NO_FEATURE)
             X[rows, at[rows]] = 1.0
             if strange:
                 unknown[name] = strange

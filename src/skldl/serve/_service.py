@@ -21,13 +21,12 @@ from skldl.serve._bodies import (
     format_of_body,
     read_records,
     read_table,
-    refuse_rows,
     write_answer,
 )
 from skldl.serve._errors import Refusal
 from skldl.serve._logs import log
 from skldl.serve._metrics import Metrics
-from skldl.serve._model import ServedModel
+from skldl.serve._model import Answer, ServedModel
 from skldl.tabular._interval_columns import LEVEL
 
 SMALL_BODY = 2**15
@@ -50,6 +49,12 @@ class Limits:
         Time from the first byte of a request to its answer.
     concurrent : int
         Requests that are answered at the same time; further ones are sent away with status 503.
+
+    Examples
+    --------
+    >>> from skldl.serve import Limits
+    >>> Limits(rows=1000).seconds
+    30.0
     """
 
     body_bytes: int = 32 * 2**20
@@ -67,6 +72,25 @@ class Service:
         From the name of each model to its file; the first one is the default.
     limits : Limits
         What one request may take.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import skldl
+    >>> from skldl.serve import Service
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(fitted.model, path, description=fitted.description)
+    ...     service = Service({"moods": path})
+    >>> service.model(None).labels
+    ['a', 'b', 'c']
     """
 
     def __init__(self, paths: Mapping[str, str | os.PathLike[str]], limits: Limits | None = None) -> None:
@@ -102,7 +126,18 @@ class Service:
         return True
 
     def model(self, name: str | None) -> ServedModel:
-        """The model of this name, or the default one."""
+        """The model of this name, or the default one.
+
+        Parameters
+        ----------
+        name : str or None
+            Name of the model; None for the default.
+
+        Returns
+        -------
+        ServedModel
+            The model.
+        """
         if name is None:
             return next(iter(self.models.values()))
         if name not in self.models:
@@ -121,7 +156,7 @@ class Service:
         headers : mapping
             Headers of the request, names in lower case.
         query_string : bytes
-            What stands behind the question mark of the address.
+            The query of the address, after the question mark.
         receive : callable
             Gives the body, as in ASGI.
 
@@ -134,6 +169,11 @@ class Service:
         n_rows : int
             Number of rows.
         """
+        return await self._in_time(self._predict(model, headers, query_string, receive))
+
+    async def _predict(
+        self, model: ServedModel, headers: Mapping[bytes, bytes], query_string: bytes, receive: Receive
+    ) -> tuple[bytes, str, int]:
         body = await self.body(headers, receive)
         given = format_of_body(headers.get(b"content-type", b"").decode("latin-1"), body)
         query = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)) if query_string else {}
@@ -142,40 +182,79 @@ class Service:
         keep = split_list(query["keep"]) if "keep" in query else []
         digits = _digits(query["digits"]) if "digits" in query else DIGITS
         level = _level(query["level"], model) if "level" in query else LEVEL
-        answer = None
+        answer = records = None
         if given == JSON and len(body) <= SMALL_BODY and not keep:
-            records = read_records(body)
-            refuse_rows(len(records), self.limits.rows)
+            records = read_records(body, self.limits.rows)
             if len(records) <= FEW_ROWS:
                 answer = model.predict_plain(records)
                 if answer is not None:
                     content = write_answer(model.with_intervals(answer, level), wanted, digits)
         if answer is None:
-            answer, content = await self.in_thread(
-                lambda: _predicted(model, body, given, wanted, keep, digits, level, self.limits.rows)
-            )
+
+            def predicted() -> tuple[Answer, bytes]:
+                if given == JSON:
+                    rows = read_records(body, self.limits.rows) if records is None else records
+                    found = model.predict_records(rows, keep)
+                else:
+                    table = read_table(body, given, columns=model.columns, keep=keep, max_rows=self.limits.rows)
+                    found = model.predict_frame(table, keep)
+                return found, write_answer(model.with_intervals(found, level), wanted, digits)
+
+            result = await self._in_thread(predicted)
+            answer, content = result
         self.metrics.rows(model.name, answer.n_rows, answer.unusual)
         return content, wanted, answer.n_rows
 
     async def explain(self, model: ServedModel, headers: Mapping[bytes, bytes], receive: Receive) -> dict[str, Any]:
-        """Explain the one row of a request."""
-        records = read_records(await self.body(headers, receive))
+        """Explain the one row of a request.
+
+        Parameters
+        ----------
+        model : ServedModel
+            The model.
+        headers : mapping from bytes to bytes
+            Headers of the request.
+        receive : callable
+            Returns the next ASGI message.
+
+        Returns
+        -------
+        dict
+            The explanation in plain values.
+        """
+        return await self._in_time(self._explain(model, headers, receive))
+
+    async def _explain(self, model: ServedModel, headers: Mapping[bytes, bytes], receive: Receive) -> dict[str, Any]:
+        records = read_records(await self.body(headers, receive), self.limits.rows)
         if len(records) != 1:
             raise Refusal(422, f"The body has {len(records)} rows, and one is explained at a time.")
-        return await self.in_thread(lambda: model.explain(records[0]))
+        return await self._in_thread(lambda: model.explain(records[0]))
 
     async def body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
-        """Read the body, unless it is too large or takes too long."""
+        """Read the body, unless it is too large.
+
+        Parameters
+        ----------
+        headers : mapping from bytes to bytes
+            Headers of the request.
+        receive : callable
+            Returns the next ASGI message.
+
+        Returns
+        -------
+        bytes
+            The body.
+        """
         most = self.limits.body_bytes
         length = headers.get(b"content-length", b"0")
         if len(length) > 20 or not length.isdigit() or int(length) > most:
             raise _too_large(most)
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise Refusal(415, "Compressed bodies are not taken. Send it without Content-Encoding.")
-        message = await self._in_time(receive())
+        message = await receive()
         body = message.get("body", b"")
         if message.get("more_body"):
-            body += await self._in_time(self._rest(receive, most - len(body)))
+            body += await self._rest(receive, most - len(body))
         elif message["type"] == "http.disconnect":
             raise _cut_off()
         if len(body) > most:
@@ -185,7 +264,7 @@ class Service:
         return body
 
     async def _rest(self, receive: Receive, most: int) -> bytes:
-        """What is still to come of a body."""
+        """The rest of a body."""
         parts: list[bytes] = []
         more = True
         while more:
@@ -200,7 +279,7 @@ class Service:
         return b"".join(parts)
 
     async def _in_time(self, work: Awaitable[Result]) -> Result:
-        """Wait for something as long as a request may take."""
+        """Wait for the answer to a request, body and work together, as long as it may take."""
         try:
             async with asyncio.timeout(self.limits.seconds):
                 return await work
@@ -208,11 +287,11 @@ class Service:
             message = f"The request took more than {self.limits.seconds:g} seconds. Send fewer rows at a time."
             raise Refusal(504, message) from None
 
-    async def in_thread(self, work: Callable[[], Result]) -> Result:
+    async def _in_thread(self, work: Callable[[], Result]) -> Result:
         """Run work in a thread; if the request ends before, its place is free only when the work has ended."""
         future = asyncio.get_running_loop().run_in_executor(self._pool, work)
         try:
-            return await self._in_time(asyncio.shield(future))
+            return await asyncio.shield(future)
         finally:
             if not future.done():
                 self.metrics.running += 1
@@ -236,21 +315,8 @@ def _too_large(most: int) -> Refusal:
     return Refusal(413, f"The body has more than {most:,} bytes. Send fewer rows at a time.")
 
 
-def _predicted(
-    model: ServedModel, body: bytes, given: str, wanted: str, keep: list[str], digits: int, level: float, max_rows: int
-) -> Any:
-    if given == JSON:
-        records = read_records(body)
-        refuse_rows(len(records), max_rows)
-        answer = model.predict_records(records, keep)
-    else:
-        table = read_table(body, given, columns=model.columns, keep=keep, max_rows=max_rows)
-        answer = model.predict_frame(table, keep)
-    return answer, write_answer(model.with_intervals(answer, level), wanted, digits)
-
-
 def _digits(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:3]) <= 17:
+    if len(text) > 2 or not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 17:
         raise Refusal(400, f"digits={text[:20]} must be a number from 1 to 17.")
     return int(text)
 

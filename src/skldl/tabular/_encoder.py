@@ -38,6 +38,7 @@ from skldl.data._cells import (
 )
 from skldl.data._dates import as_dates, date_format, date_parts
 from skldl.exceptions import TableError
+from skldl.tabular._known_categories import known_categories
 
 MISSING_CATEGORY = "(missing)"
 BLOCK_ROWS = 10_000
@@ -47,7 +48,7 @@ TEXT_NGRAMS: dict[str, dict[str, Any]] = {
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
 }
 PROSE_WORDS = 3
-"""A text column whose cells hold so many words, in the mean, is taken as prose."""
+"""A text column whose cells have at least this mean number of words is treated as prose."""
 FORMAT = 2
 """1: version 0.1, which took 3.0 in text for another category than 3, and dates for categories."""
 
@@ -62,9 +63,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     categories : sequence of str, default=()
         Columns to take as categories though they hold numbers, such as a postcode.
     max_categories : int, default=100
-        At most so many features for each column of categories; the rarer categories share one of them.
+        Maximum number of features for each column of categories; the rarer categories share one of them.
     max_text_features : int, default=2000
-        At most so many n-grams for each text column, the most frequent ones.
+        Maximum number of n-grams for each text column; the most frequent ones are used.
     dense : bool, default=False
         Whether the features must be an array; otherwise they are a sparse matrix where most of them are zero.
     text_ngrams : {"auto", "words", "characters"}, default="auto"
@@ -153,7 +154,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         self.ranges_[name] = (float(values.min()), float(values.max()))
         numbers = self._number_columns()
         self.with_missing_ = [name for name in numbers if name in set(self.with_missing_)]
-        with config_context(transform_output="default"):  # what was said about the output is not for the parts
+        with config_context(transform_output="default"):  # the configured output container does not apply to the parts
             if len(table) > LARGE and not self._of(CATEGORY, TEXT):
                 self.encoder_ = self._fit_in_blocks(table, medians)
             else:
@@ -244,11 +245,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_frame(X)
         own = table[list(self.feature_names_in_)]
         unknown, outside = {}, {}
-        for label, step, columns in self.encoder_.transformers_:
-            if label == "categories":
-                for name, known in zip(columns, step.categories_, strict=True):
-                    words = self._words(own[name], MISSING_CATEGORY)
-                    unknown[name] = int((own[name].notna() & ~words.isin(known)).sum())
+        for name, known in known_categories(self.encoder_).items():
+            words = self._words(own[name], MISSING_CATEGORY)
+            unknown[name] = int((own[name].notna() & ~words.isin(known.every)).sum())
         for name, (least, most) in getattr(self, "ranges_", {}).items():
             numbers, width = checked_numbers(own[name]), most - least
             outside[name] = int(((numbers < least - width) | (numbers > most + width)).sum())
@@ -296,13 +295,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if label == "numbers":
                 names += [*columns, *(f"{name} is missing" for name in self.with_missing_)]
             elif label == "categories":
-                names += [f"{n}={v}" for n, vs in zip(columns, _known_categories(step), strict=True) for v in vs]
+                names += [f"{n}={v}" for n, known in known_categories(self.encoder_).items() for v in known.features]
             elif label.startswith("text "):
                 names += [f"{columns}~{gram.replace(' ', '_')}" for gram in step.get_feature_names_out()]
         return np.array(names, dtype=object)
 
     def sources(self) -> list[str]:
-        """Say for each feature that `transform` gives which column of the table it comes from.
+        """Return the column of the table from which each feature of `transform` comes.
 
         Returns
         -------
@@ -316,7 +315,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 origin = {f"{name}: {part}": name for name, (_, parts) in self._dates().items() for part in parts}
                 found += [origin.get(name, name) for name in (*columns, *self.with_missing_)]
             elif label == "categories":
-                found += [n for n, vs in zip(columns, _known_categories(step), strict=True) for _ in vs]
+                found += [n for n, known in known_categories(self.encoder_).items() for _ in known.features]
             elif label.startswith("text "):
                 found += [columns] * len(step.vocabulary_)
         return found
@@ -340,7 +339,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return as_words(column, filler, as_written=getattr(self, "format_", 1) < FORMAT)
 
     def _typed(self, table: pd.DataFrame, names: Iterable[str] | None = None) -> pd.DataFrame:
-        """The columns of the schema, each in the type that its kind asks for; dates become several columns."""
+        """The columns of the schema, each in the type of its kind; dates become several columns."""
         typed = {}
         for name in self.kinds_ if names is None else names:
             kind = self.kinds_[name]
@@ -378,18 +377,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             grams = TfidfVectorizer(**cut, max_features=self.max_text_features, sublinear_tf=True)
             steps.append((f"text {name}", grams, name))
         return ColumnTransformer(steps, sparse_threshold=0.0 if self.dense else 0.3, verbose_feature_names_out=False)
-
-
-def _known_categories(one_hot: OneHotEncoder) -> list[list[str]]:
-    """The categories of each column that have a feature of their own, and one name for the rare ones together."""
-    known = []
-    for values, rare in zip(one_hot.categories_, one_hot.infrequent_categories_, strict=True):
-        if rare is None:
-            known.append([str(value) for value in values])
-        else:
-            own = [str(value) for value in values if value not in set(rare)]
-            known.append([*own, "(rare)"])
-    return known
 
 
 def _written_and_varying(column: pd.Series) -> tuple[str, list[str]]:

@@ -1,5 +1,6 @@
 """Why one row is predicted as it is: by weights, by neighbours, or by what a typical value would change."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,17 @@ class RowExplanation:
         they add up to the logarithms of the degrees, up to a constant. Neighbours: rows of the training table, their
         distances, and their distributions. Replacement: for each column, the degree of each label less what it would be
         if the column had its typical value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import explain_row, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model, table, 0)
+    >>> explanation.how, list(explanation.prediction.index)
+    ('contributions', ['a', 'b', 'c'])
     """
 
     prediction: pd.Series
@@ -36,7 +48,7 @@ class RowExplanation:
     table: pd.DataFrame
 
 
-def explain_row(model: Any, table: Any, row: int) -> RowExplanation:
+def explain_row(model: Any, table: Any, row: int, *, typical: Mapping[str, Any] | None = None) -> RowExplanation:
     """Say what makes the prediction of one row.
 
     Parameters
@@ -44,15 +56,28 @@ def explain_row(model: Any, table: Any, row: int) -> RowExplanation:
     model : fitted pipeline
         Any model.
     table : DataFrame
-        The table that holds the row; typical values (median, most frequent) are those of this table.
+        The table that holds the row.
     row : int
         Position of the row, from 0.
+    typical : mapping, default=None
+        Typical values by the name of the column; by default those of this table (median, most frequent).
 
     Returns
     -------
     RowExplanation
         The prediction and what made it: contributions for a maximum entropy model, neighbours for a model that has
         some, replacement for any other.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import explain_row, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model, table, 0)
+    >>> "(intercept)" in explanation.table.index
+    True
     """
     frame = as_frame(table)
     if not 0 <= row < len(frame):
@@ -68,7 +93,10 @@ def explain_row(model: Any, table: Any, row: int) -> RowExplanation:
         neighbours = pd.DataFrame({"training row": np.asarray(rows)[0] + 1, "distance": np.asarray(distances)[0]})
         known = pd.DataFrame(step.distributions_[np.asarray(rows)[0]], columns=labels)
         return RowExplanation(prediction, NEIGHBOURS, pd.concat([neighbours, known], axis=1))
-    return RowExplanation(prediction, REPLACEMENT, _replacement(model, frame, one, prediction))
+    if typical is None:
+        kinds = _kinds(model, frame)
+        typical = {name: _typical(frame[name], kinds[name]) for name in columns_used(model, frame)}
+    return RowExplanation(prediction, REPLACEMENT, replacement_effects(model, one, prediction, typical))
 
 
 def _contributions(model: Any, one: pd.DataFrame) -> pd.DataFrame:
@@ -82,12 +110,29 @@ def _contributions(model: Any, one: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([start, heaviest_first(table[(table != 0).any(axis=1)])])
 
 
-def _replacement(model: Any, frame: pd.DataFrame, one: pd.DataFrame, prediction: pd.Series) -> pd.DataFrame:
-    names = columns_used(model, frame)
-    kinds = _kinds(model, frame)
-    variants = pd.concat(
-        [with_columns(one, {name: _typical(frame[name], kinds[name])}).astype(object) for name in names]
-    )
+def replacement_effects(
+    model: Any, one: pd.DataFrame, prediction: pd.Series, typical: Mapping[str, Any]
+) -> pd.DataFrame:
+    """What each column of one row adds to each degree, compared with its typical value.
+
+    Parameters
+    ----------
+    model : fitted pipeline
+        Any model.
+    one : DataFrame
+        The row.
+    prediction : Series
+        Its predicted distribution.
+    typical : mapping
+        From the name of each column that the model uses to its typical value; None is a missing cell.
+
+    Returns
+    -------
+    DataFrame
+        One row for each column, the largest effects first, and one column for each label.
+    """
+    names = columns_used(model, one)
+    variants = pd.concat([with_columns(one, {name: typical[name]}).astype(object) for name in names])
     table = prediction.to_numpy() - np.asarray(model.predict(variants))
     return heaviest_first(pd.DataFrame(table, index=names, columns=list(prediction.index)))
 
@@ -97,7 +142,7 @@ def _encoded(model: Any, table: pd.DataFrame) -> Any:
 
 
 def _kinds(model: Any, table: pd.DataFrame) -> dict[str, str]:
-    """What the model takes each column for; where it has no encoder, what the column looks like."""
+    """Kind of each column for the model; without an encoder, the kind that the column seems to have."""
     encoder = model.steps[0][1] if isinstance(model, Pipeline) else None
     return getattr(encoder, "kinds_", None) or {name: kind_of(table[name]) for name in columns_used(model, table)}
 

@@ -1,9 +1,8 @@
-"""Columns of a prediction table that say how sure it is: ``low_<label>``, ``high_<label>`` and ``radius``."""
+"""Columns with the uncertainty of predictions: ``low_<label>``, ``high_<label>`` and ``radius``."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from skldl._parameters import number
@@ -74,7 +73,7 @@ def with_intervals(table: pd.DataFrame, intervals: Intervals, labels: Sequence[s
     Returns
     -------
     DataFrame
-        With ``low_<label>`` and ``high_<label>``, between which all degrees lie at once with the probability ``level``,
+        With ``low_<label>`` and ``high_<label>``, between which all degrees are jointly with the probability ``level``,
         and ``radius``, the total variation distance from the prediction that is not exceeded with that probability. An
         underscore is added to a name that is taken.
     """
@@ -106,11 +105,14 @@ def interval_columns(
         From names to arrays of shape (n_rows,).
     """
     lower, upper, radius = intervals.around(D, level)
+    sides = (("low", lower), ("high", upper))
+    wanted = [(f"{side}_{label}", ends[:, place]) for place, label in enumerate(labels) for side, ends in sides]
     columns: dict[str, FloatArray] = {}
-    for place, label in enumerate(labels):
-        columns[_free_name(f"low_{label}", taken)] = lower[:, place]
-        columns[_free_name(f"high_{label}", taken)] = upper[:, place]
-    columns[_free_name("radius", {*taken, *columns})] = np.broadcast_to(radius, len(D))
+    used = set(taken)
+    for name, cells in (*wanted, ("radius", radius)):
+        name = _free_name(name, used)
+        used.add(name)
+        columns[name] = cells
     return columns
 
 

@@ -1,7 +1,7 @@
 """Sharpness and mean share: two numbers, chosen on out-of-bag predictions, that calibrate an averaged prediction.
 
 An average of distributions is less concentrated than its members, and a leaf without mass for a label gives it zero
-probability. Both are mended by
+probability. Both are corrected by
 
     p_s,b = (1 - s) · p^b / Σ_j p_j^b + s · mean,
 
@@ -12,6 +12,7 @@ prediction strictly positive) and ``mean`` the mean training distribution.
 import numpy as np
 from scipy.special import xlogy
 
+from skldl._held_out import row_weights
 from skldl._typing import FloatArray
 
 SHARPNESSES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0)
@@ -50,7 +51,7 @@ def choose_calibration(
     """
     results = []
     relative_variance = np.divide(variance, P**2, out=np.zeros_like(P), where=P > 0)
-    weight = np.full(len(D), 1.0 / len(D)) if weight is None else weight / weight.sum()
+    weight = row_weights(len(D), weight)
     minus_entropy = float(weight @ xlogy(D, D).sum(axis=1))
     weighted = D * weight[:, None]
     for sharpness in sharpnesses:

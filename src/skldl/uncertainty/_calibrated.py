@@ -4,21 +4,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import rel_entr
-from sklearn.base import clone
-from sklearn.utils import Tags, get_tags
 
 from skldl._held_out import first_best, mean_distribution, means_without
-from skldl._parameters import RANDOM_STATE, Constraint, one_of, whole
+from skldl._parameters import RANDOM_STATE, one_of, whole
 from skldl._typing import FloatArray, IntArray
-from skldl.base import BaseLDL, GroupedLDL
 from skldl.data._dataset import rows_of
-from skldl.ensemble._members import TrainingRows, out_of_sample, seed_of
-from skldl.selection._candidate import with_seed
+from skldl.ensemble._members import seed_of
 from skldl.uncertainty._calibration_maps import METHODS, CalibrationMap, cross_fit_maps, fit_map
+from skldl.uncertainty._wrapper import LEARNER, HeldOutWrapper
 
 
-class CalibratedLDL(GroupedLDL):
-    """Correct the predictions of a label distribution learner by what held-out rows say about them.
+class CalibratedLDL(HeldOutWrapper):
+    """Correct the predictions of a label distribution learner with a map fitted on held-out rows.
 
     The learner is fitted on all rows; the map is fitted to predictions of models that did not learn from the row
     (leave-one-out, out-of-bag or out-of-fold ones where the learner keeps them, else by cross-validation).
@@ -73,7 +70,7 @@ class CalibratedLDL(GroupedLDL):
     """
 
     _constraints: ClassVar = {
-        "estimator": Constraint("a label distribution learner", lambda value: isinstance(value, BaseLDL)),
+        "estimator": LEARNER,
         "method": one_of("auto", *METHODS),
         "n_folds": whole(at_least=2),
         "random_state": RANDOM_STATE,
@@ -86,9 +83,7 @@ class CalibratedLDL(GroupedLDL):
         self.random_state = random_state
 
     def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
-        seed = seed_of(self.random_state)
-        rows = TrainingRows.split(X, D, sample_weight, groups, n_folds=self.n_folds, seed=seed)
-        self.estimator_, held_out = out_of_sample(with_seed(clone(self.estimator), seed), rows)
+        rows, held_out = self._fit_estimator(X, D, sample_weight, groups, seed_of(self.random_state))
         means = means_without(D, sample_weight, groups)
         known = np.asarray(np.isfinite(held_out[:, 0]))
         methods = METHODS if self.method == "auto" else tuple(dict.fromkeys(("none", self.method)))
@@ -109,9 +104,3 @@ class CalibratedLDL(GroupedLDL):
     def _predict(self, X: Any) -> FloatArray:
         chosen = CalibrationMap(self.weights_, self.offset_, self.mean_share_)
         return chosen.apply(np.asarray(self.estimator_.predict(X)), self.mean_distribution_)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
-        return tags

@@ -21,8 +21,9 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from skldl._held_out import SMALLEST_DEGREE, best_share, mix
+from skldl._held_out import SMALLEST_DEGREE, best_share, mix, row_weights
 from skldl._typing import FloatArray, IntArray
+from skldl.data._dataset import rows_of
 
 METHODS = ("none", "temperature", "vector", "shrink")
 SHARES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
@@ -97,12 +98,9 @@ def fit_map(method: str, D: FloatArray, P: FloatArray, means: FloatArray, weight
         return CalibrationMap(ones, zeros, best_share(D, P, means, weight, SHARES)[1])
     if method == "none":
         return CalibrationMap(ones, zeros)
-    share = np.full(len(D), 1 / len(D)) if weight is None else weight / weight.sum()
-    logarithms, shared, penalty = (
-        _logarithms(P),
-        method == "temperature",
-        0.0 if method == "temperature" else 1 / len(D),
-    )
+    share, logarithms = row_weights(len(D), weight), _logarithms(P)
+    shared = method == "temperature"
+    penalty = 0.0 if shared else 1 / len(D)
 
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
         w, b = (np.full(n_labels, parameters[0]), zeros) if shared else np.split(parameters, 2)
@@ -151,7 +149,7 @@ def cross_fit_maps(
     corrected = {method: np.full_like(P, np.nan) for method in methods}
     for train, test in folds:
         fit_on, apply_to = train[known[train]], test[known[test]]
-        own = None if weight is None else weight[fit_on]
+        own = rows_of(weight, fit_on)
         for method, table in corrected.items():
             found = fit_map(method, D[fit_on], P[fit_on], means[fit_on], own)
             table[apply_to] = found.apply(P[apply_to], means[apply_to])

@@ -1,9 +1,9 @@
 r"""`ConformalLDL`: regions of distributions that hold the true one with a given probability.
 
-The score of a row is how far its distribution lies from the prediction of a model that did not learn from it. If rows
+The score of a row is the distance of its distribution from the prediction of a model fitted without it. If rows
 are exchangeable, the score of a new row is as likely as any other to be the largest, the second largest, and so on;
 so the :math:`\lceil (n+1)(1-\alpha) \rceil`-th smallest of n scores is not exceeded with probability :math:`1-\alpha`
-at least, whatever the model and the data (Vovk, Gammerman & Shafer, 2005). CV+ (Barber et al., 2021) uses all rows for
+at least, for any model and data (Vovk, Gammerman & Shafer, 2005). CV+ (Barber et al., 2021) uses all rows for
 fitting and for calibration; its guarantee is about :math:`1-2\alpha`, its coverage usually near :math:`1-\alpha`.
 """
 
@@ -27,12 +27,11 @@ from skldl.ensemble._members import fit_rows, seed_of, shuffled_folds
 from skldl.exceptions import DataError, LengthMismatchError, ParameterError
 from skldl.selection import hold_out, pairs_of
 from skldl.selection._candidate import with_seed
-from skldl.uncertainty._dirichlet import plausible_truths
-from skldl.uncertainty._region import Region, TooFewCalibrationRowsWarning
+from skldl.uncertainty._dirichlet import check_votes, plausible_truths
+from skldl.uncertainty._region import LEVEL, Region, TooFewCalibrationRowsWarning
 from skldl.uncertainty._scores import SCORES, bounds, conformal_quantile, score_rows
 
 LEAST_DIFFICULTY = 0.1
-LEVEL = number(above=0, below=1, cure="it is a probability, for instance 0.9")
 
 
 def _is_regressor(value: Any) -> bool:
@@ -54,7 +53,7 @@ class ConformalLDL(BaseEstimator):
     score : {"total_variation", "kullback_leibler", "label"}, default="total_variation"
         How the distance from the prediction is measured. "label" is the largest deviation of one label, in units of
         that label's standard deviation over the training rows: the region is a box, and covers all labels at once.
-        "kullback_leibler" works with "split" only, because it obeys no triangle inequality.
+        "kullback_leibler" works with "split" only, because it satisfies no triangle inequality.
     calibration_size : float, default=0.25
         Share of the rows (with groups: of the groups) kept for calibration, under "split".
     n_folds : int, default=10
@@ -183,21 +182,18 @@ class ConformalLDL(BaseEstimator):
         n_rows = len(D)
         weight = check_weights(sample_weight, n_rows)
         group_of = check_groups(groups, np.arange(n_rows), n_rows)
-        stratum_of = None if strata is None else np.asarray(strata)
         votes = self._check_counts(counts, D)
-        if stratum_of is not None and len(stratum_of) != n_rows:
-            raise LengthMismatchError(f"strata has {len(stratum_of)} entries for {n_rows} rows. Give one for each row.")
+        stratum_of = None if strata is None else _check_strata(strata, n_rows)
         seed = seed_of(self.random_state)
         self.folds_: IntArray
-        self.fold_estimators_: list[Any]
+        self.fold_estimators_: list[Any] = []  # "cv+" and adaptive=True fill in what the other methods leave empty
+        self.difficulty_: Any = None
         if self.method == "prefit":
             held, held_out = self._use_fitted(X, n_rows)
         else:
             part = partial(fit_rows, with_seed(clone(self.estimator), seed), X, y, weight, group_of)
-        if self.method == "split":
-            held, held_out = self._fit_split(part, X, D, group_of, n_rows, seed)
-        elif self.method == "cv+":
-            held, held_out = self._fit_folds(part, X, D, group_of, n_rows, seed)
+            fit_parts = self._fit_split if self.method == "split" else self._fit_folds
+            held, held_out = fit_parts(part, X, D, group_of, n_rows, seed)
         difficulty = self._difficulty(rows_of(X, held))
         truths = [D[held]] if votes is None else plausible_truths(held_out, votes[held], seed)
         scores = [self._scores(truth, held_out) / difficulty for truth in truths]
@@ -219,8 +215,6 @@ class ConformalLDL(BaseEstimator):
         self.estimator_ = part(train)
         self.label_scale_ = _spread_of_labels(D[train])  # the calibration rows have no part in their own unit
         self.folds_ = np.zeros(len(held), dtype=np.intp)
-        self.fold_estimators_ = []
-        self.difficulty_ = None
         if self._adapts():
             self.difficulty_ = self._fit_difficulty(part, X, D, train, groups, seed)
         return held, np.asarray(self.estimator_.predict(rows_of(X, held)))
@@ -230,10 +224,8 @@ class ConformalLDL(BaseEstimator):
         check_is_fitted(self.estimator)
         self.estimator_ = self.estimator
         held_out = np.asarray(self.estimator_.predict(X))
-        self.label_scale_ = np.ones(held_out.shape[1])  # no row is left that could tell a unit
+        self.label_scale_ = np.ones(held_out.shape[1])  # no row is left to determine a unit
         self.folds_ = np.zeros(n_rows, dtype=np.intp)
-        self.fold_estimators_ = []
-        self.difficulty_ = None
         return np.arange(n_rows), held_out
 
     def _fit_folds(
@@ -243,13 +235,11 @@ class ConformalLDL(BaseEstimator):
         held_out = np.empty_like(D)
         self.label_scale_ = _spread_of_labels(D)
         self.folds_ = shuffled_folds(n_rows, self.n_folds, groups, seed)
-        self.fold_estimators_ = []
         for train, test in pairs_of(self.folds_):
             model = part(train)
             held_out[test] = np.asarray(model.predict(rows_of(X, test)))
             self.fold_estimators_.append(model)
         self.estimator_ = part(np.arange(n_rows))
-        self.difficulty_ = None
         return np.arange(n_rows), held_out
 
     def _fit_difficulty(
@@ -350,7 +340,7 @@ class ConformalLDL(BaseEstimator):
     def _inside_folds(
         self, members: list[FloatArray], codes: IntArray, calibration: list[IntArray], level: float, D: FloatArray
     ) -> BoolArray:
-        """A distribution lies outside if its scores under the fold models exceed too many of the calibration scores."""
+        """A distribution is outside if its scores under the fold models exceed too many of the calibration scores."""
         scores = np.stack([self._scores(D, member) for member in members])
         inside = np.empty(len(D), dtype=bool)
         for stratum, rows in enumerate(calibration):
@@ -368,16 +358,11 @@ class ConformalLDL(BaseEstimator):
         everything = np.arange(len(self.calibration_scores_))
         if self.strata_ is None:
             if strata is not None:
-                raise DataError(
-                    "fit was given no strata, so the regions cannot be told apart by them. Fit with strata."
-                )
+                raise DataError("fit was given no strata, so the regions do not depend on them. Fit with strata.")
             return np.zeros(n_rows, dtype=np.intp), [everything]
         if strata is None:
             raise DataError("fit was given strata: pass the stratum of each row to predict_region too.")
-        new: AnyArray = np.asarray(strata)
-        if len(new) != n_rows:
-            raise LengthMismatchError(f"strata has {len(new)} entries for {n_rows} rows. Give one for each row.")
-        names, codes = np.unique(new, return_inverse=True)
+        names, codes = np.unique(_check_strata(strata, n_rows), return_inverse=True)
         return codes, [np.flatnonzero(self.strata_ == name) for name in names]
 
     def _check_parameters(self) -> None:
@@ -399,10 +384,14 @@ class ConformalLDL(BaseEstimator):
             raise DataError(
                 "covers='true' needs counts: the number of votes for each label, one row for each row of y."
             )
-        votes = np.asarray(counts, dtype=np.float64)
-        if votes.shape != D.shape or not (votes >= 0).all() or not votes.any():
-            raise DataError(f"counts must hold numbers of at least zero in the shape of y, {D.shape}.")
-        return votes
+        return check_votes(counts, D.shape)
+
+
+def _check_strata(strata: Any, n_rows: int) -> AnyArray:
+    names: AnyArray = np.asarray(strata)
+    if len(names) != n_rows:
+        raise LengthMismatchError(f"strata has {len(names)} entries for {n_rows} rows. Give one for each row.")
+    return names
 
 
 def _spread_of_labels(D: FloatArray) -> FloatArray:

@@ -22,9 +22,16 @@ class CoverageCurve:
     levels : ndarray of shape (n_levels,)
         Levels of the intervals.
     observed : ndarray of shape (n_levels,)
-        Share of the degrees that lie inside. Above the level: the spread is too wide; below: too narrow.
+        Share of the degrees inside. Above the level: the spread is too wide; below: too narrow.
     error : float
         Mean distance between the two: 0 is perfect.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.uncertainty import CoverageCurve
+    >>> CoverageCurve(levels=np.array([0.5, 0.9]), observed=np.array([0.48, 0.92]), error=0.02).error
+    0.02
     """
 
     levels: FloatArray
@@ -73,7 +80,7 @@ def dirichlet_ranks(D: FloatArray, P: FloatArray, concentration: FloatArray) -> 
     ndarray of shape (n_samples, n_labels)
         Uniform on [0, 1] if the spread is right.
     """
-    a, b = _beta_parameters(P, concentration)
+    a, b = beta_parameters(P, concentration)
     return np.asarray(stats.beta.cdf(D, a, b))
 
 
@@ -94,13 +101,14 @@ def votes_ranks(counts: FloatArray, P: FloatArray, concentration: FloatArray, ra
     ndarray of shape (n_samples, n_labels)
         Uniform on [0, 1] if the spread is right.
     """
-    a, b = _beta_parameters(P, concentration)
+    a, b = beta_parameters(P, concentration)
     totals = counts.sum(axis=1, keepdims=True)
     step = stats.betabinom.pmf(counts, totals, a, b)
     below = np.where(counts > 0, stats.betabinom.cdf(counts - 1, totals, a, b), 0.0)
     return np.asarray(below + check_random_state(random_state).uniform(size=counts.shape) * step)
 
 
-def _beta_parameters(P: FloatArray, concentration: FloatArray) -> tuple[FloatArray, FloatArray]:
+def beta_parameters(P: FloatArray, concentration: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both parameters of the beta distribution of each degree under a Dirichlet distribution."""
     p = np.clip(P, _LEAST, 1 - _LEAST)
     return concentration[:, None] * p, concentration[:, None] * (1 - p)

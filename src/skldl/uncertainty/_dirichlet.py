@@ -15,7 +15,9 @@ import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import digamma, gammaln
 
+from skldl._held_out import row_weights
 from skldl._typing import FloatArray
+from skldl.exceptions import DataError
 
 FLOOR = 1e-4
 N_PLAUSIBLE = 20
@@ -24,10 +26,18 @@ HALF_CHI_SQUARE = 1.3528  # half of the 90 % quantile of the chi-square distribu
 _LEAST = 1e-12
 
 
+def check_votes(counts: Any, shape: tuple[int, ...]) -> FloatArray:
+    """Votes as an array: finite numbers of at least zero, in the shape of the distributions, and not all zero."""
+    votes = np.asarray(counts, dtype=np.float64)
+    if votes.shape != shape or not (np.isfinite(votes) & (votes >= 0)).all() or not votes.any():
+        raise DataError(f"counts must hold finite numbers of at least zero in the shape of y, {shape}.")
+    return votes
+
+
 def fill_zeros(D: FloatArray, floor: float = FLOOR) -> FloatArray:
     """Put a floor in the place of zeros and divide the rows by their sums; other degrees keep their ratios.
 
-    To raise small degrees too would make the scatter look smaller than it is.
+    Raising small degrees too would underestimate the scatter.
     """
     raised = np.where(D > 0, D, floor)
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
@@ -79,6 +89,35 @@ def votes_log_likelihood(counts: FloatArray, P: FloatArray, concentration: Float
     return np.asarray(gammaln(total) - gammaln(total + counts.sum(axis=1)) + within)
 
 
+def log_likelihood(
+    P: FloatArray,
+    concentration: FloatArray | float,
+    *,
+    D: FloatArray | None = None,
+    counts: FloatArray | None = None,
+) -> FloatArray:
+    """Log-likelihood of each row: of its votes where there are any, else of its distribution.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n_samples, n_labels)
+        Predicted means.
+    concentration : float or ndarray of shape (n_samples,)
+        Sum of the Dirichlet parameters.
+    D, counts : ndarray of shape (n_samples, n_labels), default=None
+        Distributions without zeros, or votes.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Log-likelihoods.
+    """
+    if counts is not None:
+        return votes_log_likelihood(counts, P, concentration)
+    assert D is not None
+    return dirichlet_log_density(D, P, concentration)
+
+
 def fit_concentration(
     P: FloatArray,
     *,
@@ -100,8 +139,8 @@ def fit_concentration(
     weight : ndarray of shape (n_samples,), default=None
         Weight of each row.
     cautious : bool, default=False
-        Return the lower end of the one-sided 95 % interval by the likelihood ratio instead. Few votes often cannot tell
-        a large concentration from an infinite one, and the estimate alone would claim no scatter at all.
+        Return the lower end of the one-sided 95 % interval by the likelihood ratio instead. Few votes often cannot
+        distinguish a large concentration from an infinite one, and the estimate alone would claim no scatter at all.
 
     Returns
     -------
@@ -120,11 +159,7 @@ def fit_concentration(
     weight = np.ones(len(P)) if weight is None else weight
 
     def loss(log_concentration: float) -> float:
-        tau = float(np.exp(log_concentration))
-        if counts is not None:
-            return -float(weight @ votes_log_likelihood(counts, P, tau))
-        assert D is not None
-        return -float(weight @ dirichlet_log_density(D, P, tau))
+        return -float(weight @ log_likelihood(P, float(np.exp(log_concentration)), D=D, counts=counts))
 
     found = minimize_scalar(loss, bounds=LOG_RANGE, method="bounded", options={"xatol": 1e-6})
     best = float(found.x)
@@ -192,17 +227,13 @@ def fit_concentration_model(
     ndarray of shape (n_features + 1,)
         w₀ and w.
     """
-    share = np.full(len(P), 1 / len(P)) if weight is None else weight / weight.sum()
+    share = row_weights(len(P), weight)
     start = np.zeros(Z.shape[1] + 1)
     start[0] = np.log(fit_concentration(P, D=D, counts=counts, weight=weight))
 
     def loss(w: FloatArray) -> tuple[float, FloatArray]:
         tau = concentration_of(w, Z)
-        if counts is not None:
-            likelihood = votes_log_likelihood(counts, P, tau)
-        else:
-            assert D is not None
-            likelihood = dirichlet_log_density(D, P, tau)
+        likelihood = log_likelihood(P, tau, D=D, counts=counts)
         slope = share * log_concentration_slope(P, tau, D=D, counts=counts)
         gradient = -np.concatenate([[slope.sum()], np.asarray(Z.T @ slope)])
         gradient[1:] += 2 * penalty * w[1:]
@@ -218,7 +249,7 @@ def concentration_of(w: FloatArray, Z: Any) -> FloatArray:
 
 def plausible_truths(P: FloatArray, votes: FloatArray, seed: int, n_draws: int = N_PLAUSIBLE) -> list[FloatArray]:
     """Draws of the distributions behind the votes: from the posterior whose prior scatters around the predictions."""
-    posterior = fit_concentration(P, counts=votes, cautious=True) * np.maximum(P, 1e-12) + votes
+    posterior = fit_concentration(P, counts=votes, cautious=True) * np.maximum(P, _LEAST) + votes
     gammas = np.random.default_rng(seed).standard_gamma(posterior, size=(n_draws, *posterior.shape))
     gammas = np.maximum(gammas, 1e-300)
     return list(gammas / gammas.sum(axis=2, keepdims=True))

@@ -4,41 +4,47 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse, stats
-from sklearn.base import clone
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._held_out import Scaling, first_best
-from skldl._parameters import RANDOM_STATE, Constraint, check_value, number, one_of, whole
+from skldl._parameters import RANDOM_STATE, check_value, number, one_of, whole
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions, check_features
-from skldl.base import BaseLDL, GroupedLDL, kept_rows
+from skldl.base import kept_rows
 from skldl.data._dataset import rows_of
-from skldl.ensemble._members import TrainingRows, out_of_sample, seed_of
+from skldl.ensemble._members import TrainingRows, seed_of
 from skldl.exceptions import DataError
-from skldl.selection._candidate import with_seed
 from skldl.simplex import entropy
-from skldl.uncertainty._coverage import LEVELS, CoverageCurve, coverage_curve, dirichlet_ranks, votes_ranks
+from skldl.uncertainty._coverage import (
+    LEVELS,
+    CoverageCurve,
+    beta_parameters,
+    coverage_curve,
+    dirichlet_ranks,
+    votes_ranks,
+)
 from skldl.uncertainty._dirichlet import (
     FLOOR,
+    check_votes,
     concentration_of,
-    dirichlet_log_density,
     fill_zeros,
     fit_concentration,
     fit_concentration_model,
-    votes_log_likelihood,
+    log_likelihood,
 )
+from skldl.uncertainty._region import LEVEL
+from skldl.uncertainty._wrapper import LEARNER, HeldOutWrapper
 
 PENALTIES = (np.inf, 1.0, 0.1, 0.01, 1e-3)
-LEVEL = number(above=0, below=1, cure="it is a probability, for instance 0.9")
 
 
-class DirichletSpread(GroupedLDL):
+class DirichletSpread(HeldOutWrapper):
     r"""A label distribution learner whose predictions are means of Dirichlet distributions.
 
     The model is :math:`d \sim \mathrm{Dirichlet}(\tau(x)\, p(x))`: p is the prediction of the learner, and the
-    concentration τ says how closely distributions follow it; a degree has the variance :math:`p_j(1-p_j)/(\tau+1)`. It
-    is fitted by maximum likelihood to held-out predictions. Where votes are given, their likelihood is that of the
+    concentration τ measures how closely distributions follow it; a degree has the variance :math:`p_j(1-p_j)/(\tau+1)`.
+    It is fitted by maximum likelihood to held-out predictions. Where votes are given, their likelihood is that of the
     Dirichlet-multinomial distribution, so that τ is the scatter of the true distributions, without the noise of the
     votes. Without votes ``floor`` takes the place of zeros, which have no density.
 
@@ -74,7 +80,7 @@ class DirichletSpread(GroupedLDL):
     Notes
     -----
     A Dirichlet distribution has one parameter for its width, so that the scatter of all labels is tied to it. The curve
-    of the held-out rows says whether that fits; `ConformalLDL` covers whatever the shape.
+    of the held-out rows shows whether that fits; `ConformalLDL` covers distributions of any shape.
 
     Examples
     --------
@@ -91,7 +97,7 @@ class DirichletSpread(GroupedLDL):
     """
 
     _constraints: ClassVar = {
-        "estimator": Constraint("a label distribution learner", lambda value: isinstance(value, BaseLDL)),
+        "estimator": LEARNER,
         "concentration": one_of("constant", "features"),
         "n_folds": whole(at_least=2),
         "floor": number(above=0, below=0.1),
@@ -137,7 +143,7 @@ class DirichletSpread(GroupedLDL):
         with self._unchanged_on_failure():
             X, D, weight, codes = self._check_grouped_set(X, y, sample_weight, groups)
             kept, n_given = kept_rows(sample_weight, len(D))
-            votes = None if counts is None else _check_votes(counts, (n_given, D.shape[1]))[kept]
+            votes = None if counts is None else check_votes(counts, (n_given, D.shape[1]))[kept]
             self._fit_spread(X, D, weight, codes, votes)
         return self
 
@@ -148,8 +154,7 @@ class DirichletSpread(GroupedLDL):
         self, X: Any, D: FloatArray, weight: FloatArray | None, groups: IntArray | None, votes: FloatArray | None
     ) -> None:
         seed = seed_of(self.random_state)
-        rows = TrainingRows.split(X, D, weight, groups, n_folds=self.n_folds, seed=seed)
-        self.estimator_, held_out = out_of_sample(with_seed(clone(self.estimator), seed), rows)
+        rows, held_out = self._fit_estimator(X, D, weight, groups, seed)
         known = np.flatnonzero(np.isfinite(held_out[:, 0]))
         truth: dict[str, Any] = {"counts": votes} if votes is not None else {"D": fill_zeros(D, self.floor)}
         features = None
@@ -168,7 +173,7 @@ class DirichletSpread(GroupedLDL):
             self.log_coef_ = fit_concentration_model(features[known], P, self.penalty_, **own, weight=w)
         tau = self._concentration(rows_of(X, known), P)
         self.concentration_ = float(np.exp(np.average(np.log(tau), weights=w)))
-        self.log_likelihood_ = float(np.average(_log_likelihood(P, tau, **own), weights=w))
+        self.log_likelihood_ = float(np.average(log_likelihood(P, tau, **own), weights=w))
         ranks = dirichlet_ranks(own["D"], P, tau) if votes is None else votes_ranks(own["counts"], P, tau, seed)
         self.held_out_curve_ = coverage_curve(ranks)
 
@@ -227,7 +232,7 @@ class DirichletSpread(GroupedLDL):
         P, tau = self._mean_and_concentration(X)
         alpha = tau[:, None] * np.maximum(P, 1e-12)
         random = check_random_state(random_state)
-        # ln G(a) = ln G(a + 1) + ln U / a keeps draws for tiny parameters from vanishing all at once
+        # ln G(a) = ln G(a + 1) + ln U / a avoids that all draws for tiny parameters underflow
         logarithms = np.log(random.standard_gamma(alpha + 1, size=(n_draws, *alpha.shape)))
         logarithms += np.log(random.uniform(np.finfo(float).tiny, 1.0, size=logarithms.shape)) / alpha
         draws = np.exp(logarithms - logarithms.max(axis=2, keepdims=True))
@@ -241,7 +246,7 @@ class DirichletSpread(GroupedLDL):
         X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
             Features.
         level : float, default=0.9
-            Probability that a degree lies inside.
+            Probability that a degree is inside.
 
         Returns
         -------
@@ -250,10 +255,8 @@ class DirichletSpread(GroupedLDL):
         """
         check_value("level", level, LEVEL)
         P, tau = self._mean_and_concentration(X)
-        p = np.clip(P, 1e-12, 1 - 1e-12)
-        lower, upper = (
-            stats.beta.ppf(q, tau[:, None] * p, tau[:, None] * (1 - p)) for q in ((1 - level) / 2, (1 + level) / 2)
-        )
+        a, b = beta_parameters(P, tau)
+        lower, upper = (stats.beta.ppf(q, a, b) for q in ((1 - level) / 2, (1 + level) / 2))
         return lower, upper
 
     def log_likelihood(self, X: Any, y: Any = None, counts: Any = None) -> FloatArray:
@@ -274,7 +277,7 @@ class DirichletSpread(GroupedLDL):
             Log-densities, or log-probabilities of the votes.
         """
         P, tau = self._mean_and_concentration(X)
-        return _log_likelihood(P, tau, **self._truth(y, counts, P.shape))
+        return log_likelihood(P, tau, **self._truth(y, counts, P.shape))
 
     def coverage(self, X: Any, y: Any = None, counts: Any = None, levels: Any = LEVELS) -> CoverageCurve:
         """How often intervals of each level hold the degrees of new rows.
@@ -302,34 +305,17 @@ class DirichletSpread(GroupedLDL):
         if (y is None) == (counts is None):
             raise DataError("Give either y, the distributions, or counts, the votes.")
         if counts is not None:
-            return {"counts": _check_votes(counts, shape)}
+            return {"counts": check_votes(counts, shape)}
         D = check_distributions(y)
         if D.shape != shape:
             raise DataError(f"y has shape {D.shape}, the predictions {shape}. Give one distribution for each row of X.")
         return {"D": fill_zeros(D, self.floor)}
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
-        return tags
-
-
-def _log_likelihood(P: FloatArray, tau: FloatArray, D: Any = None, counts: Any = None) -> FloatArray:
-    return votes_log_likelihood(counts, P, tau) if counts is not None else dirichlet_log_density(D, P, tau)
-
-
-def _check_votes(counts: Any, shape: tuple[int, ...]) -> FloatArray:
-    votes = np.asarray(counts, dtype=np.float64)
-    if votes.shape != tuple(shape) or not (np.isfinite(votes) & (votes >= 0)).all() or not votes.any():
-        raise DataError(f"counts must hold numbers of at least zero in the shape of y, {tuple(shape)}.")
-    return votes
-
 
 def _choose_penalty(
     Z: Any, P: FloatArray, truth: dict[str, Any], weight: FloatArray | None, rows: TrainingRows, known: IntArray
 ) -> float:
-    """The penalty with the greatest likelihood of folds left out; infinity stands for a constant."""
+    """The penalty with the greatest likelihood of folds left out; infinity means a constant."""
     losses = np.zeros(len(PENALTIES))
     is_known = np.zeros(len(P), dtype=bool)
     is_known[known] = True
@@ -342,6 +328,6 @@ def _choose_penalty(
                 tau = np.full(len(test), fit_concentration(P[train], **own, weight=w))
             else:
                 tau = concentration_of(fit_concentration_model(Z[train], P[train], penalty, **own, weight=w), Z[test])
-            likelihood = _log_likelihood(P[test], tau, **other)
+            likelihood = log_likelihood(P[test], tau, **other)
             losses[place] -= float(likelihood @ (np.ones(len(test)) if weight is None else weight[test]))
     return float(PENALTIES[first_best(losses)])
