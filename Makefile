@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up the environment .venv first, if need be.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint unit test-slow bench study docs clean
+.PHONY: help setup demo test lint unit test-slow bench study docs site clean
 
 PYTHON ?=
 BIN := .venv/bin
@@ -22,6 +22,7 @@ help:
 	@echo 'make bench      speed and memory, side by side with other packages, and accuracy (hours; one part: benchmarks/run.py)'
 	@echo 'make study      run the studies of the paper, under its protocol and under nested (hours to days; goes on where it stopped)'
 	@echo 'make docs       make the pictures and generated pages of docs/ again, and what follows from the table of algorithms'
+	@echo 'make site       build the documentation site into site/ (open site/index.html), from the repository alone'
 	@echo 'make clean      remove the environment and everything that was made'
 
 setup:
@@ -51,8 +52,19 @@ docs: setup
 	@$(BIN)/python docs/make_measures.py
 	@$(BIN)/python docs/make_speed.py
 	@$(BIN)/python docs/make_accuracy.py
+	@$(BIN)/python docs/make_leaderboard.py
+	@$(BIN)/python docs/make_choice.py
 	@$(BIN)/python docs/make_study_figures.py
 	@$(BIN)/python docs/make_reproduction.py
+
+# The pages are built from nothing each time: a page that is left over could hide a broken link.
+site:
+	@PYTHON='$(PYTHON)' sh tools/setup docs
+	@rm -rf site .cache/site docs/api docs/gallery docs/project
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=agg \
+	  $(BIN)/python -m sphinx -q -W --keep-going -j 2 -b html -d .cache/site docs site
+	@$(BIN)/python -m pytest tests/site -q -m slow
+	@echo 'The site is site/index.html.'
 
 test-slow: setup
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m slow -q
@@ -65,5 +77,5 @@ bench: setup
 	@$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf .venv .venv-* build dist results .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache
+	rm -rf .venv .venv-* build dist results site docs/api docs/gallery docs/project .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,6 +13,7 @@ from skldl.testing import check_estimator
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES += sorted((ROOT / "docs" / "user-guide").glob("*.md"))
 
 
 def python_blocks(page: Path) -> list[str]:

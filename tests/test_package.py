@@ -1,18 +1,14 @@
 """The package as a whole: what importing it pulls in, that its names lead somewhere, that docstrings fit signatures."""
 
 import importlib
-import inspect
-import pkgutil
 import re
 import subprocess
 import sys
 import tomllib
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpydoc.docscrape import NumpyDocString
 from scipy import io
 
 import skldl
@@ -146,46 +142,3 @@ def test_unknown_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         skldl.Nothing  # noqa: B018 - the access itself is the test
     assert set(skldl.__all__) < set(dir(skldl))
-
-
-def public_objects():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of the modules that have old names
-        modules = [importlib.import_module(info.name) for info in pkgutil.walk_packages(skldl.__path__, "skldl.")]
-    seen = {}
-    for module in modules:
-        for name, value in vars(module).items():
-            if name.startswith("_") or not getattr(value, "__module__", "").startswith("skldl"):
-                continue
-            if "._" in module.__name__:  # private; what it makes public is seen where it is exported
-                continue
-            if inspect.isclass(value):
-                seen[f"{value.__module__}.{name}"] = value
-                for method, function in vars(value).items():
-                    if inspect.isfunction(function) and not method.startswith("_"):
-                        seen[f"{value.__module__}.{name}.{method}"] = function
-            elif inspect.isfunction(value):
-                seen[f"{value.__module__}.{name}"] = value
-    return seen
-
-
-OBJECTS = public_objects()
-
-
-@pytest.mark.parametrize("name", OBJECTS)
-def test_docstring_fits_the_signature(name):
-    target = OBJECTS[name]
-    documentation = inspect.getdoc(target)
-    assert documentation, "a public object needs a docstring"
-    parameters = [
-        parameter
-        for parameter in inspect.signature(target.__init__ if inspect.isclass(target) else target).parameters
-        if parameter not in ("self", "args", "kwargs", "cls")
-    ]
-    documented = [
-        part.strip(" *")
-        for parameter in NumpyDocString(documentation)["Parameters"]
-        for part in parameter.name.split(",")
-    ]
-    if documented:
-        assert documented == parameters

@@ -3,7 +3,7 @@
 An estimator is its file, its test and its line in `ALGORITHMS`. From the line follow the name in ``import skldl``, the
 name on the command line and in study files with the grid that selection searches, the types that model files may hold,
 and, through ``make docs``, the stub for type checkers, the lists in the documentation and the floors of the import
-contracts. This module imports nothing of the package, so that ``import skldl`` stays quick.
+contracts. This module imports no other module of the package, so that ``import skldl`` stays fast.
 """
 
 from collections.abc import Mapping
@@ -35,6 +35,13 @@ class Algorithm(NamedTuple):
         that demands so (see `skldl._model_checks`).
     missing_degrees : bool
         Whether the estimator learns from y with NaN, as its tag says.
+
+    Examples
+    --------
+    >>> from skldl.names import ALGORITHMS
+    >>> row = next(row for row in ALGORITHMS if row.title == "SA-BFGS")
+    >>> row.module, row.class_name
+    ('skldl.maxent._sabfgs', 'SABFGS')
     """
 
     module: str

@@ -30,7 +30,7 @@ def label_names(D: Any, n_labels: int) -> npt.NDArray[np.object_]:
     for position, name in enumerate(names):
         if str(name) in seen:
             raise DuplicateLabelError(
-                f"The label name {str(name)!r} stands at columns {seen[str(name)]} and {position}. "
+                f"The label name {str(name)!r} is used for columns {seen[str(name)]} and {position}. "
                 "Rename one of them, or add them up if they mean the same."
             )
         seen[str(name)] = position
@@ -40,7 +40,7 @@ def label_names(D: Any, n_labels: int) -> npt.NDArray[np.object_]:
 
 
 def order_of_labels(expected: list[Any], found: list[Any], *, name: str) -> npt.NDArray[np.intp] | None:
-    """Order of the columns ``found`` in which the labels stand as in ``expected``; None if they do so already.
+    """Order of the columns ``found`` that matches ``expected``; None if they match already.
 
     Tables without names, such as arrays and DataFrames whose columns are 0, 1, 2, …, are compared by position.
 

@@ -1,4 +1,4 @@
-"""Imports that need an optional dependency: if it is missing, the error names the extra that brings it."""
+"""Imports of optional dependencies: if one is missing, the error names the extra that installs it."""
 
 from importlib import import_module
 from typing import Any
@@ -14,7 +14,7 @@ def import_with_extra(module: str, extra: str, *, user: str = "") -> Any:
     extra : str
         Name of the extra.
     user : str, default=""
-        What needs it, as the error says; the module itself if empty.
+        What needs it, for the error message; the module itself if empty.
 
     Returns
     -------
@@ -24,7 +24,7 @@ def import_with_extra(module: str, extra: str, *, user: str = "") -> Any:
     Raises
     ------
     ModuleNotFoundError
-        That says which extra to install, if a package outside of this one is missing.
+        If a package other than skldl is missing; the message names the extra to install.
     """
     try:
         return import_module(module)

@@ -55,7 +55,7 @@ def means_without(D: FloatArray, weight: FloatArray | None, codes: IntArray | No
     rest = np.maximum(weighted.sum(axis=0) - left_out, 0.0)
     rest_weight = total_weight - left_out_weight
     heaviest = int(left_out_weight.argmax())
-    if left_out_weight[heaviest] > total_weight / 2:  # a difference would lose the digits of the others: add them up
+    if left_out_weight[heaviest] > total_weight / 2:  # a difference would lose precision: add them up
         others = own != heaviest
         if not others.any():  # nothing remains
             return _floored(left_out / left_out_weight[:, None])[own]

@@ -1,6 +1,6 @@
 """Missing degrees: what NaN in a table of distributions means, and the arithmetic that all who take it share.
 
-Two readings. With **degrees**, the observed degrees are true, so that the rest of the mass, r = 1 − Σ_Ω d, lies on
+Two readings. With **degrees**, the observed degrees are true, so that the rest of the mass, r = 1 − Σ_Ω d, belongs to
 the missing labels. With **renormalised**, what was observed was divided by its sum: only ratios between observed labels
 are known. In both a row is a coarsened distribution: its observed cells, and with "degrees" one further cell "rest".
 """
@@ -47,7 +47,7 @@ class DistributionTargetTags(TargetTags):
 
 
 def has_gaps(D: FloatArray) -> bool:
-    """Tell whether a table of numbers holds NaN; quicker than a look at each number."""
+    """Return whether a table of numbers contains NaN; faster than testing each number."""
     return bool(np.isnan(D.sum()))
 
 
@@ -65,7 +65,7 @@ def check_partial_distributions(
     name : str, default="y"
         What the messages call it.
     to_learn : bool, default=True
-        Whether to refuse what nothing can be learnt from, and to say which reading "auto" took and how many rows carry
+        Whether to refuse tables without information, and to warn which reading "auto" chose and how many rows have
         nothing. False for rows that are scored or completed.
 
     Returns
@@ -140,7 +140,7 @@ def _check_identified(array: FloatArray, reading: str, columns: list[Any], name:
     if len(never):
         label = str(columns[never[0]]) if columns else int(never[0])
         raise DataError(
-            f"Label {label!r} of {name} is observed in no row ({len(never)} such labels). Nothing can be learnt about "
+            f"Label {label!r} of {name} is observed in no row ({len(never)} such labels). Nothing can be learned about "
             "it: leave out its column, or observe it in some rows."
         )
     if reading == "renormalised":
@@ -159,20 +159,20 @@ def _check_identified(array: FloatArray, reading: str, columns: list[Any], name:
 
 def _say(array: FloatArray, gaps: BoolArray, reading: str, missing: str, name: str) -> None:
     """Warn about the reading that was taken and about rows that carry nothing."""
-    said = []
+    sentences = []
     if missing == "auto":
         reason = "sum to one in every row" if reading == "renormalised" else "sum to less than one in some rows"
-        meant = "only their ratios are used" if reading == "renormalised" else "the rest lies on the missing labels"
-        said.append(
+        meant = "only their ratios are used" if reading == "renormalised" else "the rest belongs to the missing labels"
+        sentences.append(
             f"{name} has {int(gaps.sum())} missing degrees. The observed ones {reason}, so missing='auto' reads "
-            f"missing='{reading}': {meant}. Set missing= to say it yourself."
+            f"missing='{reading}': {meant}. Set missing= to choose the reading."
         )
     nothing = int((~informative(array, reading)).sum())
     if nothing:
         least = "fewer than two observed labels" if reading == "renormalised" else "no observed label"
-        said.append(f"{nothing} of {len(array)} rows of {name} have {least} and carry nothing: they are left out.")
-    if said:
-        warnings.warn(" ".join(said), MissingDegreesWarning, stacklevel=6)
+        sentences.append(f"{nothing} of {len(array)} rows of {name} have {least} and carry nothing: they are left out.")
+    if sentences:
+        warnings.warn(" ".join(sentences), MissingDegreesWarning, stacklevel=6)
 
 
 def rest_of(D: FloatArray) -> FloatArray:
@@ -284,7 +284,7 @@ def mean_distribution(D: FloatArray, weight: FloatArray, reading: str) -> FloatA
     Returns
     -------
     ndarray of shape (n_labels,)
-        The distribution. A label that is observed nowhere gets an equal share.
+        The distribution. A label without any observation gets an equal share.
     """
     kept = informative(D, reading)
     D, weight = D[kept], weight[kept] / weight[kept].sum()

@@ -1,10 +1,10 @@
 """The inside of a model file, checked before anything is built from it.
 
 skops writes an estimator as a zip archive: ``schema.json``, a tree of nodes that name a loader and a type, and one
-``.npy`` or ``.npz`` file for each array. skops itself looks only at the names of the types. `checked_archive` looks at
+``.npy`` or ``.npz`` file for each array. skops itself checks only the names of the types. `checked_archive` checks
 the rest: how large everything is when unpacked, which loader builds which type, that an array is as long as its header
 says, that one object is described in one way, and what compiled code takes to build decision trees, losses and random
-numbers, since it believes what it is told. Neighbour trees are not built from the file at all, but from their data.
+numbers, which it does not check itself. Neighbour trees are not built from the file, but from their data.
 """
 
 import io
@@ -48,7 +48,7 @@ NEIGHBOUR_TREES = frozenset(
     f"sklearn.neighbors._{'kd' if name.startswith('KD') else 'ball'}_tree.{name}" for name in _TREE_KINDS
 )
 EUCLIDEAN = "sklearn.metrics._dist_metrics.EuclideanDistance64"
-POOL_SIZE = 4  # of every seed sequence that NumPy makes unless told otherwise
+POOL_SIZE = 4  # the default of NumPy's seed sequences
 
 TYPES_OF_LOADER: dict[str, Set[str]] = {
     "DictNode": {"builtins.dict"},
@@ -71,7 +71,7 @@ TYPES_OF_LOADER: dict[str, Set[str]] = {
 def checked_archive(
     content: bytes, *, may_build: Callable[[str], bool], trusted: Set[str], renamed: Mapping[str, str], most_bytes: int
 ) -> bytes:
-    """Check what skops wrote, and bring the names of types up to date.
+    """Check what skops wrote, and update the names of types.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def checked_archive(
     Raises
     ------
     ValueError
-        That says what is wrong.
+        The message describes what is wrong.
     """
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         sizes = _checked_members(archive, most_bytes)
@@ -212,7 +212,7 @@ def _check_type(node: dict[str, Any], may_build: Callable[[str], bool], trusted:
 
 
 class UntrustedType(ValueError):
-    """A type that may not be built; `name` says which."""
+    """A type that may not be built; `name` is its name."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -240,7 +240,7 @@ def _check_array_file(archive: zipfile.ZipFile, name: str, most_bytes: int) -> N
 
 
 def _check_header(stream: Any, size: int, name: str) -> None:
-    """Demand that the array is exactly as long as its header says, and holds numbers or text only."""
+    """Require that the array is exactly as long as its header states, and holds only numbers or text."""
     version = np.lib.format.read_magic(stream)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
     if read is None:
@@ -249,7 +249,7 @@ def _check_header(stream: Any, size: int, name: str) -> None:
     if dtype.hasobject or any(length < 0 for length in shape):
         raise ValueError(f"its array {name} holds objects")
     if math.prod(shape) * dtype.itemsize != size - stream.tell():
-        raise ValueError(f"its array {name} is not as long as its header says")
+        raise ValueError(f"its array {name} does not have the length that its header states")
 
 
 def _check_tree(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
@@ -259,22 +259,22 @@ def _check_tree(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
     nodes, values = state["nodes"], state["values"]
     sizes = np.asarray(n_classes)
     if type(n_features) is not int or type(n_outputs) is not int or sizes.dtype.kind != "i" or sizes.ndim != 1:
-        raise ValueError("a tree does not say how many features and outputs it has")
+        raise ValueError("a tree does not state its numbers of features and outputs")
     if not 1 <= n_outputs == len(sizes) or sizes.min() < 1 or nodes.ndim != 1:
-        raise ValueError("a tree has another number of outputs than it says")
+        raise ValueError("a tree has another number of outputs than it states")
     if values.shape != (len(nodes), n_outputs, sizes.max()):
         raise ValueError("a tree has another number of values than nodes")
     if state["node_count"] != len(nodes):
-        raise ValueError("a tree has another number of nodes than it says")
+        raise ValueError("a tree has another number of nodes than it states")
     leaf = nodes["left_child"] == -1
     depth = check_branches(nodes["left_child"], nodes["right_child"], leaf)
     if type(state["max_depth"]) is not int or state["max_depth"] < depth:
-        raise ValueError("a tree is deeper than it says")
+        raise ValueError("a tree is deeper than it states")
     check_range(nodes["feature"][~leaf], n_features, "feature of a tree")
 
 
 def _check_loss(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
-    """Demand that a loss is made of numbers alone."""
+    """Require that a loss consists of numbers only."""
     arguments = node["__reduce__"]["args"]["content"]
     if node["content"]["content"] or len(arguments) > 1:
         raise ValueError("a loss holds more than its parameter")
@@ -284,7 +284,7 @@ def _check_loss(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
 
 
 def _check_generator(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
-    """Demand a seed of the usual size: mixing a large one would take for ever."""
+    """Require a seed of the usual size: mixing a very large one would not end in reasonable time."""
     if _value(node["content"]["seed_seq"]["content"]["pool_size"], archive) != POOL_SIZE:
         raise ValueError("random numbers have a seed of another size")
 
@@ -293,7 +293,7 @@ _CHECKS = {"TreeNode": _check_tree, "LossNode": _check_loss, "RandomGeneratorNod
 
 
 class NeighbourTree:
-    """What a neighbour tree of scikit-learn is made from; it stands in its place until the model has been checked."""
+    """Data of a neighbour tree of scikit-learn; it replaces the tree until the model has been checked."""
 
     kind: str
     data: AnyArray
@@ -374,7 +374,7 @@ def check_branches(left: AnyArray, right: AnyArray, leaf: AnyArray) -> int:
 def check_range(numbers: AnyArray, size: int, what: str) -> None:
     """Demand that all numbers are positions in something of this size."""
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < size):
-        raise ValueError(f"a {what} lies outside of 0 to {size - 1}")
+        raise ValueError(f"a {what} is outside of 0 to {size - 1}")
 
 
 def _with_schema(archive: zipfile.ZipFile, schema: dict[str, Any]) -> bytes:

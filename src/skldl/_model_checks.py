@@ -93,7 +93,7 @@ def check_loaded(model: Any, trusted: Set[str]) -> None:
     Raises
     ------
     ValueError
-        That says what is wrong.
+        The message describes what is wrong.
     """
     if not isinstance(model, BaseEstimator) and full_name(type(model)) not in trusted:
         raise ValueError(f"it holds a {type(model).__name__}, which is no estimator")
@@ -161,7 +161,7 @@ def _check_settings(item: Any, state: dict[str, Any]) -> None:
     n_jobs = state.get("n_jobs")
     _require(n_jobs is None or abs(n_jobs) <= MOST_JOBS, f"n_jobs={n_jobs!r} is more than {MOST_JOBS}")
     shadowed = [name for name in state if callable(getattr(type(item), name, None))]
-    _require(not shadowed, f"an attribute stands in the place of {type(item).__name__}.{', '.join(shadowed)}")
+    _require(not shadowed, f"an attribute replaces {type(item).__name__}.{', '.join(shadowed)}")
     if "n_features_in_" in state:
         size = state["n_features_in_"]
         _require(_is_whole(size) and size >= 0, f"n_features_in_={size!r} is no number of features")
@@ -215,7 +215,9 @@ def _check_neighbors(model: Any) -> None:
     if not hasattr(model, "_fit_X"):
         return
     shape = (model.n_samples_fit_, model.n_features_in_)
-    _require(model._fit_X.shape == shape, "the training rows of a neighbour search are not as many as it says")
+    _require(
+        model._fit_X.shape == shape, "the training rows of a neighbour search differ in number from what it states"
+    )
     tree = getattr(model, "_tree", None)
     if tree is not None:
         _require(isinstance(tree, BallTree | KDTree), "a neighbour search holds something that is no tree")
@@ -270,7 +272,9 @@ def _check_support_vectors(model: Any) -> None:
     n_support = np.asarray(model._n_support)
     n_vectors, n_classes = len(model.support_), len(n_support)
     _require(n_support.dtype == np.int32 and n_support.min(initial=0) >= 0 and n_classes >= 2, "an SVM has no classes")
-    _require(isinstance(model, SVR) or n_support.sum() == n_vectors, "support vectors are not as many as it says")
+    _require(
+        isinstance(model, SVR) or n_support.sum() == n_vectors, "support vectors differ in number from what it states"
+    )
     _require(isinstance(model, SVC) or n_classes == 2, "an SVM for regression has classes")
     shapes = {
         "support_vectors_": (n_vectors, model.n_features_in_),
@@ -283,7 +287,7 @@ def _check_support_vectors(model: Any) -> None:
     _require(model.support_.dtype == np.int32 and model.shape_fit_[1] == model.n_features_in_, "an SVM is inconsistent")
     _require(not model._probA.size and not model._probB.size, "an SVM with probabilities is not checked")
     classes = getattr(model, "classes_", None)
-    _require(classes is None or len(classes) == n_classes, "an SVM has other classes than it says")
+    _require(classes is None or len(classes) == n_classes, "an SVM has other classes than it states")
 
 
 CHECKS: dict[Any, Callable[[Any], None]] = {

@@ -1,4 +1,4 @@
-"""Hyper-parameters, declared: what each may be, and one error that says parameter, value and cure.
+"""Declaration of hyper-parameters: the valid values of each, and one error with parameter, value and remedy.
 
 A class lists its hyper-parameters in ``_constraints``::
 
@@ -10,11 +10,11 @@ A class lists its hyper-parameters in ``_constraints``::
             "gamma": one_of("auto", "scale") | POSITIVE,
         }
 
-`BaseLDL` checks them before it looks at the data, in ``fit`` and in ``predict_path``. What depends on the data, or on
-two hyper-parameters at once, is left to the algorithm.
+`BaseLDL` checks them before the data, in ``fit`` and in ``predict_path``. What depends on the data, or on
+several hyper-parameters together, is checked by the algorithm.
 
 scikit-learn's own declarations (``sklearn.utils._param_validation``) are private, take a truth value for a number, and
-its errors name no cure; `sklearn.utils.check_scalar` is public, but knows neither words nor alternatives.
+its errors propose no remedy; `sklearn.utils.check_scalar` is public, but supports neither strings nor alternatives.
 """
 
 import inspect
@@ -40,11 +40,11 @@ class Constraint:
     Parameters
     ----------
     text : str
-        What it must be, as the error says it: ``"a whole number of at least 1"``.
+        Valid values, in the words of the error message: ``"a whole number of at least 1"``.
     accepts : callable
         Whether a value is that.
     cure : str
-        What else the error says.
+        Further text of the error message.
     """
 
     text: str
@@ -141,7 +141,7 @@ def number(
     at_least, above, at_most, below : float, default=None
         Bounds of the range, with or without the bound itself.
     cure : str, default=""
-        What else the error says.
+        Further text of the error message.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def whole(*, at_least: int | None = None, at_most: int | None = None, cure: str 
     at_least, at_most : int, default=None
         Bounds of the range.
     cure : str, default=""
-        What else the error says.
+        Further text of the error message.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def one_of(*words: str, cure: str = "") -> Constraint:
     *words : str
         The words.
     cure : str, default=""
-        What else the error says.
+        Further text of the error message.
 
     Returns
     -------
@@ -254,7 +254,7 @@ def has_methods(text: str, *methods: str, cure: str = "") -> Constraint:
     *methods : str
         Names of the methods.
     cure : str, default=""
-        What else the error says.
+        Further text of the error message.
 
     Returns
     -------

@@ -76,10 +76,10 @@ def as_real_array(values: Any, *, name: str, error: type[DataError] = NotNumeric
 
 
 def as_finite_array(values: Any, *, name: str) -> FloatArray:
-    """Return an array of finite float64, or say which cell is none."""
+    """Return an array of finite float64; the error names the first cell that is not a finite number."""
     array = as_real_array(values, name=name)
     with np.errstate(over="ignore", invalid="ignore"):
-        finite = bool(np.isfinite(array.sum()))  # quicker than a look at each number, and false for huge ones too
+        finite = bool(np.isfinite(array.sum()))  # faster than testing each number, and also false for huge ones
     if not finite and not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise NonFiniteError(

@@ -144,7 +144,7 @@ def minimise(
         if found.loss >= loss and not metric.dual(found.gradient) < 0.5 * metric.dual(gradient):
             return run  # neither the loss nor the gradient fell: what is left is rounding
         step, change = found.x - x, found.gradient - gradient
-        if step @ change > 0:  # rounding can spoil the last digits of a convex function
+        if step @ change > 0:  # rounding errors can affect the last digits of a convex function
             memory.remember(step, change)
             curvatures.append(float(step @ change) / metric.primal(step))
         x, loss, gradient = found.x, found.loss, found.gradient

@@ -1,4 +1,4 @@
-"""`show_versions`: what a report of a fault should say about the machine."""
+"""`show_versions`: what a bug report should state about the machine."""
 
 import platform
 import sys

@@ -15,9 +15,9 @@ _unfinished: set[str] = set()
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Write a file under another name beside its place, and move it there when the block ends well.
+    """Write a file under a temporary name in the same folder, and rename it when the block ends without error.
 
-    A block that fails leaves nothing, and whatever stood in the place before stays as it was. A process that is killed
+    A block that fails leaves nothing, and an existing file stays unchanged. A process that is killed
     may leave the unfinished file, whose name begins with a dot and ends in ``.part``. A symbolic link is followed, the
     mode of an existing file is kept, and a pipe or device is written to, never replaced.
 
@@ -49,7 +49,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(partial, _mode_for(path))  # mkstemp lets nobody else read
+        os.chmod(partial, _mode_for(path))  # mkstemp makes files that only the owner can read
         os.replace(partial, path)
     except BaseException:
         Path(partial).unlink(missing_ok=True)
@@ -65,7 +65,7 @@ def _into_special_file(path: Path) -> Iterator[IO[bytes]]:
         yield stream
         stream.seek(0)
         try:
-            # without this flag a pipe that nobody reads from would be waited for without end
+            # without this flag, opening a pipe without a reader would block forever
             target = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
         except OSError as error:
             if error.errno != errno.ENXIO:
@@ -77,7 +77,7 @@ def _into_special_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def discard_unfinished() -> None:
-    """Take away what is not finished, for a process that is told to end at once."""
+    """Remove unfinished files, for a process that is asked to terminate."""
     for partial in _unfinished:
         Path(partial).unlink(missing_ok=True)
 

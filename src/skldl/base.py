@@ -21,6 +21,8 @@ from skldl._validation import check_distributions, check_features, check_same_le
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
 
+__all__ = ["BaseLDL", "GroupedLDL"]
+
 OUTPUTS = ("default", "pandas", "polars")
 LARGEST_WEIGHT_EXPONENT = 100
 """Weights are rescaled if the largest is not between 2⁻¹⁰⁰ and 2¹⁰⁰."""
@@ -49,6 +51,19 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         Number of labels.
     label_names_ : ndarray of str
         Names of the labels: the columns of y if it was a DataFrame, else ``label_0``, ``label_1``, ….
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import BaseLDL
+    >>> class MedianDistribution(BaseLDL):
+    ...     def _fit(self, X, D, sample_weight):
+    ...         self.distribution_ = np.median(D, axis=0)
+    ...     def _predict(self, X):
+    ...         return np.tile(self.distribution_, (X.shape[0], 1))
+    >>> MedianDistribution().fit(np.eye(2), [[0.2, 0.8], [0.4, 0.6]]).predict(np.eye(2)).round(2)
+    array([[0.3, 0.7],
+           [0.3, 0.7]])
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
@@ -124,7 +139,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         Returns
         -------
         ndarray or DataFrame of shape (n_samples, n_labels)
-            Non-negative rows that sum to one, in double precision whatever the precision of X; a DataFrame if
+            Non-negative rows that sum to one, in double precision for X of any precision; a DataFrame if
             `set_output` asked for it.
         """
         check_is_fitted(self)
@@ -162,7 +177,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         return self
 
     def _as_set(self, distributions: FloatArray, X: Any) -> Any:
-        """Predictions as `set_output` asks for."""
+        """Predictions in the container that `set_output` configures."""
         output = getattr(self, "_sklearn_output_config", {}).get("predict", "default")
         if output == "default":
             return distributions
@@ -265,6 +280,13 @@ class GroupedLDL(BaseLDL):
 
     A subclass writes ``_fit_grouped(X, D, sample_weight, groups)`` instead of ``_fit``; ``groups`` is None or an array
     of whole numbers, one for each row.
+
+    Examples
+    --------
+    >>> from skldl import RandomForestLDL
+    >>> from skldl.base import GroupedLDL
+    >>> issubclass(RandomForestLDL, GroupedLDL)
+    True
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -351,7 +373,7 @@ def in_safe_range(weight: FloatArray) -> FloatArray:
 
 
 def _sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
-    """Take out the last rounding error, in double precision; what is no distribution at all is an error, never nan."""
+    """Remove rounding errors, in double precision; rows that are not distributions raise an error."""
     rows = np.asarray(distributions, dtype=np.float64)
     sums = rows.sum(axis=1, keepdims=True)
     if not (rows.min(initial=0.0) >= 0 and sums.min(initial=1.0) > 0 and sums.max(initial=1.0) < np.inf):
@@ -360,6 +382,6 @@ def _sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
         raise ValueError(
             f"{name} predicted {np.array2string(rows[row], threshold=6)} for row {row} ({int(bad.sum())} such rows), "
             "which is no distribution: degrees are finite, at least zero, and not all zero. Scale the features, or "
-            f"look into {name}._predict if it is your own."
+            f"check {name}._predict if you wrote it."
         )
     return np.asarray(rows / sums)

@@ -1,10 +1,10 @@
 r"""`LDLClassifier`: any label distribution learner as an ordinary classifier, for single labels and sets of labels.
 
 Geng (2016) shows single-label and multi-label learning as special cases of label distribution learning. The way there
-is easy; the way back from a predicted distribution to a *set* of labels is not, since the degrees of a row sum to one
-whatever the number of labels. Here a **virtual label** joins every set, as the cut joins a ranking. With the indicator
-matrix L and its rows Y_i, row i is learnt with the distribution L'_i / (|Y_i| + 1), L' being L with a column of ones,
-and with the weight |Y_i| + 1. A learner that fits weighted means then predicts
+is easy; the conversion of a predicted distribution into a *set* of labels is not, since the degrees of a row sum to one
+for any number of labels. Here a **virtual label** is added to every set, like the cut of a ranking. With the indicator
+matrix L and its rows Y_i, row i is learnt with the distribution ``L'_i / (|Y_i| + 1)``, L' being L with a column of
+ones, and with the weight ``|Y_i| + 1``. A learner that fits weighted means then predicts
 
 .. math:: d_j = \frac{P(j \in Y \mid x)}{1 + E(|Y| \mid x)}, \qquad d_0 = \frac{1}{1 + E(|Y| \mid x)}
 
@@ -39,7 +39,25 @@ from skldl.exceptions import DataError, MissingLabelError, SampleWeightError, Si
 
 
 def label_probabilities(D: FloatArray) -> FloatArray:
-    """Probability of each label to belong to the set: its degree over that of the virtual label, the last column."""
+    """Probability of each label to belong to the set: its degree over that of the virtual label, the last column.
+
+    Parameters
+    ----------
+    D : ndarray of shape (n_samples, n_labels + 1)
+        Distributions over the labels and the virtual label.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        Probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.classification import label_probabilities
+    >>> label_probabilities(np.array([[0.5, 0.1, 0.4]])).round(3)
+    array([[1.  , 0.25]])
+    """
     virtual = D[:, -1:]
     ratio = np.divide(D[:, :-1], virtual, out=(D[:, :-1] > 0).astype(np.float64), where=virtual > 0)
     return np.minimum(ratio, 1.0)
@@ -56,6 +74,19 @@ def best_threshold(probabilities: FloatArray, members: npt.NDArray[np.bool_], we
         Whether the label belongs to the set.
     weight : ndarray of shape (n_samples,)
         Weight of each row.
+
+    Returns
+    -------
+    float
+        The threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.classification import best_threshold
+    >>> members = np.array([[True, False], [True, False]])
+    >>> round(best_threshold(np.array([[0.9, 0.2], [0.7, 0.4]]), members, np.ones(2)), 2)
+    0.55
     """
     cost = np.broadcast_to(weight[:, None], probabilities.shape).ravel()
     order = np.argsort(probabilities.ravel())
@@ -109,11 +140,11 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     Let row i have the set Y_i. It is learnt with the same degree for each label of the set and for the virtual label,
-    and with the weight |Y_i| + 1, so that each label of each set counts the same. The predicted degree of a label over
-    that of the virtual label, cut at one, is then the probability that the label belongs to the set, as far as the
+    and with the weight ``|Y_i| + 1``, so that each label of each set counts the same. The predicted degree of a label
+    over that of the virtual label, cut at one, is then the probability that the label belongs to the set, as far as the
     learner fits the data; `AAKNN` gives the share of neighbours that carry it, as scikit-learn's
     ``KNeighborsClassifier`` does. A learner whose ``fit`` takes no ``sample_weight`` is fitted without these
-    weights; large sets then count less, and probabilities come out lower than they are where sets differ in size. So
+    weights; large sets then count less, and probabilities are underestimated where sets differ in size. So
     put a scaler before this classifier, not into a pipeline inside it.
 
     With an enhancer, the probabilities are those of the enhanced degrees.

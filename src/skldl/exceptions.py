@@ -1,122 +1,400 @@
-"""What can go wrong with data, one class each; every message names the place, the value and the cure.
+"""Errors and warnings about data, one class each; every message names the place, the value found and what to do.
 
-All are subclasses of `ValueError`, so that code written for scikit-learn catches them. Predicting before
-fitting raises scikit-learn's `NotFittedError`; an optimiser that stopped early warns with scikit-learn's
-`ConvergenceWarning`.
+All errors are subclasses of `ValueError`, so that code written for scikit-learn catches them. Predicting before fitting
+raises scikit-learn's `NotFittedError`; an optimiser that stopped early warns with its `ConvergenceWarning`.
 """
 
 
 class DataError(ValueError):
-    """Base class: the data handed in cannot be used as they are."""
+    """Base class of errors about data that cannot be used as they are.
+
+    Examples
+    --------
+    >>> from skldl.simplex import normalize
+    >>> try:
+    ...     normalize([[0, 0]])
+    ... except DataError as error:
+    ...     print(type(error).__name__)
+    ZeroRowError
+    """
 
 
 class NonFiniteError(DataError):
-    """NaN or infinity where a number belongs. Cure: impute or drop these cells."""
+    """NaN or infinity in place of a number. To fix it, impute or drop these cells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.simplex import normalize
+    >>> normalize([[1.0, np.nan]])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.NonFiniteError: rows holds nan in cell (0, 1), where a finite number belongs...
+    """
 
 
 class NotNumericError(DataError, TypeError):
-    """Text or other objects where numbers belong. Cure: encode the column or leave it out."""
+    """Text or other objects in place of numbers. To fix it, encode the column or leave it out.
+
+    Examples
+    --------
+    >>> from skldl.simplex import normalize
+    >>> normalize([["a", "b"]])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.NotNumericError: rows must hold real numbers (could not convert string to float:...
+    """
 
 
 class NegativeDegreeError(DataError):
-    """A description degree below zero. Cure: `skldl.simplex.project`, or mend the data."""
+    """A description degree below zero. To fix it, use `skldl.simplex.project` or correct the data.
+
+    Examples
+    --------
+    >>> from skldl.metrics import kullback_leibler
+    >>> kullback_leibler([[-0.5, 1.5]], [[0.5, 0.5]])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.NegativeDegreeError: Row 0 of D_true holds the negative degree -0.5 (label 0)...
+    """
 
 
 class RowSumError(DataError):
-    """A row of degrees that does not sum to one. Cure: a converter of `skldl.distributions`."""
+    """A row of degrees that does not sum to one. To fix it, use a converter of `skldl.distributions`.
+
+    Examples
+    --------
+    >>> from skldl.metrics import kullback_leibler
+    >>> kullback_leibler([[3, 1]], [[0.5, 0.5]])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.RowSumError: Row 0 of D_true sums to 4, not 1...
+    """
 
 
 class ZeroRowError(DataError):
-    """A row without any mass, which no division can normalise. Cure: drop it or smooth it."""
+    """A row without any mass, which cannot be normalised. To fix it, drop or smooth it.
+
+    Examples
+    --------
+    >>> from skldl.simplex import normalize
+    >>> normalize([[0, 0]])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.ZeroRowError: Row 0 is all zero and cannot be normalised...
+    """
 
 
 class DimensionError(DataError):
-    """An array with the wrong number of dimensions. Cure: one row per instance, one column per label."""
+    """An array with the wrong number of dimensions. To fix it, pass one row per instance and one column per label.
+
+    Examples
+    --------
+    >>> from skldl.metrics import kullback_leibler
+    >>> kullback_leibler([0.5, 0.5], [0.5, 0.5])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.DimensionError: D_true has 1 dimension (shape (2,)), but needs two:...
+    """
 
 
 class LengthMismatchError(DataError):
-    """Two tables that belong together have different numbers of rows or columns."""
+    """Two tables that belong together have different numbers of rows or columns.
+
+    Examples
+    --------
+    >>> from skldl.metrics import kullback_leibler
+    >>> kullback_leibler([[0.5, 0.5]], [[0.2, 0.3, 0.5]])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.LengthMismatchError: D_true has shape (1, 2)...
+    """
 
 
 class EmptyDataError(DataError):
-    """A table without rows or without columns."""
+    """A table without rows or without columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.metrics import kullback_leibler
+    >>> kullback_leibler(np.empty((0, 2)), np.empty((0, 2)))
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.EmptyDataError: D_true is empty:...
+    """
 
 
 class SingleLabelError(DataError):
-    """Fewer than two labels: there is nothing to distribute."""
+    """Fewer than two labels: there is nothing to distribute.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import SABFGS
+    >>> SABFGS().fit(np.eye(2), [[1.0], [1.0]])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.SingleLabelError: y has 1 label (shape (2, 1))...
+    """
 
 
 class SparseDistributionError(DataError):
-    """A sparse matrix of distributions. Cure: `D.toarray()`."""
+    """A sparse matrix of distributions. To fix it, pass ``D.toarray()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from skldl import SABFGS
+    >>> SABFGS().fit(np.eye(2), csr_array(np.eye(2)))
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.SparseDistributionError: y is a sparse matrix...
+    """
 
 
 class DuplicateLabelError(DataError):
-    """Two labels carry one name. Cure: rename or merge them."""
+    """Two labels have the same name. To fix it, rename or merge them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skldl import SABFGS
+    >>> SABFGS().fit(np.eye(2), pd.DataFrame([[0.5, 0.5]] * 2, columns=["a", "a"]))
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.DuplicateLabelError: The label name 'a' is used for columns 0 and 1...
+    """
 
 
 class SampleWeightError(DataError):
-    """Weights that are negative, all zero, or of the wrong length."""
+    """Weights that are negative, all zero, or of the wrong length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import SABFGS
+    >>> SABFGS().fit(np.eye(2), np.eye(2), sample_weight=[1, -1])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.SampleWeightError: sample_weight of row 1 is -1...
+    """
 
 
 class FeatureMismatchError(DataError):
-    """Features differ in number, name or order from those seen by `fit`."""
+    """Features differ in number, name or order from those seen by ``fit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import SABFGS
+    >>> model = SABFGS().fit(np.eye(2), np.eye(2))
+    >>> model.predict(np.eye(3))
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.FeatureMismatchError: X has 3 features, but SABFGS is expecting 2 features as input...
+    """
 
 
 class LabelMismatchError(DataError):
-    """Two tables of distributions whose columns carry different names. Cure: the same labels in both."""
+    """Two tables of distributions have columns with different names. To fix it, use the same labels in both.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.metrics import kullback_leibler
+    >>> kullback_leibler(pd.DataFrame({"a": [0.5], "b": [0.5]}), pd.DataFrame({"a": [0.5], "c": [0.5]}))
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.LabelMismatchError: There should be a label 'b', but D_pred has no such column...
+    """
 
 
 class UnknownLabelError(DataError):
-    """A label that is not among the known ones. Cure: name it in `classes` or `labels`."""
+    """A label that is not among the known ones. To fix it, name it in ``classes`` or ``labels``.
+
+    Examples
+    --------
+    >>> from skldl.distributions import from_labels
+    >>> from_labels(["a", "c"], classes=["a", "b"])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.UnknownLabelError: Row 1 of y holds the label 'c', which is not among classes ('a', 'b')...
+    """
 
 
 class MissingLabelError(DataError):
-    """An empty cell where a label belongs. Cure: drop that row, or leave the whole answer out."""
+    """An empty cell in place of a label. To fix it, drop that row, or leave the whole answer out.
+
+    Examples
+    --------
+    >>> from skldl.distributions import from_labels
+    >>> from_labels(["a", None])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.MissingLabelError: Row 1 of y holds no label (None)...
+    """
 
 
 class DuplicateVoteError(DataError):
-    """One annotator gave one label to one item twice. Cure: drop the copy, or name the two answers apart."""
+    """One annotator gave one label to one item twice. To fix it, drop the copy, or name two annotators.
+
+    Examples
+    --------
+    >>> from skldl.distributions import from_votes
+    >>> from_votes([[("a", "a"), "b"]])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.DuplicateVoteError: The answer of annotator 0 to item 0 holds the label 'a' twice...
+    """
 
 
 class RankingError(DataError):
-    """A ranking that names a label twice or has a gap in it. Cure: each label at most once, best first."""
+    """A ranking that names a label twice or has a gap. To fix it, list each label at most once, best first.
+
+    Examples
+    --------
+    >>> from skldl.distributions import from_rankings
+    >>> from_rankings([[["a", "b", "a"]]])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.RankingError: Ranking 0 of item 0 names the label 'a' twice...
+    """
 
 
 class UnknownNameError(DataError):
-    """A measure, dataset or other thing that is not known by this name."""
+    """A measure, dataset or other object that is not known by this name.
+
+    Examples
+    --------
+    >>> from skldl.metrics import evaluate
+    >>> evaluate([[0.5, 0.5]], [[0.5, 0.5]], measures=["klark"])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.UnknownNameError: No measure is called 'klark'...
+    """
 
 
 class DatasetError(DataError):
-    """A data file that cannot be read as label distribution data, or whose checksum is wrong."""
+    """A data file that cannot be read as label distribution data, or whose checksum is wrong.
+
+    Examples
+    --------
+    >>> import skldl
+    >>> skldl.data.load_dataset(skldl.__file__)
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.DatasetError: ...
+    """
 
 
 class TableError(DataError):
-    """A CSV or Parquet file that cannot be read as a table, or lacks a column."""
+    """A CSV or Parquet file that cannot be read as a table, or lacks a column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.data import from_table
+    >>> from_table(pd.DataFrame({"x": [1, 2], "a": [0.5, 1], "b": [0.5, 0]}), labels=["a", "c"])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.TableError: labels='c':...
+    """
 
 
 class ModelFileError(DataError):
-    """A model file that is damaged, from a newer version, or holds a type that is not trusted."""
+    """A model file that is damaged, from a newer version, or holds a type that is not trusted.
+
+    Examples
+    --------
+    >>> import skldl
+    >>> skldl.load(skldl.__file__)
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.ModelFileError: ...
+    """
 
 
 class DatasetNotFoundError(DatasetError, FileNotFoundError):
-    """A dataset that is neither in the named folder nor in the cache. Cure: fetch it or say where it is."""
+    """A dataset that is neither in the named folder nor in the cache. To fix it, fetch it or name its folder.
+
+    Examples
+    --------
+    >>> from skldl.data import load_dataset
+    >>> load_dataset("missing.csv")
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.DatasetNotFoundError: There is no file missing.csv...
+    """
 
 
 class StudyError(DataError):
-    """A study that cannot be run as it is written. Cure: mend the study file or the option named."""
+    """A study that cannot be run as it is written. To fix it, correct the study file or the option named.
+
+    Examples
+    --------
+    >>> from skldl.experiments import Study
+    >>> Study(["Lexicon"], [], folds=1)
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.StudyError: folds = 1 must be a whole number, at least 2.
+    """
 
 
 class RecordsError(StudyError):
-    """A record file that is damaged, or belongs to another study or another version. Cure: another folder."""
+    """A record file that is damaged, or belongs to another study or another version. To fix it, use another folder.
+
+    Examples
+    --------
+    >>> from skldl.experiments import StudyResults
+    >>> StudyResults([])
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.RecordsError: The record file is empty:...
+    """
 
 
 class UnknownDatasetError(UnknownNameError, DatasetNotFoundError):
-    """A name that is neither in the catalogue of datasets nor a file. Cure: one of the names that the message lists."""
+    """A name that is neither in the catalogue of datasets nor a file. To fix it, use one of the names listed.
+
+    Examples
+    --------
+    >>> from skldl.data import load_dataset
+    >>> load_dataset("Yeast_alfa")
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.UnknownDatasetError: 'Yeast_alfa' is neither a known dataset nor a file...
+    """
 
 
 class ParameterError(ValueError, TypeError):
-    """A hyper-parameter that is not what it must be. Cure: a value that the message describes."""
+    """A hyper-parameter with an invalid value. To fix it, use a value that the message describes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import SABFGS
+    >>> SABFGS(alpha=-1).fit(np.eye(2), np.eye(2))
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.ParameterError: alpha=-1 must be a finite number of at least 0...
+    """
 
 
 class MissingDegreesWarning(UserWarning):
-    """How missing degrees are read, and how many rows carry nothing. Cure: say ``missing=`` yourself."""
+    """How missing degrees are read, and how many rows carry no information. To fix it, set ``missing=``.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from skldl import SABFGS
+    >>> D = np.array([[0.2, 0.8, np.nan], [0.5, 0.3, 0.2], [0.1, 0.6, 0.3]])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = SABFGS(alpha=1).fit(np.eye(3), D)
+    >>> [warning.category.__name__ for warning in caught]
+    ['MissingDegreesWarning']
+    """

@@ -61,7 +61,19 @@ def find_candidate(word: str, among: Iterable[Candidate] = ()) -> Candidate:
 
 
 def algorithm_titles() -> list[str]:
-    """Titles of all algorithms that can be candidates, in the order of the documentation."""
+    """Titles of all algorithms that can be candidates, in the order of the documentation.
+
+    Returns
+    -------
+    list of str
+        The titles.
+
+    Examples
+    --------
+    >>> from skldl.names import algorithm_titles
+    >>> "SA-BFGS" in algorithm_titles()
+    True
+    """
     return [algorithm.title for algorithm in ALGORITHMS if algorithm.title]
 
 

@@ -1,6 +1,6 @@
 """Models in files: `save` and `load`. Loading never runs code from the file.
 
-A model file is a zip archive with two members: ``skldl.json`` says what the model is (format, versions, date, what it
+A model file is a zip archive with two members: ``skldl.json`` describes the model (format, versions, date, what it
 was trained on) and holds the checksum of ``model.skops``, the estimator itself as written by skops. What is read is
 checked in three steps: sizes, loaders and types before anything is built (`skldl._model_archive`), the names of types
 by skops, and the index arrays of what was built before anything is predicted (`skldl._model_checks`). Needs the extra
@@ -60,7 +60,7 @@ COMPILED = frozenset(
 def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, Any] | None = None) -> Path:
     """Write a fitted model to a file, whole or not at all.
 
-    The file is written under another name beside its place and moved there when it is complete: a crash leaves an older
+    The file is written under a temporary name and renamed when it is complete: a crash leaves an older
     file of that name as it was.
 
     Parameters
@@ -124,6 +124,20 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes
     ------
     ModelFileError
         If the file is not a model, is damaged, comes from a newer version, or holds a type that is not trusted.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import skldl
+    >>> model = skldl.SABFGS().fit(np.eye(2), [[0.2, 0.8], [0.6, 0.4]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(model, path)
+    ...     again = skldl.load(path)
+    >>> bool((again.predict(np.eye(2)) == model.predict(np.eye(2))).all())
+    True
     """
     return read(path, trusted=trusted, max_bytes=max_bytes)[1]
 
@@ -131,7 +145,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes
 def read(
     path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes: int | None = None
 ) -> tuple[dict[str, Any], Any]:
-    """Read a model and what its file says about it, in one go.
+    """Read a model and the description in its file.
 
     Parameters
     ----------
@@ -148,6 +162,20 @@ def read(
         What `inspect` gives.
     model : estimator
         What `load` gives.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import skldl
+    >>> model = skldl.SABFGS().fit(np.eye(2), [[0.2, 0.8], [0.6, 0.4]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(model, path)
+    ...     description, again = skldl.persistence.read(path)
+    >>> type(again).__name__
+    'SABFGS'
     """
     about, content = _read(path, max_bytes)
     model = _rebuild(path, content, frozenset(trusted), _limit(path, max_bytes))
@@ -196,6 +224,20 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     dict
         Format, date, versions and the description given to `save`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import skldl
+    >>> model = skldl.SABFGS().fit(np.eye(2), [[0.2, 0.8], [0.6, 0.4]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(model, path)
+    ...     description = skldl.persistence.inspect(path)
+    >>> description["versions"]["scikit-ldl"] == skldl.__version__
+    True
     """
     return _read(path, None)[0]
 
@@ -233,7 +275,9 @@ def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str
         OSError,
         zlib.error,
     ) as error:
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # that one comes of a place before the beginning
+        if (
+            isinstance(error, OSError) and error.errno != errno.EINVAL
+        ):  # the latter is raised for an offset before the beginning
             raise
         raise ModelFileError(
             f"{path} is no model of skldl, or was cut short or damaged ({error}). "
@@ -263,7 +307,7 @@ def _check_description(path: str | os.PathLike[str], about: Any) -> None:
         if not isinstance(about.get(name), kind):
             raise ModelFileError(f"{path} is no model of skldl: {name} in its description is no {kind.__name__}.")
     if "scikit-ldl" not in versions or not all(isinstance(text, str) for text in versions.values()):
-        raise ModelFileError(f"{path} is no model of skldl: its description does not say which version wrote it.")
+        raise ModelFileError(f"{path} is no model of skldl: its description does not name the version that wrote it.")
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Arithmetic on rows that are, or shall become, distributions: pure functions from array to array.
+"""Arithmetic on rows that are, or should become, distributions: pure functions from array to array.
 
 Every function treats the last axis as the labels and returns a new array of double precision; the
 input is never changed. NaN, infinity, masked cells, dates and complex numbers are refused.
@@ -57,7 +57,7 @@ def normalize(rows: npt.ArrayLike) -> FloatArray:
     if np.any(totals == 0):
         row = int(np.flatnonzero(totals.ravel() == 0)[0])
         raise ZeroRowError(f"Row {row} is all zero and cannot be normalised. Drop it, or add a constant first.")
-    tiny = totals < np.finfo(np.float64).tiny * 2**53  # a denormal sum has lost digits: scale it up
+    tiny = totals < np.finfo(np.float64).tiny * 2**53  # a denormal sum has low precision: scale it up
     if tiny.any():
         values *= np.where(tiny, 2.0**600, 1.0)
         totals = values.sum(axis=-1, keepdims=True)

@@ -1,11 +1,4 @@
-"""Checks that any label distribution learner, ours or a stranger's, can run: scikit-learn's and our own.
-
->>> from skldl import MeanDistribution
->>> from skldl.testing import check_estimator
->>> report = check_estimator(MeanDistribution())
->>> report["check_rows_sum_to_one"]
-'passed'
-"""
+"""Checks for any label distribution learner, of this package or of others: scikit-learn's and our own."""
 
 import pickle
 import warnings
@@ -59,6 +52,13 @@ def make_distributions(
         Features in [0, 1].
     D : ndarray of shape (n_samples, n_labels)
         Distributions.
+
+    Examples
+    --------
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(10, n_features=2, n_labels=3)
+    >>> X.shape, D.shape
+    ((10, 2), (10, 3))
     """
     generator = np.random.default_rng(seed)
     X = generator.uniform(size=(n_samples, n_features))
@@ -127,7 +127,7 @@ def check_equal_weights_are_no_weights(estimator: Any) -> None:
 
 
 def check_batch_equals_rows(estimator: Any) -> None:
-    """A row is predicted alike, alone or among others."""
+    """The prediction of a row does not depend on the other rows."""
     X, D = make_distributions()
     model = _fit(estimator, X, D)
     np.testing.assert_allclose(np.vstack([model.predict(row[None]) for row in X]), model.predict(X), atol=1e-10)
@@ -146,7 +146,7 @@ def check_deterministic(estimator: Any) -> None:
 
 
 def check_keeps_copies(estimator: Any) -> None:
-    """What becomes of X and D after ``fit`` does not change the model."""
+    """Changing X and D after ``fit`` does not change the model."""
     X, D = make_distributions()
     one_hot = np.eye(D.shape[1])[D.argmax(axis=1)]  # rows that sum to one exactly are not divided, so not copied
     for form in (np.array, sparse.csr_matrix) if get_tags(estimator).input_tags.sparse else (np.array,):
@@ -336,7 +336,7 @@ def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str]
     Parameters
     ----------
     estimator : estimator instance
-        It is cloned, never changed.
+        It is cloned and not changed.
     expected_failed_checks : mapping from str to str, default=None
         Checks that this estimator cannot pass, with the reason. Those that no learner of distributions can pass
         (`EXPECTED_FAILED_CHECKS`) need not be named. A check that is named here and passes is an error too.
@@ -350,6 +350,13 @@ def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str]
     ------
     AssertionError
         If a check fails or an expected failure passes; the message lists all of them.
+
+    Examples
+    --------
+    >>> from skldl import MeanDistribution
+    >>> from skldl.testing import check_estimator
+    >>> "passed" in check_estimator(MeanDistribution()).values()
+    True
     """
     mine = dict(expected_failed_checks or {})
     if unknown := sorted(name for name in mine if not name.startswith("check_")):
@@ -367,7 +374,9 @@ def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str]
             outcomes.setdefault(name, []).append(("failed", error))
 
     expected = {**EXPECTED_FAILED_CHECKS, **mine}
-    if not get_tags(estimator).input_tags.sparse:  # refusing sparse features, it passes what hands them out
+    if not get_tags(
+        estimator
+    ).input_tags.sparse:  # an estimator that refuses sparse features passes the check that provides them
         expected = {name: reason for name, reason in expected.items() if name in mine or "sparse" not in name}
     report, complaints = {}, []
     for name, results in outcomes.items():

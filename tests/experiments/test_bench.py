@@ -53,7 +53,7 @@ def test_a_study_from_start_to_end(study, tmp_path, capsys):
     assert "Clark ↓: mean ± std (rank)" in said.out
     assert "Average rank" not in said.out  # over one dataset it says nothing
     assert "Protocol nested. Nested cross-validation." in said.out
-    assert "lie in skldl-little/" in said.out
+    assert "Records, tables and statistics: skldl-little/ (start with README.md)" in said.out
     folder = tmp_path / "skldl-little"
     for name in (
         "records.jsonl",

@@ -239,6 +239,17 @@ class TestRanks:
         words = [text.get_text() for text in display.ax_.texts]
         assert words == ["1", "2", "3", "1.5", "1.5", "3", "1", "2", "1.83", "1.50", "2.50"]
 
+    def test_the_row_of_averages_can_be_left_out(self):
+        ranks = np.array([[1.0, 2.0], [2.0, 1.0]])
+        texts = []
+        for average in (True, False):
+            display = plots.RankHeatmapDisplay(ranks, ["x", "y"], ["A", "B"], average=average).plot()
+            texts.append([text.get_text() for text in display.ax_.texts])
+            assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["x", "y", "average rank"][
+                : 2 + average
+            ]
+        assert texts == [["1", "2", "2", "1", "1.50", "1.50"], ["1", "2", "2", "1"]]
+
     def test_direction(self):
         display = plots.RankHeatmapDisplay.from_scores(self.scores, higher_is_better=True)
         np.testing.assert_array_equal(display.ranks[0], [3, 2, 1])

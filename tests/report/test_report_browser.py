@@ -78,6 +78,55 @@ def test_cells_without_a_number_stand_below_the_numbers(browser, broken_page):
     assert any(side == "left" for cells in columns for _, _, side in cells)
 
 
+def test_contents_stay_beside_the_text_on_a_wide_screen_and_above_it_on_a_phone(browser, page):
+    boxes = """
+    const nav = document.querySelector(".toc").getBoundingClientRect();
+    const main = document.getElementById("main").getBoundingClientRect();
+    return {navRight: nav.right, navTop: nav.top, navBottom: nav.bottom, mainLeft: main.left, mainTop: main.top};
+    """
+    browser.open(page, 1400)
+    browser.run(
+        'document.documentElement.style.scrollBehavior = "auto"; document.getElementById("tests").scrollIntoView()'
+    )
+    wide = browser.run(boxes)
+    assert wide["navRight"] <= wide["mainLeft"]
+    assert wide["mainTop"] < -500
+    assert 0 <= wide["navTop"] < 100
+    browser.open(page, 390)
+    phone = browser.run(boxes)
+    assert phone["navBottom"] <= phone["mainTop"]
+    assert browser.run('return getComputedStyle(document.querySelector(".toc ul ul")).display') == "none"
+
+
+def test_contents_mark_the_part_that_is_read(browser, page):
+    browser.open(page)
+    marked = 'return [...document.querySelectorAll(".toc [aria-current]")].map((link) => link.hash)'
+    assert browser.run(marked) == ["#answer"]
+    browser.run(
+        'document.documentElement.style.scrollBehavior = "auto"; document.getElementById("tests").scrollIntoView()'
+    )
+    found = browser.call(
+        "POST",
+        f"{browser.session}/execute/async",
+        {"script": "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))", "args": []},
+    )
+    assert isinstance(found, int | float)
+    assert browser.run(marked) == ["#tests"]
+
+
+def test_a_link_in_the_contents_opens_its_table(browser, page):
+    browser.open(page)
+    table = 'document.getElementById("table-time").open'
+    assert browser.run(f"return {table}") is False
+    browser.run("document.querySelector(\".toc a[href='#table-time']\").click()")
+    assert browser.run(f"return {table}") is True
+
+
+def test_the_figure_of_skill_is_in_the_first_window(browser, page):
+    browser.open(page, 1400, 900)
+    assert browser.run('return document.getElementById("figure-skill").getBoundingClientRect().top') < 700
+
+
 def test_sorting_by_click(browser, page):
     browser.open(page)
     before = browser.run(COLUMN, 1)

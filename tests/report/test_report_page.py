@@ -21,9 +21,10 @@ from skldl.experiments.output.files import write_outputs
 from skldl.experiments.output.tables import measure_table
 from skldl.experiments.statistics import compare
 from skldl.report import _correction_figures, render_report, write_report
-from skldl.report._figures import _skill
+from skldl.report._figures import overview_figures
 from skldl.report._headline import headline
 from skldl.report._page import columns_of_words, sort_key
+from skldl.report._skill import skill_figure, skills_with_intervals
 from skldl.testing import make_distributions
 from skldl.uncertainty._calibration_maps import cross_fit_maps
 
@@ -103,7 +104,7 @@ def test_identifiers_are_unique_and_references_lead_somewhere(page):
 
 def test_pictures_have_titles_and_tables_captions(page):
     pictures = [attributes for tag, attributes in page.elements if tag == "svg"]
-    assert len(pictures) >= 10
+    assert len(pictures) == 6  # skill, time, a case, examples, a triangle, one sensitivity
     names = {attributes.get("id") for _, attributes in page.elements}
     for attributes in pictures:
         assert attributes["role"] == "img"
@@ -128,11 +129,12 @@ def test_every_number_stands_in_the_page_without_javascript(healthy, text):
 
 
 def test_sentences_sum_up(text):
-    short = text[text.index("<h2>In short</h2>") : text.index('<section id="run">')]
-    assert "on average over 3 datasets (average rank" in short
+    short = text[text.index("<h2>Summary</h2>") : text.index('<section id="figures">')]
+    assert "the best average rank over 3 datasets" in short
+    assert "of the loss of Mean (95% interval " in short
     assert "By Kullback-Leibler, better than always predicting the mean:" in short
     assert "cells agree with the published numbers" in short
-    assert "the Nemenyi test" in short
+    assert "3 datasets are too few for a test of average ranks." in short
 
 
 def test_what_was_run_and_how_to_run_it_again(healthy, text):
@@ -197,24 +199,72 @@ def changed(healthy, datasets, level):
     return StudyResults([header, *info], missing=["Movie", "Human_Gene"])
 
 
-def test_a_lone_winner_is_told_from_all_others(healthy):
+def summary(results, tests=None):
+    return headline(results, tests, skills_with_intervals(results, "kullback_leibler"))
+
+
+def test_a_clear_winner_is_distinguished_from_all_others(healthy):
     level = {"AA-kNN": 0.1, "fixed & <i>odd</i>": 0.2, "Mean": 0.3}
     results = changed(healthy, [f"d{i}" for i in range(40)], level)
-    said = headline(results, compare(results, "kullback_leibler"))
-    assert said[0].endswith(
-        "best on average over 40 datasets (average rank 1.00 of 3), then fixed & <i>odd</i> (2.00)."
+    sentences = summary(results, compare(results, "kullback_leibler"))
+    assert sentences[0] == (
+        "By Kullback-Leibler, AA-kNN has the best average rank over 40 datasets, followed by fixed & <i>odd</i>."
     )
-    assert "The Nemenyi test tells AA-kNN from all others." in said
-    assert "Not found, and so not run: Movie and Human_Gene." in said
+    assert "The Nemenyi test distinguishes AA-kNN from all other candidates." in sentences
+    assert "Datasets that were not found and not run: Movie and Human_Gene." in sentences
+    assert (
+        "The best candidate of each dataset removes 66.7% to 66.7% of the loss of Mean, 66.7% in the median over 40 "
+        "datasets."
+    ) in sentences
 
 
 def test_one_dataset_and_ties(healthy):
     level = {"AA-kNN": 0.5, "fixed & <i>odd</i>": 0.5, "Mean": 0.5}
-    said = headline(changed(healthy, ["one"], level), None)
-    assert said[0] == "By Kullback-Leibler, AA-kNN, fixed & <i>odd</i> and Mean are best on one."
-    assert "Nothing beats the mean on one." in said
-    said = headline(changed(healthy, ["one", "two"], level), None)
-    assert said[0].endswith("are best on average over 2 datasets (average rank 2.00 of 3).")
+    sentences = summary(changed(healthy, ["one"], level))
+    assert sentences[0] == "By Kullback-Leibler, AA-kNN, fixed & <i>odd</i> and Mean are best on one."
+    assert "No candidate is better than the mean on one." in sentences
+    sentences = summary(changed(healthy, ["one", "two"], level))
+    assert sentences[0].endswith("AA-kNN, fixed & <i>odd</i> and Mean have the best average rank over 2 datasets.")
+
+
+def test_many_noise_floors_are_one_sentence(healthy):
+    results = changed(healthy, list("abcd"), {"AA-kNN": 0.5, "fixed & <i>odd</i>": 0.6, "Mean": 0.7})
+    for name in "abcd":
+        results.info[name]["noise_ceiling"] = {"kullback_leibler": 0.3}
+        results.info[name]["noise_ceiling_error"] = {"kullback_leibler": 0.01}
+    said = [sentence for sentence in summary(results) if "noise floor" in sentence]
+    assert said == [
+        "On 4 datasets made of votes the noise floor is known. Of the loss above it, the best candidate explains 50.0% "
+        "in the median."
+    ]
+    for name in "abcd":
+        results.info[name]["noise_ceiling"] = {"kullback_leibler": 0.7}
+    assert "On 4 datasets made of votes, the loss of the mean is the noise floor." in summary(results)
+
+
+def test_figures_of_average_ranks_need_five_datasets(healthy):
+    level = {"AA-kNN": 0.1, "fixed & <i>odd</i>": 0.2, "Mean": 0.3}
+    for n_datasets, expected in ((4, 0), (5, 3)):
+        results = changed(healthy, [f"d{i}" for i in range(n_datasets)], level)
+        tests = {measure: compare(results, measure) for measure in results.measures}
+        names = [figure.name for figure in overview_figures(results, tests)]
+        assert sum(name.startswith("critical-") for name in names) == expected
+        assert sum(name.startswith("ranks-") for name in names) == expected
+
+
+def test_the_answer_comes_first_then_figures_then_tables(text):
+    places = [text.index(f'id="{name}"') for name in ("answer", "figures", "tables", "tests", "instances", "run")]
+    assert places == sorted(places)
+    assert places[0] < text.index('id="figure-skill"') < places[1]
+    contents = re.findall(r'href="#([^"]+)"', text[text.index('class="toc"') : text.index("</nav>")])
+    assert [f'id="{name}"' in text for name in contents] == [True] * len(contents)
+    assert {"answer", "figures", "tables", "tests", "instances", "paper", "run", "again"} <= set(contents)
+
+
+def test_no_note_below_a_table_is_repeated(text):
+    notes = re.findall('<p class="note">(.*?)</p>', text)
+    assert len(notes) > 5
+    assert len(notes) == len(set(notes))
 
 
 def test_a_dataset_without_a_noise_floor_has_its_dash_below_the_floors_of_others(healthy):
@@ -231,7 +281,7 @@ def test_the_noise_ceiling_stands_in_the_figure_of_skill(healthy, criterion):
     results = changed(healthy, ["one", "two"], {"AA-kNN": 0.8, "fixed & <i>odd</i>": 0.7, "Mean": 0.75})
     results.study["criterion"] = criterion
     results.info["two"]["noise_ceiling"] = {"kullback_leibler": 0.3, "cosine": 0.9}
-    (figure,) = _skill(results, criterion)
+    (figure,) = skill_figure(results, skills_with_intervals(results, criterion))
     assert "noise ceiling" in figure.caption
     assert figure.svg.count(">noise ceiling<") == 1
 
@@ -239,7 +289,7 @@ def test_the_noise_ceiling_stands_in_the_figure_of_skill(healthy, criterion):
 def test_numbers_that_all_agree_with_the_paper(healthy):
     results = changed(healthy, ["Yeast_alpha"], {"AA-kNN": 0.232, "fixed & <i>odd</i>": 0.3, "Mean": 0.3})
     results.measures = ["clark"]
-    assert "1 of 1 cells agree with the published numbers." in headline(results, None)
+    assert "1 of 1 cells agree with the published numbers." in headline(results, None, [])
 
 
 def test_command_line(bare, capsys, tmp_path):

@@ -28,8 +28,9 @@ class AARegressor(BaseLDL):
     Parameters
     ----------
     regressor : estimator
-        Any regressor of scikit-learn's kind. It is cloned, never changed. One that predicts a single target, such as
-        gradient boosting, is wrapped in `sklearn.multioutput.MultiOutputRegressor`: one model for each label.
+        Any regressor with the interface of scikit-learn. It is cloned and not changed. One that predicts a single
+        target, such as gradient boosting, is wrapped in `sklearn.multioutput.MultiOutputRegressor`: one model for each
+        label.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Raters of unequal quality: who is careful, who is severe, who answers at random.
 
 `DawidSkene` learns from votes alone how reliable each rater is, and estimates one true label for each item.
-`rater_table` says how good each rater is, with intervals and flags. The weights of the raters go into
+`rater_table` estimates the quality of each rater, with intervals and flags. The weights of the raters go into
 `skldl.distributions.from_votes`.
 
 **One truth or a distribution.** The posterior of Dawid and Skene's model answers the question "which label is the true

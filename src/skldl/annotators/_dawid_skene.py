@@ -30,8 +30,8 @@ class DawidSkene(BaseEstimator):
 
     Rater r answers label l to an item whose true label is k with probability π_rkl, independently of the other raters
     [1]_. EM alternates between the posterior of the truth and the confusion matrices, with a Dirichlet prior on their
-    rows. The posterior tells which label is true; it is not a label distribution, since it tends to zeros and a single
-    one as votes come in. To keep the disagreement of the raters, hand the fitted model to
+    rows. The posterior estimates which label is true; it is not a label distribution, since it tends to zeros and a
+    single one as votes come in. To keep the disagreement of the raters, hand the fitted model to
     ``skldl.distributions.from_votes(votes, weights=model)``.
 
     Parameters

@@ -29,7 +29,7 @@ def full_confusion(counts: FloatArray, start: FloatArray = NO_PARAMETERS) -> tup
 
 
 def one_coin(counts: FloatArray, start: FloatArray = NO_PARAMETERS) -> tuple[FloatArray, FloatArray]:
-    """Each rater is right with one probability, and errs towards all other labels alike."""
+    """Each rater is right with one probability, and errs towards all other labels equally."""
     n_labels = counts.shape[2]
     right = np.trace(counts, axis1=1, axis2=2)
     total = counts.sum(axis=(1, 2))
@@ -82,7 +82,7 @@ class OrderedProbit:
     def probabilities(self, slope: FloatArray, shift: FloatArray) -> FloatArray:
         """Confusion matrices for given parameters."""
         upper, lower = self._edges(slope, shift)
-        flip = lower > 0  # differences of upper tails lose digits: take them on the other side
+        flip = lower > 0  # differences of upper tails lose precision: use the lower tails
         return np.asarray(
             special.ndtr(np.where(flip, -lower, upper)) - special.ndtr(np.where(flip, -upper, lower)), dtype=np.float64
         )

@@ -1,7 +1,7 @@
 r"""How good each rater is: informedness, reliability, severity, habits, and weights.
 
-Every vote is compared with what the *other* raters say about the item: the posterior of the truth without the vote in
-question, T⁻ ∝ T / π_r(vote), at the fitted parameters. So no rater agrees with themselves.
+Every vote is compared with the answers of the *other* raters to the item: the posterior of the truth without the vote
+in question, T⁻ ∝ T / π_r(vote), at the fitted parameters. So no rater agrees with themselves.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from skldl.annotators._rater_table import FLAGS, RaterTable
 
 _SHARE = number(above=0, below=1)
 _CHUNK = 250_000  # votes at a time, so that memory does not grow with their number
-_CERTAINLY_CONTRARY = 0.1  # one spammer in forty has an interval below zero by chance: ask for more
+_CERTAINLY_CONTRARY = 0.1  # one spammer in forty has an interval below zero by chance: require more
 
 
 def rater_table(
@@ -34,7 +34,7 @@ def rater_table(
 
     Suppose that a rater answers with the true label in a share λ of the cases and by habit, whatever the item is, in
     the others. With the share q_l of label l among the answers y, the truths T⁻ of the same items as the other raters
-    see them, their mean t, and a similarity S of labels, the agreement exceeds that of answers dealt out at random by
+    see them, their mean t, and a similarity S of labels, the agreement exceeds that of randomly permuted answers by
 
     .. math:: \frac{1}{n} \sum_i (S T^-_i)_{y_i} - q^\top S t
         = \lambda \Bigl( \frac{1}{n} \sum_i T_i^{-\top} S T^-_i - t^\top S t \Bigr)
@@ -68,8 +68,8 @@ def rater_table(
     median of all raters, or its upper end stays below a fifth of that median (in both cases at least 0.1).
     "contrary": the whole interval lies below −0.1. "habit": the share of one label exceeds its expected share by more
     than ``habit_excess``, even after the sampling error at this level is taken off, and the interval of the
-    informedness lies below the median of all raters; someone who always gives the same answer is flagged as "spammer"
-    and "habit". The flags are hints: look at the votes before anybody is blamed.
+    informedness lies below the median of all raters; a rater who always gives the same answer is flagged as "spammer"
+    and "habit". The flags are hints: inspect the votes before drawing conclusions.
 
     **Intervals** take the truths that the others see as given. That of the informedness is normal, with the standard
     error of the delta method; its variance takes five further votes of the spread that is usual among all raters, so
@@ -149,7 +149,7 @@ def _values(labels: list[Any], ordered: bool | None) -> FloatArray | None:
 
 @dataclass
 class _Seen:
-    """What the others say about the items of each rater.
+    """Answers of the other raters to the items of each rater.
 
     The first three hold an entry for each vote that can be compared: rater, label, and T⁻. The others hold one for each
     rater: number of such votes, sums of the answers and of T⁻ by label, and the mean of T⁻ at the answer.
@@ -174,7 +174,7 @@ class _Seen:
 
 
 def _compare(model: DawidSkene) -> _Seen:
-    """T⁻ of every vote for an item that somebody else rated too, or whose truth is known."""
+    """T⁻ of every vote for an item that another rater rated too, or whose truth is known."""
     votes = model._triples
     n_raters, n_labels = len(votes.raters), len(votes.labels)
     gold = np.array([model._gold_of.get(name, -1) for name in votes.items] if model._gold_of else [], dtype=np.intp)
@@ -185,7 +185,9 @@ def _compare(model: DawidSkene) -> _Seen:
     item, rater, label = votes.item[comparable], votes.rater[comparable], votes.label[comparable]
     joint = model.log_joint()
     log_confusion = np.log(np.maximum(model.confusion_, 1e-300))
-    truth = np.empty((len(item), n_labels), dtype=np.float32)  # a probability needs no more, and votes are many
+    truth = np.empty(
+        (len(item), n_labels), dtype=np.float32
+    )  # single precision is enough for probabilities, and there are many votes
     for start in range(0, len(item), _CHUNK):
         part = slice(start, start + _CHUNK)
         without = joint[item[part]] - log_confusion[rater[part], :, label[part]]
@@ -252,7 +254,7 @@ def _reliability(model: DawidSkene, level: float) -> tuple[FloatArray, FloatArra
     rows = _information(model)[:, None] * model._counts.sum(axis=2) + model._pseudo_counts(len(prior)).sum(axis=1)
     if model.model == "confusion":
         variance = (prior**2 * right * (1 - right) / (rows + 1.0)).sum(axis=1)
-    else:  # one or two parameters for each rater: every vote tells about all rows
+    else:  # one or two parameters for each rater: every vote is informative for all rows
         variance = mean * (1 - mean) / (rows.sum(axis=1) + 1.0)
     size = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-12) - 1.0, 1e-3)
     tail = (1 - level) / 2
@@ -263,8 +265,8 @@ def _reliability(model: DawidSkene, level: float) -> tuple[FloatArray, FloatArra
 def _information(model: DawidSkene) -> FloatArray:
     """Share of the information of each rater's votes that is left although the truths are not certain.
 
-    If the truth were known, the number of right answers would tell the reliability m with the information n / m(1−m).
-    Where a vote is right with probability w only, w(1−w) / m(1−m) of what it tells is missing.
+    If the truth were known, the number of right answers would have the information n / m(1−m) about the reliability m.
+    Where a vote is right with probability w only, w(1−w) / m(1−m) of its information is missing.
     """
     votes = model._triples
     right = model.posterior_[votes.item, votes.label]

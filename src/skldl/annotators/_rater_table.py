@@ -44,6 +44,15 @@ class RaterTable:
         votes are few, and scaled so that the mean over all votes is 1.
     flags : list of str
         "spammer", "contrary", "habit", several of them with a blank between, or nothing.
+
+    Examples
+    --------
+    >>> from skldl.annotators import DawidSkene, rater_table
+    >>> votes = {"item": [0, 0, 1, 1, 2, 2], "who": list("ababab"), "label": list("xxyyxy")}
+    >>> model = DawidSkene("one-coin").fit(votes, item="item", annotator="who", label="label")
+    >>> table = rater_table(model)
+    >>> table.rater, table.n_votes.tolist()
+    (['a', 'b'], [3, 3])
     """
 
     rater: list[Any]
@@ -70,7 +79,7 @@ class RaterTable:
 
     def __repr__(self) -> str:
         flagged = {name: sum(name in flags.split() for flags in self.flags) for name in FLAGS}
-        counts = ", ".join(f"{number} {name}" for name, number in flagged.items() if number) or "nobody flagged"
+        counts = ", ".join(f"{number} {name}" for name, number in flagged.items() if number) or "no rater flagged"
         known = self.informedness[np.isfinite(self.informedness)]
         typical = f", median informedness {np.median(known):.2f}" if len(known) else ""
         return f"RaterTable({len(self)} raters, {int(self.n_votes.sum())} votes{typical}; {counts})"

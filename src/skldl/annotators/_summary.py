@@ -1,4 +1,4 @@
-"""`RaterSummary`: what a figure or a record tells about the raters of a dataset, without their votes."""
+"""`RaterSummary`: statistics of the raters of a dataset for figures and records, without their votes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -13,7 +13,7 @@ from skldl.annotators._rater_table import FLAGS, RaterTable
 from skldl.annotators._triples import read_triples
 
 MOST_KEPT = 200
-"""A summary as plain values keeps so many raters at most, evenly spaced from the best to the worst."""
+"""Maximum number of raters in a summary as plain values; they are evenly spaced from the best to the worst."""
 _WHOLE = ("n_votes", "n_compared")
 _WORDS = ("rater", "favourite", "flags")
 
@@ -134,7 +134,7 @@ class RaterSummary:
         Returns
         -------
         dict
-            What `from_dict` takes. No single vote can be told from it.
+            What `from_dict` takes. No single vote can be reconstructed from it.
         """
         kept = self.table
         if len(kept) > MOST_KEPT:
@@ -157,12 +157,12 @@ class RaterSummary:
         }
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+    def from_dict(cls, summary: Mapping[str, Any]) -> Self:
         """Read what `to_dict` gave, also after a way through JSON, which knows NaN as text alone.
 
         Parameters
         ----------
-        told : mapping
+        summary : mapping
             The values.
 
         Returns
@@ -172,10 +172,10 @@ class RaterSummary:
         """
         columns: dict[str, Any] = {
             name: list(values) if name in _WORDS else np.array(values, dtype=np.intp if name in _WHOLE else np.float64)
-            for name, values in told["raters"].items()
+            for name, values in summary["raters"].items()
         }
-        confusion = np.array(told["confusion"], dtype=np.float64)
-        sizes = {name: told[name] for name in ("label_names", "model", "n_raters", "n_votes", "flagged")}
+        confusion = np.array(summary["confusion"], dtype=np.float64)
+        sizes = {name: summary[name] for name in ("label_names", "model", "n_raters", "n_votes", "flagged")}
         return cls(RaterTable(**columns), confusion, **sizes)
 
 

@@ -38,7 +38,7 @@ app = App(
         (
             "Label distribution learning: how much does each label describe an instance?\n\n```text",
             *(f"skldl {name:<10} {what}" for name, (_, what) in COMMANDS.items()),
-            "```\n\nskldl COMMAND --help says more, with examples.",
+            "```\n\nskldl COMMAND --help shows the options, with examples.",
         )
     ),
     help_format="markdown",
@@ -57,7 +57,7 @@ def run(arguments: Sequence[str]) -> int:
     Parameters
     ----------
     arguments : sequence of str
-        What stands behind ``skldl``. ``--debug`` anywhere shows the traceback of an error.
+        The arguments after ``skldl``. ``--debug`` in any place shows the traceback of an error.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def _run(words: list[str], *, debug: bool) -> int:
 
 
 def _forget_standard_output() -> None:
-    """What is still to be written goes nowhere, so that Python does not complain of the closed pipe when it ends."""
+    """Discard what is still to be written, so that Python does not report the closed pipe when it exits."""
     with contextlib.suppress(OSError, ValueError):  # a standard output that is no file needs no care
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -135,11 +135,11 @@ def _show_warning(message: Warning | str, *place: object, **more: object) -> Non
 
 
 def _for_the_terminal(text: str) -> str:
-    """What the library says about its parameters, said about options; nothing that steers the terminal."""
+    """A message of the library with parameters written as options, and without control characters."""
     try:
         from skldl.cli._options import as_options
         from skldl.cli._screen import printable
-    except ModuleNotFoundError:  # without pandas: what remains to be said is which package is missing
+    except ModuleNotFoundError:  # without pandas: the message only has to name the missing package
         return text
     return printable(as_options(text))
 

@@ -66,7 +66,7 @@ class Columns(Reading):
     weight: Name = None
     """Column with the weight of each row."""
     groups: Name = None
-    """Column that says which rows belong together, such as those of one person: they are never split."""
+    """Column with the group of each row, such as the person: rows of one group are never split."""
     drop: Words = field(default_factory=list)
     """Columns to leave out, names or patterns."""
     text: Words = field(default_factory=list)
@@ -86,7 +86,9 @@ class Columns(Reading):
                 raise TableError(f"{source} holds no array of labels. Name it with labels=.")
             return table
         if not labels:
-            raise TableError("labels= is missing: say which columns of the table are labels, such as labels='emo_*'.")
+            raise TableError(
+                "labels= is missing: name the columns of the table that are labels, such as labels='emo_*'."
+            )
         return super().open(source)
 
     def labels_in(self, table: TableFile | ArrayTable) -> list[str]:
@@ -207,9 +209,9 @@ def check_targets(
     Parameters
     ----------
     targets : iterable of pairs
-        Each option and where it makes the command write; None for nowhere, ``-`` for standard output.
+        Each option and where it makes the command write; None for no output, ``-`` for standard output.
     inputs : iterable of str or path
-        The files that the command reads: never written over.
+        The files that the command reads; they are never overwritten.
     overwrite : bool
         Whether files that are there already may be written over.
     """
@@ -227,4 +229,4 @@ def check_targets(
             if str(name) != "-" and os.path.exists(name) and os.path.samefile(place, name):
                 raise TableError(f"{option} {target} is a file that this command reads. Write to another one.")
         if not overwrite:
-            raise TableError(f"{option} {target} is there already. Name another file, or say --overwrite.")
+            raise TableError(f"{option} {target} exists already. Name another file, or use --overwrite.")

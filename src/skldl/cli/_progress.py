@@ -56,7 +56,7 @@ class Forecast:
 
 
 def show_time(seconds: float | None) -> str:
-    """Write a time that is left as a person would say it.
+    """Format the remaining time for people.
 
     Examples
     --------

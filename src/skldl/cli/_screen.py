@@ -23,7 +23,7 @@ def note(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Text without characters that steer a terminal: names of columns come from anybody's files.
+    """Text without control characters of a terminal: names of columns come from files of any origin.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def print_table(table: pd.DataFrame, title: str, *, decimals: int = 4) -> None:
     table : DataFrame
         The table, without its index.
     title : str
-        What stands above it.
+        Text above it.
     decimals : int, default=4
         Decimals of its numbers.
     """
@@ -118,7 +118,7 @@ def save_figure(target: Path, draw: Callable[[], Any]) -> None:
     Parameters
     ----------
     target : Path
-        Where to; the ending says the format.
+        Output file; its extension determines the format.
     draw : callable
         Returns a display of `skldl.plots`.
     """

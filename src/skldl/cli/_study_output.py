@@ -14,6 +14,7 @@ from skldl.exceptions import StudyError
 from skldl.experiments import Plan, Study, StudyResults, run_study
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, write_outputs
 from skldl.experiments.output.layout import ResultTable
+from skldl.experiments.output.skill_chart import skill_chart
 from skldl.experiments.output.tables import grid_end_notes
 from skldl.experiments.output.uncertainty import interval_table
 
@@ -28,7 +29,7 @@ def number_of_jobs(jobs: int) -> int:
 
 
 def new_folder(study: str) -> Path:
-    """A folder here that is not there yet: ``skldl-demo``, ``skldl-demo-2``, …; whatever the name of the study is."""
+    """A folder here that does not exist yet, for any name of a study: ``skldl-demo``, ``skldl-demo-2``, …"""
     word = re.sub(r"[^\w.-]+", "-", study).strip(".-")
     name = f"skldl-{word or 'study'}"
     folder, number = Path(name), 1
@@ -45,7 +46,7 @@ def need_the_packages_of_the_tests() -> None:
 
 
 def run_and_show(study: Study | Plan, folder: Path, again: str, retry: str, *, n_jobs: int, **options: Any) -> int:
-    """Run a study, show its progress, and write and print its results; say how to go on where it is stopped.
+    """Run a study, show its progress, and write and print its results; if it is interrupted, print how to continue.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def run_and_show(study: Study | Plan, folder: Path, again: str, retry: str, *, n
     folder : Path
         Where its records go.
     again : str
-        What to type to go on.
+        The command that continues the study.
     retry : str
         What to type to run tasks again that failed.
     n_jobs : int
@@ -72,18 +73,18 @@ def run_and_show(study: Study | Plan, folder: Path, again: str, retry: str, *, n
             results = run_study(study, out=folder, n_jobs=n_jobs, on_progress=on_progress, **options)
         return show_results(results, folder, retry)
     except KeyboardInterrupt:
-        print(f"Stopped. What is recorded is safe; go on with: {again}", file=sys.stderr)
+        print(f"Stopped. What is recorded is safe; continue with: {again}", file=sys.stderr)
         raise
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise StudyError(
-            f"The disk that holds {folder} is full. What is recorded is safe: make room, then go on with: {again}"
+            f"The disk of {folder} is full. What is recorded is safe: free some space, then continue with: {again}"
         ) from error
 
 
 def show_results(results: StudyResults, folder: Path, retry: str) -> int:
-    """Write tables, statistics and report, print the tables, and say where everything lies.
+    """Write tables, statistics and report, print the tables, and print the paths of all files.
 
     Parameters
     ----------
@@ -108,12 +109,12 @@ def show_results(results: StudyResults, folder: Path, retry: str) -> int:
 
 
 def _report_line(results: StudyResults, folder: Path) -> str:
-    """Write the report and say where it is, or which extra makes it."""
+    """Write the report and return a line with its path, or with the extra that is missing."""
     try:
         from skldl.report import write_report
     except ModuleNotFoundError as error:
         return f"No report: it needs the package {error.name}: pip install 'scikit-ldl[report]'"
-    return f"Report, to be opened in a browser: {write_report(folder, results)}"
+    return f"Report, open it in a browser: {write_report(folder, results)}"
 
 
 def _print_results(results: StudyResults, folder: Path, retry: str) -> None:
@@ -139,14 +140,17 @@ def _print_results(results: StudyResults, folder: Path, retry: str) -> None:
         console.print(f"… and {len(failed) - MOST_FAILURES} more; see README.md there.")
     if any(record.get("fault", "model") != "model" for record in results.failures):
         console.print(
-            "Some tasks failed for want of memory, disk or time, which says nothing about their candidates. Run them "
+            "Some tasks failed for lack of memory, disk or time; this is no property of their candidates. Run them "
             f"again: {retry}",
             markup=False,
             soft_wrap=True,  # a command that is cut in two cannot be copied
         )
-    console.print(f"\nRecords, tables and statistics lie in {folder}/ (begin with README.md).", markup=False)
+    chart = skill_chart(results)
+    if chart:
+        console.print("\n".join(["", *chart]), markup=False, soft_wrap=True)
+    console.print(f"\nRecords, tables and statistics: {folder}/ (start with README.md)", markup=False)
     if (folder / "published.md").exists():
-        console.print(f"Side by side with the paper: {folder}/published.md", markup=False)
+        console.print(f"Comparison with the paper: {folder}/published.md", markup=False)
 
 
 def _rich(table: ResultTable) -> Any:

@@ -1,4 +1,4 @@
-"""``skldl bench``: run a study, print its tables, and say where everything lies."""
+"""``skldl bench``: run a study, print its tables, and print the paths of all files."""
 
 import sys
 from dataclasses import fields
@@ -50,7 +50,7 @@ def bench(
 ) -> int:
     """Compare algorithms by a study: folds, selection, records, tables and tests.
 
-    Without an argument the study demo runs on data that the package brings along. Examples:
+    Without an argument the study demo runs on data that the package includes. Examples:
 
     skldl bench --algorithms aa-knn,sa-bfgs --out run1
 
@@ -107,13 +107,13 @@ def bench(
     timeout
         Seconds after which a task is ended and recorded as failed.
     trust
-        Packages from which the study may import estimators, besides skldl and scikit-learn; modules beside the study
-        file are found. To import a package is to run its code.
+        Packages from which the study may import estimators, besides skldl and scikit-learn; modules in the folder of
+        the study file are found. To import a package is to run its code.
     keep_predictions
         Keep predictions in the records: sample (a few rows of each dataset, with their true distributions), predictions
         (the same rows without the true distributions, for data that may not be passed on), none or all.
     dry_run
-        Say what would run, and how many fits, and end.
+        Print what would run and the number of fits, and exit.
     """
     trusted = words(trust or [])
     chosen = _study(study, out if resume else None, trusted)
@@ -136,7 +136,7 @@ def bench(
         raise StudyError("--resume needs --out, the folder of the study to continue.")
     n_jobs = number_of_jobs(jobs)
     if retry_failed and not resume:
-        raise StudyError("--retry-failed goes with --resume.")
+        raise StudyError("--retry-failed needs --resume.")
     need_the_packages_of_the_tests()
     folder = out or new_folder(chosen.name)
     again = f"skldl bench --resume --out {folder}" + (f" --data {data}" if data else "")
@@ -164,18 +164,18 @@ def _study(name: str, folder: Path | None, trust: list[str]) -> Study:
             raise StudyError(
                 f"There is no study to resume in {folder}: it has no study.toml. Is --out the right folder?"
             )
-    if trust:  # modules beside the study file, or here, are what is meant
+    if trust:  # modules in the folder of the study file, or in the current one
         sys.path[:0] = list(dict.fromkeys((str(path.resolve().parent), str(Path.cwd()))))
     return load_study(path, trust=trust)
 
 
 def _roles(columns: Columns | None, **more: str | None) -> dict[str, Any]:
-    """What was said about tables, as arguments of `DatasetSpec`."""
+    """The options about tables, as arguments of `DatasetSpec`."""
     columns = columns or Columns()
     roles: dict[str, Any] = columns.as_arguments() | more
     usual = {entry.name: entry.default for entry in fields(DatasetSpec)}
-    said = {name: value for name, value in roles.items() if value and value != usual[name]}
-    return said | {name: value for name, value in columns.as_reading().items() if value is not None}  # --na '' is []
+    given = {name: value for name, value in roles.items() if value and value != usual[name]}
+    return given | {name: value for name, value in columns.as_reading().items() if value is not None}  # --na '' is []
 
 
 def _with_options(study: Study, datasets: str, roles: dict[str, Any], algorithms: str, measures: str) -> Study:
@@ -189,7 +189,7 @@ def _with_options(study: Study, datasets: str, roles: dict[str, Any], algorithms
     if roles and not tables:
         raise StudyError(
             f"{next(iter(roles))}= is about tables. Name the tables with --datasets, by their paths; "
-            "datasets of the catalogue and of the study have columns of their own."
+            "datasets of the catalogue and of the study have fixed columns."
         )
     if named:
         changes["datasets"] = [

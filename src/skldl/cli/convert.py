@@ -54,15 +54,15 @@ def convert(
     out
         Where to write: .csv, .tsv or .parquet, or - for CSV on standard output.
     item
-        Column that says what the row is about.
+        Column with the item of each row.
     annotator
-        Column that says who answered.
+        Column with the annotator of each row.
     label
         Column with the answer.
     labels
         Columns to convert, names or patterns, separated by commas.
     separator
-        What stands between the labels of one cell, if not | (sets) or > (rankings).
+        Separator between the labels of one cell, if not | (sets) or > (rankings).
     prefix
         Put before the name of each label in the result. The labels of a table whose label columns begin with label_ are
         found without --labels by skldl bench and load_dataset; '' puts nothing before them.
@@ -84,9 +84,9 @@ def convert(
     writer = TableWriter(out, escape_formulas=escape_formulas)
     quality = None if raters is None else TableWriter(raters, escape_formulas=escape_formulas)
     if figure is not None and source != "votes":
-        raise TableError("--figure draws raters: it goes with --from votes.")
+        raise TableError("--figure draws raters: it needs --from votes.")
     if figure is not None and figure.suffix.lower() not in IMAGES:
-        raise TableError(f"--figure {figure}: the ending says the format. Use {', '.join(IMAGES)}.")
+        raise TableError(f"--figure {figure}: the file extension determines the format. Use {', '.join(IMAGES)}.")
     targets = [("--out", out), ("--raters", raters), ("--figure", figure)]
     check_targets(targets, [table], overwrite=overwrite)
     converted = convert_table(

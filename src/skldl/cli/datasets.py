@@ -51,7 +51,7 @@ def fetch(name: str, /, *, data: Path | None = None) -> None:
     name
         A name of the list.
     data
-        Folder for the file; by default the cache, in which the other commands look too.
+        Folder for the file; by default the cache, which the other commands search too.
     """
     dataset = fetch_dataset(name, data_home=data)
     samples, features = dataset.X.shape

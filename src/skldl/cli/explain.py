@@ -70,7 +70,9 @@ def explain(
     targets = out or []
     for target in targets:
         if target.suffix.lower() not in (*ENDINGS, *IMAGES):
-            raise TableError(f"--out {target}: the ending says what to write. Use {', '.join((*ENDINGS, *IMAGES))}.")
+            raise TableError(
+                f"--out {target}: the file extension determines what is written. Use {', '.join((*ENDINGS, *IMAGES))}."
+            )
     check_targets([("--out", target) for target in targets], [model, table], overwrite=overwrite)
     if repeats < 1:
         raise TableError(f"--repeats {repeats}: each column must be shuffled at least once.")

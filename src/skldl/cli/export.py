@@ -45,4 +45,4 @@ def export(model: Path, /, *, onnx: Path | None = None, card: Path | None = None
 
         with whole_file(card) as stream:
             stream.write(model_card(inspect(model), name=model.stem).encode())
-        print(f"Written to {card}. Complete what it asks for in brackets.")
+        print(f"Written to {card}. Fill in the fields in brackets.")

@@ -84,15 +84,15 @@ def fit(
     seed
         Seed of everything that is drawn.
     keep_rows
-        Keep so many rows of the table in the model file, so that skldl serve can show the nearest of them; by default
-        none. Whoever has the file can read them.
+        Number of rows of the table to keep in the model file, so that skldl serve can show the nearest of them; by
+        default none. Everyone who has the file can read them.
     overwrite
         Write over a file that is there already and is no model.
     """
     if out.is_dir() or not out.parent.is_dir():
-        raise TableError(f"--out {out} is a folder, or lies in a folder that does not exist. Name a file.")
+        raise TableError(f"--out {out} is a folder, or is in a folder that does not exist. Name a file.")
     check_targets([("--out", out)], [table], overwrite=overwrite or is_model(out))
-    import skops  # noqa: F401 - if it is missing, say so before the training, not after
+    import skops  # noqa: F401 - if it is missing, fail before the training, not after
 
     columns = columns or Columns()
     with columns.open(table) as source, working() as tell:

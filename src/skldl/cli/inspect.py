@@ -39,7 +39,7 @@ def inspect(
         Compare the rows of this CSV or Parquet file with the training table, instead: unknown categories, numbers out
         of range, distances to the nearest training rows, shift of the mean prediction.
     as_json
-        Everything that the file says about itself, as JSON; with a table the numbers of the comparison.
+        The whole description in the file, as JSON; with a table, the numbers of the comparison.
     monitor
         Write the numbers of the comparison to this file, as JSON.
     reading
@@ -118,7 +118,7 @@ def _table_lines(description: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _held_rows(description: dict[str, Any]) -> str:
-    """Whose rows somebody who has the file can read."""
+    """Which training rows can be read from the file."""
     held = [f"training rows, encoded, in {name}" for name in description["rows_in_model"]]
     if kept := description.get("kept_rows"):
         held.append(f"{len(kept['rows']):,} training rows as they were (--keep-rows)")
@@ -133,5 +133,5 @@ def _origin(description: dict[str, Any]) -> str:
 
 
 _OF_FIT = {"source", "rows", "labels", "values", "kind", "label_columns", "features", "roles", "estimator", "why"}
-"""What ``skldl fit`` writes; a model saved from Python has whatever description it was given."""
+"""What ``skldl fit`` writes; a model saved from Python may have any description."""
 _HEADINGS = {"number": "numbers", "boolean": "booleans", "date": "dates", "category": "categories", "text": "text"}

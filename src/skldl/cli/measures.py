@@ -56,7 +56,7 @@ def show(*, latex: bool = False) -> None:
 
 
 def _line(measure: Measure, formula: str) -> str:
-    """One measure; in a terminal a long formula goes on in a second line, in a pipe it stays in one for grep."""
+    """One measure; in a terminal a long formula is wrapped, in a pipe it stays on one line for grep."""
     star = "*" if measure.name in PAPER_MEASURES else " "
     start = f" {star}{measure.name:{WIDTH_OF_NAME}} {measure.arrow} {measure.range:{WIDTH_OF_RANGE}} "
     if not sys.stdout.isatty():
@@ -91,7 +91,7 @@ def select(
         Real and predicted distributions: an .npz file with the arrays D_true and D_pred, or a table (.csv, .tsv,
         .parquet) with the columns true_NAME and pred_NAME for each label NAME, one row per instance.
     out
-        File for the figure; its ending says the format (.png, .pdf, .svg).
+        File for the figure; its extension determines the format (.png, .pdf, .svg).
     seed
         Seed of the experiments.
     labels
@@ -172,7 +172,7 @@ def read_pairs(path: Path) -> tuple[Any, Any]:
     Returns
     -------
     tuple of ndarray
-        Real and predicted distributions, as they stand in the file.
+        True and predicted distributions, as they are in the file.
     """
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file {path}. Say where the table of distributions is.")

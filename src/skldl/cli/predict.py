@@ -81,7 +81,7 @@ def predict(
     kept = words(keep)
     writer = TableWriter(out, digits=digits, exact=kept, escape_formulas=escape_formulas)
     if covers is not None and level is None:
-        raise TableError("--covers says what intervals are for: name their probability, too, such as --level 0.9.")
+        raise TableError("--covers describes intervals: give their probability, too, such as --level 0.9.")
     intervals = None if level is None else intervals_of(made.pipeline, level, covers or "given")
     drift = DriftMonitor(made.pipeline)
     to_terminal = out == "-" and sys.stdout.isatty()

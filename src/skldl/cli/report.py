@@ -11,7 +11,7 @@ app = App(name="report")
 def report(folder: Path) -> None:
     """Make the HTML report of a study from its records.
 
-    The page is one file that needs nothing else and asks nothing of any server. Example:
+    The page is one file that needs no other file and no network. Example:
 
     skldl report run1
 

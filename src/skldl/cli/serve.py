@@ -31,13 +31,13 @@ def serve(
     """Serve predictions over HTTP, with a page to try the model.
 
     POST /predict takes JSON records, CSV or Parquet and answers in the same format with the columns of skldl predict;
-    GET / is the page; /schema, /health, /ready, /metrics and /openapi.json say the rest. For instance:
+    GET / is the page; /schema, /health, /ready, /metrics and /openapi.json describe the rest. For instance:
 
         skldl serve faces.skldl
         curl localhost:8000/predict --json '[{"age": 31, "town": "Ulm", "smoker": "no"}]'
 
     If the environment variable SKLDL_API_KEY is set, requests must send it. SIGHUP reads the model files again, SIGTERM
-    ends the service when all requests are answered. docs/deployment.md says how to run it for others.
+    ends the service when all requests are answered. docs/deployment.md describes how to deploy it.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def serve(
     timeout
         Seconds that a request may take.
     max_concurrent
-        Requests that are answered at the same time; further ones are told to come back.
+        Requests that are answered at the same time; further ones are rejected with a time after which to retry.
     no_key
         Let others in without a key, since something else guards the service.
     quiet

@@ -56,8 +56,8 @@ class BDLDL(BaseLDL):
 
     Notes
     -----
-    With ``backward_weight=0`` it is ridge regression without intercept. The paper's text was not at hand: the objective
-    and the projection onto the simplex follow python-ldl.
+    With ``backward_weight=0`` it is ridge regression without intercept. The paper's text was not available: the
+    objective and the projection onto the simplex follow python-ldl.
 
     References
     ----------
@@ -126,7 +126,7 @@ class _Decomposed:
         self.B = (B if self.U is None else self.U.T @ B) @ self.V
 
     def automatic_alpha(self) -> float:
-        """Penalty by generalised cross-validation without the way back, which is weak."""
+        """Penalty by generalised cross-validation without the backward term, whose weight is small."""
         g, n_labels = np.maximum(self.g, 0.0), len(self.squares)
         n_rows = count_different_rows(self.X, self.D)
         return generalised_cross_validation(g, self.B @ self.V.T, self.squares, np.ones(n_labels), n_rows)

@@ -41,7 +41,7 @@ def cluster_rows(D: FloatArray, weight: FloatArray, n_clusters: int) -> tuple[In
     for _ in range(LARGEST_NUMBER_OF_ROUNDS):
         centres = _means(D, weight, assignment)
         nearest = _squared_distances(D, centres).argmin(axis=1)
-        _, nearest = np.unique(nearest, return_inverse=True)  # a cluster that lost all its rows is dropped
+        _, nearest = np.unique(nearest, return_inverse=True)  # a cluster without rows is dropped
         if np.array_equal(nearest, assignment):
             break
         assignment = nearest

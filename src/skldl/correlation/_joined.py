@@ -1,4 +1,4 @@
-"""A design with further columns: neighbours' means or codes beside the features, each with a penalty of its own."""
+"""A design with further columns: neighbours' means or codes in addition to the features, with separate penalties."""
 
 from typing import Any
 
@@ -33,7 +33,9 @@ def join(plain: Factorisation, C: FloatArray, weight: FloatArray) -> Factorisati
         design = np.hstack([plain.design, C])
         weighted = design * weight[:, None]
     means = np.zeros(design.shape[1]) if centre is None else centre
-    if design.shape[1] > LARGEST_MATRIX:  # the diagonal is enough for coordinates that only change the way
+    if (
+        design.shape[1] > LARGEST_MATRIX
+    ):  # the diagonal is enough, since the coordinates only change the path of the solver
         squares = design.multiply(weighted).sum(axis=0) if sparse.issparse(design) else (design * weighted).sum(axis=0)
         return Factorisation(design, centre, eigenvalues=np.maximum(np.asarray(squares).ravel() - means**2, 0.0))
     gram = weighted.T @ design

@@ -1,7 +1,7 @@
 """LDL-DPA: label distribution learning by description-degree percentile average (Jia et al., 2024).
 
-A label whose true degree has rank r_j among the c labels of its row stands at the percentile r_j / c. The percentile
-average of a prediction is Σ_j p_j r_j / c: the higher, the more mass lies on labels that should come first. A second
+A label whose true degree has rank r_j among the c labels of its row has the percentile r_j / c. The percentile
+average of a prediction is Σ_j p_j r_j / c: the higher, the more mass is on labels that should come first. A second
 term keeps the variance of the degrees, which maximising the average alone would push up:
 
     mean KL(d_i ‖ p_i) − λ_r mean Σ_j p_ij r_ij / c + λ_v mean (var d_i − var p_i)² + alpha/2 ‖W‖².
@@ -66,7 +66,7 @@ class LDLDPA(LinearSoftmaxLDL):
 
     Notes
     -----
-    With both weights zero it is SA-BFGS. The paper's text and the authors' code were not at hand: that the percentile
+    With both weights zero it is SA-BFGS. The paper's text and the authors' code were not available: that the percentile
     average divides by c, and that the variance is the one over labels with divisor c, follows python-ldl.
 
     References

@@ -108,8 +108,8 @@ class LDLHVLC(LinearSoftmaxLDL):
 
     Notes
     -----
-    Weights of rows count in the means and correlations; a row counts once as a neighbour whatever its weight. The
-    training set is kept for predictions. The paper's text and the authors' code were not at hand: the terms follow
+    Weights of rows count in the means and correlations; a row counts once as a neighbour for any weight. The
+    training set is kept for predictions. The paper's text and the authors' code were not available: the terms follow
     python-ldl, which fits them with Adam.
 
     References

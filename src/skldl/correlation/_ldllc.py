@@ -1,6 +1,6 @@
 """LDLLC: label distribution learning by exploiting label correlations (Jia et al., 2018).
 
-The weight vectors of two labels shall be close where they are positively correlated and far apart where negatively:
+The weight vectors of two labels should be close if the labels are positively correlated, and far apart if negatively:
 
     mean KL(d_i ‖ p_i) + alpha/2 ‖W‖² + λ Σ_{i<j} sgn(ρ_ij) ‖w_i − w_j‖,        ρ_ij = Pearson(w_i, w_j).
 
@@ -102,7 +102,7 @@ class LDLLC(LinearSoftmaxLDL):
     With ``correlation_weight=0`` it is SA-BFGS. A negative sign makes the objective concave in a direction; without
     ``alpha`` it can then fall without bound. Adding one vector to all columns of W changes no prediction but does
     change the correlations: they are taken of the weights as stored, whose mean over labels is zero, which is where the
-    squared penalty puts them. The paper's text was not at hand; whether it takes the signs anew at each step, as
+    squared penalty puts them. The paper's text was not available; whether it recomputes the signs at each step, as
     python-ldl does, could not be checked.
 
     References

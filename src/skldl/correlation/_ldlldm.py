@@ -1,7 +1,7 @@
 """LDL-LDM: label distribution learning by exploiting the label distribution manifold (Wang and Geng, 2023).
 
 The columns of D (labels) are taken for points near a manifold: each is a weighted sum of the others, with weights Z_kj
-that sum to one over k, from all rows (global) and from the rows of each cluster (local). The predictions shall keep
+that sum to one over k, from all rows (global) and from the rows of each cluster (local). The predictions should keep
 these relations:
 
     mean KL(d_i ‖ p_i) + alpha/2 ‖W‖² + λ_g mean ‖p_i (I − Z)‖² + λ_l mean ‖p_i (I − Z_g(i))‖².

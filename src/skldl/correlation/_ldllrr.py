@@ -1,6 +1,6 @@
 """LDL-LRR: label distribution learning by maintaining the label ranking relation (Jia et al., 2023).
 
-For a pair of labels the prediction says with probability σ(κ (p_j − p_k)), κ = 100, that label j comes first. The
+For a pair of labels the predicted probability that label j comes first is σ(κ (p_j − p_k)), κ = 100. The
 cross-entropy of that with the true order, weighted by the squared gap of the true degrees, is added to the divergence:
 
     mean KL(d_i ‖ p_i) + λ mean Σ_{j<k} (d_ij − d_ik)² ln(1 + exp(−κ s_jk (p_ij − p_ik))) + alpha/2 ‖W‖²

@@ -86,7 +86,7 @@ class ArrayTable:
         Parameters
         ----------
         rows : int, default=20000
-            At most so many rows at a time.
+            Maximum number of rows per chunk.
         text : ignored
             There for `TableFile`.
 

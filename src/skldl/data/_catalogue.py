@@ -51,6 +51,13 @@ class CatalogueEntry:
         Numbers of rows of other files that circulate under this name.
     terms : str
         Terms of use.
+
+    Examples
+    --------
+    >>> from skldl.data import CATALOGUE
+    >>> entry = CATALOGUE["SJAFFE"]
+    >>> entry.n_samples, entry.n_features, entry.n_labels
+    (213, 243, 6)
     """
 
     name: str
@@ -158,7 +165,7 @@ _ENTRIES = (
         label_names=("happiness", "anger", "sadness", "disgust", "fear", "surprise"),
         sha256="59dec80525aaa859b8400a92e5b94e54b405ce6ed60bfad9ec95e58964e84707",
         note=_EMOTIONS_NOTE.format(
-            evidence="each person's 25 rows stand in the order of BU_3DFE's file names, anger, disgust, fear, "
+            evidence="each person's 25 rows are in the order of BU_3DFE's file names, anger, disgust, fear, "
             "happiness (four strengths each), neutral, sadness, surprise, and in each block one column rises with "
             "the strength"
         ),
@@ -238,7 +245,7 @@ def find_entry(name: str) -> CatalogueEntry:
 
 
 def suggestion(name: str) -> str:
-    """What the person may have meant, and which names there are."""
+    """Similar names, and the names that exist."""
     names = {plain(name): name for name in (*BUILT_IN, *FETCHED_TEXTS)} | {
         word: entry.name for word, entry in _BY_SPELLING.items()
     }

@@ -1,4 +1,4 @@
-"""Cells of a column as numbers, truth values or words, whatever the file made of them; bad cells by row and column."""
+"""Cells of a column as numbers, truth values or text, for any type in the file; bad cells by row and column."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -177,7 +177,7 @@ def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Ser
     column : Series
         The column, with its name.
     what : str
-        What the message says that belongs there.
+        What belongs there, for the message.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What was read from a file becomes checked X and D here, whatever the format; every complaint names the file."""
+"""Checks of X and D that were read from a file of any format; every error names the file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class RawContent:
 
 
 def checked_content(path: Path, raw: RawContent, convert: Converter | None) -> tuple[Any, FloatArray]:
-    """Return X and D as the rest of the package expects them, or say what is wrong with the file.
+    """Return X and D as the rest of the package expects them; an error describes what is wrong with the file.
 
     NaN in D is a degree that was not observed. It stays: `Dataset` fills in those that follow from the others.
     """
@@ -50,7 +50,7 @@ def checked_content(path: Path, raw: RawContent, convert: Converter | None) -> t
 
 
 def numeric_table(path: Path, values: Any, called: str, *, keep_sparse: bool) -> Any:
-    """Two dimensions of real numbers, or an error that says what there is instead."""
+    """Two dimensions of real numbers, or an error that describes what was found."""
     if sparse.issparse(values):
         values = sparse.csr_matrix(values) if keep_sparse else values.toarray()
     else:

@@ -33,6 +33,15 @@ class Converted:
         Quality of each rater, where it was asked for; see `skldl.annotators.rater_table`.
     summary : RaterSummary or None
         The same with the confusion of all raters together, for `skldl.plots.RatersDisplay.from_summary`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.data import convert_table
+    >>> table = pd.DataFrame({"id": [1, 2], "joy": [3, 0], "fear": [1, 2]})
+    >>> converted = convert_table(table, "counts", labels=["joy", "fear"])
+    >>> converted.labels
+    ['joy', 'fear']
     """
 
     table: pd.DataFrame
@@ -72,7 +81,7 @@ def convert_table(
     label, item, annotator : str, default=None
         Columns, as names.
     separator : str, default=None
-        What stands between the labels of a set (by default a bar) or of a ranking (by default ``>``).
+        Separator between the labels of a set (by default a bar) or of a ranking (by default ``>``).
     prefix : str, default=""
         Put before the name of each label in the result. `load_dataset` finds labels that begin with ``label_``.
     weight : str, default=None
@@ -112,7 +121,7 @@ def convert_table(
     if source == "rankings":
         return _rankings(frame, item, label, separator or ">", prefix, weight, notes)
     if weight is not None and source != "votes":
-        raise TableError("weight= counts votes or rankings: it goes with source='votes' and source='rankings'.")
+        raise TableError("weight= counts votes or rankings: it needs source='votes' or source='rankings'.")
     columns = find_columns(labels or ([] if label is None else [label]), frame.columns, "labels")
     if not columns:
         role = "label" if source in ("label", "sets") else "labels"
@@ -177,7 +186,7 @@ def _votes_in_rows(
 def _with_quality(
     answers: pd.DataFrame, names: Sequence[str], columns: dict[str, Any], weigh: bool
 ) -> tuple[Votes, RaterSummary]:
-    """Votes, weighed by the quality of the raters if that is wished, and that quality."""
+    """Votes, optionally weighted by the quality of the raters, and that quality."""
     summary = RaterSummary.from_votes(answers, labels=list(names), **columns)
     votes = from_votes(answers, labels=list(names), weights=summary.table if weigh else None, **columns)
     return votes, summary
@@ -231,7 +240,7 @@ def _cut(column: pd.Series, separator: str, notes: list[str]) -> pd.Series:
     if not text.str.contains(separator, regex=False).any():
         notes.append(
             f"No cell of column {column.name!r} holds the separator {separator!r}, so that each holds one label at "
-            "most. If something else stands between the labels, say so with separator=."
+            "most. If the labels are separated by something else, set separator=."
         )
     return text.map(lambda cell: [word.strip() for word in cell.split(separator) if word.strip()])
 

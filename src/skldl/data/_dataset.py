@@ -43,7 +43,7 @@ class Dataset:
     description, citation, terms, source : str, default=""
         What it is, what to cite, under which terms it may be used, and which file or function it came from.
     groups : array of shape (n_samples,), default=None
-        Rows of one group never stand on both sides of a split.
+        Rows of one group are never on both sides of a split.
     sample_weight : array of shape (n_samples,), default=None
         Weight of each row, in fitting and in the measures.
     splits : array of int of shape (n_samples,) or (n_samples, n_repeats), default=None
@@ -54,7 +54,7 @@ class Dataset:
         The single ratings behind D, where they are known; NaN where a row has fewer of them.
     raters : array of shape (n_raters,) or (n_samples, n_raters), default=None
         Who gave these ratings: one name for each column of ``votes``, or one for each cell. None where the place of a
-        rating in its row does not tell.
+        rating in its row does not identify the rater.
     counts : ndarray of shape (n_samples, n_labels), default=None
         How many raters chose each label, where this is known.
     tokens : tuple of str, default=None
@@ -296,7 +296,13 @@ class Dataset:
         return np.asarray(np.rint(counts))
 
     def describe(self) -> dict[str, Any]:
-        """Describe the data in plain values, for the record file."""
+        """Describe the data in plain values, for the record file.
+
+        Returns
+        -------
+        dict
+            Name, fingerprint, sizes, label names and summary statistics.
+        """
         complete = self.D[~np.isnan(self.D).any(axis=1)] if has_gaps(self.D) else self.D
         mean = self.D.mean(axis=0)
         if has_gaps(self.D):

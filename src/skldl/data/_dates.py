@@ -46,7 +46,7 @@ def date_format(column: pd.Series) -> str | None:
 
 
 def as_dates(column: pd.Series, written: str) -> pd.Series:
-    """Dates and times as they stand on the clock, without a time zone; NaT where a cell is no such date.
+    """Dates and times in local time, without a time zone; NaT where a cell is no such date.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ def as_dates(column: pd.Series, written: str) -> pd.Series:
 
 
 def date_parts(dates: pd.Series) -> pd.DataFrame:
-    """Numbers that a date can tell something by.
+    """Numerical features of dates.
 
-    Month and hour go round, so that each is a point on a circle; each weekday has a column of its own, since Sunday
+    Month and hour are cyclic, so that each is a point on a circle; each weekday has its own column, since Sunday
     need not be like Monday; year and days are the time that has passed.
 
     Parameters
@@ -113,7 +113,7 @@ def date_parts(dates: pd.Series) -> pd.DataFrame:
 
 
 def fitting_formats(column: pd.Series) -> list[str]:
-    """All formats that the dates of a column fit; with several, nobody can say what is the day and what the month."""
+    """All formats that the dates of a column fit; with several, day and month cannot be distinguished."""
     if pd.api.types.is_datetime64_any_dtype(column):
         return [TYPED]
     if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):

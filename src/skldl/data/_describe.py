@@ -1,4 +1,4 @@
-"""`describe`: a card with what to know about a dataset before learning from it, and tables made of such cards."""
+"""`describe`: a card that summarises a dataset, and tables of such cards."""
 
 import itertools
 import math
@@ -59,6 +59,13 @@ class Card:
         Mean Kullback-Leibler divergence of the rows of D from their mean: what there is to learn.
     warnings : tuple of str
         What to know before learning from these data.
+
+    Examples
+    --------
+    >>> from skldl.data import describe
+    >>> card = describe("Artificial")
+    >>> card.n_samples, card.n_labels
+    (500, 3)
     """
 
     name: str
@@ -79,7 +86,13 @@ class Card:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts as plain Python values, ready for JSON."""
+        """Return the facts as plain Python values, ready for JSON.
+
+        Returns
+        -------
+        dict
+            From the name of each fact to its value.
+        """
         content = asdict(self)
         return {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
 
@@ -106,7 +119,7 @@ class Card:
 
 
 def describe(dataset: Dataset | tuple[Any, Any] | str, name: str | None = None) -> Card:
-    """Sum up a dataset: sizes, zeros, duplicates, rank, entropy, and warnings worth knowing.
+    """Summarise a dataset: sizes, zeros, duplicates, rank, entropy, and warnings.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """How a CSV file is written: encoding, separator, header and decimal marks, found out from its beginning.
 
-The decimal mark is a matter of the column, then of the file, never of the cell. ``5.1`` can only have a decimal point
+The decimal mark is determined for a column, then for the file, never for a cell. ``5.1`` can only have a decimal point
 and ``5,1`` only a decimal comma, but ``5.123`` and ``5,123`` may be thousands: such a column follows the other columns
 of the file. What stays ambiguous, or contradicts itself, is refused.
 """
@@ -36,13 +36,13 @@ class Dialect:
     encoding : str
         Name of the encoding.
     separator : str
-        What stands between two cells.
+        Separator between two cells.
     decimal : {".", ","}
         Decimal mark of its numbers.
     by_column : mapping
         Decimal mark of the columns whose own cells show it.
     certain : bool
-        Whether the decimal mark was said or shown, so that the other mark can only separate thousands.
+        Whether the decimal mark was given or is unambiguous, so that the other mark can only separate thousands.
     """
 
     encoding: str
@@ -94,7 +94,7 @@ def read_beginning(
     whole : bool
         Whether that is the whole file; else the last line is cut.
     encoding, decimal : str or None
-        What the user said, instead of a guess.
+        The choice of the user, which replaces the detection.
     header : bool or None
         None: a first line that holds only numbers is no header.
 
@@ -227,7 +227,7 @@ def _decimals(rows: list[list[str]], columns: list[str], separator: str, name: s
             pair = (with_comma or maybe[","])[0], (with_point or maybe["."])[0]
             raise TableError(
                 f"{name}: column {column!r} holds {pair[0]!r} and {pair[1]!r}: which mark is the decimal one? Write "
-                "all numbers in one way, or say it with decimal='.' or decimal=','."
+                "all numbers in one way, or set decimal='.' or decimal=','."
             )
         if with_comma or with_point:
             shown[column] = "," if with_comma else "."
@@ -239,12 +239,12 @@ def _decimals(rows: list[list[str]], columns: list[str], separator: str, name: s
         if len(marks) == 2 or (not marks and mark == ","):
             raise TableError(
                 f"{name}: column {column!r} holds {cell!r}, which can be a number with thousands or one with a decimal "
-                f"{'comma' if mark == ',' else 'point'}, and no other cell tells. Say which with decimal='.' or "
+                f"{'comma' if mark == ',' else 'point'}, and no other cell decides. Set decimal='.' or "
                 "decimal=','."
             )
         if not marks and separator == ";":
             notes.append(
                 f"Column {column!r} holds {cell!r}, read as a number with a decimal point. If the point separates "
-                "thousands, say decimal=','."
+                "thousands, set decimal=','."
             )
     return shown

@@ -1,4 +1,4 @@
-"""Download a file with limits of size and time: no server can fill memory or disk, or keep us waiting for ever."""
+"""Download a file with limits of size and time: no server can fill memory or disk, or block the program."""
 
 import os
 import struct
@@ -24,7 +24,7 @@ _PIECE = 65_536
 def download(url: str, path: Path, *, max_bytes: int | None = None, max_seconds: float | None = None) -> None:
     """Write what an address sends into a file.
 
-    The transfer runs in a thread of its own, so that the time limit holds whatever it is waiting for: names, the
+    The transfer runs in a separate thread, so that the time limit holds for every kind of waiting: names, the
     connection, the headers or a server that sends a byte now and then. Compressed transfers are refused: what they
     unpack to is not known beforehand.
 
@@ -42,7 +42,7 @@ def download(url: str, path: Path, *, max_bytes: int | None = None, max_seconds:
     Raises
     ------
     OSError
-        If the transfer fails or passes a limit; the message says which.
+        If the transfer fails or exceeds a limit; the message names the reason.
     """
     most_bytes = MAX_BYTES if max_bytes is None else max_bytes
     most_seconds = MAX_SECONDS if max_seconds is None else max_seconds
@@ -56,7 +56,7 @@ def download(url: str, path: Path, *, max_bytes: int | None = None, max_seconds:
         try:
             with stream:
                 _transfer(url, stream, most_bytes, cancelled)
-        except BaseException as error:  # handed to the caller, whatever it is
+        except BaseException as error:  # passed to the caller
             failure.append(error)
 
     thread = threading.Thread(target=transfer, name="skldl-download", daemon=True)
@@ -97,13 +97,13 @@ def _transfer(url: str, stream: IO[bytes], max_bytes: int, cancelled: threading.
 
 
 def _next_piece(raw: Any) -> bytes:
-    """What has arrived, as far as the installed urllib3 can tell, else a whole piece."""
+    """What has arrived, if the installed urllib3 can report it, else a whole piece."""
     try:
         read = raw.read1 if hasattr(raw, "read1") else raw.read
         return bytes(read(_PIECE, decode_content=False))
     except OSError:
         raise
-    except Exception as error:  # urllib3 has errors of its own, which are no OSError
+    except Exception as error:  # errors of urllib3 are not derived from OSError
         raise OSError(f"{type(error).__name__}: {error}") from error
 
 
@@ -119,9 +119,9 @@ def fetch_whole(
     path : path
         Where the file goes once it has been checked; its folder is made.
     check : callable
-        Called with the file while it lies in a temporary folder; raises `DatasetError` if it is not the right one.
+        Called with the file in a temporary folder; raises `DatasetError` if it is not the right one.
     cure : str
-        What the message says to do without a network.
+        Advice for users without a network, for the message.
     max_bytes : int, default=None
         Most bytes to take; None for `MAX_BYTES`.
     """
@@ -162,7 +162,7 @@ def refuse_bomb(path: Path, max_unpacked: int | None = None) -> None:
     """Refuse a MATLAB file whose compressed parts unpack to more than a limit (by default `MAX_UNPACKED`).
 
     They are unpacked piece by piece and thrown away, so that memory stays small. A file that is no MATLAB 5 file
-    passes: whoever reads it will say so.
+    passes: the reader of the file reports it.
     """
     limit = MAX_UNPACKED if max_unpacked is None else max_unpacked
     unpacked = 0

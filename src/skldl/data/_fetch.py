@@ -27,7 +27,7 @@ def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, ve
     name : str
         Name of the dataset, as for `load_dataset`; also "VADER products", "VADER films" and "VADER news".
     data_home : str or path, default=None
-        Folder for the file; by default the cache of this package, in which `load_dataset` looks too.
+        Folder for the file; by default the cache of this package, which `load_dataset` searches too.
     verify : bool, default=True
         Compare the sha256 with the published one. For Natural_Scene and Human_Gene none is known: they need
         ``verify=False``, which still checks sizes, row sums and so on.
@@ -35,20 +35,20 @@ def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, ve
     Returns
     -------
     Dataset
-        The dataset; ``source`` tells the path of the file.
+        The dataset; ``source`` is the path of the file.
 
     Raises
     ------
     DatasetError
         If the download fails, the checksum is wrong, or there is already a different file of this name (which is
-        never overwritten). The message says how to get the file by hand.
+        never overwritten). The message describes how to get the file manually.
 
     Notes
     -----
     A download ends with an error when it takes more than ten minutes or 200 MiB; the largest published file has 25 MB.
 
     The environment variable ``SKLDL_MIRROR`` names another address (``http://…`` or ``https://…``) under which the
-    files lie, for networks that do not reach GitHub. The data are free for academic, non-profit use and carry no open
+    files are, for networks that do not reach GitHub. The data are free for academic, non-profit use and carry no open
     licence.
 
     Examples
@@ -87,7 +87,7 @@ def _base_url() -> str:
 
 
 def _load_present(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset:
-    """A file that is already there is used if it is right, and never overwritten if it is not."""
+    """An existing file is used if it is right, and never overwritten if it is not."""
     try:
         return load_entry_file(entry, path, verify=verify)
     except DatasetError as error:

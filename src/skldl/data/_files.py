@@ -1,4 +1,4 @@
-"""`load_dataset`: a dataset of the paper by its name, or anybody's data by the path of the file."""
+"""`load_dataset`: a dataset of the paper by its name, or other data by the path of the file."""
 
 import os
 import warnings
@@ -59,7 +59,7 @@ def load_dataset(
         environment variable ``SKLDL_DATA`` names, the cache into which `fetch_dataset` downloads.
     labels : str, list of str or int, default=None
         For ``.mat`` and ``.npz`` the name of the array of labels. For a table the label columns: names, patterns
-        (``"emo_*"``) or what several names begin with (``"emo_"``); or a number: the last so many columns. By default
+        (``"emo_*"``) or what several names begin with (``"emo_"``); or a number n: the last n columns. By default
         the columns that begin with ``label_`` (or else ``label:``, ``label.``, ``d_`` or ``y_``), as ``skldl convert``
         writes them. The common beginning is cut off from the labels' names unless they are given as a list.
     features : str or list of str, default=None
@@ -68,7 +68,7 @@ def load_dataset(
     kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
         What the label columns of a table hold.
     weight, groups : str, default=None
-        Columns of a table with the weight of each row, and with what says which rows belong together.
+        Columns of a table with the weight and with the group of each row.
     item, annotator : str, default=None
         Columns of a table with one row for each vote (``kind="votes"``), see `from_table`.
     drop : str or list of str, default=()
@@ -97,11 +97,11 @@ def load_dataset(
     Raises
     ------
     DatasetNotFoundError
-        If there is no such file; the message says where was looked and how to get it.
+        If there is no such file; the message lists the folders that were searched and how to get it.
     UnknownDatasetError
         If the text is neither a known name nor a file.
     DatasetError
-        If the file is not what it should be; the message says what is wrong and what to do.
+        If the file is not valid; the message describes what is wrong and what to do.
 
     Notes
     -----
@@ -140,7 +140,7 @@ def load_dataset(
     if _is_name(name_or_path):
         given = _first_given(of_files | of_tables)
         if given:
-            raise DatasetError(f"{given}= is for files given by path; {name_or_path!r} has columns of its own.")
+            raise DatasetError(f"{given}= is for files given by path; {name_or_path!r} has fixed columns.")
         return _load_by_name(str(name_or_path), data_home, verify=verify)
     path = Path(name_or_path).expanduser()
     _check_file(path)
@@ -193,6 +193,7 @@ def _load_artificial() -> Dataset:
         source="skldl.data.make_artificial(random_state=0)",
         X_test=X_test,
         D_test=D_test,
+        label_names=("y1", "y2", "y3"),  # as the paper calls them
     )
 
 
@@ -201,7 +202,7 @@ _TEXTS = {plain(name): name for name in FETCHED_TEXTS}
 
 
 def cache_folder() -> Path:
-    """Folder into which `fetch_dataset` downloads unless told otherwise."""
+    """Default folder of `fetch_dataset`."""
     return Path(pooch.os_cache("skldl"))
 
 
@@ -214,7 +215,7 @@ def find_file(entry: CatalogueEntry, data_home: str | os.PathLike[str] | None) -
 def find_in_places(
     look: Callable[[Path], Path | None], file_name: str, data_home: Any, download: str, terms: str
 ) -> Path:
-    """A file in the first of the places that has it; the error says where was looked and how to get it.
+    """A file in the first folder that has it; the error lists the folders that were searched and how to get it.
 
     Parameters
     ----------
@@ -264,7 +265,7 @@ def _file_in(folder: Path, entry: CatalogueEntry) -> Path | None:
 
 
 def load_entry_file(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset:
-    """Load a file of the catalogue and compare it with what the catalogue says."""
+    """Load a file of the catalogue and compare it with its entry."""
     dataset = _load_arrays(path)
     expected = (entry.n_samples, entry.n_features, entry.n_labels)
     got = (dataset.n_samples, dataset.n_features, dataset.n_labels)

@@ -1,4 +1,4 @@
-"""`make_missing` hides degrees for studies; what datasets with missing degrees are told to their users."""
+"""`make_missing` hides degrees for studies; notes for users of datasets with missing degrees."""
 
 from typing import Any
 
@@ -109,19 +109,19 @@ def with_note_of_gaps(dataset: Dataset, n_gaps: int) -> Dataset:
         note += {
             "renormalised": "The observed ones sum to one in every row: only their ratios count "
             "(missing='renormalised'). ",
-            "degrees": "The observed ones sum to less than one in some rows: the rest of the mass lies on the empty "
+            "degrees": "The observed ones sum to less than one in some rows: the rest of the mass belongs to the empty "
             "labels (missing='degrees'). ",
         }[dataset.reading] + "Only some models learn from such rows. "
     return dataset.changed(notes=(*dataset.notes, f"{note}Write 0 where a label does not apply."))
 
 
 def rows_to_judge_by(dataset: Dataset) -> Dataset:
-    """Leave out rows whose observed degrees say nothing, and note how many: a model can neither learn nor be judged.
+    """Leave out rows whose observed degrees carry no information, for training and for tests, and note how many.
 
     Parameters
     ----------
     dataset : Dataset
-        Data; what counts are the gaps of D, read as ``dataset.reading`` says.
+        Data; the missing degrees of D are read according to ``dataset.reading``.
 
     Returns
     -------

@@ -70,7 +70,7 @@ def read_labels(labels: pd.DataFrame, kind: str, *, names: Sequence[str] | None 
 
 
 def look_like_shares(counts: AnyArray) -> bool:
-    """Whether cells that are said to be counts are shares: fractions that sum to one in every row.
+    """Whether cells that should be counts are shares: fractions that sum to one in every row.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def read_votes(labels: pd.DataFrame, names: Sequence[str] | None = None) -> tupl
 
 
 def label_values(names: Sequence[str], given: Sequence[float] | None = None) -> list[float] | None:
-    """The numbers that ordered labels stand for.
+    """The numbers that ordered labels represent.
 
     Parameters
     ----------

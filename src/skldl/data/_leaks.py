@@ -1,4 +1,4 @@
-r"""Features that tell the labels nearly completely: mostly a label column, or what was made of one, left in the table.
+r"""Features that determine the labels nearly completely: mostly a label column, or one derived from it.
 
 The rows are put into the order of one feature, and the degree of each label in a row is guessed from the rows before
 and after it, with the mean of the two. Without any relation the error of that guess has 3/2 of the variance of the
@@ -6,8 +6,8 @@ degrees; so
 
 .. math:: 1 - \frac{\sum_i (d_i - (d_{i-1} + d_{i+1})/2)^2}{\frac32 \sum_i (d_i - \bar d)^2}
 
-is about 0 then, and 1 if the feature alone tells the degree, by whatever smooth function. For categories it is the part
-of the variance that lies between them.
+is about 0 then, and 1 if the degree is a smooth function of the feature alone. For categories it is the part
+of the variance between them.
 """
 
 from collections.abc import Hashable
@@ -25,7 +25,7 @@ _MOST_COLUMNS = 2000
 
 
 def label_leaks(X: pd.DataFrame, D: pd.DataFrame) -> list[str]:
-    """Find features that alone tell a label nearly completely.
+    """Find single features that determine a label nearly completely.
 
     Parameters
     ----------
@@ -44,36 +44,36 @@ def label_leaks(X: pd.DataFrame, D: pd.DataFrame) -> list[str]:
     >>> import numpy as np, pandas as pd
     >>> joy = np.random.default_rng(0).random(100)
     >>> label_leaks(pd.DataFrame({"n_joy": 10 * joy}), pd.DataFrame({"joy": joy, "fear": 1 - joy}))[0][:50]
-    "Column 'n_joy' alone tells the label 'joy' nearly "
+    "Column 'n_joy' alone determines the label 'joy' ne"
     """
     n_rows = len(X)
     if n_rows < _FEWEST_ROWS:
         return []
-    rows = np.random.default_rng(0).permutation(n_rows)[:_MOST_ROWS]  # the order in the file must not tell anything
+    rows = np.random.default_rng(0).permutation(n_rows)[:_MOST_ROWS]  # the order in the file must carry no information
     degrees = D.to_numpy(dtype=np.float64)[rows]
     found = []
     for name in X.columns[:_MOST_COLUMNS]:
-        told = _told_by(X[name].iloc[rows], degrees)
-        if told.max() > NEARLY_ALL:
-            found.append(_warning(name, D.columns[int(told.argmax())], float(told.max())))
+        share = _explained_by(X[name].iloc[rows], degrees)
+        if share.max() > NEARLY_ALL:
+            found.append(_warning(name, D.columns[int(share.argmax())], float(share.max())))
     return found
 
 
-def _told_by(column: pd.Series, degrees: FloatArray) -> FloatArray:
-    """How completely a column tells each label: 1 is all."""
+def _explained_by(column: pd.Series, degrees: FloatArray) -> FloatArray:
+    """How completely a column determines each label: 1 is completely."""
     values = as_numbers(column).to_numpy()
     numeric = ~np.isnan(values)
     if numeric.sum() < max(_FEWEST_ROWS, column.notna().sum() / 2):  # few cells are numbers
-        return _told_by_categories(column, degrees)
-    in_order = degrees[numeric][np.argsort(values[numeric], kind="stable")]  # where it is missing it tells nothing
+        return _explained_by_categories(column, degrees)
+    in_order = degrees[numeric][np.argsort(values[numeric], kind="stable")]  # a missing cell carries no information
     middle = in_order[1:-1]
     error = ((middle - (in_order[:-2] + in_order[2:]) / 2) ** 2).sum(axis=0)
     spread = 1.5 * ((middle - middle.mean(axis=0)) ** 2).sum(axis=0)
     return 1 - np.divide(error, spread, out=np.ones_like(error), where=spread > 1e-12)
 
 
-def _told_by_categories(column: pd.Series, degrees: FloatArray) -> FloatArray:
-    """Part of the variance that lies between categories, adjusted for their number."""
+def _explained_by_categories(column: pd.Series, degrees: FloatArray) -> FloatArray:
+    """Part of the variance between categories, adjusted for their number."""
     codes, words = pd.factorize(column.astype(object))
     n_rows, n_words = len(column), len(words) + (codes < 0).any()
     if n_words > n_rows / 2:
@@ -83,8 +83,8 @@ def _told_by_categories(column: pd.Series, degrees: FloatArray) -> FloatArray:
     return 1 - np.divide(error, spread, out=np.ones_like(error), where=spread > 1e-12)
 
 
-def _warning(name: Hashable, label: Hashable, told: float) -> str:
+def _warning(name: Hashable, label: Hashable, share: float) -> str:
     return (
-        f"Column {str(name)!r} alone tells the label {str(label)!r} nearly completely ({told:.1%}). If it is a label "
-        f"or was made from the labels, leave it out with drop=[{str(name)!r}]: on new rows it will not be there."
+        f"Column {str(name)!r} alone determines the label {str(label)!r} nearly completely ({share:.1%}). If it is one "
+        f"of the labels or was made from them, leave it out with drop=[{str(name)!r}]: new rows will not have it."
     )

@@ -32,7 +32,7 @@ def _ngram_presence(tokens: tuple[str, ...], n_features: int) -> tuple[sparse.cs
     )
     presence = vectorizer.fit_transform([f" {token} " for token in tokens])
     names = vectorizer.get_feature_names_out()
-    telling = np.flatnonzero(names != " ")  # a blank stands around every token and tells nothing
+    telling = np.flatnonzero(names != " ")  # there is a blank around every token, which carries no information
     return most_frequent(presence[:, telling], names[telling], n_features, "n-grams of the lexicon")
 
 
@@ -40,7 +40,7 @@ def load_lexicon(n_features: int = 512) -> Dataset:
     """Load the bundled sentiment lexicon: how do ten people rate a word, from -4 to 4?
 
     Each of the 7,506 tokens was rated by ten people on a scale of nine ordered labels. The degree of a label is the
-    share of the ten who chose it: ``D = counts / 10``. The features say which character n-grams (one to four
+    share of the ten who chose it: ``D = counts / 10``. The features indicate which character n-grams (one to four
     characters; a blank marks where the token begins and ends) the token holds.
 
     Parameters
@@ -61,7 +61,7 @@ def load_lexicon(n_features: int = 512) -> Dataset:
     rest on different numbers of votes: a row of ten votes then counts ten times a row of one. Here all rows rest on
     ten, so it matters after you have dropped votes or joined these data with others.
 
-    The position of a rating among the ten does not tell who gave it. Fourteen tokens stand twice in the source; the
+    The position of a rating among the ten does not identify the rater. Fourteen tokens occur twice in the source; the
     second is kept, as VADER itself does. Some emoticons hold none of the frequent n-grams, and their rows are empty.
 
     References

@@ -93,7 +93,7 @@ def _labels_of(path: Path, columns: list[str], labels: Any, *, has_header: bool)
     if not has_header:
         raise DatasetError(
             f"{path} has no header: its first line holds only numbers. Add a line with the names of the columns "
-            f"(labels begin with {LABEL_PREFIXES[0]!r}), or say how many of the last columns are labels: labels=3."
+            f"(labels begin with {LABEL_PREFIXES[0]!r}), or give the number of label columns at the end: labels=3."
         )
     if labels is None:
         for beginning in LABEL_PREFIXES:
@@ -103,7 +103,7 @@ def _labels_of(path: Path, columns: list[str], labels: Any, *, has_header: bool)
         raise DatasetError(
             f"{path}: which columns are the labels? None or only one begins with "
             f"{' or '.join(map(repr, LABEL_PREFIXES))}. The columns are {list_names(columns)}. Name the labels with "
-            "labels=['happy', 'sad'], by a pattern (labels='emotion_*'), or as the last so many columns (labels=3)."
+            "labels=['happy', 'sad'], by a pattern (labels='emotion_*'), or by their number at the end (labels=3)."
         )
     found = find_columns(labels, columns, "labels")
     return found, _without_beginning(found, labels) if isinstance(labels, str) else ()

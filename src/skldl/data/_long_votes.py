@@ -21,7 +21,7 @@ def votes_in_columns(
     frame : DataFrame
         One row for each vote.
     item, annotator : str
-        Columns that say what was rated, and by whom.
+        Columns with the item and with the annotator of each row.
     label : sequence of str
         The one column with the answer.
 
@@ -81,11 +81,11 @@ def votes_in_columns(
 
 
 def refuse_empty(frame: pd.DataFrame, *names: str) -> None:
-    """Refuse rows that do not say what they belong to."""
+    """Refuse rows without an item or annotator."""
     for name in names:
         if frame[name].isna().any():
             place = cell_place(frame[name], int(frame[name].isna().to_numpy().argmax()))
-            raise MissingLabelError(f"{place} is empty. Every row must say what it belongs to.")
+            raise MissingLabelError(f"{place} is empty. Every row needs a value there.")
 
 
 def one_row_each(frame: pd.DataFrame, item: str, used: list[str]) -> tuple[pd.DataFrame, list[str]]:

@@ -20,12 +20,12 @@ def word_presence(texts: Sequence[str], n_features: int, *, called: str) -> tupl
     """Presence of the words and pairs of words that most texts hold, as zeros and ones.
 
     Words are in lower case; emoticons and runs of exclamation and question marks count as words. Words in capitals of
-    at least two letters count a second time, as they stand, since shouting tells something.
+    at least two letters count a second time, in capitals, since capitals carry information.
 
     Parameters
     ----------
     texts : sequence of str
-        The texts; ``&amp;`` and the like are read as the signs that they stand for.
+        The texts; character references such as ``&amp;`` are decoded.
     n_features : int
         How many words and pairs to take; ties go to the one first in the alphabet.
     called : str

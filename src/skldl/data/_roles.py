@@ -59,15 +59,15 @@ def from_table(
     weight : str, default=None
         Column with the weight of each row.
     groups : str, default=None
-        Column that says which rows belong together, such as those of one person.
+        Column with the group of each row, such as the person.
     item, annotator : str, default=None
-        For ``kind="votes"`` with one row for each vote: the columns that say what was rated, and by whom; ``labels``
+        For ``kind="votes"`` with one row for each vote: the columns with the item and the annotator; ``labels``
         is then the one column with the answer. The result has one row for each item, and the columns that have one
         value for each item are features.
     drop : str or sequence of str, default=()
         Columns to leave out, given like the labels.
     text, categories : sequence of str, default=()
-        Columns that `skldl.tabular.TableEncoder` is told to take as prose or as categories: whatever they hold is fine.
+        Columns that `skldl.tabular.TableEncoder` should treat as text or as categories; their cells are not checked.
     name, source : str
         Name of the dataset, and where it comes from.
 
@@ -75,14 +75,14 @@ def from_table(
     -------
     Dataset
         X is a DataFrame of all columns without another role. ``counts`` and ``votes`` are filled if the labels are
-        such; ``raters`` then names the columns of the votes. Rows without any label are left out; ``notes`` says so,
-        and what else is worth knowing.
+        such; ``raters`` then names the columns of the votes. Rows without any label are left out; ``notes`` mentions
+        this, and further observations.
 
     Raises
     ------
     TableError
         If a column is missing, or if a feature is mostly numbers but not everywhere: a few bad cells would turn it
-        into categories. Name it in ``categories``, or mend the cells.
+        into categories. Name it in ``categories``, or correct the cells.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def _groups(column: pd.Series) -> AnyArray:
 
 
 def _oddities(column: pd.Series) -> list[str]:
-    """What is worth knowing about a feature that is no number; one that is mostly numbers is refused."""
+    """Notes about a feature that is not numeric; one that is mostly numeric is refused."""
     if is_plain_number(column) or is_truth(column):
         return []
     formats = fitting_formats(column)
@@ -255,12 +255,12 @@ def _oddities(column: pd.Series) -> list[str]:
         more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
         raise TableError(
             f"Column {column.name!r} is mostly numbers, but holds {cells}{more}. If these cells mean a missing value, "
-            f"empty them or name them with na_values=; if it is no number, say categories=[{str(column.name)!r}]."
+            f"empty them or name them with na_values=; if it is not numeric, set categories=[{str(column.name)!r}]."
         )
     if present.astype(str).nunique() == len(present):
         return [
             f"Column {column.name!r} holds a different text in every row. If it names the row, leave it out with "
-            f"drop=[{str(column.name)!r}]; if it is prose, say text=[{str(column.name)!r}]."
+            f"drop=[{str(column.name)!r}]; if it is text, set text=[{str(column.name)!r}]."
         ]
     return []
 
@@ -277,5 +277,5 @@ def _like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
         return []
     return [
         f"{list_names(alike)} begin with {stem[0]!r} as the labels do, but are taken as features. Are they labels too? "
-        f"If so, say labels='{stem[0]}*'; else leave them out with drop=."
+        f"If so, set labels='{stem[0]}*'; otherwise leave them out with drop=."
     ]

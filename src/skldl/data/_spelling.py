@@ -59,5 +59,5 @@ def find(word: str, known: Mapping[str, Thing], what: str) -> Thing:
     try:
         return by_plain_name[plain(word)]
     except KeyError:
-        told = repr(word) if len(word) <= 100 else f"{word[:99]!r}…"
-        raise UnknownNameError(f"No {what} is called {told}. Known here: {', '.join(dict.fromkeys(known))}.") from None
+        text = repr(word) if len(word) <= 100 else f"{word[:99]!r}…"
+        raise UnknownNameError(f"No {what} is called {text}. Known here: {', '.join(dict.fromkeys(known))}.") from None

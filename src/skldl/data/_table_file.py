@@ -1,4 +1,4 @@
-"""Tables from files: CSV in whatever dialect it comes, and Parquet, whole or in chunks.
+"""Tables from files: CSV of any dialect, and Parquet, whole or in chunks.
 
 Encoding (UTF-8 with or without a byte order mark, UTF-16, else Windows-1252), separator (comma, semicolon, tab or bar)
 and decimal marks are found out from the beginning of the file. Cells are cut and converted by Arrow: a column of
@@ -52,7 +52,7 @@ class TableFile:
         Words that mean a missing value; an empty cell always does. By default NA, N/A, NaN, nan, null, NULL, None and
         #N/A.
     header : bool or None, default=True
-        Whether the first line of a CSV file names the columns; None looks whether it holds only numbers.
+        Whether the first line of a CSV file names the columns; None detects it: a line of numbers is no header.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class TableFile:
     dialect : Dialect or None
         How the file is written; None for Parquet.
     has_header : bool
-        Whether the columns have names of their own; else they are numbered from 1.
+        Whether the columns have names; otherwise they are numbered from 1.
     notes : list of str
         What the user should know; complete when all rows were read.
 
@@ -193,7 +193,7 @@ class TableFile:
         Parameters
         ----------
         rows : int, default=20000
-            At most so many rows at a time.
+            Maximum number of rows per chunk.
         text : collection of str, default=()
             Columns of a CSV file to be left as they are written.
 
@@ -255,9 +255,9 @@ class TableFile:
     def _batches(self, rows: int) -> Iterator[Any]:
         """The rows as Arrow cuts them, every cell text; empty cells are missing.
 
-        Arrow gets pieces in memory and never reads by itself: its threads could not be interrupted while a pipe is
-        silent. A piece has ``BLOCK_BYTES`` or, where lines are short, the lines of a few chunks: memory goes by rows
-        there. It ends with a line; if that lies inside quotation marks, the piece is made longer.
+        Arrow gets pieces in memory and does not read the file: its threads could not be interrupted while a pipe is
+        silent. A piece has ``BLOCK_BYTES`` or, where lines are short, the lines of a few chunks: memory depends on rows
+        there. It ends with a line; if that is inside quotation marks, the piece is made longer.
         """
         waiting, usual, enough, n_rows = b"", 0, 0, 0
         for block in self._text:
@@ -325,7 +325,7 @@ class TableFile:
         return batch.slice(0, len(batch) - 1) if batch.column(0)[-1].as_py() == END_OF_PIECE else None
 
     def _complaint(self, wrong: Any, n_rows: int) -> str:
-        """Say where a row with a wrong number of cells stands: line breaks in cells and empty lines count too."""
+        """Line of a row with a wrong number of cells: line breaks in cells and empty lines count too."""
         assert self.dialect is not None
         place = f"row {n_rows + wrong.number}"
         if self._path is not None and self._path.is_file():
@@ -368,7 +368,7 @@ def _at_start(stream: IO[bytes], start: bytes) -> IO[bytes]:
     if stream.seekable():
         stream.seek(0)
         return stream
-    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the rows are read
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as rows are read
     copy.write(start)
     shutil.copyfileobj(stream, copy)
     copy.seek(0)

@@ -24,7 +24,7 @@ def read_tweets() -> tuple[tuple[str, ...], list[list[int]]]:
 
 
 def variant_groups(texts: Sequence[str]) -> IntArray:
-    """One number for all texts of the same words, whatever their case, punctuation and intensifiers."""
+    """One number for all texts with the same words, irrespective of case, punctuation and intensifiers."""
     first: dict[frozenset[str], int] = {}
     groups = []
     for place, text in enumerate(texts):
@@ -37,8 +37,8 @@ def load_tweets(n_features: int = 1000) -> Dataset:
     """Load the bundled texts in the manner of tweets: how do people rate their sentiment, from -4 to 4?
 
     Each of the 4,200 texts was rated by at least 20 people, about a quarter of them by 92 to 99, on a scale of nine
-    ordered labels. The degree of a label is the share of the people who chose it. The features say which words, pairs
-    of words, emoticons and words in capitals the text holds.
+    ordered labels. The degree of a label is the share of the people who chose it. The features indicate which words,
+    pairs of words, emoticons and words in capitals the text holds.
 
     Parameters
     ----------
@@ -56,12 +56,13 @@ def load_tweets(n_features: int = 1000) -> Dataset:
     -----
     ``dataset.n_votes`` is the number of votes behind each row; it serves as ``sample_weight``.
 
-    The place of a rating in its row does not tell who gave it: the means of the columns over consecutive texts vary no
-    more than after shuffling each row. So these votes show how much people disagree, but not which of them to trust.
+    The position of a rating in its row does not identify the rater: the means of the columns over consecutive texts
+    vary no more than after shuffling each row. So these votes show how much raters disagree, but not which of them are
+    reliable.
 
     Thirty texts come in six to eight variants that differ by punctuation, capitals and intensifiers ("Yay. Another
     good phone interview." and "YAY!!! Another good phone interview!!!"). They share a number in ``groups``, which keeps
-    them on one side of a split. For 199 of these texts the means printed beside the texts in the source are not those
+    them on one side of a split. For 199 of these texts the means printed next to the texts in the source are not those
     of the ratings (they correlate by .99); the ratings are taken.
 
     References

@@ -88,7 +88,7 @@ class ColumnReader:
         if words:
             counts = ", ".join(f"{word!r} ({count} cells)" for word, count in words.items())
             found.append(
-                f"Column {self.name!r}: {counts} taken as missing. If it is a name, say which words mean a missing "
+                f"Column {self.name!r}: {counts} taken as missing. If it is a name, define which words mean a missing "
                 "value with na_values=; na_values=[] means none."
             )
         if self._has_codes:
@@ -131,7 +131,7 @@ class ColumnReader:
                 row = pc.index(strange, True).as_py()
                 raise TableError(
                     f"{self.file}: row {first_row + row + 1} of column {self.name!r} holds {cells[row].as_py()!r}, "
-                    "while other numbers have a decimal comma. Write all numbers in one way, or say which mark is the "
+                    "while other numbers have a decimal comma. Write all numbers in one way, or set which mark is the "
                     "decimal one with decimal='.' or decimal=','."
                 )
         plain = pc.replace_substring(pc.replace_substring(cells, other, ""), ",", ".")
@@ -154,7 +154,7 @@ def join_pieces(pieces: list[dict[str, Any]], columns: list[str]) -> pd.DataFram
     Parameters
     ----------
     pieces : list of dict
-        The pieces in their order; they are emptied on the way, so that the table is not in memory twice.
+        The pieces in their order; they are emptied during the conversion, so that the table is not in memory twice.
     columns : list of str
         Names of the columns.
 

@@ -1,4 +1,4 @@
-"""The text of a CSV file as Arrow takes it: UTF-8, whatever the encoding."""
+"""The text of a CSV file of any encoding as Arrow requires it: UTF-8."""
 
 import codecs
 import csv
@@ -58,14 +58,14 @@ class Utf8Stream:
 
 
 def _requoted(texts: Iterable[str], separator: str, name: str) -> Iterator[str]:
-    """The same table with quotation marks that stand right behind a separator, without blanks.
+    """The same table without blanks between a separator and a quotation mark.
 
     Parameters
     ----------
     texts : iterable of str
         The table, in pieces of any length.
     separator : str
-        What stands between two cells.
+        Separator between two cells.
     name : str
         What messages call the file.
 

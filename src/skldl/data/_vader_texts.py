@@ -1,4 +1,4 @@
-"""Rated sentences of product reviews, film reviews and newspaper editorials: fetched, never shipped.
+"""Rated sentences of product reviews, film reviews and newspaper editorials; downloaded, not part of the package.
 
 The ratings are VADER's; the sentences belong to others (customers of a shop, Rotten Tomatoes, The New York Times).
 """
@@ -28,12 +28,12 @@ _COMMIT = "18c86513ea60b02fce8f3b1b598da43042d91b08"
 ARCHIVE_URL = f"https://raw.githubusercontent.com/cjhutto/vaderSentiment/{_COMMIT}/additional_resources/{ARCHIVE}"
 _MAX_BYTES = 20 * 2**20  # of the archive, and of each file in it
 FILM_BLOCK = 30
-"""In the film reviews, so many sentences in a row were rated by the same people, in the same order."""
+"""Number of consecutive sentences of the film reviews that the same people rated in the same order."""
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Where one set of texts lies in the archive, and what it is."""
+    """Path of one set of texts in the archive, and its description."""
 
     stem: str
     n_texts: int
@@ -58,7 +58,7 @@ class RatedTexts:
 
 
 def read_archive(path: Path, name: str) -> RatedTexts:
-    """Read one set of texts and ratings out of the archive, whose content must be as expected."""
+    """Read one set of texts and ratings from the archive, whose content must be as expected."""
     source = SOURCES[name]
     try:
         with tarfile.open(path, "r:gz") as archive:
@@ -124,7 +124,7 @@ def load_vader_texts(name: str, data_home: str | os.PathLike[str] | None) -> Dat
     name : str
         Such as "VADER films".
     data_home : str or path or None
-        Folder to look in first, as for `load_dataset`.
+        Folder to search first, as for `load_dataset`.
 
     Returns
     -------
@@ -158,8 +158,8 @@ def fetch_vader_texts(
     name : {"products", "films", "news", "tweets"}
         Which texts. The tweets are bundled too: `load_tweets`.
     archive : str or path, default=None
-        A copy of ``hutto_ICWSM_2014.tar.gz`` that you have already; it stands in ``additional_resources`` of the source
-        distribution of vaderSentiment 3.3.2. None looks in ``data_home`` and downloads it otherwise.
+        A copy of ``hutto_ICWSM_2014.tar.gz`` that you have already; it is in ``additional_resources`` of the source
+        distribution of vaderSentiment 3.3.2. None searches ``data_home`` and downloads it otherwise.
     n_features : int, default=1000
         Number of words and pairs of words, as in `load_tweets`.
     data_home : str or path, default=None
@@ -183,9 +183,9 @@ def fetch_vader_texts(
     the MIT licence.
 
     In the film reviews, thirty sentences in a row have the same number of ratings, and the place of a rating in its row
-    tells who gave it: within such a block, the means of the columns vary five times as much as after shuffling. So
-    raters can be told apart there: ``raters[i, j]`` is a number for who gave ``votes[i, j]``. In the other sets the
-    place tells nothing, and ``raters`` is None.
+    identifies the rater: within such a block, the means of the columns vary five times as much as after shuffling. So
+    raters can be distinguished there: ``raters[i, j]`` is the number of the rater of ``votes[i, j]``. In the other sets
+    the position carries no information, and ``raters`` is None.
 
     References
     ----------

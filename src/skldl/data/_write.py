@@ -22,7 +22,7 @@ _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]+$)")
 class TableWriter:
     """Write a table in pieces; use it in a ``with`` block.
 
-    The pieces go to a file beside the target, which takes the target's name when the block ends well and disappears
+    The pieces go to a temporary file in the same folder, which is renamed when the block ends without error and removed
     when it does not. Standard output (``-``) is written as the pieces come.
 
     Parameters
@@ -66,7 +66,7 @@ class TableWriter:
         self._digits, self._exact, self._escape = digits, exact, escape_formulas
         ending = Path(self.target).suffix.lower()
         if self.target != "-" and ending not in ENDINGS:
-            raise TableError(f"{self.target}: the ending says how to write it. Use .csv, .tsv or .parquet.")
+            raise TableError(f"{self.target}: the file extension determines the format. Use .csv, .tsv or .parquet.")
         self._parquet = ending == ".parquet"
         self._separator = "\t" if ending == ".tsv" else ","
         self._rows: Any = None
@@ -116,7 +116,7 @@ class TableWriter:
         if self._rows is None:
             schema = pa.Schema.from_pandas(piece, preserve_index=False).remove_metadata()
             for place, entry in enumerate(schema):
-                if pa.types.is_null(entry.type):  # nothing but missing cells so far: text can hold whatever comes
+                if pa.types.is_null(entry.type):  # only missing cells so far: text can hold any later cell
                     schema = schema.set(place, entry.with_type(pa.string()))
             self._schema = schema
             self._rows = self._stack.enter_context(pq.ParquetWriter(self._stream, schema))
@@ -124,7 +124,7 @@ class TableWriter:
             self._rows.write_table(pa.Table.from_pandas(piece, schema=self._schema, preserve_index=False))
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise TableError(
-                f"{self.target}: the cells of a column changed their type on the way ({error}). Write .csv instead."
+                f"{self.target}: the cells of a column changed their type between chunks ({error}). Write .csv instead."
             ) from error
 
     def __exit__(

@@ -1,7 +1,7 @@
 """LDL4C: label distribution learning for classification (Wang and Geng, 2019).
 
 The decision is the label with the largest predicted degree. The absolute error counts more in rows whose distribution
-is uncertain, and the top label shall lead the second by a margin ρ:
+is uncertain, and the top label should exceed the second by a margin ρ:
 
     mean H(d_i) ‖d_i − p_i‖₁ + λ mean max(0, 1 − (p_i,first − p_i,second) / ρ) + alpha/2 ‖W‖².
 """
@@ -70,12 +70,12 @@ class LDL4C(LinearSoftmaxLDL):
 
     See Also
     --------
-    skldl.metrics.error_probability : The measure that goes with a decision for one label.
+    skldl.metrics.error_probability : The measure for decisions for one label.
     skldl.LDLClassifier : Turns any label distribution learner into a classifier.
 
     Notes
     -----
-    The paper's text and the authors' code were not at hand; the objective follows its citations. The entropy is in
+    The paper's text and the authors' code were not available; the objective follows its citations. The entropy is in
     nats.
 
     References

@@ -61,14 +61,14 @@ class LDLHR(TopAndRestLDL):
 
     See Also
     --------
-    skldl.metrics.error_probability : The measure that goes with a decision for one label.
+    skldl.metrics.error_probability : The measure for decisions for one label.
     skldl.LDLClassifier : Turns any label distribution learner into a classifier.
 
     Notes
     -----
     Checked against the authors' code, which differs in two points: there the third term runs over all labels with
-    target 0 for the top one, which pulls against the first term, while the text speaks of the rest; and the intercept
-    is penalised like a weight.
+    target 0 for the top one, which contradicts the first term, while the text mentions the other labels; and the
+    intercept is penalised like a weight.
 
     References
     ----------

@@ -60,7 +60,7 @@ class LDLM(TopAndRestLDL):
 
     See Also
     --------
-    skldl.metrics.error_probability : The measure that goes with a decision for one label.
+    skldl.metrics.error_probability : The measure for decisions for one label.
     skldl.LDLClassifier : Turns any label distribution learner into a classifier.
 
     Notes

@@ -1,4 +1,4 @@
-"""Terms that LDL4C, LDL-HR and LDLM are made of: each gives one value per row and its slope in the prediction p.
+"""Terms of LDL4C, LDL-HR and LDLM: each gives one value per row and its slope in the prediction p.
 
 `TopAndRestLDL` is what LDL-HR and LDLM share: the top label as a one-hot target with a margin, the rest as it is.
 
@@ -124,7 +124,7 @@ class TopAndRestLDL(LinearSoftmaxLDL):
     def _soften(
         self, values: FloatArray, slope: FloatArray, threshold: float | FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Change an absolute error of each row and its slope; here neither."""
+        """Transform the absolute error of each row and its slope; here the identity."""
         return values, slope
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:

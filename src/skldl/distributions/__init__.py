@@ -1,12 +1,11 @@
 """From what people have to label distributions, and back.
 
 Few people own label distributions; they own labels, sets of labels, votes, ratings, rankings. Each function here is
-pure: it checks what it is given, never changes it, and says what it does with every bad input.
+pure: it checks its input, does not change it, and documents how invalid input is handled.
 
-**Tables.** A DataFrame or Series gives back a DataFrame or Series of the same library (pandas or polars), with the
-labels as names of its columns and, in pandas, with the same index; anything else gives back a NumPy array. Columns
-stand in the order of ``classes`` or ``labels`` if you name them, else in the order of the columns of a table, else
-sorted.
+**Tables.** For a DataFrame or Series the result is a DataFrame or Series of the same library (pandas or polars), with
+the labels as names of its columns and, in pandas, with the same index; for other input it is a NumPy array. Columns are
+in the order of ``classes`` or ``labels`` if given, else in the order of the columns of a table, else sorted.
 
 ========================  ==========================================================================
 what you have             what to call

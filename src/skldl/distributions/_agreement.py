@@ -20,7 +20,7 @@ def krippendorff_alpha(answers: Answers, level: str) -> float:
 
     The coincidence matrix o counts, within each item with m ≥ 2 answers, every ordered pair of answers of two
     annotators with the weight 1/(m − 1); D_o is the mean difference δ over these pairs, D_e the mean of δ over all
-    pairs of answers, whatever the item.
+    pairs of answers of all items.
     """
     check_choice(level, ("nominal", "ordinal", "interval"), name="level")
     per_item = np.bincount(answers.item, minlength=len(answers.items))
@@ -36,7 +36,7 @@ def krippendorff_alpha(answers: Answers, level: str) -> float:
     totals = counts.sum(axis=0)
     difference = _difference(kinds, totals, answers.labels, level)
     expected = float(totals @ difference @ totals) / float(totals.sum() - 1)
-    if expected == 0:  # everybody always said the same: there is nothing to disagree about
+    if expected == 0:  # all answers are the same: there is no disagreement to expect
         return 1.0
     return 1.0 - float((coincidences * difference).sum()) / expected
 
@@ -54,7 +54,7 @@ def _difference(kinds: FloatArray, totals: FloatArray, labels: list[Any], level:
         except (TypeError, ValueError) as error:
             raise DataError('level="interval" needs labels that are numbers; use "ordinal" or "nominal".') from error
         return (values[:, None] - values[None]) ** 2
-    order = np.argsort(column)  # the labels stand in their order
+    order = np.argsort(column)  # the labels are in their order
     middle = np.empty(len(order))
     middle[order] = np.cumsum(totals[order]) - totals[order] / 2
     return (middle[:, None] - middle[None]) ** 2
@@ -76,6 +76,12 @@ class NoiseCeiling:
         with the error itself (Chebyshev, Clark, Canberra, one minus intersection) about twice.
     split_half_std : float
         Standard deviation of that score over the random splits.
+
+    Examples
+    --------
+    >>> from skldl.distributions import NoiseCeiling
+    >>> NoiseCeiling(ceiling=0.05, split_half=0.2, split_half_std=0.01).ceiling
+    0.05
     """
 
     ceiling: float

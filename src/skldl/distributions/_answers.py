@@ -1,4 +1,4 @@
-"""Answers of annotators, wide or long, as one flat list: who said what about which item."""
+"""Answers of annotators, from a wide or long table, as one flat list of item, annotator and labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from skldl.exceptions import DataError, DimensionError, DuplicateVoteError, Miss
 
 @dataclass(frozen=True)
 class Answers:
-    """One entry per answer, that is, per item and annotator who said something about it.
+    """One entry per answer, that is, per item and annotator who answered.
 
     Attributes
     ----------
@@ -53,35 +53,35 @@ def read_answers(votes: Any, *, item: Any, annotator: Any, label: Any, labels: A
             "A long table needs the names of three columns: item=..., annotator=... and label=.... "
             "Leave all of them out for a wide table (one row per item, one column per annotator)."
         )
-    said, items, annotators = _read_long(votes, item, annotator, label) if all(named) else _read_wide(votes)
-    if not said:
+    given, items, annotators = _read_long(votes, item, annotator, label) if all(named) else _read_wide(votes)
+    if not given:
         raise MissingLabelError("There is not a single answer in the table: every cell is empty.")
     if labels is None:
-        names = sorted_names(entry for members in said.values() for entry in members)
+        names = sorted_names(entry for members in given.values() for entry in members)
     else:
         names = check_names(labels, name="labels")
     column = {entry: j for j, entry in enumerate(names)}
-    mass = np.zeros((len(said), len(names)))
-    for answer, ((i, r), members) in enumerate(said.items()):
+    mass = np.zeros((len(given), len(names)))
+    for answer, ((i, r), members) in enumerate(given.items()):
         for entry in members:
             if entry not in column:
                 where = f"The answer of annotator {annotators[r]!r} to item {items[i]!r}"
                 position_of(names, entry, where=where, argument="labels")
             mass[answer, column[entry]] = 1.0 / len(members)
-    places = np.array(list(said), dtype=np.intp)
+    places = np.array(list(given), dtype=np.intp)
     return Answers(places[:, 0], places[:, 1], mass, items, annotators, names)
 
 
-Said = dict[tuple[int, int], list[Any]]
+Given = dict[tuple[int, int], list[Any]]
 
 
-def _read_wide(votes: Any) -> tuple[Said, list[Any], list[Any]]:
+def _read_wide(votes: Any) -> tuple[Given, list[Any], list[Any]]:
     rows = table_rows(votes)
     check_not_empty(rows, name="votes")
     n_annotators = len(rows[0])
     items = list(votes.index) if library(votes) == "pandas" else list(range(len(rows)))
     annotators = list(votes.columns) if is_frame(votes) else list(range(n_annotators))
-    said: Said = {}
+    given: Given = {}
     for i, row in enumerate(rows):
         if len(row) != n_annotators:
             raise DimensionError(
@@ -95,12 +95,12 @@ def _read_wide(votes: Any) -> tuple[Said, list[Any], list[Any]]:
             members: list[Any] = []
             _add_labels(members, cell, where)
             if members:
-                said[i, r] = members
-    return said, items, annotators
+                given[i, r] = members
+    return given, items, annotators
 
 
 def table_rows(table: Any) -> list[list[Any]]:
-    """Return a two-dimensional table as lists of cells, whatever the cells hold."""
+    """Return a two-dimensional table as lists of cells of any type."""
     if library(table) == "polars":
         return [list(row) for row in table.rows()]
     if library(table) == "pandas" and is_frame(table):
@@ -115,14 +115,14 @@ def table_rows(table: Any) -> list[list[Any]]:
     return [list(row) for row in rows]
 
 
-def _read_long(votes: Any, item: Any, annotator: Any, label: Any) -> tuple[Said, list[Any], list[Any]]:
+def _read_long(votes: Any, item: Any, annotator: Any, label: Any) -> tuple[Given, list[Any], list[Any]]:
     columns = [cells(named_column(votes, name)) for name in (item, annotator, label)]
     check_not_empty(columns[0], name="votes")
     if len({len(column) for column in columns}) != 1:
         raise DimensionError(f"The three columns of votes have different lengths: {[len(c) for c in columns]}.")
     items: dict[Any, int] = {}
     annotators: dict[Any, int] = {}
-    said: Said = {}
+    given: Given = {}
     for row, (what, who, entry) in enumerate(zip(*columns, strict=True)):
         for name, key in ((item, what), (annotator, who)):
             if is_missing(key):
@@ -131,8 +131,8 @@ def _read_long(votes: Any, item: Any, annotator: Any, label: Any) -> tuple[Said,
         if is_missing(entry):  # asked, but gave no answer
             continue
         where = f"Row {row} of votes: the answer of annotator {who!r} to item {what!r}"
-        _add_labels(said.setdefault(place, []), entry, where)
-    return {place: members for place, members in said.items() if members}, list(items), list(annotators)
+        _add_labels(given.setdefault(place, []), entry, where)
+    return {place: members for place, members in given.items() if members}, list(items), list(annotators)
 
 
 def _add_labels(members: list[Any], cell: Any, where: str) -> None:
@@ -159,7 +159,7 @@ def named_column(votes: Any, name: Any) -> Any:
 def _twice(where: str, entry: Any) -> DuplicateVoteError:
     return DuplicateVoteError(
         f"{where} holds the label {entry!r} twice. One annotator votes once for a label: drop the copy, or give the "
-        "second answer an annotator of its own."
+        "second answer another annotator."
     )
 
 

@@ -69,7 +69,7 @@ def to_label_sets(
     D : array-like or DataFrame of shape (n_samples, n_labels)
         Distributions.
     mass : float in (0, 1], default=None
-        Take labels from the highest degree down until they hold at least this mass. Never empty.
+        Take labels from the highest degree down until they have at least this mass. At least one label is taken.
     threshold : float in [0, 1], default=None
         Take every label whose degree is at least this. The set may be empty.
     top : int, default=None
@@ -134,8 +134,8 @@ def expected_value(D: Any, values: Any) -> Any:
     D : array-like or DataFrame of shape (n_samples, n_labels)
         Distributions.
     values : array-like of shape (n_labels,), dict or Series
-        The number that each label stands for. A dict, and a Series of pandas beside a DataFrame, go by the names of
-        the labels; anything else goes by position.
+        The number that each label represents. A dict, and a pandas Series if D is a DataFrame, are matched by the names
+        of the labels; other types are matched by position.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def _values_in_order(values: Any, D: Any, n_labels: int) -> Any:
     elif library(values) == "pandas" and is_series(values):
         if not is_frame(D) and list(values.index) != list(range(len(values))):
             raise DataError(
-                "values is a Series with an index of its own, but D has no names of columns to compare it with. "
+                "values is a Series with an index, but D has no column names to compare it with. "
                 "Pass D as a DataFrame, or values.to_numpy() in the order of the columns of D."
             )
         if not is_frame(D):
@@ -233,7 +233,7 @@ def to_weighted_examples(X: Any, D: Any, sample_weight: Any = None, classes: Any
     Returns
     -------
     X : array, DataFrame or sparse matrix of shape (n_examples, n_features)
-        The rows of X, repeated; examples of one row stand together, in the order of the labels.
+        The rows of X, repeated; examples of one row are adjacent, in the order of the labels.
     y : ndarray of shape (n_examples,)
         Labels.
     weight : ndarray of shape (n_examples,)

@@ -62,7 +62,7 @@ def from_counts(C: Any, smoothing: Any = 0.0, return_weight: bool = False) -> An
         row = int(np.argmax(bare))
         raise ZeroRowError(
             f"Row {row} of C counts no vote ({int(bare.sum())} such rows in all). "
-            "Drop it, or say what to expect without votes: smoothing=1.0 gives every label the same degree."
+            "Drop it, or set smoothing=1.0, which gives every label the same degree."
         )
     D = frame_like(C, simplex.normalize(counts + alpha), names)
     return (D, counts.sum(axis=1)) if return_weight else D

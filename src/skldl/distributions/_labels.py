@@ -88,7 +88,7 @@ def label_codes(y: Any, classes: Any, *, name: str, argument: str = "classes") -
 
 
 def from_label_sets(Y: Any, classes: Any = None, empty: str = "error") -> Any:
-    """Turn sets of labels into distributions: each label of a set Y has the degree 1/|Y|.
+    """Turn sets of labels into distributions: each label of a set Y has the degree ``1/|Y|``.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def from_label_sets(Y: Any, classes: Any = None, empty: str = "error") -> Any:
     ZeroRowError
         If a row holds no label and ``empty="error"``.
     UnknownLabelError, DuplicateLabelError, MissingLabelError
-        If a label is not among ``classes``, stands twice in one set, or is an empty cell.
+        If a label is not among ``classes``, occurs twice in one set, or is an empty cell.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def _indicator(Y: Any, classes: Any, *, name: str) -> tuple[FloatArray, list[Any
 
 
 def _members(entry: Any, row: int, *, name: str) -> list[Any]:
-    """Return the labels of one row, in the order in which they stand there."""
+    """Return the labels of one row, in their order in the row."""
     where = f"Row {row} of {name}"
     if isinstance(entry, str | bytes) or not isinstance(entry, Iterable) or is_missing(entry):
         raise DimensionError(
@@ -216,5 +216,5 @@ def _members(entry: Any, row: int, *, name: str) -> list[Any]:
     members = [plain_label(check_label(label, where=where)) for label in entry]
     if len(set(members)) != len(members):
         twice = next(label for j, label in enumerate(members) if label in members[:j])
-        raise DuplicateLabelError(f"{where} names the label {twice!r} twice. Each label stands once in a set.")
+        raise DuplicateLabelError(f"{where} names the label {twice!r} twice. Each label may occur once in a set.")
     return members

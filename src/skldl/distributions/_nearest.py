@@ -25,7 +25,7 @@ def nearest_rows(
     fitted : array or CSR matrix of shape (n_fitted, n_features)
         The rows to search.
     X : array or CSR matrix of shape (n_samples, n_features), or None
-        The rows to find neighbours for, dense or sparse whatever the fitted rows are; None for the fitted rows
+        The rows to find neighbours for, dense or sparse independent of the fitted rows; None for the fitted rows
         themselves, none of which is its own neighbour.
     n_neighbors : int
         Least number of neighbours of each row.

@@ -34,13 +34,13 @@ WIDEST_SCALE = 1e8
 def from_neighbours(y: Any, labels: Any, scale: Any, shape: str = "gaussian", circular: bool | float = False) -> Any:
     r"""Spread an ordered label to its neighbours.
 
-    Each label stands for the interval up to the midpoints between it and its neighbours (the outer labels for as much
+    Each label represents the interval up to the midpoints between it and its neighbours (the outer labels for as much
     on the far side as on the near one). Its degree is the mass that a density of the given shape, centred on y,
     has in that interval:
 
     .. math:: d_j \propto F\Bigl(\frac{u_j - y}{s}\Bigr) - F\Bigl(\frac{l_j - y}{s}\Bigr)
 
-    with the cumulative distribution function F and the scale s. Mass beyond the outer labels is taken away and the
+    with the cumulative distribution function F and the scale s. Mass beyond the outer labels is removed and the
     row renormalised. Unlike the density at the label, this stays right when s is small: s → 0 gives the whole mass to
     the label in whose interval y lies (half to each if y lies exactly between two).
 

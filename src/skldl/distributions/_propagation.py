@@ -72,7 +72,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
     r"""Turn sets of labels into distributions by propagation over a graph of the instances.
 
     Instances with similar features lend each other their labels: a label that the neighbours carry too gets a higher
-    degree, one that stands alone a lower one, and labels that only the neighbours carry get some. The result
+    degree, an isolated one a lower degree, and labels that only the neighbours have get some mass. The result
 
     .. math:: F = (1 - \alpha) (I - \alpha \Delta^{-1/2} A \Delta^{-1/2})^{-1} L, \qquad
         A_{ij} = e^{-\lVert x_i - x_j \rVert^2 / 2 \sigma^2}
@@ -82,7 +82,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     alpha : float, default=0.5
-        Share of the neighbours against an instance's own labels, in [0, 1); 0 gives 1/|Y| each.
+        Share of the neighbours against an instance's own labels, in [0, 1); 0 gives ``1/|Y|`` each.
     n_neighbors : int or None, default=10
         Number of nearest neighbours that are tied to each instance (i and j are tied if one of them is among the
         neighbours of the other). All instances at the same distance as the last of them count as neighbours too, so

@@ -1,4 +1,4 @@
-"""The two ways from rankings to one distribution, for all rows at once: a convex program, and Plackett-Luce."""
+"""Two conversions of rankings into a distribution, vectorised over the rows: a convex program, and Plackett-Luce."""
 
 import warnings
 from typing import Any
@@ -19,7 +19,7 @@ def pairwise_shares(places: IntArray) -> FloatArray:
     Parameters
     ----------
     places : ndarray of shape (n_items, n_rankers, n_labels)
-        Place of each label in each ranking, 0 for the best; the number of labels for all that stand below the cut,
+        Place of each label in each ranking, 0 for the best; the number of labels for all below the cut,
         and -1 throughout for a ranker that is not there.
     """
     wins = np.zeros((places.shape[0], places.shape[2], places.shape[2]))
@@ -120,7 +120,7 @@ def plackett_luce(places: IntArray, lengths: IntArray, regularization: float, ma
     regularization : float
         Pseudo-wins ρ of every label, against as many chances as a label of average worth would need for them.
     max_iter, tol : int, float
-        Stop after so many steps, or when no worth moves by more than ``tol``.
+        Maximum number of steps, and the largest change of a worth at which to stop.
     """
     n_items, _, n_labels = places.shape
     marked = (places >= 0) & (places < lengths[:, :, None])

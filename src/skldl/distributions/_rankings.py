@@ -45,10 +45,10 @@ def from_rankings(
         \quad\text{subject to}\quad
         d_a - d_b \ge \varepsilon - \xi_{ab}, \quad \xi_{ab} \ge 0, \quad \sum_{a \in M} d_a = 1
 
-    and d = 0 for labels that nobody listed: every ranker asks for the margin ε between each two labels that he or she
+    and d = 0 for labels that nobody listed: every ranker requires the margin ε between each two labels that he or she
     ranks, what is missing from it is paid for by its square, and the second term, with a small μ, prefers even
     distributions and keeps degrees above zero. It is convex with exactly one solution, found by Newton's method.
-    **If all rankers that tell a and b apart put a first, then d_a > d_b** (exchanging the two degrees otherwise would
+    **If all rankers that distinguish a and b put a first, then d_a > d_b** (exchanging the two degrees otherwise would
     be at least as good, and the solution is unique). Geng (2016) refers to a program of [1]_ without printing it: this
     one is ours, and its two numbers ε and μ are chosen so that it comes near the distributions of Natural_Scene.
 
@@ -60,7 +60,7 @@ def from_rankings(
     Parameters
     ----------
     rankings : nested sequence or DataFrame
-        ``rankings[i][r]`` lists the labels that ranker r put before the cut for item i, best first. An empty list says
+        ``rankings[i][r]`` lists the labels that ranker r put before the cut for item i, best first. An empty list means
         that no label describes the item, None that the ranker did not see it; items may have different rankers. In a
         DataFrame, a row is an item and a column is a ranker.
     n_labels : int, default=None
@@ -120,7 +120,7 @@ def from_rankings(
     bare = ~np.any(marked, axis=1)
     if bare.any():
         row = int(np.argmax(bare))
-        raise ZeroRowError(f"No ranker listed any label for item {row}, so there is nothing to go by. Drop the item.")
+        raise ZeroRowError(f"No ranker listed any label for item {row}, so there is no information. Drop the item.")
     if method == "program":
         D = solve_program(pairwise_shares(places), marked, margin, evenness)
     else:

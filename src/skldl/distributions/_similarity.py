@@ -14,8 +14,8 @@ def from_similarity(y: Any, S: Any, classes: Any = None) -> Any:
 
     .. math:: d_k = \frac{1}{|Y|} \sum_{j \in Y} \frac{S_{jk}}{\sum_l S_{jl}}
 
-    A single label is a set of one. S may come from anywhere: co-occurrence (``Y.T @ Y`` of an indicator matrix), the
-    confusion matrix of a classifier or of annotators (S need not be symmetric: row j says where the mass of label j
+    A single label is a set of one. S may come from any source: co-occurrence (``Y.T @ Y`` of an indicator matrix), the
+    confusion matrix of a classifier or of annotators (S need not be symmetric: row j defines where the mass of label j
     goes), closeness in a hierarchy. The identity gives `from_labels` and `from_label_sets`; adding a constant to it
     smooths labels.
 
@@ -72,7 +72,7 @@ def from_similarity(y: Any, S: Any, classes: Any = None) -> Any:
     if holds_sets(y):
         indicator, columns = membership(y, names, name="y", argument="the labels of S")
         if is_frame(y) and list(y.columns) != list(columns) and classes is None:
-            raise DataError("The columns of y and of S name different labels, or stand in another order.")
+            raise DataError("The columns of y and of S name different labels, or are in another order.")
         base, _ = share_out(indicator, "error", name="y")
     else:
         codes, _ = label_codes(y, names, name="y", argument="the labels of S")

@@ -1,8 +1,8 @@
 """Tables in, tables out, and names of labels: the one place that knows pandas and polars, without importing either.
 
-The rule for all of `skldl.distributions`: a DataFrame or Series gives back a DataFrame or Series of the same library,
-with the labels as names of its columns and, in pandas, with the same index; anything else gives back a NumPy array.
-The columns stand in the order of ``classes`` or ``labels`` if the caller names them, else in the order of the columns
+The rule for all of `skldl.distributions`: for a DataFrame or Series the result is a DataFrame or Series of the library,
+with the labels as names of its columns and, in pandas, with the same index; for other input it is a NumPy array.
+The columns are in the order of ``classes`` or ``labels`` if given, else in the order of the columns
 of a table, else sorted. polars takes text alone as name of a column, so other names become text there.
 """
 
@@ -31,7 +31,7 @@ def library(table: Any) -> str:
     names = {kind.__module__.split(".")[0] for kind in type(table).__mro__}
     found = names & {"pandas", "polars"}
     if not found or not hasattr(table, "to_numpy") or (found == {"pandas"} and not hasattr(table, "iloc")):
-        return ""  # also for an Index of pandas, which is no more than a list of entries
+        return ""  # also for a pandas Index, which is treated as a list of entries
     return found.pop()
 
 
@@ -107,10 +107,10 @@ def plain_label(label: Any) -> Any:
 
 
 def check_names(names: Any, *, name: str) -> list[Any]:
-    """Return the names that the caller gave to the labels: at least two, in an order, and no two of them alike."""
+    """Return the names of the labels: at least two, in an order, and all different."""
     if isinstance(names, set | frozenset):
         raise DataError(
-            f"{name} is a set, which has no order, so the columns of the result would stand in any order. "
+            f"{name} is a set, which has no order, so the columns of the result would be in arbitrary order. "
             f"Pass a list: {name}=sorted(...)."
         )
     listed = [plain_label(entry) for entry in cells(names)]
@@ -159,7 +159,7 @@ def _refuse_twins(names: list[Any]) -> None:
 
 
 def position_of(names: list[Any], label: Any, *, where: str, argument: str) -> int:
-    """Look a label up among the names, or say where the unknown one stands."""
+    """Index of a label among the names; the error for an unknown one names its place."""
     try:
         return names.index(label)
     except ValueError:
@@ -193,7 +193,7 @@ def numbers(table: Any, *, name: str) -> tuple[FloatArray, list[Any]]:
 
 
 def names_of(table: Any, n_labels: int, classes: Any = None) -> list[Any]:
-    """Names of the columns of a table: as the caller says, else as the DataFrame says, else their positions."""
+    """Names of the columns of a table: those given, else those of the DataFrame, else their positions."""
     if classes is not None:
         names = check_names(classes, name="classes")
         if len(names) != n_labels:

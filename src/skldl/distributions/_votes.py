@@ -1,4 +1,4 @@
-"""Votes of several annotators as distributions, with what they tell about agreement and noise."""
+"""Votes of several annotators as distributions, with their agreement and noise."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Votes:
     D : ndarray or DataFrame of shape (n_items, n_labels)
         The distributions: a DataFrame if the votes came as one.
     counts : ndarray of shape (n_items, n_labels)
-        Mass of the votes, weighted: each answer brings the weight of its annotator, shared among its labels.
+        Mass of the votes, weighted: each answer adds the weight of its annotator, shared among its labels.
     n_votes : ndarray of shape (n_items,)
         Number of answers to each item; a natural ``sample_weight``.
     items, annotators, label_names : list
@@ -45,6 +45,16 @@ class Votes:
     sample_weight : ndarray of shape (n_items,)
         How many votes each row of ``D`` is worth: the number of answers or, where annotators have different weights,
         the number of equal answers that carry as much noise, (Σ w)² / Σ w². At least 1e-3, where no answer counts.
+
+    Examples
+    --------
+    >>> from skldl.distributions import from_votes
+    >>> votes = from_votes([["a", "b"], ["a", "a"]])
+    >>> votes.D
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    >>> votes.n_votes.tolist(), votes.label_names
+    ([2, 2], ['a', 'b'])
     """
 
     D: Any
@@ -74,7 +84,7 @@ class Votes:
         Parameters
         ----------
         level : {"nominal", "ordinal", "interval"}, default="nominal"
-            How different two labels are: different or not, by their ranks (the labels stand in their order), or by
+            How different two labels are: different or not, by their ranks (the labels are in their order), or by
             their values (the labels are numbers). Between answers of several labels, the nominal difference is the
             total variation distance, which is 0 or 1 for single labels.
 
@@ -100,7 +110,7 @@ class Votes:
         """Best score that any model can be expected to reach on these votes.
 
         Votes are a sample: even a model that knew the distribution behind the votes of every item would not meet the
-        shares exactly. Two figures say how far, for each measure:
+        shares exactly. Two figures measure how far, for each measure:
 
         - ``split_half`` splits the annotators of each item at random into two halves, and scores one half as a
           prediction for the other. The predicting half is smoothed by the prior below, so that a label that it did
@@ -200,7 +210,7 @@ def from_votes(
 
     .. math:: d_j = \frac{\sum_r w_r m_{rj} + \alpha_j}{\sum_r w_r + \sum_k \alpha_k}
 
-    where the answer of annotator r shares a mass of one among its labels, m_rj = [j ∈ answer] / |answer|.
+    where the answer of annotator r shares a mass of one among its labels, ``m_rj = [j ∈ answer] / |answer|``.
 
     Parameters
     ----------
@@ -235,7 +245,7 @@ def from_votes(
     DuplicateVoteError
         If an annotator gives one label to one item twice.
     ZeroRowError
-        If nobody answered for an item and ``empty="error"``.
+        If an item has no answer and ``empty="error"``.
 
     Notes
     -----
@@ -244,14 +254,14 @@ def from_votes(
 
     **Weights keep the disagreement.** The posterior of a model such as Dawid and Skene's estimates one true label, and
     collapses to zeros and a single one; it is no label distribution. Here the votes of careless annotators count less,
-    and where careful ones disagree the distribution says so.
+    and where careful ones disagree the distribution shows it.
 
     **Estimated smoothing.** With ``smoothing="estimate"`` the distributions behind the items are taken as draws from a
     Dirichlet distribution, so that counts follow the Dirichlet-multinomial distribution. Its mean is that of all
     votes, and its strength (the sum of the pseudo-counts) maximises the likelihood of the counts. Each row becomes its
     posterior mean. An item with m votes then keeps the share m / (m + strength) of its own votes, where m is the number
     of equal votes, ``sample_weight``. Strong shrinkage means that items differ little; a strength near zero means that
-    each item stands for itself.
+    each item is estimated separately.
 
     Examples
     --------

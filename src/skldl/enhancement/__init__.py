@@ -15,7 +15,7 @@ enhancer                idea                                                    
 `LESC`                  near L, and reconstructed as the features are, with low rank      no
 ======================  ================================================================  ===================
 
-`EnhancedLDL` hides the degrees of a table and enhances what is left: for studies of what enhancement is worth.
+`EnhancedLDL` hides the degrees of a table and enhances what is left, for studies of the value of enhancement.
 """
 
 from skldl.distributions import PropagationEnhancer

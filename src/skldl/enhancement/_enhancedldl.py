@@ -1,4 +1,4 @@
-"""EnhancedLDL: what a learner makes of labels whose degrees were hidden and enhanced; for studies of label enhancement.
+"""EnhancedLDL: a learner trained on labels whose degrees were hidden and enhanced, for studies of label enhancement.
 
 The field judges enhancement by a recovery experiment: binarise true distributions, enhance the logical labels, and
 compare with the truth. Users have another question: does a learner that was trained on the enhanced labels predict the
@@ -23,7 +23,7 @@ class EnhancedLDL(BaseLDL):
     Parameters
     ----------
     enhancer : transformer, default=None
-        Such as `skldl.enhancement.GLLE`; None gives each label of a row 1/|L|.
+        Such as `skldl.enhancement.GLLE`; None gives each label of a row ``1/|L|``.
     estimator : estimator, default=None
         What learns from the enhanced labels. None recovers: ``predict`` then takes the training rows alone, and gives
         their enhanced labels.

@@ -4,7 +4,7 @@ Fuzzy c-means gives each row a membership u in each of p clusters,
 
     u_ik = 1 / Σ_l (‖x_i − v_k‖ / ‖x_i − v_l‖)^{2/(β−1)},    v_k = Σ_i u_ik^β x_i / Σ_i u_ik^β.
 
-A = UᵀL, each row divided by its sum, says how strongly cluster k carries label j. The degree of a label is the max-min
+A = UᵀL, each row divided by its sum, measures how strongly cluster k has label j. The degree of a label is the max-min
 composition max_k min(u_ik, a_kj), and softmax makes distributions of them.
 """
 

@@ -1,6 +1,6 @@
 r"""LESC: label enhancement with sample correlations by low-rank representation (Tang et al., 2020).
 
-Every row is written as a combination of all rows, X ≈ Z X, with Z of low rank, and the degrees shall be combined in
+Every row is written as a combination of all rows, X ≈ Z X, with Z of low rank, and the degrees are combined in
 the same way:
 
     min_Z  ‖Z‖_* + τ/2 ‖X − Z X‖²,      min_F  ‖F − L‖² + λ ‖F − Z F‖².
@@ -46,7 +46,7 @@ class LESC(LabelEnhancer):
     Notes
     -----
     The paper measures the noise of the features by the sum of the norms of its rows and needs an iteration; the sum of
-    squares gives a closed form. A constant column stands beside the standardised features, so that the mean of the
+    squares gives a closed form. A constant column is added to the standardised features, so that the mean of the
     labels is reconstructed, too.
 
     References

@@ -2,7 +2,7 @@ r"""ML: label enhancement by the manifold of the features (Hou, Geng and Zhang, 
 
 Each row is reconstructed from its k nearest rows by weights that sum to one (locally linear embedding): W minimises
 Σ_i ‖x_i − Σ_j w_ij x_j‖². The degrees µ of each label, on a scale where relevant is positive and irrelevant negative,
-shall be reconstructed by the same weights, and keep their signs with a margin λ:
+are reconstructed by the same weights, and keep their signs with a margin λ:
 
     min_µ  µᵀ M µ,  M = (I − W)ᵀ (I − W),    subject to  l_i µ_i ≥ λ,  l_i = ±1.
 
@@ -35,7 +35,7 @@ class ML(LabelEnhancer):
     margin : float, default=1.0
         λ: relevant labels have a score of at least λ, irrelevant ones of at most −λ.
     max_iter : int, default=1000
-        Largest number of steps for each label; a `ConvergenceWarning` says if that was not enough.
+        Maximum number of steps for each label; a `ConvergenceWarning` is issued if that was not enough.
     tol : float, default=1e-3
         The search of a label ends when no component of the projected gradient exceeds this, divided by the number of
         rows.

@@ -163,19 +163,19 @@ class AutoLDL(PooledLDL):
     ----------
     budget : float or str, default=None
         Time for the fit, in seconds or as a text such as "90s", "10min" or "1h". Before each member its time is
-        estimated on a few rows, and a member that would not fit into the time left is dropped; ``report_`` says which.
+        estimated on a few rows, and a member that would not fit into the time left is dropped; ``report_`` lists them.
         None means no limit: members are left out by the size of the data alone, so that the result depends on the seed
         only.
     members : sequence, default=None
         Which members take part: names among "linear", "neighbours", "kernel" (both kernel members), "forest" and
-        "boosting", or pairs (name, estimator) of your own. None means all that pay for the size of the data.
+        "boosting", or pairs (name, estimator) of your own. None means all that are suitable for the size of the data.
     random_state : int, RandomState instance or None, default=None
         Seed of folds and members.
     least_gain : float, default=0.0
         Keep the best member alone if the pool lowers its divergence on held-out rows by less than this share: a single
         model is easier to explain. ``skldl fit`` uses 0.01.
     verbose : bool or callable, default=None
-        Whether to say on the standard error stream which member is being fitted; a function is called with these words
+        Whether to print to standard error which member is being fitted; a function is called with the message
         instead. None does so on a terminal only.
 
     Attributes
@@ -188,7 +188,7 @@ class AutoLDL(PooledLDL):
     member_names_, member_weights_, member_scores_ : list of str, ndarray, ndarray
         Their names, their weights in the pool, and their divergence on rows held out.
     pool_score_ : float
-        Mean Kullback-Leibler divergence on rows held out, with pool weights fitted without the row's fold: an honest
+        Mean Kullback-Leibler divergence on rows held out, with pool weights fitted without the row's fold: an unbiased
         estimate for new rows, since only the settings of single members have seen the row.
     oof_predictions_ : ndarray of shape (n_samples, n_labels)
         The predictions that it is computed from; NaN in rows that a member on very many rows did not predict.
@@ -197,6 +197,14 @@ class AutoLDL(PooledLDL):
         weight) under the name "pool"; rows as in ``oof_predictions_``.
     fold_of_ : ndarray of int of shape (n_samples,)
         The fold in which each row was held out from the weights of the pool.
+    mean_shares_ : ndarray of shape (n_members,)
+        Share of the mean distribution mixed into each member's predictions.
+    mean_distribution_ : ndarray of shape (n_labels,)
+        That mean distribution.
+    pool_kind_ : str
+        How predictions are pooled: "log-linear" or "linear".
+    offset_ : ndarray of shape (n_labels,)
+        Offset of each label in the pool; zeros in a linear pool.
 
     See Also
     --------
@@ -252,7 +260,7 @@ class AutoLDL(PooledLDL):
                 if not reason:
                     self._say(f"fitting {name} ({place + 1} of {len(recipes)})")
                     fitted += recipe.fit(rows, seed)
-            except ValueError as error:  # what a member says about these data; faults of the machine end the fit
+            except ValueError as error:  # an error of the member on these data; errors of the machine end the fit
                 reason = f"failed: {error}"
             if reason:
                 notes[name] = reason
@@ -297,7 +305,9 @@ class AutoLDL(PooledLDL):
         if len(chosen) < len(self.members) or clash:
             raise ParameterError("members names a member twice ('kernel' makes 'kernel-clr' too). Name each once.")
         if "pool" in chosen:
-            raise ParameterError("members holds the name 'pool', which stands for the pool itself. Choose another.")
+            raise ParameterError(
+                "members holds the name 'pool', which is reserved for the pool itself. Choose another."
+            )
         return chosen
 
     def _say(self, text: str) -> None:

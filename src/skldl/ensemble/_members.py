@@ -23,10 +23,10 @@ from skldl.selection._fitting import fit_arguments
 KEPT_BY_ESTIMATORS = ("loo_predictions_", "oob_predictions_", "oof_predictions_")
 """Attributes under which a fitted estimator keeps held-out predictions: leave-one-out, out-of-bag, out-of-fold."""
 BLOCK_CELLS = 2**21
-"""Predictions of all members are kept for so many numbers at a time: 16 MiB."""
+"""Maximum number of predicted values of all members in memory: 16 MiB."""
 MAX_POOL_ROWS = 100_000
 MEAN_SHARES = (1e-4, *SMALLEST_SHARES)
-"""Never zero: a pool must not rule out a label that its members have not seen."""
+"""Positive, so that a pool does not exclude a label that its members have not seen."""
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,10 @@ class StackingLDL(PooledLDL):
         Mean Kullback-Leibler divergence of each member on rows held out; lower is better.
     mean_shares_ : ndarray of shape (n_members,)
         Share of the mean distribution mixed into each member's predictions.
+    mean_distribution_ : ndarray of shape (n_labels,)
+        That mean distribution.
+    pool_kind_ : str
+        How predictions are pooled: "log-linear" or "linear".
     offset_ : ndarray of shape (n_labels,)
         Offset b of each label; zeros in the linear pool.
     oof_predictions_ : ndarray of shape (n_samples, n_labels)
@@ -90,7 +94,7 @@ class StackingLDL(PooledLDL):
 
     _constraints: ClassVar = {
         "estimators": Constraint(
-            "a sequence of pairs (name, estimator), each with a name of its own that holds no double underscore",
+            "a sequence of pairs (name, estimator) with unique names without double underscore",
             _are_named,
         ),
         "pool": one_of("log-linear", "linear"),
@@ -128,7 +132,7 @@ class StackingLDL(PooledLDL):
             if name in own:
                 raise ParameterError(
                     f"A member of estimators is named {name!r}, as a parameter of StackingLDL is: set_params could not "
-                    "tell them apart. Choose another name."
+                    "distinguish them. Choose another name."
                 )
             if not isinstance(model, BaseLDL):
                 raise ParameterError(

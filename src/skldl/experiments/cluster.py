@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster: a lost worker costs a repetition, a lost scheduler or lack of workers a clear end."""
+"""Tasks on a Dask cluster: the tasks of a lost worker are repeated; without scheduler or workers the run ends."""
 
 import asyncio
 import time
@@ -77,7 +77,7 @@ def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None)
 
 
 def _run_one(call: Call, timeout: float | None) -> Record:
-    """Run a task on a worker; with a limit of time in a process of its own, which can be ended."""
+    """Run a task on a worker; with a time limit in a separate process, which can be terminated."""
     if timeout is None:
         return call.run()
     with closing(Pool(1, timeout)) as pool:

@@ -24,7 +24,7 @@ ONLY_TRAINING = ("", "train")
 
 
 def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
-    """Load a ``.mat`` or ``.npz`` file of a study: names of arrays stand where a table has names of columns.
+    """Load a ``.mat`` or ``.npz`` file of a study: the names of arrays are used like the column names of a table.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
 
 
 def _without_objects(values: AnyArray) -> AnyArray:
-    """The texts of a cell array as an array of texts: the fingerprint of the data goes by it."""
+    """The texts of a cell array as an array of texts, which the fingerprint of the data depends on."""
     return np.array(["" if cell is None else cell for cell in values]) if values.dtype == object else values
 
 
@@ -100,7 +100,7 @@ def read_splits(place: str, dataset: Dataset) -> IntArray:
     Returns
     -------
     ndarray of int of shape (n_samples, n_repeats)
-        Number of the fold of each row, from 0, in the order of the folds' names; -1 where a row is never tested.
+        Number of the fold of each row, from 0, in the order of the folds' names; -1 for rows that are never tested.
     """
     if not Path(place).is_file():
         raise StudyError(f"{dataset.name}: there is no file of splits {place}.")

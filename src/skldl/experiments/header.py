@@ -12,10 +12,11 @@ import numpy as np
 from skldl._whole_files import whole_file
 from skldl.data._dataset import Dataset
 from skldl.exceptions import RecordsError
+from skldl.experiments.fingerprint import fingerprint_of
 from skldl.experiments.noise import noise_ceiling_of
 from skldl.experiments.raters import raters_of
 from skldl.experiments.store import FORMAT, MemoryStore, Record
-from skldl.experiments.study import Study, fingerprint_of
+from skldl.experiments.study import Study
 from skldl.experiments.study_file import dump_study
 from skldl.experiments.tasks import Rules, kept_rows, pack, versions
 
@@ -32,7 +33,7 @@ def open_store(
     missing: tuple[str, ...],
     out: str | Path | None,
 ) -> None:
-    """Write the study, the header and what the data look like, or compare them with what is there.
+    """Write the study, the header and the description of the data, or compare them with the existing ones.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def open_store(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     more_repeats = compare_headers(store, now) if store.records else False
-    if out is not None:  # before the header: whoever finds records finds the study that they belong to
+    if out is not None:  # before the header, so that records never exist without their study
         with whole_file(Path(out) / "study.toml") as stream:
             stream.write(dump_study(study).encode())
     if not store.records:
@@ -91,7 +92,7 @@ def _truth(dataset: Dataset, rules: Rules) -> dict[str, Any]:
 
 
 def current_study(records: list[Record]) -> dict[str, Any]:
-    """The study that records belong to, with the number of repeats that it has by now.
+    """The study that records belong to, with its current number of repeats.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def current_study(records: list[Record]) -> dict[str, Any]:
 
 
 def check_records(records: list[Record]) -> None:
-    """Refuse records that contradict their header: a study or data that were changed by hand.
+    """Refuse records that contradict their header: a study or data that were edited.
 
     Parameters
     ----------
@@ -129,13 +130,13 @@ def check_records(records: list[Record]) -> None:
         expected = header.get("datasets", {}).get(name)
         if expected is not None and record.get("fingerprint", expected) != expected:
             raise RecordsError(
-                f"A record of {name} belongs to other data than the header says: records of two studies were mixed. "
+                f"A record of {name} belongs to other data than the header states: records of two studies were mixed. "
                 "Run the study again in another folder."
             )
 
 
 def compare_headers(store: MemoryStore, now: Record) -> bool:
-    """Refuse to continue records of another study; say whether only repeats are added.
+    """Refuse to continue records of another study; return whether only repeats are added.
 
     Parameters
     ----------
@@ -201,14 +202,14 @@ def _candidates_that_changed(header: Record) -> list[str]:
 
 def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Say in which fields two studies differ, most telling first."""
-    told = []
+    changes = []
     for key in then:
         if then[key] == now.get(key) or key in ("title", "timeout"):
             continue
         if key in ("datasets", "candidates"):
             names = [[entry["name"] for entry in side[key]] for side in (then, now)]
             before, after = (", ".join(some) for some in names)
-            told.append(f"{key} were {before}, now {after}" if before != after else f"{key} have other parameters")
+            changes.append(f"{key} were {before}, now {after}" if before != after else f"{key} have other parameters")
         else:
-            told.append(f"{key} was {then[key]!r}, now {now.get(key)!r}")
-    return "; ".join(told)
+            changes.append(f"{key} was {then[key]!r}, now {now.get(key)!r}")
+    return "; ".join(changes)

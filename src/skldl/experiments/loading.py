@@ -43,7 +43,7 @@ def load_datasets(specs: Sequence[DatasetSpec], *, data_home: Any = None) -> tup
             continue
         try:
             loaded = _load(spec, data_home)
-        except UnknownDatasetError:  # a slip of the pen, which no folder can mend
+        except UnknownDatasetError:  # a misspelt name, which no folder can resolve
             raise
         except DatasetNotFoundError:
             missing.append(spec.name)
@@ -54,7 +54,7 @@ def load_datasets(specs: Sequence[DatasetSpec], *, data_home: Any = None) -> tup
     names = [spec.name for spec in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise StudyError(f"Two datasets are called {twice}. Give each a name of its own in a study file.")
+        raise StudyError(f"Two datasets are called {twice}. Give each a unique name in a study file.")
     return found, missing
 
 
@@ -81,7 +81,7 @@ def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
 
 
 def _prepared(spec: DatasetSpec, dataset: data.Dataset) -> data.Dataset:
-    """The dataset with part of its degrees hidden from the candidates, or tested on itself, as the study asks for."""
+    """The dataset with part of its degrees hidden from the candidates, or tested on itself, as the study defines."""
     dataset = rows_to_judge_by(dataset)
     if spec.recover:
         dataset = dataset.changed(X_test=dataset.X, D_test=dataset.D)
@@ -110,7 +110,7 @@ def encoder_of(spec: DatasetSpec) -> Any:
     Returns
     -------
     TableEncoder or None
-        The encoder, found by its import path: the floor of the tables is beside this one.
+        The encoder, found by its import path: the layer of the tables is on the same level as this one.
     """
     is_table = spec.source and spec.data is not None and hasattr(spec.data.X, "columns")
     if not (is_table or spec.encode or spec.text or spec.categories):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 try:
     import resource
-except ImportError:  # Windows tells nothing without a further package
+except ImportError:  # not available on Windows without a further package
     resource = None  # type: ignore[assignment]  # a module elsewhere
 
 

@@ -10,7 +10,7 @@ from skldl.distributions._tables import plain_label
 
 
 def raters_of(dataset: Dataset, *, named: bool = True) -> dict[str, Any]:
-    """Sum up the quality of the raters, where the votes say who gave them.
+    """Summarise the quality of the raters, if the votes have raters.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`StudyResults`: what the records of a study say, in the order of the study."""
+"""`StudyResults`: the records of a study, in the order of the study."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -42,6 +42,18 @@ class StudyResults:
         For each dataset its size, label names and fingerprints.
     evaluations, selections : list of dict
         The records of both kinds of task, in the order of the study.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, run_study
+    >>> from skldl.testing import make_distributions
+    >>> dataset = Dataset("toy", *make_distributions(20))
+    >>> results = run_study(Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=2))
+    >>> results.datasets, results.candidates
+    (['toy'], ['Mean'])
+    >>> results.means("clark").shape
+    (1, 1)
     """
 
     def __init__(self, records: Sequence[Record], *, notices: Iterable[str] = (), missing: Iterable[str] = ()) -> None:
@@ -120,6 +132,10 @@ class StudyResults:
             cells[record["dataset"], record["candidate"]].append(record)
         return cells
 
+    @cached_property
+    def _states(self) -> dict[tuple[str, str], str]:
+        return {}
+
     @property
     def failures(self) -> list[Record]:
         """Records of the tasks that failed."""
@@ -132,7 +148,18 @@ class StudyResults:
         return [(r, error) for r in records for error in (r.get("selection") or r).get("errors", ())]
 
     def n_expected(self, dataset: str) -> int:
-        """Number of tests of each candidate on a dataset."""
+        """Number of tests of each candidate on a dataset.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the dataset.
+
+        Returns
+        -------
+        int
+            The number of tests.
+        """
         info = self.info[dataset]
         usual = 1 if self.study["protocol"] == "holdout" else int(self.study["folds"])
         return int(self.study["repeats"]) * (1 if info["n_test"] else int(info.get("n_splits", usual)))
@@ -150,6 +177,12 @@ class StudyResults:
         str
             Such as ``failed 2/10`` or ``not run 3/10``.
         """
+        key = (dataset, candidate)
+        if key not in self._states:
+            self._states[key] = self._state(dataset, candidate)
+        return self._states[key]
+
+    def _state(self, dataset: str, candidate: str) -> str:
         expected = self.n_expected(dataset)
         records = self._cells[dataset, candidate]
         failed = sum(record["status"] != "ok" for record in records)
@@ -228,7 +261,18 @@ class StudyResults:
         return [[self.values(measure, dataset, candidate) for candidate in self.candidates] for dataset in names]
 
     def chosen(self, dataset: str, candidate: str) -> list[dict[str, Any]]:
-        """The setting of each test of a candidate on a dataset."""
+        """The setting of each test of a candidate on a dataset.
+
+        Parameters
+        ----------
+        dataset, candidate : str
+            Names.
+
+        Returns
+        -------
+        list of dict
+            The chosen hyper-parameters of each successful test.
+        """
         return [record["params"] for record in self._cells[dataset, candidate] if record["status"] == "ok"]
 
     def predictions(self, dataset: str, *, D_true: FloatArray | None = None) -> dict[str, Any] | None:
@@ -275,7 +319,18 @@ class StudyResults:
         }
 
     def kept_rows(self, dataset: str) -> list[int]:
-        """Numbers of the rows of a dataset whose predictions the records keep, ascending."""
+        """Numbers of the rows of a dataset whose predictions the records keep, ascending.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the dataset.
+
+        Returns
+        -------
+        list of int
+            Row numbers.
+        """
         cells = (record for candidate in self.candidates for record in self._cells[dataset, candidate])
         return sorted({row for record in cells if "predictions" in record for row in record["predictions"]["rows"]})
 

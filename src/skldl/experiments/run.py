@@ -1,4 +1,4 @@
-"""`run_study`: lay out the tasks, run those that no record holds, and gather the results."""
+"""`run_study`: plan the tasks, run those without a record, and collect the results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ KEEP = ("none", "sample", "predictions", "all")
 
 @dataclass(frozen=True)
 class Progress:
-    """What the caller of `run_study` is told after each task, and once before the first.
+    """Progress that the caller of `run_study` gets after each task, and once before the first.
 
     Attributes
     ----------
@@ -37,6 +37,18 @@ class Progress:
         The record that was just written.
     left : tuple of Task
         The tasks that have no record yet, in the order in which they start.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, run_study
+    >>> from skldl.testing import make_distributions
+    >>> dataset = Dataset("toy", *make_distributions(20))
+    >>> seen = []
+    >>> study = Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=2)
+    >>> _ = run_study(study, on_progress=seen.append)
+    >>> [(progress.done, progress.total) for progress in seen]
+    [(0, 2), (1, 2), (2, 2)]
     """
 
     done: int
@@ -56,13 +68,23 @@ class Plan:
     datasets : dict
         The data, by name.
     encoders : dict
-        By name, the encoder that stands before every candidate, or None.
+        By name, the encoder that precedes every candidate, or None.
     candidates : dict
         The candidates, by name.
     waves : tuple of tuples of Task
         Tasks of one wave do not depend on each other; the second wave needs the choices of the first.
     missing : tuple of str
         Names of the datasets that were not found.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, plan_study
+    >>> from skldl.testing import make_distributions
+    >>> dataset = Dataset("toy", *make_distributions(20))
+    >>> plan = plan_study(Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=2))
+    >>> [len(wave) for wave in plan.waves]
+    [0, 2]
     """
 
     study: Study
@@ -78,7 +100,18 @@ class Plan:
         return sum(len(wave) for wave in self.waves)
 
     def n_fits(self, task: Task) -> int:
-        """Number of models that a task fits; values along a path count one each, though they share work."""
+        """Number of models that a task fits; values along a path count one each, though they share work.
+
+        Parameters
+        ----------
+        task : Task
+            The task.
+
+        Returns
+        -------
+        int
+            Number of fits.
+        """
         candidate, dataset = self.candidates[task.candidate].on(task.dataset), self.datasets[task.dataset]
         settings = candidate.n_settings
         if task.kind == "selection":
@@ -88,12 +121,23 @@ class Plan:
         return 1 + settings * len(rounds_of(dataset, self.study.layout, task.repeat)[task.fold].tuning)
 
     def rules(self, keep: str) -> Rules:
-        """What all its tasks share."""
+        """What all its tasks share.
+
+        Parameters
+        ----------
+        keep : str
+            Which predictions the records keep, see `run_study`.
+
+        Returns
+        -------
+        Rules
+            Protocol, measures and seeds.
+        """
         return Rules(self.study.layout, tuple(self.study.measures), self.study.criterion, keep)
 
 
 def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Plan:
-    """Load the data of a study and lay out its tasks.
+    """Load the data of a study and plan its tasks.
 
     Parameters
     ----------
@@ -102,13 +146,22 @@ def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Pl
     data_home : path, default=None
         Folder with the data files.
     build : bool, default=True
-        Build each candidate once, so that a misspelt path or parameter is told now and not by each of its tasks.
+        Build each candidate once, so that a misspelt path or parameter is reported now and not by each of its tasks.
         False imports and builds nothing.
 
     Returns
     -------
     Plan
         Data and tasks.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, plan_study
+    >>> from skldl.testing import make_distributions
+    >>> dataset = Dataset("toy", *make_distributions(20))
+    >>> list(plan_study(Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=2)).candidates)
+    ['Mean']
     """
     for candidate in study.candidates:
         candidate.check_imports()
@@ -163,7 +216,7 @@ def run_study(
     Parameters
     ----------
     study : Study or Plan
-        The study, or what `plan_study` made of it.
+        The study, or its plan by `plan_study`.
     data_home : path, default=None
         Folder with the data files.
     out : path, default=None
@@ -171,7 +224,7 @@ def run_study(
     resume : bool, default=False
         Continue the records in ``out``; nothing that is recorded runs again.
     retry_failed : bool, default=False
-        Run tasks again whose record says that they failed.
+        Run failed tasks again.
     n_jobs : int, default=1
         Number of processes, -1 for one per processor. 1 runs everything in this process, where an estimator that
         crashes takes the study along, unless the study has a ``timeout``. The numbers do not depend on it.
@@ -210,8 +263,10 @@ def run_study(
         recorded = {Task.of(r): r for r in store.records if r["kind"] in ("selection", "evaluation")}
         if retry_failed:
             recorded = {task: record for task, record in recorded.items() if record["status"] == "ok"}
-        left = {task: None for wave in plan.waves for task in wave if task not in recorded}  # quick to take out of
-        _tell(on_progress, plan, None, left)
+        left = {
+            task: None for wave in plan.waves for task in wave if task not in recorded
+        }  # a dict, from which tasks are removed in constant time
+        _report(on_progress, plan, None, left)
         for wave in plan.waves:
             ready: list[Record] = []
             calls = _calls(plan, [task for task in wave if task in left], recorded, keep_predictions, ready)
@@ -226,14 +281,14 @@ def run_study(
                 task = Task.of(record)
                 recorded[task] = record
                 del left[task]
-                _tell(on_progress, plan, record, left)
+                _report(on_progress, plan, record, left)
         return StudyResults(store.records, notices=store.notices, missing=plan.missing)
     finally:
         pool.close()
         store.close()
 
 
-def _tell(
+def _report(
     on_progress: Callable[[Progress], None] | None, plan: Plan, record: Record | None, left: Mapping[Task, None]
 ) -> None:
     if on_progress is not None:

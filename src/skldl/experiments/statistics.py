@@ -1,9 +1,9 @@
-"""Which differences can be trusted: tests over datasets and tests within one dataset.
+"""Statistical tests over datasets and within one dataset.
 
 Over datasets, after Demšar (2006): Friedman with the correction of Iman and Davenport, the critical differences of
 Nemenyi and of Bonferroni and Dunn, Wilcoxon signed-rank with Holm's correction, and the Bayesian signed-rank test of
 Benavoli et al. (2014) with a region of practical equivalence. Within a dataset: the corrected resampled t-test of
-Nadeau and Bengio (2003). Where a test is not possible, the reason stands in its place.
+Nadeau and Bengio (2003). Where a test is not possible, the reason is given instead.
 """
 
 import warnings
@@ -108,7 +108,7 @@ def compare(
     average = ranks.mean(axis=0) if used else np.full(len(candidates), np.nan)
     place = candidates.index(control)
     reasons: dict[str, str] = {}
-    told: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     n_datasets, n_candidates = ranks.shape
     if n_datasets < 2:
         reasons["all"] = f"{n_datasets} dataset{'' if n_datasets == 1 else 's'}: a test over datasets needs at least 2."
@@ -117,31 +117,31 @@ def compare(
     elif (ranks == ranks[:, :1]).all():
         reasons["all"] = "All candidates are tied on every dataset: there is no difference to test."
     else:
-        told["friedman"], why = _friedman(ranks)
+        found["friedman"], why = _friedman(ranks)
         if why:
             reasons["friedman"] = why
         spread = np.sqrt(n_candidates * (n_candidates + 1) / (6 * n_datasets))
-        told["nemenyi_difference"] = float(
+        found["nemenyi_difference"] = float(
             stats.studentized_range.ppf(1 - alpha, n_candidates, np.inf) / np.sqrt(2) * spread
         )
-        told["nemenyi"] = _nemenyi(ranks)
+        found["nemenyi"] = _nemenyi(ranks)
         comparisons = n_candidates - 1
-        told["dunn_difference"] = float(stats.norm.isf(alpha / (2 * comparisons)) * spread)
+        found["dunn_difference"] = float(stats.norm.isf(alpha / (2 * comparisons)) * spread)
         z = np.abs(average - average[place]) / spread
         p_values = np.minimum(1.0, comparisons * 2 * stats.norm.sf(z))
-        told["dunn"] = {name: float(p_values[j]) for j, name in enumerate(candidates) if j != place}
+        found["dunn"] = {name: float(p_values[j]) for j, name in enumerate(candidates) if j != place}
         relative = _relative(losses, losses[:, place])
-        told["wilcoxon"] = _wilcoxon(_relative(losses, losses[:, candidates.index(results.baseline)]))
-        told["bayes"] = {
+        found["wilcoxon"] = _wilcoxon(_relative(losses, losses[:, candidates.index(results.baseline)]))
+        found["bayes"] = {
             name: _bayes(relative[:, j], relative[:, place], rope, int(results.study["seed"]))
             for j, name in enumerate(candidates)
             if j != place
         }
-    return Comparison(measure, used, candidates, control, average, reasons=reasons, **told)
+    return Comparison(measure, used, candidates, control, average, reasons=reasons, **found)
 
 
 def _relative(losses: FloatArray, reference: FloatArray) -> FloatArray:
-    """Losses as multiples of one candidate's, so that datasets of any scale count alike; without rounding noise."""
+    """Losses as multiples of one candidate's, so that datasets of any scale count equally; without rounding noise."""
     scale = np.where(reference > 0, reference, 1.0)[:, np.newaxis]
     return np.round(losses / scale, 9)
 
@@ -169,7 +169,7 @@ def _wilcoxon(losses: FloatArray) -> FloatArray:
     import scikit_posthocs
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few datasets, or ties: scipy then computes what it can, and says so
+        warnings.simplefilter("ignore")  # few datasets, or ties: scipy then warns that its result is approximate
         table = scikit_posthocs.posthoc_wilcoxon(list(losses.T), zero_method="zsplit", p_adjust="holm")
     return np.asarray(table, dtype=np.float64)
 
@@ -217,7 +217,7 @@ class PairTests:
     reasons: dict[str, str]
 
     def mark(self, dataset: str, one: str, other: str) -> str:
-        """Say whether a candidate wins, ties or loses against another on a dataset.
+        """Return whether a candidate wins, ties or loses against another on a dataset.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Records that are never lost: one JSON object on one line per task, appended whole or not at all.
+"""Durable records: one JSON object on one line per task, appended completely or not at all.
 
 A line reaches the file by a single write to a descriptor opened for appending, and is forced to the disk before the
 next task is counted as done. A process killed at any moment leaves whole lines and at most one torn last line.
@@ -145,7 +145,7 @@ class MemoryStore:
         self.records.append(record)
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is no file."""
 
 
 class FileStore(MemoryStore):
@@ -196,14 +196,14 @@ class FileStore(MemoryStore):
             ) from None
 
     def _drop(self, torn: bytes) -> None:
-        """Cut a torn last line off, and keep its bytes beside the file."""
+        """Cut a torn last line off, and keep its bytes in a second file."""
         aside = self.path.with_suffix(".torn")
         with aside.open("ab") as stream:
             stream.write(torn + b"\n")
         os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - len(torn))
         os.fsync(self._descriptor)
         self.notices.append(
-            f"The last line of {self.path} was torn: the writing process was killed. Its {len(torn)} bytes now lie in "
+            f"The last line of {self.path} was torn: the writing process was killed. Its {len(torn)} bytes are now in "
             f"{aside.name}; its task runs again."
         )
 
@@ -225,12 +225,12 @@ class FileStore(MemoryStore):
         except OSError as error:
             os.ftruncate(self._descriptor, size)
             raise RecordsError(
-                f"Could not append to {self.path}: {error}. The records so far are whole. Make room, then use --resume."
+                f"Could not append to {self.path}: {error}. The records so far are safe. Free space, then use --resume."
             ) from error
         self._keep(line)
 
     def close(self) -> None:
-        """Close the file and let others write."""
+        """Close the file and release the lock."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

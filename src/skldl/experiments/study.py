@@ -1,9 +1,7 @@
 """`Study`: what is compared on what, by which protocol and measures; from a TOML file or from Python."""
 
-import hashlib
-import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 from skldl.data._dataset import Dataset
 from skldl.data._spelling import find, plain
 from skldl.exceptions import StudyError
-from skldl.experiments.store import json_ready
+from skldl.experiments.fingerprint import COLUMNS, fingerprint_of
 from skldl.metrics import MEASURES, PAPER_MEASURES
 from skldl.selection import BASELINE, PROTOCOLS, Candidate, Layout
 from skldl.selection._candidate import shown
@@ -51,15 +49,15 @@ class DatasetSpec:
     apart : bool
         Listed in the tables, but left out of average ranks and tests.
     source : str
-        The file to load it from; empty means that the name says it.
+        The file to load it from; empty if the name is that of a known dataset.
     labels, features : sequence of str or None
-        The label columns, and the feature columns if not all others are meant, see `skldl.data.load_dataset`, which
+        The label columns, and the feature columns if they are not all others, see `skldl.data.load_dataset`, which
         takes these and the following arguments. For a ``.mat`` or ``.npz`` file the names of the arrays.
     kind : str
         What the label columns hold.
     weight, groups, item, annotator : str or None
         Columns (or arrays of a ``.mat`` or ``.npz`` file) with the weight and the group of each row; columns of a table
-        with one row for each vote (``kind="votes"``) that say what was rated, and by whom.
+        with one row for each vote (``kind="votes"``) with the item and the annotator.
     drop, text, categories : sequence of str
         Columns to leave out, to take as prose, and to take as categories though they hold numbers.
     text_ngrams : {"auto", "words", "characters"}
@@ -78,13 +76,19 @@ class DatasetSpec:
         `skldl.enhancement.EnhancedLDL`, which sees logical labels alone.
     hide : float or sequence of float
         Share of the degrees that are hidden from the candidates, see `skldl.data.make_missing`; tests compare with all
-        of them. Several shares make several datasets, whose names say which.
+        of them. Several shares make several datasets, with the share in their names.
     mechanism : {"uniform", "degree", "label"}
         What is hidden.
     renormalise : bool
         Whether what is left is divided by its sum.
     data : Dataset or None
-        The data, if they are at hand.
+        The data, if they are loaded already.
+
+    Examples
+    --------
+    >>> from skldl.experiments import DatasetSpec
+    >>> DatasetSpec("moods", source="moods.csv", labels=("emo_*",)).to_dict()
+    {'name': 'moods', 'apart': False, 'source': 'moods.csv', 'labels': ['emo_*']}
     """
 
     name: str
@@ -118,28 +122,39 @@ class DatasetSpec:
             if value is not None:
                 object.__setattr__(self, key, (value,) if isinstance(value, str) else tuple(value))
         if self.text_ngrams not in TEXT_NGRAMS:
-            raise StudyError(
-                f"{self.name}: text_ngrams = {shown(self.text_ngrams)} is not one of {', '.join(TEXT_NGRAMS)}."
-            )
+            ngrams = shown(self.text_ngrams)
+            raise StudyError(f"{self.name}: text_ngrams = {ngrams} is not one of {', '.join(TEXT_NGRAMS)}.")
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The arguments of `load_dataset` that say which column is what, as far as they are given."""
-        return {key: getattr(self, key) for key in _COLUMNS if getattr(self, key) != _DEFAULTS[key]}
+        """The arguments of `load_dataset` for the roles of columns, as far as they are given."""
+        return {key: getattr(self, key) for key in COLUMNS if getattr(self, key) != _DEFAULTS[key]}
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the dataset in plain values, as a study file holds it."""
-        told: dict[str, Any] = {"name": self.name, "apart": self.apart, "source": self.source}
-        told |= {key: list(value) if isinstance(value, tuple) else value for key, value in self.columns.items()}
+        """Describe the dataset in plain values, as a study file holds it.
+
+        Returns
+        -------
+        dict
+            The entries of a table in a study file.
+        """
+        entries: dict[str, Any] = {"name": self.name, "apart": self.apart, "source": self.source}
+        entries |= {key: list(value) if isinstance(value, tuple) else value for key, value in self.columns.items()}
         for key in ("encode", "text_ngrams", "splits", "recover"):
             if getattr(self, key) != _DEFAULTS[key]:
-                told[key] = getattr(self, key)
+                entries[key] = getattr(self, key)
         if self.hide is not None:
-            told |= {"hide": self.hide, "mechanism": self.mechanism, "renormalise": self.renormalise}
-        return told
+            entries |= {"hide": self.hide, "mechanism": self.mechanism, "renormalise": self.renormalise}
+        return entries
 
     def at_each_rate(self) -> list["DatasetSpec"]:
-        """One dataset for each share of hidden degrees."""
+        """One dataset for each share of hidden degrees.
+
+        Returns
+        -------
+        list of DatasetSpec
+            Copies with one rate each.
+        """
         if not isinstance(self.hide, list | tuple):
             return [self]
         source = self.source or ("" if self.data is not None else self.name)
@@ -148,8 +163,6 @@ class DatasetSpec:
         ]
 
 
-_ROLES = ("labels", "features", "kind", "weight", "groups", "item", "annotator", "drop", "text", "categories")
-_COLUMNS = (*_ROLES, "encoding", "decimal", "na_values")
 _DEFAULTS = {entry.name: entry.default for entry in fields(DatasetSpec)}
 
 
@@ -193,7 +206,7 @@ class Study:
     control : str
         The candidate that the others are tested against; empty means the mean baseline.
     timeout : float or None
-        Seconds after which a task is ended and recorded as failed; None means never. It needs processes of their own
+        Seconds after which a task is ended and recorded as failed; None means no limit. It needs separate processes
         for the tasks, so that ``run_study`` starts at least one.
 
     Notes
@@ -258,7 +271,7 @@ class Study:
             names = [plain(thing.name) for thing in things]
             twice = next((thing.name for thing in things if names.count(plain(thing.name)) > 1), None)
             if twice is not None:
-                raise StudyError(f"Two {what}s are called {twice}. Each needs a name of its own.")
+                raise StudyError(f"Two {what}s are called {twice}. Each needs a unique name.")
         if not self.measures:
             raise StudyError("The study names no measure.")
         for name, least in (("folds", 2), ("inner_folds", 2), ("repeats", 1), ("random_state", 0)):
@@ -338,19 +351,31 @@ class Study:
         return replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the study in plain values, as its TOML file holds it."""
-        told: dict[str, Any] = {}
+        """Describe the study in plain values, as its TOML file holds it.
+
+        Returns
+        -------
+        dict
+            The content of a study file.
+        """
+        entries: dict[str, Any] = {}
         for entry in fields(self):
             value = getattr(self, entry.name)
             if entry.name not in ("datasets", "candidates") and value is not None:
                 key = "seed" if entry.name == "random_state" else entry.name
-                told[key] = list(value) if isinstance(value, tuple) else value
-        told["datasets"] = [dataset.to_dict() for dataset in self.datasets]
-        told["candidates"] = [candidate.to_dict() for candidate in self.candidates]
-        return told
+                entries[key] = list(value) if isinstance(value, tuple) else value
+        entries["datasets"] = [dataset.to_dict() for dataset in self.datasets]
+        entries["candidates"] = [candidate.to_dict() for candidate in self.candidates]
+        return entries
 
     def fingerprint(self) -> str:
-        """Hash everything that can change a number: two studies with the same fingerprint may share records."""
+        """Hash everything that can change a number: two studies with the same fingerprint may share records.
+
+        Returns
+        -------
+        str
+            16 hexadecimal digits, see `skldl.experiments.fingerprint`.
+        """
         return fingerprint_of(self.to_dict())
 
 
@@ -359,7 +384,7 @@ def _warn_of_old_name(old: str, new: str) -> None:
 
 
 def _with_old_names(made: Callable[..., None]) -> Callable[..., None]:
-    """Take the arguments of 0.1, too. They are no fields: `dataclasses.replace` would pass them beside the new ones."""
+    """Accept the arguments of 0.1, too. They are no fields: `dataclasses.replace` would pass them in addition."""
 
     @wraps(made)
     def __init__(self: Any, *args: Any, **options: Any) -> None:
@@ -373,27 +398,3 @@ def _with_old_names(made: Callable[..., None]) -> Callable[..., None]:
 
 
 Study.__init__ = _with_old_names(Study.__init__)  # type: ignore[method-assign]  # in place, so that Study stays one class
-
-
-def fingerprint_of(told: Mapping[str, Any]) -> str:
-    """Hash a study that is described in plain values; the names are those of 0.1, so that its records stay valid.
-
-    Parameters
-    ----------
-    told : mapping
-        What `Study.to_dict` gives, or what the header of a record file holds.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
-    """
-    hashed = {key: value for key, value in told.items() if key not in ("candidates", "timeout")} | {"title": ""}
-    # a file may move and columns have their effect through the data, which have a fingerprint of their own
-    hashed["datasets"] = _without(told["datasets"], {"source", "splits", *_COLUMNS} - {"text", "categories"})
-    hashed["contenders"] = _without(told["candidates"], {"natural"})
-    return hashlib.sha256(json.dumps(json_ready(hashed), sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _without(entries: Iterable[Mapping[str, Any]], keys: set[str]) -> list[dict[str, Any]]:
-    return [{key: value for key, value in entry.items() if key not in keys} for entry in entries]

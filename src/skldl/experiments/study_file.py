@@ -20,7 +20,12 @@ _STUDIES = resources.files("skldl.experiments") / "studies"
 
 
 def builtin_studies() -> list[str]:
-    """Names of the studies that the package brings along.
+    """Names of the studies that the package includes.
+
+    Returns
+    -------
+    list of str
+        The names.
 
     Examples
     --------
@@ -39,7 +44,7 @@ def load_study(name_or_path: str | Path, *, trust: Iterable[str] = ()) -> Study:
         Such as ``demo``, ``tkde2016`` or ``my/study.toml``.
     trust : iterable of str, default=()
         Packages from which the study may import estimators besides skldl and scikit-learn. To import a package is to
-        run its code, so that a study file of somebody else imports nothing that you do not name here.
+        run its code, so that a study file imports nothing that you do not name here.
 
     Returns
     -------
@@ -86,29 +91,29 @@ def parse_study(text: str, *, where: str = "the study", trust: Iterable[str] = (
         The study.
     """
     try:
-        told = tomllib.loads(text)
+        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"{where} is not valid TOML: {error}.") from None
-    if "contenders" in told:  # as 0.1 called them
-        told.setdefault("candidates", told.pop("contenders"))
-    _refuse_unknown(told, _KEYS, where)
+    if "contenders" in content:  # as 0.1 called them
+        content.setdefault("candidates", content.pop("contenders"))
+    _refuse_unknown(content, _KEYS, where)
     for key in ("datasets", "candidates"):
-        if key not in told:
+        if key not in content:
             raise StudyError(f"{where}: there is no list {key!r}.")
-    _check_types(told, where)
-    told["datasets"] = [_dataset(entry, where) for entry in told["datasets"]]
-    told["candidates"] = [replace(_candidate(entry, where), trust=tuple(trust)) for entry in told["candidates"]]
-    if "seed" in told:
-        told["random_state"] = told.pop("seed")
+    _check_types(content, where)
+    content["datasets"] = [_dataset(entry, where) for entry in content["datasets"]]
+    content["candidates"] = [replace(_candidate(entry, where), trust=tuple(trust)) for entry in content["candidates"]]
+    if "seed" in content:
+        content["random_state"] = content.pop("seed")
     try:
-        for candidate in told["candidates"]:
+        for candidate in content["candidates"]:
             for name in candidate.grids:
                 find(
                     name,
-                    {dataset.name: dataset for dataset in told["datasets"]},
+                    {dataset.name: dataset for dataset in content["datasets"]},
                     f"dataset of {candidate.name}'s grids",
                 )
-        return Study(**told)
+        return Study(**content)
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from None
 
@@ -206,11 +211,18 @@ def dump_study(study: Study) -> str:
     -------
     str
         Text that `parse_study` reads back as the same study, if all its candidates have import paths.
+
+    Examples
+    --------
+    >>> from skldl.experiments import Candidate, Study, dump_study
+    >>> study = Study(["Artificial"], [Candidate("Mean", "skldl:MeanDistribution")], name="small")
+    >>> print(dump_study(study).splitlines()[0])
+    name = "small"
     """
-    told = study.to_dict()
-    lines = [f"{key} = {_toml(value)}" for key, value in told.items() if key not in ("datasets", "candidates")]
+    content = study.to_dict()
+    lines = [f"{key} = {_toml(value)}" for key, value in content.items() if key not in ("datasets", "candidates")]
     for key in ("datasets", "candidates"):
-        for entry in told[key]:
+        for entry in content[key]:
             lines += ["", f"[[{key}]]", *(f"{name} = {_toml(value)}" for name, value in entry.items())]
     return "\n".join(lines) + "\n"
 

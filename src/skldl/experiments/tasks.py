@@ -96,7 +96,7 @@ class Call:
     rules : Rules
         How.
     chosen : int or None
-        Place of the setting that was chosen for all rounds; None if this round chooses by itself.
+        Place of the setting that was chosen for all rounds; None if this round selects its own setting.
     encoder : transformer or None
         Put before the candidate.
     """
@@ -114,13 +114,13 @@ class Call:
         return record | {"seconds": 0.0, "warnings": [], "versions": versions()}
 
     def run(self) -> Record:
-        """Run the task. Whatever goes wrong in it becomes part of its record.
+        """Run the task. Errors become part of its record.
 
         Returns
         -------
         dict
-            The record. If it failed, ``fault`` says whether the model is to blame or the machine (memory, disk):
-            the latter says nothing about the candidate, and the task can be tried again.
+            The record. If it failed, ``fault`` is the cause, the model or the machine (memory, disk):
+            the latter is no property of the candidate, and the task can be repeated.
         """
         task, seed = self.task, self.rules.layout.random_state
         seed = derive_seed(seed, task.dataset, task.candidate, task.repeat, task.fold)
@@ -164,37 +164,37 @@ def _select(call: Call, round_: Round, seed: int) -> Record:
 
 def _evaluate(call: Call, round_: Round, seed: int) -> Record:
     dataset, candidate, rules = call.dataset, call.candidate, call.rules
-    told: Record = {}
+    outcome: Record = {}
     started = time.perf_counter()
     setting: Any = candidate.settings[call.chosen or 0]
     if call.chosen is None and candidate.needs_selection:
         trials = _search(call, round_.tuning, seed)
         setting = trials.settings[trials.best()]
         means = trials.means.tolist()
-        told["selection"] = {"criterion": rules.criterion, "values": means[: candidate.n_settings]}
-        told["selection"]["errors"] = trials.errors
+        outcome["selection"] = {"criterion": rules.criterion, "values": means[: candidate.n_settings]}
+        outcome["selection"]["errors"] = trials.errors
         if candidate.refine:
             more = zip(trials.settings[candidate.n_settings :], means[candidate.n_settings :], strict=True)
-            told["selection"]["refined"] = [{"params": dict(params), "value": value} for params, value in more]
-    told["selection_seconds"] = time.perf_counter() - started
-    told["params"] = dict(setting)
+            outcome["selection"]["refined"] = [{"params": dict(params), "value": value} for params, value in more]
+    outcome["selection_seconds"] = time.perf_counter() - started
+    outcome["params"] = dict(setting)
 
     started = time.perf_counter()
     model = fit_candidate(candidate, setting, dataset, round_.train, random_state=seed, encoder=call.encoder)
-    told["fit_seconds"] = time.perf_counter() - started
+    outcome["fit_seconds"] = time.perf_counter() - started
     X_new, truth, weight = _test_set(dataset, round_)
     started = time.perf_counter()
     predicted = check_distributions(model.predict(X_new), name=f"The prediction of {candidate.name}")
-    told["predict_seconds"] = time.perf_counter() - started
-    told["n_train"], told["n_test"] = len(round_.train), len(truth)
-    told["n_iter"] = _iterations(model)
-    told["measures"] = evaluate(*comparable_rows(truth, predicted, dataset.reading), weight, measures=rules.measures)
+    outcome["predict_seconds"] = time.perf_counter() - started
+    outcome["n_train"], outcome["n_test"] = len(round_.train), len(truth)
+    outcome["n_iter"] = _iterations(model)
+    outcome["measures"] = evaluate(*comparable_rows(truth, predicted, dataset.reading), weight, measures=rules.measures)
     rows = kept_rows(dataset, rules)
     mine = rows if round_.test is None else np.intersect1d(rows, round_.test)
     if len(mine):
         where = mine if round_.test is None else np.searchsorted(round_.test, mine)
-        told["predictions"] = {"rows": mine.tolist(), **pack(predicted[where])}
-    return told
+        outcome["predictions"] = {"rows": mine.tolist(), **pack(predicted[where])}
+    return outcome
 
 
 def _test_set(dataset: Dataset, round_: Round) -> tuple[Any, FloatArray, Any]:
@@ -242,7 +242,7 @@ def pack(rows: FloatArray) -> dict[str, Any]:
 
 
 def unpack(packed: dict[str, Any]) -> FloatArray:
-    """Take an array out of the text again."""
+    """Decode an array from text."""
     return np.frombuffer(base64.b64decode(packed["float32"]), dtype="<f4").reshape(packed["shape"])
 
 

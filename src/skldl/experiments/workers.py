@@ -1,7 +1,7 @@
-"""Processes that run tasks: one that dies or does not end takes nothing with it but its own task.
+"""Processes that run tasks: one that crashes or does not end affects only its own task.
 
 Each process is a fresh interpreter that gets pickled tasks through its standard input and answers through its standard
-output (what the estimators print goes to standard error). It ends when the study ends, however that happens.
+output (what the estimators print goes to standard error). It ends when the study ends, for any reason.
 """
 
 import contextlib
@@ -78,7 +78,7 @@ class Worker:
             self.process.stdin.flush()
 
     def kill(self) -> str:
-        """End the process, and say how it ended."""
+        """End the process, and return how it ended."""
         self.process.kill()
         code = self.process.wait()
         assert self.process.stdin is not None
@@ -87,7 +87,7 @@ class Worker:
         return f"signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exit status {code}"
 
     def end_of_its_own(self) -> str:
-        """Say how a process ended that was not killed here."""
+        """Describe how a process ended that was not terminated here."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=5)
         return self.kill()
@@ -139,7 +139,7 @@ class Pool:
             failed.clear()
 
     def close(self) -> None:
-        """End the processes at once, whatever they do."""
+        """Terminate the processes."""
         for worker in self._workers:
             worker.kill()
         self._workers.clear()
@@ -180,7 +180,7 @@ class Pool:
         for late in [worker for worker in self._workers if time.monotonic() > worker.deadline]:
             self._workers.remove(late)
             late.kill()
-            assert late.call is not None  # who has a deadline has a task
+            assert late.call is not None  # a process with a deadline has a task
             yield late.call.not_run(f"Timeout: not done after {self.timeout:g} s", TIMEOUT)
 
     def _wait(self) -> float | None:
@@ -216,7 +216,7 @@ def _send(answers: Any, answer: Any) -> None:
 
 
 def _receive(source: Any, calls: "queue.Queue[bytes]") -> None:
-    """Take tasks as they come. When the study has ended, so does this process, whatever it is doing."""
+    """Run tasks as they arrive. This process ends when the study has ended, even during a task."""
     while True:
         try:
             calls.put(_frame(source))
@@ -225,7 +225,7 @@ def _receive(source: Any, calls: "queue.Queue[bytes]") -> None:
 
 
 def _frame(source: Any) -> bytes:
-    """One pickle, as bytes: it is unpacked where errors can be told."""
+    """One pickle, as bytes: it is unpacked where errors can be reported."""
     size = source.read(8)
     if len(size) < 8:
         raise EOFError

@@ -25,7 +25,7 @@ def model_card(about: Mapping[str, Any], *, name: str) -> str:
     Returns
     -------
     str
-        Markdown. What only people know stands in brackets.
+        Markdown. Fields to be filled in are in brackets.
 
     Examples
     --------
@@ -67,8 +67,8 @@ def model_card(about: Mapping[str, Any], *, name: str) -> str:
         "",
         "## Use",
         "",
-        "- Meant for: [say what it is for, and what it must not be used for]",
-        "- Contact: [whom to ask]",
+        "- Intended use: [what it is for, and what it must not be used for]",
+        "- Contact: [name and address]",
         "",
     ]
     return "\n".join(lines)
@@ -91,7 +91,7 @@ def _label_lines(description: Mapping[str, Any]) -> list[str]:
     kind = _KINDS.get(description.get("kind", ""), "unknown")
     lines = [f"- {len(labels)} labels, read from {kind}: {', '.join(map(_plain, labels))}"]
     if description.get("values"):
-        lines.append(f"- They stand for the numbers {', '.join(f'{value:g}' for value in description['values'])}.")
+        lines.append(f"- They represent the numbers {', '.join(f'{value:g}' for value in description['values'])}.")
     return lines
 
 
@@ -124,7 +124,7 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
         lines.append(f"| noise floor: a perfect model, given so few answers a row | {floor:.4g}{error} |")
     lines += [
         "",
-        f"Skill, the part of the mean's divergence that the model takes away: {score['skill']:.1%} (95 % interval "
+        f"Skill, the share of the divergence of the mean that the model removes: {score['skill']:.1%} (95 % interval "
         f"{score['skill_low']:.1%} to {score['skill_high']:.1%}).",
     ]
     if score.get("explained") is not None:
@@ -145,7 +145,7 @@ def _limit_lines(description: Mapping[str, Any]) -> list[str]:
     lines = [
         "- The scores hold for rows drawn like those of the training table. `skldl predict --monitor` and the metrics "
         "of `skldl serve` count rows that are unlike them.",
-        "- A category that the training table did not hold has no feature of its own; numbers far outside its range "
+        "- A category that the training table did not hold has no feature; numbers far outside its range "
         "are extrapolated.",
     ]
     score = description.get("score") or {}

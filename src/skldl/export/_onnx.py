@@ -48,6 +48,22 @@ def to_onnx(pipeline: Any, path: str | os.PathLike[str], *, check: pd.DataFrame 
     ------
     DataError
         That names the part that cannot be expressed, or how far the predictions differ.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from skldl.export import to_onnx
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     difference = to_onnx(fitted.model, Path(folder) / "model.onnx")
+    >>> difference < 1e-5
+    True
     """
     encoder = pipeline.steps[0][1]
     if len(pipeline.steps) != 2 or not isinstance(encoder, TableEncoder):

@@ -1,6 +1,6 @@
 """Learners made for missing degrees, and `complete`, which fills a table of them.
 
-`IncomLDL` and `WInLDL` are linear models whose predictions lie on the simplex; `skldl.SABFGS`, `skldl.SABFGSCV` and
+`IncomLDL` and `WInLDL` are linear models whose predictions are on the simplex; `skldl.SABFGS`, `skldl.SABFGSCV` and
 `skldl.MeanDistribution` learn from missing degrees, too, by the likelihood of what was observed.
 """
 

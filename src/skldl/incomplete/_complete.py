@@ -22,7 +22,7 @@ def complete(X: Any, D: Any, estimator: Any = None, *, sample_weight: Any = None
         Degrees; NaN where they were not observed.
     estimator : estimator, default=None
         One that learns from missing degrees, such as `skldl.IncomLDL`; None is `skldl.SABFGSCV`. Its parameter
-        ``missing`` says how gaps are read.
+        ``missing`` determines how missing degrees are read.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each row.
 

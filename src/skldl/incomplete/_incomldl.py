@@ -49,14 +49,14 @@ class IncomLDL(ProjectedLinearLDL):
         values with the least squared error on observed degrees of rows held out. With sums over n rows, as in the
         paper, the weight is alpha times the square root of n.
     ridge : float, default=None
-        Weight of the coefficients of the standardised features in the nuclear norm, beside the predictions; 0 is the
-        paper's penalty. None chooses 0, 1 or 10 together with alpha, and is 0 if alpha is given.
+        Weight of the coefficients of the standardised features in the nuclear norm, in addition to the predictions; 0
+        is the paper's penalty. None chooses 0, 1 or 10 together with alpha, and is 0 if alpha is given.
     method : {"admm", "prox"}, default="admm"
         With the constraints, or without them.
     n_folds : int, default=5
         Number of folds for the choice of alpha and ridge.
     rho : float, default=1.0
-        Weight of the quadratic term of ADMM: it changes the way, not the goal.
+        Weight of the quadratic term of ADMM: it changes the iterations, not the optimum.
     max_iter : int, default=500
         Largest number of steps.
     tol : float, default=1e-5

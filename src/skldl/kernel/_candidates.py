@@ -47,7 +47,7 @@ def candidates_for(X: Any, kernel: str | KernelFunction, scaling: str, width: fl
         widths = (1.0,) if callable(name) else FAMILIES[name].widths
         for scale in scalings:
             if name == "chi2" and scaling == "auto" and scale != "raw":
-                continue  # χ² has a scale of its own for each feature, and needs non-negative ones
+                continue  # χ² has a separate scale for each feature, and needs non-negative features
             found += [Candidate(name, scale, w) for w in (widths if width is None or name == "linear" else (width,))]
     return found
 

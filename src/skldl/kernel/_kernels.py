@@ -124,7 +124,7 @@ def _products(A: Any, B: Any) -> FloatArray:
 
 
 def _squared_euclidean(A: Any, B: Any) -> FloatArray:
-    """‖a‖² − 2aᵀb + ‖b‖², and from differences where that loses digits, so that equal rows are at distance zero."""
+    """‖a‖² − 2aᵀb + ‖b‖², and from differences where that loses precision, so that equal rows are at distance zero."""
     if not sparse.issparse(A):
         centre = B.mean(axis=0)
         A, B = A - centre, B - centre
@@ -188,7 +188,7 @@ def _plain_cityblock(A: Any, B: Any) -> FloatArray:
 
 
 def typical_distance(values: FloatArray, weight: FloatArray | None, metric: str) -> float:
-    """Median of all pairs of rows, each counted as often as the weights of its rows say; the unit of the widths.
+    """Median of all pairs of rows, weighted by the weights of its rows; the unit of the widths.
 
     The pairs of a row with itself belong to them: a row of weight two then counts as the same row twice. For inner
     products it is the mean squared norm of the centred rows.

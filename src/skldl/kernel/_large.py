@@ -175,7 +175,7 @@ def solve(
 
 
 def preconditioner(spectrum: Spectrum, penalty: float) -> Callable[[FloatArray], FloatArray]:
-    """Invert A + λI where the basis knows A; elsewhere, where the least known eigenvalue stands for the others."""
+    """Invert A + λI in the span of the basis; outside, with the smallest known eigenvalue in place of the others."""
     values, vectors = spectrum.values, spectrum.vectors
     least = float(values.min()) if values.size else 0.0
     shrink = ((least + penalty) / (values + penalty) - 1)[:, None]

@@ -142,7 +142,7 @@ class LDSVR(BaseLDL):
     Notes
     -----
     Time grows with the cube of the number of rows, memory with its square. The floor is not in the paper, whose data
-    have no zeros. Width, C = 1 and ε = 0.1 are the paper's as cited by its successors; its text was not at hand.
+    have no zeros. Width, C = 1 and ε = 0.1 are the paper's as cited by its successors; its text was not available.
     python-ldl fits one independent support vector regression for each label instead.
 
     References

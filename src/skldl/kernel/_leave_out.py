@@ -154,7 +154,7 @@ def check_positive(values: FloatArray, size: float) -> None:
     """Refuse a kernel whose matrix has negative eigenvalues beyond rounding, which is a small part of ``size``."""
     if values.size and values.min() < -1e-8 * size:
         raise ValueError(
-            f"The kernel matrix has the eigenvalue {values.min():.3g} beside {values.max():.3g}, so the kernel is not "
+            f"The kernel matrix has the eigenvalue {values.min():.3g} besides {values.max():.3g}, so the kernel is not "
             "positive semi-definite. Pass another kernel function."
         )
 

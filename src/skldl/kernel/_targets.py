@@ -1,4 +1,4 @@
-"""The two targets of the regression, and the way back to distributions.
+"""The two targets of the regression, and the conversion back to distributions.
 
 "degrees" regresses on D itself and projects the prediction on the simplex. "clr" regresses on the centred log-ratio
 ln d_j − mean_k ln d_k, with degrees below a floor raised to it, and applies the softmax.

@@ -7,8 +7,8 @@ b_kj = Σ_i ω_i v_kᵀx_i z_ij the solution keeps the share h_kj = p̄_j g_k / 
     RSS_j = Σ_i ω_i z_ij² − Σ_k (2 h_kj − h_kj²) b_kj² / g_k,        df_j = Σ_k h_kj,
     GCV(alpha) = Σ_j p̄_j RSS_j / (1 − df_j/n)²
 
-cost nothing beside the factorisation that the fit needs anyway [1]_. The penalty that minimises it grows with the
-square of the unit of the features, so that the prediction depends on their unit as little as without a penalty.
+cost nothing in addition to the factorisation that the fit needs anyway [1]_. The penalty that minimises it grows with
+the square of the unit of the features, so that the prediction depends on their unit as little as without a penalty.
 
 References
 ----------
@@ -117,9 +117,9 @@ def generalised_cross_validation(
 
 
 def count_different_rows(X: Any, D: FloatArray) -> int:
-    """Number of rows of (X, D) that differ: a copy counts as weight, and says nothing new about new rows."""
+    """Number of rows of (X, D) that differ: a copy counts as weight, and adds no information about new rows."""
     in_order = D[np.lexsort((D[:, 1], D[:, 0])), :2]
-    if np.diff(in_order, axis=0).any(axis=1).all():  # two labels tell them apart, as in most data
+    if np.diff(in_order, axis=0).any(axis=1).all():  # two labels distinguish them, as in most data
         return len(D)
     if sparse.issparse(X):
         ends = zip(X.indptr[:-1], X.indptr[1:], D, strict=True)

@@ -99,7 +99,7 @@ class DirichletLDL(LinearSoftmaxLDL):
     Notes
     -----
     The expected divergence is linear in d up to a constant: rows that agree and rows that scatter around the same mean
-    give the same model. Use the likelihood where the precision shall tell them apart. The divergence from the uniform
+    give the same model. Use the likelihood if the precision should distinguish them. The divergence from the uniform
     Dirichlet distribution is that of evidential learning [1]_.
 
     References

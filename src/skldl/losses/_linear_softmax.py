@@ -75,7 +75,7 @@ class TrainingSet:
         return self.shared(("factorisation", scale_free), compute)
 
     def alpha(self, alpha: float | str) -> float:
-        """Return the penalty that a hyper-parameter stands for."""
+        """Return the penalty that a hyper-parameter defines."""
         if alpha != "auto":
             return float(alpha)
 
@@ -280,7 +280,7 @@ def warn_unless_converged(model: Any, run: Minimum) -> None:
     """Say how far the run may be from the optimum, and which hyper-parameter helps.
 
     A run that ended because no step lowers the loss, after steps that lowered it by less than ``tol``, is at a minimum
-    as far as double precision can tell, although the bound does not say so: no warning then.
+    within double precision, although the bound does not show it: no warning then.
     """
     flat = (
         run.n_iter < model.max_iter and run.loss_curve[-min(4, len(run.loss_curve))] - run.loss_curve[-1] <= model.tol

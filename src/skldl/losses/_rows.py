@@ -203,7 +203,7 @@ LOSS = (
 
 
 def resolve_loss(loss: Any) -> RowLoss:
-    """Return the loss that a name, a mapping from names to coefficients, or a function stands for.
+    """Return the loss that a name, a mapping from names to coefficients, or a function defines.
 
     Parameters
     ----------
@@ -214,6 +214,14 @@ def resolve_loss(loss: Any) -> RowLoss:
     -------
     callable
         From log p and d to one value per row and the gradient in the scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.losses import resolve_loss
+    >>> values, gradient = resolve_loss("kullback_leibler")(np.log([[0.5, 0.5]]), np.array([[0.2, 0.8]]))
+    >>> values.round(4), gradient.round(2)
+    (array([0.1927]), array([[ 0.3, -0.3]]))
     """
     check_value("loss", loss, LOSS)
     if callable(loss):

@@ -271,7 +271,7 @@ def skill(
     confidence: float = 0.95,
     counts: Any = None,
 ) -> Skill:
-    """How much of the reference's Kullback-Leibler divergence the prediction takes away.
+    """Share of the Kullback-Leibler divergence of the reference that the prediction removes.
 
     ``1 - KL(true, predicted) / KL(true, reference)``: 1 is perfect, 0 is no better than the reference, and below 0 the
     reference (usually the mean of the training distributions) would have been the better prediction. A reference
@@ -282,7 +282,7 @@ def skill(
     D_true, D_pred : array-like or DataFrame of shape (n_samples, n_labels)
         True and predicted distributions, at least two rows.
     D_reference : array-like or DataFrame of shape (n_samples, n_labels) or (1, n_labels)
-        Predictions of the reference; one row stands for all.
+        Predictions of the reference; one row is used for all.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each row.
     groups : array-like of shape (n_samples,), default=None
@@ -297,16 +297,16 @@ def skill(
     Skill
         A float with the attributes ``low``, ``high`` and ``confidence``. With counts ``floor`` is the noise floor of
         the divergence and ``explained`` the share of the explainable divergence, between the reference and the floor,
-        that the prediction takes away; else both are NaN.
+        that the prediction removes; else both are NaN.
 
     See Also
     --------
-    skill_of_losses : The same from losses of rows by any measure; its notes say when the interval holds.
+    skill_of_losses : The same from losses of rows by any measure; its notes describe when the interval is valid.
 
     Notes
     -----
     The interval comes from the logarithm of the ratio of the two divergences. It is conditional on the fitted model and
-    the reference: it says how far the skill of these predictions may be from their skill on many more rows.
+    the reference: it bounds how far the skill of these predictions may be from their skill on many more rows.
 
     Examples
     --------

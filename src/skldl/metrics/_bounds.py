@@ -16,6 +16,13 @@ class Bound:
         The bound in print; c is the number of labels.
     value : callable
         From the number of labels (and the options of the measure, as keywords) to the bound.
+
+    Examples
+    --------
+    >>> from skldl.metrics import MEASURES
+    >>> bound = MEASURES["clark"].bound
+    >>> bound.text, bound.value(4)
+    ('√c', 2.0)
     """
 
     text: str

@@ -88,7 +88,7 @@ argmax_accuracy = Measure(
     text="[argmax p is argmax d]",
     higher_is_better=True,
     compute=_argmax_accuracy,
-    use="How often the top label is right; blind to how close the race was.",
+    use="How often the top label is right; independent of the differences between the degrees.",
     bound=ONE,
     zeros="ties of p: share of the tied labels that are right; ties of d: each top label is right",
 )

@@ -1,4 +1,4 @@
-"""Several measures at once, and the one figure that a practitioner can read: skill against a reference."""
+"""Several measures in one call, and the skill against a reference."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -29,6 +29,22 @@ class Score(float):
 
     ``floor`` is the value that the true distributions would have on these rows, NaN if it is not finite, and
     ``floor_error`` its standard error.
+
+    Parameters
+    ----------
+    value : float
+        Mean of the measure.
+    floor, floor_error : float
+        The noise floor and its standard error.
+
+    Examples
+    --------
+    >>> from skldl.metrics import evaluate
+    >>> D, P, counts = [[0.5, 0.5], [0.8, 0.2]], [[0.6, 0.4], [0.7, 0.3]], [[5, 5], [8, 2]]
+    >>> scores = evaluate(D, P, counts=counts, measures=["kullback_leibler"])
+    >>> score = scores["kullback_leibler"]
+    >>> round(score, 4), round(score.floor, 4)
+    (0.0231, 0.0545)
     """
 
     floor: float
@@ -75,7 +91,7 @@ def skill(
     if true.shape != reference.shape:
         raise LengthMismatchError(
             f"D_true has shape {true.shape} and D_reference {reference.shape}. "
-            "Pass one reference row for each true row, or a single row that stands for all."
+            "Pass one reference row for each true row, or a single row for all."
         )
     own, other = (compute_rows(true, P, [divergence])[divergence.name] for P in (pred, reference))
     return skill_of_losses(own, other, sample_weight, groups, confidence=confidence, floor=floor)

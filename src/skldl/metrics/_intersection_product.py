@@ -17,7 +17,7 @@ intersection = Measure(
     text="Σ min(d,p)",
     higher_is_better=True,
     compute=lambda pair: pair.sum_smaller,
-    use="One of the six: the share of mass that sits on the right labels.",
+    use="One of the six: the share of mass on the right labels.",
     bound=ONE,
 )
 
@@ -129,7 +129,7 @@ cosine = Measure(
     text="Σdp / (√Σd² √Σp²)",
     higher_is_better=True,
     compute=lambda pair: pair.sum_product / np.sqrt(pair.sum_p_squared * pair.sum_q_squared),
-    use="One of the six: the angle between the two, whatever their length; ruled by the large degrees.",
+    use="One of the six: the angle between the two, independent of their length; dominated by the large degrees.",
     bound=ONE,
 )
 

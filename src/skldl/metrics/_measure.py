@@ -93,7 +93,7 @@ class Measure:
         return f"[{self.lower:g}, {self.bound.text}]"
 
     def upper(self, n_labels: int) -> float:
-        """Give the greatest value on distributions over so many labels.
+        """Give the greatest value on distributions over a number of labels.
 
         Parameters
         ----------
@@ -125,8 +125,8 @@ class Measure:
         Returns
         -------
         ndarray
-            A distance as it is. A similarity as what it lacks to its upper bound, at least 0; if it has no bound, the
-            similarity below zero, which can be compared, but of which nobody can take a share.
+            A distance itself. For a similarity the difference to its upper bound, at least 0; if it has no bound, the
+            negated similarity, which can be compared, but of which shares have no meaning.
 
         Examples
         --------
@@ -151,7 +151,7 @@ class Measure:
         Returns
         -------
         Measure
-            Its name tells the options, such as ``top_k(k=3)``.
+            Its name contains the options, such as ``top_k(k=3)``.
 
         Examples
         --------
@@ -164,8 +164,8 @@ class Measure:
             known = ", ".join(self.options) or "none"
             raise TypeError(f"{self.key} has no option {', '.join(sorted(unknown))!r}. Its options: {known}.")
         settled = self.check(**{**self.options, **options})
-        told = ", ".join(f"{name}={value}" for name, value in settled.items())
-        return replace(self, name=f"{self.key}({told})", options=MappingProxyType(settled))
+        text = ", ".join(f"{name}={value}" for name, value in settled.items())
+        return replace(self, name=f"{self.key}({text})", options=MappingProxyType(settled))
 
     @property
     def key(self) -> str:
@@ -224,7 +224,9 @@ class Measure:
         from skldl.metrics import MEASURES
 
         known = MEASURES.get(self.key)
-        if known is None or known.compute is not self.compute:  # someone else's measure travels as a whole
+        if (
+            known is None or known.compute is not self.compute
+        ):  # a measure from outside the package is pickled as a whole
             return super().__reduce_ex__(protocol)
         changed = {} if self.name == known.name else dict(self.options)
         return _by_name, (self.key, changed)
@@ -237,7 +239,7 @@ def _by_name(key: str, options: dict[str, Any]) -> Measure:
 
 
 def checked_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
-    """Check true and predicted distributions, and divide each row by its sum: no measure shall reward a wrong sum."""
+    """Check true and predicted distributions, and divide each row by its sum: no measure may reward a wrong sum."""
     true, pred = check_pair(D_true, D_pred)
     return summing_to_one(true), summing_to_one(pred)
 

@@ -46,7 +46,7 @@ city_block = Measure(
     text="Σ|d−p|",
     higher_is_better=False,
     compute=lambda pair: pair.sum_difference,
-    use="Twice the mass that sits on the wrong labels; easy to explain.",
+    use="Twice the mass on the wrong labels; easy to explain.",
     bound=TWO,
 )
 

@@ -1,4 +1,4 @@
-"""`mu`: how far divergences lie below that of the uniform distribution, averaged over all thresholds."""
+"""`mu`: how far divergences are below that of the uniform distribution, averaged over all thresholds."""
 
 from typing import Any
 

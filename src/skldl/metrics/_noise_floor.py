@@ -1,4 +1,4 @@
-r"""`noise_floor`: the score that the true distributions themselves would have on rows made of a few votes.
+r"""`noise_floor`: the score that the true distributions themselves would have on rows from a few votes.
 
 A row that was made of m votes is a sample :math:`\hat d` from its true distribution d. The noise floor of a measure is
 its mean over such rows with the true distribution as the prediction, :math:`\mathrm E\, M(\hat d, d)`. It depends on d,
@@ -69,6 +69,12 @@ class NoiseFloor:
         Number of rows that the estimate rests on.
     n_votes : float
         Mean number of votes of a row.
+
+    Examples
+    --------
+    >>> from skldl.uncertainty import NoiseFloor
+    >>> NoiseFloor(value=0.05, standard_error=0.002, n_rows=100, n_votes=10.0).value
+    0.05
     """
 
     value: float
@@ -165,7 +171,7 @@ def floors_of_rows(
     D_true : array-like or DataFrame of shape (n_samples, n_labels)
         Shares of the votes.
     counts : array-like or DataFrame of shape (n_samples, n_labels)
-        The votes; columns with the names of those of ``D_true`` may stand in another order.
+        The votes; columns with the names of those of ``D_true`` may be in another order.
     measures, sample_weight, groups
         As in `noise_floor`.
 

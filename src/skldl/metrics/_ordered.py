@@ -35,7 +35,7 @@ def _check_values(values: Any) -> dict[str, Any]:
     if not ((steps > 0).all() or (steps < 0).all()):
         raise ValueError(
             f"values={values!r} must rise (or fall) from label to label. "
-            "Reorder the columns of both tables so that the labels stand in their order."
+            "Reorder the columns of both tables so that the labels are in their order."
         )
     return {"values": tuple(array.tolist())}
 
@@ -80,7 +80,7 @@ earth_mover = Measure(
     text="Σ_{j<c} |v_{j+1}−v_j| |Σ_{k≤j} (d−p)|",
     higher_is_better=False,
     compute=_earth_mover,
-    use="Mass times the way it has to travel, in units of the values v, an option: 0, 1, …, c−1 by default.",
+    use="Mass times the distance it has to move, in units of the values v, an option: 0, 1, …, c−1 by default.",
     bound=Bound("c−1", _span),
     options=MappingProxyType({"values": None}),
     check=_check_values,

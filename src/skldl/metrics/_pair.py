@@ -93,7 +93,7 @@ class Pair:
 
     @cached_property
     def root_difference(self) -> FloatArray:
-        """|√p − √q|, as |p − q| / (√p + √q), which keeps its digits where p and q are close."""
+        """|√p − √q|, as |p − q| / (√p + √q), which is accurate where p and q are close."""
         return divide(self.difference, self.root_p + self.root_q)
 
     @cached_property

@@ -58,7 +58,7 @@ jeffreys = Measure(
     text="Σ (d−p) ln(d/p)",
     higher_is_better=False,
     compute=_jeffreys,
-    use="Kullback-Leibler in both directions: missed labels and invented ones count alike.",
+    use="Kullback-Leibler in both directions: missed and spurious labels count equally.",
     zeros="both degrees in the logarithm are floored at eps",
     uses_eps=True,
 )

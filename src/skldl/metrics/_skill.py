@@ -1,4 +1,4 @@
-"""Skill: the share of a reference's loss that a prediction takes away, with an interval.
+"""Skill: the share of the loss of a reference that a prediction removes, with an interval.
 
 With losses m_i of the model and r_i of the reference, and weights w_i,
 
@@ -32,7 +32,27 @@ class Skill(float):
     """A skill with its interval: a float with the attributes ``low``, ``high`` and ``confidence``.
 
     Where the noise floor of the loss is known, ``floor`` is its value and ``explained`` the share of the explainable
-    loss, between the reference and the floor, that the prediction takes away; else both are NaN.
+    loss, between the reference and the floor, that the prediction removes; else both are NaN.
+
+    Parameters
+    ----------
+    value : float
+        The skill.
+    low, high : float
+        Ends of the interval.
+    confidence : float
+        Confidence of the interval.
+    floor, explained : float, default=NaN
+        Noise floor, and share of the explainable loss.
+
+    Examples
+    --------
+    >>> from skldl.metrics import Skill
+    >>> skill = Skill(0.3, 0.25, 0.35, 0.95)
+    >>> skill
+    Skill(0.3000, 95% interval 0.2500 to 0.3500)
+    >>> skill > 0.2, skill.low
+    (True, 0.25)
     """
 
     low: float
@@ -127,14 +147,14 @@ def skill_of_losses(
 
     Notes
     -----
-    The interval says how far the skill of **these** predictions may lie from their skill on many more rows of the same
+    The interval bounds how far the skill of **these** predictions may be from their skill on many more rows of the same
     kind. It is conditional on the fitted models: that another training set gives other models is not in it.
 
     In simulations with 30 rows and more 93 to 97 % of the 95 % intervals hold the true skill, and about 92 to 94 % with
     10 rows. No interval from a sample can hold where rare rows decide the mean: a prediction of exactly zero for a
     label with mass costs up to 36 nats, so that one such row in a hundred outweighs all others, and a sample without
-    such a row knows nothing of it. There 20 to 60 % were measured with 30 to 100 rows. Smooth such predictions first
-    (`skldl.simplex.smooth_zeros`), or use a bounded measure.
+    such a row has no information about it. There 20 to 60 % were measured with 30 to 100 rows. Smooth such predictions
+    first (`skldl.simplex.smooth_zeros`), or use a bounded measure.
 
     Examples
     --------

@@ -39,7 +39,7 @@ Objective = Callable[..., tuple[float, FloatArray]]
 
 
 class _Watch:
-    """Keep the losses and the best weights, and say when to stop."""
+    """Keep the losses and the best weights, and decide when to stop."""
 
     def __init__(
         self, held_out: Callable[[FloatArray], float] | None, patience: int, tol: float, wanted: Collection[int]
@@ -280,7 +280,7 @@ class AABP(BaseLDL):
         watch = _Watch(held_out, self.n_iter_no_change, self.tol, wanted)
 
         def objective(theta: FloatArray, rows: Any = slice(None)) -> tuple[float, FloatArray]:
-            part = row_weight[rows] * (len(D) / len(row_weight[rows]))  # a batch stands for all rows
+            part = row_weight[rows] * (len(D) / len(row_weight[rows]))  # a batch represents all rows
             batch = features if isinstance(rows, slice) else features.take(rows)
             return loss_and_gradient(theta, sizes, batch, D[rows], part, activation, self.alpha, row_loss)
 

@@ -126,8 +126,8 @@ class CPNN(BaseLDL):
 
     Notes
     -----
-    The paper trains with resilient propagation; here it is L-BFGS on all rows. The paper's text was not at hand: hidden
-    units and their activation are free there as well, the scaling of the label's number to [−1, 1] is ours.
+    The paper trains with resilient propagation; here it is L-BFGS on all rows. The paper's text was not available:
+    hidden units and their activation are free there as well, the scaling of the label's number to [−1, 1] is ours.
 
     References
     ----------

@@ -21,7 +21,7 @@ from skldl.simplex import log_softmax
 Layers = list[tuple[FloatArray, FloatArray]]
 
 BLOCK_ROWS = 1024
-"""Rows that go through the network at once: few enough to stay in the processor's cache."""
+"""Number of rows per pass through the network: few enough for the processor's cache."""
 
 
 @dataclass(frozen=True)

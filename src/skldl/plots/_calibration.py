@@ -24,6 +24,14 @@ class CalibrationCurve:
         Means of each bin.
     error : float
         Mean over rows of the gap between the two means of the row's bin.
+
+    Examples
+    --------
+    >>> from skldl.plots import CalibrationDisplay
+    >>> display = CalibrationDisplay.from_predictions([[0.2, 0.8], [0.4, 0.6]], [[0.2, 0.8], [0.4, 0.6]])
+    >>> curve = next(iter(display.curves.values()))[0]
+    >>> round(curve.error, 6)
+    0.0
     """
 
     predicted: FloatArray
@@ -71,7 +79,7 @@ class CalibrationDisplay(PredictionDisplay):
     """One panel for each label: mean real degree against mean predicted degree, in bins of equal size.
 
     Points below the diagonal: the label is predicted too strongly. With many labels, those with the largest error
-    are drawn, and the title of a figure of its own says so.
+    are drawn, and the title of the figure mentions it.
 
     Parameters
     ----------

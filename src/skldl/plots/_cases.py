@@ -150,7 +150,7 @@ class LabelCasesDisplay:
             for place, (panel, case, title) in enumerate(zip(self.axes_, self.cases, TITLES, strict=True)):
                 panel.barh(np.arange(n_labels), case, 0.75, color=looks(["SA-BFGS"])["SA-BFGS"].colour)
                 panel.set_title(title)
-                if many:  # a degree among many labels is small: each panel has a scale of its own
+                if many:  # a degree among many labels is small: each panel has its own scale
                     panel.set_xlim(0, 1.1 * float(case.max()))
                     panel.locator_params(axis="x", nbins=3)
                 else:

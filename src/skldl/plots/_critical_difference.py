@@ -1,4 +1,4 @@
-"""`CriticalDifferenceDisplay`: average ranks, and which of them a test tells apart."""
+"""`CriticalDifferenceDisplay`: average ranks, and which of them a test distinguishes."""
 
 import math
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from skldl.plots._tables import names_of_columns
 
 @dataclass(eq=False)
 class CriticalDifferenceDisplay:
-    r"""Average ranks on a line; models that a bar joins are not told apart by the Nemenyi test [1]_.
+    r"""Average ranks on a line; models joined by a bar are not distinguished by the Nemenyi test [1]_.
 
-    With k models on N datasets, average ranks differ if they lie further apart than
+    With k models on N datasets, average ranks differ if their difference exceeds
     :math:`q_\alpha \sqrt{k (k + 1) / (6 N)}`, where :math:`q_\alpha` is the studentised range statistic divided by
     :math:`\sqrt 2`.
 
@@ -38,7 +38,7 @@ class CriticalDifferenceDisplay:
     Attributes
     ----------
     groups : list of tuple of int
-        First and last place, in the order of ranks, of each group of models that are not told apart.
+        First and last place, in the order of ranks, of each group of models that are not distinguished.
     ax_ : Axes
         The axes, once drawn.
     figure_ : Figure
@@ -112,7 +112,7 @@ class CriticalDifferenceDisplay:
 
     @property
     def groups(self) -> list[tuple[int, int]]:
-        """First and last place of each group that is not told apart; a group inside another is left out."""
+        """First and last place of each group that is not distinguished; a group inside another is left out."""
         ordered = np.sort(self.average_ranks)
         found: list[tuple[int, int]] = []
         for first in range(len(ordered)):

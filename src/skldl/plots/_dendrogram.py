@@ -13,7 +13,7 @@ from scipy.cluster import hierarchy
 from skldl.metrics import PAPER_MEASURES, Measure
 from skldl.metrics.selection import Selection
 
-# Okabe and Ito's colours, safe for colour-blind eyes, each with a marker of its own so that grey print tells them too
+# Okabe and Ito's colours, safe for colour-blind readers, each with its own marker for printing in grey
 LOOKS = (
     ("#0072B2", "o"),
     ("#D55E00", "s"),
@@ -94,7 +94,7 @@ class MeasureDendrogramDisplay:
         self._label_leaves(ax, [measures[leaf] for leaf in leaves])
         self._explain(ax)
         self.ax_ = ax
-        self.figure_: Any = ax.figure  # a Figure, or the SubFigure that the axes stand in
+        self.figure_: Any = ax.figure  # a Figure, or the SubFigure of the axes
         return self
 
     def _draw_tree(self, ax: Axes) -> list[int]:
@@ -123,7 +123,7 @@ class MeasureDendrogramDisplay:
         return [int(leaf) for leaf in tree["leaves"]]
 
     def _label_leaves(self, ax: Axes, measures: list[Measure]) -> None:
-        """Write the names, mark them in the colours of their families and lay a band behind the chosen ones."""
+        """Write the names, mark them in the colours of their families and draw a band behind the chosen ones."""
         selection = self.selection
         look = self._looks()
         ax.set_ylim(-0.8, len(measures) - 0.2)
@@ -142,7 +142,7 @@ class MeasureDendrogramDisplay:
         return {family: LOOKS[i % len(LOOKS)] for i, family in enumerate(families)}
 
     def _explain(self, ax: Axes) -> None:
-        """Title, axis, legend of the families and the box with the formulae, both beside the tree."""
+        """Title, axis, legend of the families and the box with the formulae, both next to the tree."""
         selection = self.selection
         settings = selection.settings
         formula = {"sine": r"$\sqrt{1 - r^2}$", "one_minus_r": r"$1 - |r|$"}[settings["dissimilarity"]]

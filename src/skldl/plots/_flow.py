@@ -31,7 +31,7 @@ class FlowDisplay(PredictionDisplay):
     true : ndarray of shape (n_labels,)
         The real distribution of an instance.
     predicted : ndarray of shape (n_labels,)
-        The predicted one, which also stands for the scores of the lower flow.
+        The predicted one, which also represents the scores of the lower flow.
     threshold : float
         Labels from this degree on are positive in the lower flow.
 
@@ -117,7 +117,7 @@ class FlowDisplay(PredictionDisplay):
             self._arrow(12, 18, 10)
             self._box(19, 6, "learner", width=13)
             self._arrow(33, 39, 10)
-            self._chart(40, 4.5, self.predicted, MUTED, "scores, made\non the way", width=11, line=self.threshold)
+            self._chart(40, 4.5, self.predicted, MUTED, "intermediate\nscores", width=11, line=self.threshold)
             self._arrow(52, 58, 10, "threshold")
             self._chart(59, 4.5, decided, _ORANGE, "labels,\nyes or no", width=11)
             self._arrow(71, 77, 10)

@@ -24,9 +24,9 @@ class LabelEffectsDisplay:
     row_names, labels : sequence of str
         Names of the rows and of the labels.
     title : str
-        What stands above.
+        Title of the figure.
     meaning : str
-        What stands beside the scale.
+        Title of the colour scale.
     signed : bool, default=False
         Whether effects below zero mean the opposite of those above: then white is zero.
 
@@ -56,7 +56,7 @@ class LabelEffectsDisplay:
 
     @classmethod
     def from_effects(cls, effects: ColumnEffects, *, ax: Axes | None = None) -> Self:
-        """Draw what shuffling each column does to each label; the importance stands beside the name.
+        """Draw what shuffling each column does to each label; the importance is next to the name.
 
         Parameters
         ----------
@@ -148,4 +148,4 @@ TITLES = {
     "neighbours": ("The neighbours in the training table", "their degrees"),
     "replacement": ("What each column adds, compared with its typical value", "change of the degree"),
 }
-"""For each way of explaining a row, what stands above the map and beside its scale."""
+"""For each method of explaining a row, the titles of the map and of its scale."""

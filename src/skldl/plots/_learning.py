@@ -15,7 +15,7 @@ from skldl.plots._style import figure_of
 
 @dataclass(eq=False)
 class LearningCurveDisplay:
-    """Quality on unseen rows against the number of rows learned from: are more data worth the effort?
+    """Quality on unseen rows against the number of training rows: would more data help?
 
     Parameters
     ----------

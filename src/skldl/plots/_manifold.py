@@ -37,7 +37,7 @@ def decorrelation_stretch(
     image : array-like of shape (..., n_channels)
         The image, or just its pixels.
     reference : array-like of shape (..., n_channels), default=None
-        Where mean, covariance and scale are taken from: the image itself if None. Images that shall be compared by
+        Where mean, covariance and scale are taken from: the image itself if None. Images that should be compared by
         colour need one reference.
     clip : float, default=0.01
         Share of the reference's values that is cut off at either end.

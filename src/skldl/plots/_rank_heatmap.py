@@ -1,4 +1,4 @@
-"""`RankHeatmapDisplay`: who comes first, on which dataset?"""
+"""`RankHeatmapDisplay`: the rank of each model on each dataset."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from skldl.plots._style import SEQUENTIAL, figure_of, name_axis, new_axes, plain
 from skldl.plots._tables import names_of_columns
 
 MOST_NUMBERS = 1000
-"""In larger maps the ranks are told by colours alone: so many numbers cannot be read."""
+"""Larger maps show ranks by colour only, because so many numbers cannot be read."""
 
 
 @dataclass(eq=False)
 class RankHeatmapDisplay:
-    """Ranks as a map: datasets downwards, models across, the number in each cell, the average at the foot.
+    """Ranks as a map: one row for each dataset, one column for each model, and the average ranks in the last row.
 
-    Maps of more than 1,000 cells show colours without numbers, but for the averages.
+    Maps of more than 1,000 cells show the ranks of the datasets as colours without numbers.
 
     Parameters
     ----------
@@ -30,6 +30,8 @@ class RankHeatmapDisplay:
         Names of the rows and of the columns.
     title : str
         What the ranks are about.
+    average : bool
+        Whether the lowest row has the average ranks.
 
     Attributes
     ----------
@@ -51,6 +53,7 @@ class RankHeatmapDisplay:
     dataset_names: list[str]
     names: list[str]
     title: str = ""
+    average: bool = True
 
     @classmethod
     def from_scores(
@@ -104,12 +107,14 @@ class RankHeatmapDisplay:
         """
         n_rows, n_models = self.ranks.shape
         average = np.nanmean(self.ranks, axis=0)
-        cells = np.vstack([self.ranks, average])
+        n_extra = 1 if self.average else 0
+        cells = np.vstack([self.ranks, average])[: n_rows + n_extra]
         with style():
-            self.ax_ = new_axes(ax, 2.2 + 0.62 * n_models, min(1.4 + 0.24 * (n_rows + 1), 16.0))
+            self.ax_ = new_axes(ax, 2.2 + 0.62 * n_models, min(1.4 + 0.24 * (n_rows + n_extra), 16.0))
             self.figure_ = figure_of(self.ax_)
-            heights = [*range(n_rows), n_rows + 0.3]
-            for part, top, bottom in ((self.ranks, -0.5, n_rows - 0.5), (average[None], n_rows - 0.2, n_rows + 0.8)):
+            heights = [*range(n_rows), n_rows + 0.3][: n_rows + n_extra]
+            parts = [(self.ranks, -0.5, n_rows - 0.5), (average[None], n_rows - 0.2, n_rows + 0.8)][: 1 + n_extra]
+            for part, top, bottom in parts:
                 extent = (-0.5, n_models - 0.5, bottom, top)
                 self.ax_.imshow(
                     part, cmap=SEQUENTIAL + "_r", vmin=1, vmax=max(n_models, 2), extent=extent, aspect="auto"
@@ -121,11 +126,11 @@ class RankHeatmapDisplay:
                 for column, rank in enumerate(row):
                     if np.isfinite(rank):
                         self._write(height, column, rank, average=is_average)
-            self.ax_.set(xlim=(-0.5, n_models - 0.5), ylim=(n_rows + 0.8, -0.5))
+            self.ax_.set(xlim=(-0.5, n_models - 0.5), ylim=(parts[-1][2], -0.5))
             self.ax_.spines[:].set_visible(False)
             self.ax_.tick_params(length=0, labeltop=True, labelbottom=False)
             name_axis(self.ax_, self.names, "x")
-            name_axis(self.ax_, [*self.dataset_names, "average rank"], "y", heights)
+            name_axis(self.ax_, [*self.dataset_names, "average rank"][: len(heights)], "y", heights)
             if self.title:
                 self.ax_.set_title(plain(self.title, 60), loc="left")
         return self

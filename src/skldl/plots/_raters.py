@@ -18,7 +18,7 @@ _MARKS = {"": ("o", "#0072B2"), "spammer": ("X", "#D55E00"), "contrary": ("v", "
 class RatersDisplay:
     """Three panels about raters: informedness, severity, and the confusion of all of them together.
 
-    Raters stand in the order of their informedness. Lines are intervals; crosses, triangles and squares mark raters
+    Raters are in the order of their informedness. Lines are intervals; crosses, triangles and squares mark raters
     who are flagged. Up to forty raters are named; more are drawn as one sorted curve. The panel of severity is left out
     where labels are not ordered.
 
@@ -98,7 +98,7 @@ class RatersDisplay:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height in inches of a figure of its own."""
+        """Width and height of the figure in inches."""
         height = max(3.2, height_for(len(self.table))) if len(self.table) <= _NAMED else 4.4
         return 1.2 + 2.9 * (3 if self._has_severity else 2), height
 

@@ -15,9 +15,9 @@ from skldl.plots._style import MUTED, TRUTH, figure_of, legend_beside, looks, na
 class SkillDisplay(PredictionDisplay):
     """One line for each dataset, one mark for each model: the share of the mean's divergence that the model removes.
 
-    1 is perfect, 0 is no better than the mean of the training distributions. What lies left of ``lowest`` is drawn at
-    the edge as an arrow head. Where the noise of the annotators is known, a bar marks the skill that no model can be
-    expected to pass.
+    1 is perfect, 0 is no better than the mean of the training distributions. Values below ``lowest`` are drawn at
+    the edge as arrow heads. Where the noise of the annotators is known, a bar marks the skill that no model can be
+    expected to exceed.
 
     Parameters
     ----------

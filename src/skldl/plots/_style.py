@@ -1,4 +1,4 @@
-"""One look for all figures: colours that colour-blind readers tell apart, marks that survive grey, names that fit.
+"""Common style of all figures: colours for colour-blind readers, marks that work in grey, names that fit.
 
 A candidate keeps its colour, marker, dash and hatch in every figure of a report; those of the paper always have the
 same. Nothing here changes matplotlib's settings for good.
@@ -88,7 +88,7 @@ def style() -> AbstractContextManager[None]:
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Give each candidate its look: the paper's always the same one, the mean grey, strangers what is left.
+    """Assign a style to each candidate: a fixed one to those of the paper, grey to the mean, the others what is left.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def _key(name: str) -> str:
 def plain(name: object, limit: int = 24) -> str:
     """Make a name safe to draw: one line, no control characters, no accidental formula, not too long.
 
-    A long name loses its middle: names that begin alike mostly end differently.
+    A long name is shortened in the middle: names with the same beginning mostly end differently.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def figure_of(ax: Axes) -> Figure:
-    """The figure that axes belong to, however deep they lie in subfigures."""
+    """The figure of axes, also of axes in nested subfigures."""
     return cast(Figure, ax.get_figure(root=True))
 
 
@@ -213,7 +213,7 @@ def _length(ax: Axes, axis: str) -> float:
 
 
 def height_for(n_names: int, each: float = 0.2, least: float = 1.6, most: float = 16.0) -> float:
-    """Height in inches that gives each of so many names a line of its own."""
+    """Height in inches that gives each name its own line."""
     return min(max(least, 0.9 + each * n_names), most)
 
 

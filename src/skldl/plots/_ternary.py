@@ -20,7 +20,7 @@ _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 class TernaryDisplay(PredictionDisplay):
     """Real and predicted distributions in one triangle, a thin line from each real point to its prediction.
 
-    The nearer a point lies to a corner, the more that label describes the instance.
+    The nearer a point is to a corner, the more that label describes the instance.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class TernaryDisplay(PredictionDisplay):
         D_pred : array-like or mapping
             Predicted distributions, or several tables of them by name.
         most_points : int, default=100
-            With more rows than this, so many are drawn, evenly spaced.
+            Maximum number of rows to draw; of more rows, evenly spaced ones are drawn.
         label_names : sequence of str, default=None
             Names of the labels.
         ax : Axes, default=None

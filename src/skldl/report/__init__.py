@@ -1,4 +1,4 @@
-"""One self-contained HTML file that says what a study found. Needs the extra ``report``.
+"""A self-contained HTML report of a study. Needs the extra ``report``.
 
 `write_report` makes it from the records of a study; ``skldl bench`` and ``skldl report`` call it.
 """

@@ -8,11 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from skldl._typing import FloatArray
-from skldl.experiments import Candidate, StudyResults
-from skldl.experiments.output.tables import losses_of, rank_rows, skill_of
-from skldl.experiments.output.texts import parameter_titles
-from skldl.experiments.output.uncertainty import noise_ceilings
+from skldl.experiments import StudyResults
+from skldl.experiments.output.tables import average_ranks, rank_rows
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES
 from skldl.plots import (
@@ -20,14 +17,12 @@ from skldl.plots import (
     MissingRateDisplay,
     QualityTimeDisplay,
     RankHeatmapDisplay,
-    SensitivityDisplay,
-    SkillDisplay,
     style,
 )
 from skldl.report._svg import inline_svg
 
-MOST_CELLS = 1000  # of larger studies only the ranks by the criterion are drawn; the tables tell the others
-MOST_LINES = 36  # more lines than that have no look of their own
+FEWEST_DATASETS = 5  # average ranks over fewer datasets say little, and their figures repeat the tables
+MOST_CELLS = 1000  # larger studies have figures of ranks for the criterion only; the tables have the other ranks
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,7 @@ class ReportFigure:
 
 
 def draw(name: str, title: str, caption: str, plot: Callable[[Axes], Any], width: float, height: float) -> ReportFigure:
-    """Draw into a figure that only the report knows, and write it as SVG.
+    """Draw into a new figure, and write it as SVG.
 
     Parameters
     ----------
@@ -79,6 +74,31 @@ def draw(name: str, title: str, caption: str, plot: Callable[[Axes], Any], width
     return ReportFigure(name, title, caption, inline_svg(figure, name, f"{title}. {caption}"), shape)
 
 
+def best_candidates(results: StudyResults, most: int) -> list[str]:
+    """Candidates for a figure that has room for a limited number of them.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    most : int
+        The limit.
+
+    Returns
+    -------
+    list of str
+        All candidates; if there are more, those with the best average rank by the criterion, and the baseline. They are
+        in the order of the study.
+    """
+    criterion = results.study["criterion"]
+    if len(results.candidates) <= most:
+        return results.candidates
+    ranks = average_ranks(results, criterion) if criterion in results.measures else np.zeros(len(results.candidates))
+    order = [results.candidates[j] for j in np.argsort(ranks, kind="stable")]  # NaN last
+    kept = [results.baseline, *(name for name in order if name != results.baseline)][:most]
+    return [name for name in results.candidates if name in kept]
+
+
 def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Iterator[ReportFigure]:
     """Draw the figures about the study as a whole.
 
@@ -92,18 +112,19 @@ def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Ite
     Yields
     ------
     ReportFigure
-        Skill, quality against time, critical differences, rank maps.
+        Quality against time and against hidden degrees; from five datasets on, critical differences and rank maps.
     """
     criterion = results.study["criterion"]
     names = results.candidates
     if criterion in results.measures:
-        yield from _skill(results, criterion)
         yield from _quality_and_time(results, criterion)
         yield from _hidden_degrees(results, criterion)
-    for measure in results.measures:
+    is_large = len(results.datasets) * len(names) > MOST_CELLS
+    measures = [criterion] if is_large and criterion in results.measures else results.measures
+    for measure in measures:
         known = MEASURES[measure]
         compared = tests[measure]
-        if np.isfinite(compared.nemenyi_difference):
+        if len(compared.datasets) >= FEWEST_DATASETS and np.isfinite(compared.nemenyi_difference):
             display = CriticalDifferenceDisplay(
                 compared.average_ranks, names, compared.nemenyi_difference, f"{known.title} {known.arrow}"
             )
@@ -111,24 +132,24 @@ def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Ite
                 f"critical-{measure}",
                 f"Critical difference by {known.title}",
                 f"Average ranks over {len(compared.datasets)} datasets, best on the left. A bar joins candidates that "
-                "the Nemenyi test does not tell apart at the level 0.05.",
+                "the Nemenyi test does not distinguish at the level 0.05.",
                 display.plot,
                 7.2,
                 1.2 + 0.33 * (0.55 + 0.32 * len(display.groups) + 0.55 * ((len(names) + 1) // 2)),
             )
-    is_large = len(results.datasets) * len(names) > MOST_CELLS
-    for measure in [criterion] if is_large and criterion in results.measures else results.measures:
+    for measure in measures:
         known = MEASURES[measure]
         means = results.means(measure)
-        if len(results.datasets) > 1 and np.isfinite(means).any(axis=0).all():
+        if len(results.datasets) >= FEWEST_DATASETS and np.isfinite(means).any(axis=0).all():
             ranks = rank_rows(means, higher_is_better=known.higher_is_better)
+            title = f"{known.title} {known.arrow}"
             yield draw(
                 f"ranks-{measure}",
                 f"Ranks by {known.title}",
-                "1 is best on a dataset. The lowest line averages over all datasets shown.",
-                RankHeatmapDisplay(ranks, results.datasets, names, f"{known.title} {known.arrow}").plot,
+                "1 is the best candidate on a dataset.",
+                RankHeatmapDisplay(ranks, results.datasets, names, title, average=False).plot,
                 2.2 + 0.68 * len(names),
-                min(1.4 + 0.24 * (len(means) + 1), 16.0),
+                min(1.4 + 0.24 * len(means), 16.0),
             )
 
 
@@ -143,38 +164,6 @@ def _hidden_degrees(results: StudyResults, criterion: str) -> Iterator[ReportFig
             display.plot,
             7.2,
             3.6,
-        )
-
-
-def _skill(results: StudyResults, criterion: str) -> Iterator[ReportFigure]:
-    table = skill_of(results, criterion)
-    skills: dict[str, dict[str, Any]] = {}
-    for dataset, row in zip(results.datasets, table, strict=True):
-        known = {
-            name: float(value)
-            for name, value in zip(results.candidates, row, strict=True)
-            if name != results.baseline and np.isfinite(value)
-        }
-        if known:
-            skills[dataset] = known
-    known_ceilings = noise_ceilings(results, criterion, losses_of(results, criterion))
-    ceilings = {name: value for name, value in known_ceilings.items() if name in skills}
-    if skills:
-        n_models = len(results.candidates) - 1
-        note = (
-            " A thick bar is the noise ceiling: the skill of a model at the noise floor of the votes."
-            if ceilings
-            else ""
-        )
-        yield draw(
-            "skill",
-            f"Skill by {MEASURES[criterion].title}",
-            f"The part of the loss of {results.baseline} that a candidate takes away: 1 is perfect, 0 is no better "
-            "than the mean of the training distributions. Arrow heads at the left edge stand for values beyond it."
-            + note,
-            SkillDisplay(skills, ceilings).plot,
-            7.2,
-            min(1.3 + len(skills) * max(0.32, 0.075 * n_models), 16.0),
         )
 
 
@@ -199,71 +188,3 @@ def _quality_and_time(results: StudyResults, criterion: str) -> Iterator[ReportF
         6.4,
         3.6,
     )
-
-
-def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
-    """Draw how the criterion depends on the hyper-parameter that selection searched.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Yields
-    ------
-    ReportFigure
-        One for each candidate with a grid.
-    """
-    known = MEASURES[results.study["criterion"]]
-    for number, told in enumerate(results.study["candidates"]):
-        grids = told.get("grids", {})
-        candidate = Candidate(told["name"], "", grid=told.get("grid", {}), path=told.get("path", ""), grids=grids)
-        if not candidate.needs_selection:
-            continue
-        name = candidate.path or max(candidate.grid, key=lambda param: len(candidate.grid[param]))
-        others = (value for grid in candidate.grids.values() for value in grid.get(name, ()))
-        values = list(dict.fromkeys([*candidate.grid[name], *others]))
-        if candidate.grids:  # the values of several grids, as one axis
-            values = sorted(values, key=lambda value: (isinstance(value, str), value))
-        title = parameter_titles(candidate.grid)[name]
-        curves = {}
-        for dataset in results.datasets[:MOST_LINES]:
-            used = candidate.on(dataset)
-            trials = _trials(results, dataset, told["name"], len(used.settings))
-            if len(trials):
-                loss = known.loss(trials.mean(axis=0), results.info[dataset]["n_labels"])
-                best = _best_by_value(loss, used, name)
-                if np.isfinite(best).all() and best.min() > 0:
-                    relative = dict(zip(used.grid[name], best / best.min(), strict=True))
-                    curves[dataset] = np.array([[relative.get(value, np.nan)] for value in values])
-        if curves and len(values) > 1:
-            yield draw(
-                f"sensitivity-{number}",
-                f"{told['name']}: sensitivity to {title}",
-                f"{known.title} on validation rows for each value of {title} that was tried, as a "
-                "multiple of the best value on the same dataset; other hyper-parameters at their best.",
-                SensitivityDisplay(title, values, curves, "relative loss").plot,
-                6.8,
-                max(3.2, 0.6 + 0.19 * len(curves)),
-            )
-
-
-def _trials(results: StudyResults, dataset: str, candidate: str, n_settings: int) -> FloatArray:
-    """Values of the criterion, tests × settings, as selection saw them."""
-    records = [*results.selections, *(r for r in results.evaluations if "selection" in r)]
-    rows = [
-        (record.get("selection") or record)["values"]
-        for record in records
-        if (record["dataset"], record["candidate"]) == (dataset, candidate) and record["status"] == "ok"
-    ]
-    table = np.array([[np.nan if value is None else float(value) for value in row] for row in rows], dtype=np.float64)
-    return table.reshape(-1, n_settings)
-
-
-def _best_by_value(losses: FloatArray, candidate: Candidate, name: str) -> FloatArray:
-    """For each value of one hyper-parameter the least loss over all others that could be fitted."""
-    settings = [setting[name] for setting in candidate.settings]
-    rows = [
-        [loss for loss, used in zip(losses, settings, strict=True) if used == value] for value in candidate.grid[name]
-    ]
-    return np.asarray(np.fmin.reduce(np.array(rows, dtype=np.float64), axis=1))  # settings that failed are NaN

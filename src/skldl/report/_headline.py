@@ -1,21 +1,24 @@
-"""The findings of a study in a few sentences, each of which the tables bear out."""
+"""The findings of a study in a few sentences; the tables have the numbers behind them."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from skldl.experiments import StudyResults
+from skldl.experiments.output.layout import show_share
 from skldl.experiments.output.published import count_text, match_published
 from skldl.experiments.output.tables import average_ranks, losses_of, skill_of
 from skldl.experiments.output.uncertainty import floor_columns
 from skldl.experiments.statistics import Comparison
-from skldl.metrics import MEASURES
+from skldl.metrics import MEASURES, Skill
+from skldl.report._figures import FEWEST_DATASETS
 
 MOST_WORDS = 6
+MOST_DATASETS = 3  # more datasets are summed up in one sentence
 
 
-def headline(results: StudyResults, tests: Comparison | None) -> list[str]:
-    """Say who is best, whether that can be trusted, what beats the mean, and what went wrong.
+def headline(results: StudyResults, tests: Comparison | None, skills: list[list[float]]) -> list[str]:
+    """Summarise the best candidate, the statistical tests, the skill, the noise floor, and failures.
 
     Parameters
     ----------
@@ -23,19 +26,22 @@ def headline(results: StudyResults, tests: Comparison | None) -> list[str]:
         The results.
     tests : Comparison or None
         The tests of the criterion over datasets, if there are any.
+    skills : list of list of float
+        Skill by the criterion for each dataset and candidate, see `skldl.report._skill.skills_with_intervals`; empty
+        if the study does not compute the criterion.
 
     Returns
     -------
     list of str
         Sentences.
     """
-    said = [*_winner(results), *_trust(tests), *_against_the_mean(results), *_against_the_floor(results)]
-    said += _against_the_paper(results)
+    sentences = [*_winner(results), *_skill_of_the_best(results, skills), *_against_the_mean(results)]
+    sentences += [*_against_the_floor(results), *_trust(tests), *_against_the_paper(results)]
     if results.missing:
-        said.append(f"Not found, and so not run: {enumerate_words(results.missing)}.")
+        sentences.append(f"Datasets that were not found and not run: {enumerate_words(results.missing)}.")
     if results.failures:
-        said.append(f"{_count(len(results.failures), 'task')} failed; the list stands below.")
-    return said
+        sentences.append(f"{_count(len(results.failures), 'task')} failed; the section on the protocol lists them.")
+    return sentences
 
 
 def _winner(results: StudyResults) -> list[str]:
@@ -49,24 +55,54 @@ def _winner(results: StudyResults) -> list[str]:
     first = [results.candidates[j] for j in order if ranks[j] == ranks[order[0]]]
     if n_datasets == 1:
         return [f"By {title}, {enumerate_words(first)} {_verb(first)} best on {results.averaged[0]}."]
-    text = f"By {title}, {enumerate_words(first)} {_verb(first)} best on average over {n_datasets} datasets"
-    text += f" (average rank {ranks[order[0]]:.2f} of {len(ranks)})"
+    text = f"By {title}, {enumerate_words(first)} {_has(first)} the best average rank over {n_datasets} datasets"
     if len(first) < len(order):
-        second = order[len(first)]
-        text += f", then {results.candidates[second]} ({ranks[second]:.2f})"
+        text += f", followed by {results.candidates[order[len(first)]]}"
     return [text + "."]
+
+
+def _skill_of_the_best(results: StudyResults, skills: list[list[float]]) -> list[str]:
+    best: dict[str, tuple[str, float]] = {}
+    for dataset, line in zip(results.datasets, skills, strict=False):
+        known = {
+            n: s for n, s in zip(results.candidates, line, strict=True) if n != results.baseline and np.isfinite(s)
+        }
+        if known:
+            name = max(known, key=lambda candidate: known[candidate])
+            best[dataset] = (name, known[name])
+    if len(best) > MOST_DATASETS:
+        values = [value for _, value in best.values()]
+        return [
+            f"The best candidate of each dataset removes {show_share(min(values))} to {show_share(max(values))} of the "
+            f"loss of {results.baseline}, {show_share(float(np.median(values)))} in the median over {len(best)} "
+            "datasets."
+        ]
+    sentences = []
+    for dataset, (name, value) in best.items():
+        interval = ""
+        if isinstance(value, Skill):
+            interval = f" ({value.confidence:.0%} interval {show_share(value.low)} to {show_share(value.high)})"
+        sentences.append(
+            f"On {dataset}, {name} removes {show_share(value)} of the loss of {results.baseline}{interval}."
+        )
+    return sentences
 
 
 def _trust(tests: Comparison | None) -> list[str]:
     if tests is None or not np.isfinite(tests.nemenyi_difference):
         return []
+    if len(tests.datasets) < FEWEST_DATASETS:
+        return [f"{len(tests.datasets)} datasets are too few for a test of average ranks."]
     order = np.argsort(tests.average_ranks, kind="stable")
     gap = tests.average_ranks - tests.average_ranks[order[0]]
     near = [tests.candidates[j] for j in order[1:] if gap[j] <= tests.nemenyi_difference]
     best = tests.candidates[order[0]]
     if not near:
-        return [f"The Nemenyi test tells {best} from all others."]
-    return [f"With {len(tests.datasets)} datasets, the Nemenyi test does not tell {best} from {enumerate_words(near)}."]
+        return [f"The Nemenyi test distinguishes {best} from all other candidates."]
+    return [
+        f"With {len(tests.datasets)} datasets, the Nemenyi test does not distinguish {best} from "
+        f"{enumerate_words(near)}."
+    ]
 
 
 def _against_the_mean(results: StudyResults) -> list[str]:
@@ -81,15 +117,16 @@ def _against_the_mean(results: StudyResults) -> list[str]:
     most = max(count for count, _ in wins)
     names = [name for count, name in wins if count == most]
     n_known = int(np.isfinite(skills[:, others]).any(axis=1).sum())
-    said = [
+    sentences = [
         f"By {MEASURES[criterion].title}, better than always predicting the mean: {enumerate_words(names)} "
-        f"on {most} of {_count(n_known, 'dataset')}" + (", the most of all." if len(names) < len(others) else ".")
+        f"on {most} of {_count(n_known, 'dataset')}"
+        + ("; every other candidate on fewer." if len(names) < len(others) else ".")
     ]
     best = np.nanmax(np.where(np.isfinite(skills[:, others]), skills[:, others], -np.inf), axis=1)
     lost = [name for name, value in zip(results.datasets, best, strict=True) if np.isfinite(value) and value <= 0]
     if lost:
-        said.append(f"Nothing beats the mean on {enumerate_words(lost)}.")
-    return said
+        sentences.append(f"No candidate is better than the mean on {enumerate_words(lost)}.")
+    return sentences
 
 
 def _against_the_floor(results: StudyResults) -> list[str]:
@@ -97,16 +134,24 @@ def _against_the_floor(results: StudyResults) -> list[str]:
     if criterion not in results.measures:
         return []
     known = floor_columns(results, criterion, losses_of(results, criterion))
-    said = []
-    for dataset, line in known.items():
-        floor, share = line["noise floor"], line["explained by the best"]
-        if np.isfinite(floor):
-            outcome = f"the best candidate explains {share:.1%}" if np.isfinite(share) else "there is none"
-            said.append(
-                f"On {dataset}, made of votes, the noise floor of {MEASURES[criterion].title} is {floor:.4g} "
-                f"± {line['noise floor error']:.2g}; of the loss that can be explained, {outcome}."
-            )
-    return said
+    rated = {dataset: line for dataset, line in known.items() if np.isfinite(line["noise floor"])}
+    if len(rated) > MOST_DATASETS:
+        shares = [line["explained by the best"] for line in rated.values()]
+        if not np.isfinite(shares).any():
+            return [f"On {len(rated)} datasets made of votes, the loss of the mean is the noise floor."]
+        return [
+            f"On {len(rated)} datasets made of votes the noise floor is known. Of the loss above it, the best "
+            f"candidate explains {show_share(float(np.nanmedian(shares)))} in the median."
+        ]
+    sentences = []
+    for dataset, line in rated.items():
+        share = line["explained by the best"]
+        outcome = f"the best candidate explains {show_share(share)}" if np.isfinite(share) else "there is none"
+        sentences.append(
+            f"On {dataset}, made of votes, the noise floor of {MEASURES[criterion].title} is {line['noise floor']:.4g} "
+            f"± {line['noise floor error']:.2g}; of the loss above it, {outcome}."
+        )
+    return sentences
 
 
 def _against_the_paper(results: StudyResults) -> list[str]:
@@ -138,6 +183,10 @@ def enumerate_words(words: Sequence[str]) -> str:
 
 def _verb(words: Sequence[str]) -> str:
     return "is" if len(words) == 1 else "are"
+
+
+def _has(words: Sequence[str]) -> str:
+    return "has" if len(words) == 1 else "have"
 
 
 def _count(number: int, word: str) -> str:

@@ -1,4 +1,4 @@
-"""The instance browser: a table for each instance whose predictions were kept; the script makes one of them."""
+"""The instance browser: one table per instance with predictions; the script shows one of them at a time."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,7 @@ from skldl.metrics import MEASURES
 from skldl.plots._style import looks
 
 MOST_INSTANCES = 20  # of each dataset: with all predictions kept, a page of every row would be too large
+MOST_NUMBERS = 60_000  # of the page: large studies show fewer instances of each dataset, but at least one
 NOTHING = "–"
 
 
@@ -67,18 +68,20 @@ def browsers(results: StudyResults) -> list[Browser]:
     """
     given = [(name, look.colour, look.marker) for name, look in looks(results.candidates).items()]
     found = {name: results.predictions(name) for name in results.datasets}
+    known = {name: kept for name, kept in found.items() if kept is not None}
+    n_lines = sum(len(kept["labels"]) + len(results.measures) for kept in known.values())
+    most = min(MOST_INSTANCES, MOST_NUMBERS // max(1, n_lines * (len(given) + 1))) or 1
     return [
-        Browser(name, given, _instances(kept, results.measures, results.candidates))
-        for name, kept in found.items()
-        if kept is not None
+        Browser(name, given, _instances(kept, results.measures, results.candidates, most))
+        for name, kept in known.items()
     ]
 
 
-def _instances(kept: dict[str, Any], measures: list[str], candidates: list[str]) -> list[Instance]:
-    chosen = np.unique(np.linspace(0, len(kept["rows"]) - 1, min(len(kept["rows"]), MOST_INSTANCES)).astype(int))
+def _instances(kept: dict[str, Any], measures: list[str], candidates: list[str], most: int) -> list[Instance]:
+    chosen = np.unique(np.linspace(0, len(kept["rows"]) - 1, min(len(kept["rows"]), most)).astype(int))
     truth = kept["truth"][chosen]
     predicted = [kept["predicted"][name][chosen] for name in candidates]
-    values = {measure: [_values(measure, truth, table) for table in predicted] for measure in measures}
+    values = {measure: _values(measure, truth, predicted) for measure in measures}
     instances = []
     for place, row in enumerate(kept["rows"][chosen]):
         degrees = [
@@ -90,12 +93,14 @@ def _instances(kept: dict[str, Any], measures: list[str], candidates: list[str])
     return instances
 
 
-def _values(measure: str, truth: FloatArray, predicted: FloatArray) -> FloatArray:
-    values = np.full(len(truth), np.nan)
-    known = np.isfinite(predicted).all(axis=1)
+def _values(measure: str, truth: FloatArray, predicted: list[FloatArray]) -> FloatArray:
+    """Values of a measure, candidates × rows; NaN without a prediction. One call for all candidates saves time."""
+    true, guessed = np.tile(truth, (len(predicted), 1)), np.concatenate(predicted)
+    values = np.full(len(true), np.nan)
+    known = np.isfinite(guessed).all(axis=1)
     if known.any():
-        values[known] = MEASURES[measure].rowwise(truth[known], predicted[known])
-    return values
+        values[known] = MEASURES[measure].rowwise(true[known], guessed[known])
+    return values.reshape(len(predicted), len(truth))
 
 
 def _marked(measure: str, values: list[float]) -> list[tuple[str, bool]]:

@@ -1,9 +1,10 @@
-"""The page: everything that the template needs, and a policy under which no request can leave it."""
+"""The page: the variables of the template, and a content security policy that allows no requests."""
 
 import base64
 import hashlib
 import re
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,18 @@ from skldl.experiments.output.claims import check_claims, speed_claim
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, repeats_from_file
 from skldl.experiments.output.layout import NOTHING, ResultTable
 from skldl.experiments.output.published import match_published, published_table
-from skldl.experiments.output.statistics_text import comparison_sentences, comparison_table
-from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, skill_table, time_table
 from skldl.experiments.output.texts import parameter_titles
-from skldl.experiments.output.uncertainty import interval_table
 from skldl.experiments.statistics import Comparison, compare
 from skldl.metrics import MEASURES
 from skldl.report._correction_figures import correction_figures
-from skldl.report._figures import overview_figures, sensitivity_figures
+from skldl.report._figures import overview_figures
 from skldl.report._headline import headline
 from skldl.report._instances import browsers
 from skldl.report._prediction_figures import prediction_figures
 from skldl.report._rater_figures import rater_figures
+from skldl.report._sensitivity_figures import sensitivity_figures
+from skldl.report._skill import MOST_ROWS, skill_figure, skill_summary_figure, skills_with_intervals
+from skldl.report._tables import page_statistics, page_tables, with_shared_notes
 
 FILE_NAME = "report.html"
 _UNITS = {"ms": 1e-3, "s": 1.0, "%": 1e-2}
@@ -43,12 +44,27 @@ def write_report(folder: str | Path, results: StudyResults | None = None) -> Pat
     folder : path
         The folder of the study, with its records.
     results : StudyResults, default=None
-        The results, if they are at hand; else they are read from the records.
+        The results, if they are loaded already; else they are read from the records.
 
     Returns
     -------
     Path
-        The page, ``report.html`` in the folder. It is written whole or not at all.
+        Path of the page, ``report.html`` in the folder. It is written atomically.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, run_study
+    >>> from skldl.report import write_report
+    >>> from skldl.testing import make_distributions
+    >>> dataset = Dataset("toy", *make_distributions(20))
+    >>> study = Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run_study(study, out=folder)
+    ...     path = write_report(folder)
+    >>> path.name
+    'report.html'
     """
     folder = Path(folder)
     text = render_report(StudyResults.load(folder) if results is None else results, folder)
@@ -71,7 +87,19 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
     Returns
     -------
     str
-        HTML that needs nothing else.
+        HTML that needs no other file.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, run_study
+    >>> from skldl.report import render_report
+    >>> from skldl.testing import make_distributions
+    >>> dataset = Dataset("toy", *make_distributions(20))
+    >>> study = Study([dataset], [Candidate("Mean", "skldl:MeanDistribution")], folds=2)
+    >>> page = render_report(run_study(study))
+    >>> page.startswith("<!doctype html>")
+    True
     """
     environment = Environment(
         loader=PackageLoader("skldl.report"),
@@ -89,6 +117,8 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
     )
     tests = {measure: compare(results, measure) for measure in results.measures}
     criterion = results.study["criterion"]
+    skills = skills_with_intervals(results, criterion) if criterion in results.measures else []
+    is_long = len(results.datasets) > MOST_ROWS
     return environment.get_template("report.html").render(
         policy=policy,
         css=css,
@@ -96,20 +126,15 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         version=skldl.__version__,
         results=results,
         study=results.study,
-        headline=headline(results, tests.get(criterion)),
+        headline=headline(results, tests.get(criterion), skills),
+        answer=list((skill_summary_figure if is_long else skill_figure)(results, skills)) if skills else [],
         meaning=meaning(results),
         measures=[MEASURES[name] for name in results.measures],
         criterion=MEASURES[criterion],
-        tables=_tables(results),
-        statistics=[_statistics(tests[measure]) for measure in results.measures],
+        tables=page_tables(results, skills),
+        statistics=page_statistics(results, tests),
         families=[family for family in results.families if len(family) > 1],
-        figures=[
-            *overview_figures(results, tests),
-            *rater_figures(results),
-            *prediction_figures(results),
-            *correction_figures(results),
-            *sensitivity_figures(results),
-        ],
+        figures=_figures(results, tests, skills if is_long else []),
         paper=_paper(results),
         browsers=browsers(results),
         failures=[*(failure_line(record) for record in results.failures), *failed_settings(results)],
@@ -136,7 +161,7 @@ def sort_key(text: str) -> float | str:
 def columns_of_words(table: ResultTable) -> set[int]:
     """Columns, from 0 after the names of the rows, in which no cell begins with a number and one at least has words.
 
-    They are aligned to the left, all others to the right: a cell with nothing to tell stands below the numbers.
+    They are aligned to the left, all others to the right, so that an empty cell is below the numbers of its column.
 
     Examples
     --------
@@ -160,25 +185,18 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _tables(results: StudyResults) -> dict[str, Any]:
-    criterion = results.study["criterion"]
-    first = [criterion] if criterion in results.measures else []
-    return {
-        "measures": [
-            measure_table(results, measure) for measure in [*first, *(m for m in results.measures if m not in first)]
-        ],
-        "skill": skill_table(results, criterion) if first else None,
-        "datasets": dataset_table(results),
-        "settings": settings_table(results),
-        "time": time_table(results),
-        "intervals": interval_table(results),
+def _figures(results: StudyResults, tests: dict[str, Comparison], skills: list[list[float]]) -> list[dict[str, Any]]:
+    """All figures but that of the summary, in groups; groups without a figure are left out."""
+    compared = chain(skill_figure(results, skills) if skills else (), overview_figures(results, tests))
+    groups = {
+        ("comparison", "Candidates compared"): compared,
+        ("predictions", "Distributions and predictions"): prediction_figures(results),
+        ("raters", "Raters"): rater_figures(results),
+        ("corrections", "Corrected predictions"): correction_figures(results),
+        ("sensitivity", "Sensitivity to hyper-parameters"): sensitivity_figures(results),
     }
-
-
-def _statistics(tests: Comparison) -> dict[str, Any]:
-    """The tests of one measure: sentences, and a table against the control."""
-    text = " ".join(comparison_sentences(tests))
-    return {"title": MEASURES[tests.measure].title, "text": text, "table": comparison_table(tests)}
+    found = [{"name": name, "title": title, "figures": list(drawn)} for (name, title), drawn in groups.items()]
+    return [group for group in found if group["figures"]]
 
 
 def _paper(results: StudyResults) -> dict[str, Any] | None:
@@ -187,11 +205,13 @@ def _paper(results: StudyResults) -> dict[str, Any] | None:
         return None
     with_cells = [m for m in results.measures if any(match.published.measure == m for match in matches)]
     verdicts = check_claims(results)
+    tables, notes = with_shared_notes([published_table(results, measure) for measure in with_cells])
     return {
         "summary": agreement_table(results),
         "reasons": differences(matches),
         "verdicts": [*verdicts, speed_claim(results)] if verdicts else [],
-        "tables": [published_table(results, measure) for measure in with_cells],
+        "tables": tables,
+        "notes": notes,
     }
 
 
@@ -200,4 +220,4 @@ def _grid(entry: dict[str, Any]) -> str:
     titles = parameter_titles({**params, **grid})
     parts = [f"{titles[name]} = {value}" for name, value in params.items()]
     parts += [f"{titles[name]} from {', '.join(str(v) for v in values)}" for name, values in grid.items()]
-    return "; ".join(parts) or "nothing to choose"
+    return "; ".join(parts) or "no hyper-parameters to select"

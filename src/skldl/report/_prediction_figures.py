@@ -17,10 +17,11 @@ from skldl.plots import (
     ResidualsDisplay,
     TernaryDisplay,
 )
-from skldl.report._figures import ReportFigure, draw
+from skldl.report._figures import ReportFigure, best_candidates, draw
 
 ENOUGH_ROWS = 100  # fewer predictions say little about calibration and residuals
 EXAMPLE_LABELS = (18, 7, 4, 2)  # as in the paper
+MOST_MODELS = 8  # rows of the figure of typical examples; in large studies the candidates with the best average rank
 
 
 def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
@@ -42,7 +43,8 @@ def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
     if not tables:
         return
     yield from _cases(tables)
-    yield from _examples(tables)
+    shown = best_candidates(results, MOST_MODELS)
+    yield from _examples(tables, shown, len(results.candidates) - len(shown))
     for number, (dataset, found) in enumerate(tables.items()):
         truth, predicted = found["truth"], found["predicted"]
         rivals = {name: table for name, table in predicted.items() if name != results.baseline} or predicted
@@ -50,7 +52,7 @@ def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
             yield draw(
                 f"manifold-{number}",
                 f"{dataset}: the test manifold",
-                "The three degrees as red, green and blue, after a decorrelation stretch that is the same for all.",
+                "The three degrees as red, green and blue, after the same decorrelation stretch for all panels.",
                 partial(_draw_manifold, truth, predicted),
                 7.6,
                 2.3 * -(-(len(predicted) + 1) // 4),
@@ -60,8 +62,8 @@ def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
             yield draw(
                 f"triangle-{number}",
                 f"{dataset}: real and predicted distributions",
-                "Each corner is a label; the nearer a point, the more the label describes the instance. A line leads "
-                f"from a real distribution to its prediction by {' or '.join(some)}.",
+                "Each corner is a label; the nearer a point, the more it describes the instance. A line connects "
+                f"a true distribution with its prediction by {' or '.join(some)}.",
                 partial(_draw_triangle, truth, some, found["labels"]),
                 5.2,
                 4.6,
@@ -93,14 +95,14 @@ def _complete(found: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _cases(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
-    dataset = min(tables, key=lambda name: abs(len(tables[name]["labels"]) - 6))
+    dataset = min(tables, key=lambda name: (_has_generic_names(tables[name]), abs(len(tables[name]["labels"]) - 6)))
     found = tables[dataset]
     n_labels = len(found["labels"])
     yield draw(
         "cases",
         "What a label distribution is",
         f"Instance {found['rows'][0]} of {dataset}, annotated by one label, by a set of labels, and by a distribution "
-        "that says how much each label describes it. The last is what is learned here.",
+        "that quantifies how much each label describes it. The study is about the last.",
         lambda ax: LabelCasesDisplay.from_predictions(found["truth"], label_names=found["labels"], ax=ax),
         7.5,
         1.3 + 0.17 * n_labels,
@@ -135,15 +137,25 @@ def typical_examples(tables: dict[str, dict[str, Any]]) -> ExamplesDisplay | Non
     )
 
 
-def _examples(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
-    display = typical_examples(tables)
+def _has_generic_names(found: dict[str, Any]) -> bool:
+    """Whether the labels have the names that data without names get."""
+    return list(found["labels"]) == [f"label_{j}" for j in range(len(found["labels"]))]
+
+
+def _examples(tables: dict[str, dict[str, Any]], shown: list[str], n_left_out: int) -> Iterator[ReportFigure]:
+    kept = {
+        name: {**found, "predicted": {c: rows for c, rows in found["predicted"].items() if c in shown}}
+        for name, found in tables.items()
+    }
+    display = typical_examples(kept)
     if display is None:
         return
     yield draw(
         "examples",
         "Typical examples",
-        "Real distributions (line with dots) and predicted ones (bars), one instance of each dataset. Beneath each the "
-        "six measures, the best of a column in bold.",
+        "True distributions (line with dots) and predicted ones (bars), one instance of each dataset. Below each panel "
+        "the six measures, the best value of a column in bold."
+        + (f" {n_left_out} candidates with worse average ranks are left out." if n_left_out else ""),
         display.plot,
         0.7 + 2.45 * len(display.true),
         0.35 + 1.3 * len(display.predicted),

@@ -10,11 +10,11 @@ from skldl.plots import RatersDisplay
 from skldl.report._figures import ReportFigure, draw
 
 MOST_NAMED = 8
-"""So many flagged raters are named in the caption."""
+"""Maximum number of flagged raters that the caption names."""
 
 
 def rater_figures(results: StudyResults) -> Iterator[ReportFigure]:
-    """Draw the raters of each dataset whose record sums them up.
+    """Draw the raters of each dataset whose record has a summary of them.
 
     Parameters
     ----------
@@ -24,11 +24,11 @@ def rater_figures(results: StudyResults) -> Iterator[ReportFigure]:
     Yields
     ------
     ReportFigure
-        One for each set of raters: datasets that differ in hidden degrees alone share theirs.
+        One for each set of raters: datasets that differ only in hidden degrees share them.
     """
-    told = {name: results.info[name].get("raters") for name in results.datasets}
+    known = {name: results.info[name].get("raters") for name in results.datasets}
     drawn = []
-    for number, (dataset, raters) in enumerate(told.items()):
+    for number, (dataset, raters) in enumerate(known.items()):
         if not raters or raters in drawn:
             continue
         drawn.append(raters)
@@ -40,7 +40,7 @@ def rater_figures(results: StudyResults) -> Iterator[ReportFigure]:
 
 
 def _caption(summary: RaterSummary) -> str:
-    """What the panels show, and who is flagged."""
+    """Caption: what the panels show, and which raters are flagged."""
     table = summary.table
     severity = "Severity is the mean difference between the answer and the truth as the others see it. "
     text = (
@@ -54,7 +54,7 @@ def _caption(summary: RaterSummary) -> str:
     if summary.n_raters == len(table):
         flagged = [f"{rater} ({flags})" for rater, flags in zip(table.rater, table.flags, strict=True) if flags]
         more = len(flagged) - MOST_NAMED
-        told = ", ".join(flagged[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        names = ", ".join(flagged[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
     else:
-        told = ", ".join(f"{number:,} as {name}" for name, number in summary.flagged.items())
-    return f"{text}Flagged: {told}. The flags are hints: look at the votes before anybody is blamed."
+        names = ", ".join(f"{number:,} as {name}" for name, number in summary.flagged.items())
+    return f"{text}Flagged: {names}. The flags are hints: inspect the votes before drawing conclusions."

@@ -1,8 +1,8 @@
-"""A matplotlib figure as inline SVG that obeys a strict content security policy and follows the page's colours.
+"""A matplotlib figure as inline SVG that satisfies a strict content security policy and uses the page's colours.
 
 matplotlib writes ``style`` attributes and a ``style`` element, which such a policy forbids: they become presentation
 attributes here. Black becomes the colour of the text around, grey lines and white fill follow the page, identifiers get
-a prefix, so that many figures can stand in one page. Text stays text.
+a prefix, so that many figures can be in one page. Text stays text.
 """
 
 import io

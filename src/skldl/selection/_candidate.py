@@ -31,22 +31,22 @@ class Candidate:
         Where the class is imported from, ``"package.module:Class"``, or an unfitted estimator. A class that is named
         by its import path must be derived from scikit-learn's ``BaseEstimator``.
     params : mapping
-        Hyper-parameters that stay fixed. A mapping with the key ``estimator`` stands for a nested estimator.
+        Hyper-parameters that stay fixed. A mapping with the key ``estimator`` defines a nested estimator.
     grid : mapping
         For each hyper-parameter that selection chooses, the values to try. In a tie the earlier value wins, so that
         the simpler value should come first.
-    grids : mapping
-        For the name of a dataset, values that replace those of the grid there: some datasets need larger values, and
-        on others the same values would take hours.
     path : str
         Name of the hyper-parameter of the grid whose values share work in one call of ``predict_path``; empty if
         every setting is fitted by itself.
     refine : str
         Name of a hyper-parameter of the grid with positive numbers. When all values are tried, the search also tries
         values between the best one and its neighbours, and beyond it if it is the largest or smallest.
+    grids : mapping
+        For the name of a dataset, values that replace those of the grid there: some datasets need larger values, and
+        on others the same values would take hours.
     natural : mapping
         For a hyper-parameter of the grid, values that no other can go beyond, such as 1 neighbour or no penalty:
-        there is no warning when selection chooses one of them, though it stands at an end of the grid.
+        there is no warning when selection chooses one of them at an end of the grid.
     trust : sequence of str or None
         Packages besides skldl and scikit-learn from which classes may be imported; None means any. A study file
         always has a list, an object of Python by default None.
@@ -177,7 +177,7 @@ class Candidate:
         return model if seed is None else with_seed(model, seed)
 
     def check_imports(self) -> None:
-        """Refuse an import path that is badly written or leads to a package that is not trusted; import nothing."""
+        """Refuse an import path that is invalid or belongs to a package that is not trusted; import nothing."""
         paths = [self.estimator] if isinstance(self.estimator, str) else []
         for path in [*paths, *_nested_paths([*self.params.values(), *self.grid.values(), *self.grids.values()])]:
             module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
@@ -216,7 +216,13 @@ class Candidate:
             raise StudyError(f"Candidate {self.name}: {name} = {shown(value)} must be true or false, without quotes.")
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the candidate in plain values, as a study file holds it."""
+        """Describe the candidate in plain values, as a study file holds it.
+
+        Returns
+        -------
+        dict
+            The entries of a candidate in a study file.
+        """
         described: dict[str, Any] = {"name": self.name}
         if isinstance(self.estimator, str):
             described["estimator"] = self.estimator
@@ -265,7 +271,7 @@ def _is_positive_number(value: Any) -> bool:
 
 
 def _nested_paths(value: Any) -> Iterator[Any]:
-    """Import paths of nested estimators, wherever they stand."""
+    """Import paths of nested estimators at any depth."""
     if isinstance(value, Mapping):
         if "estimator" in value:
             yield value["estimator"]
@@ -302,7 +308,7 @@ def _import(path: str, candidate: str) -> type[BaseEstimator]:
 
 
 def _frozen(value: Any) -> Any:
-    """Lists become tuples, so that what a TOML file says equals what Python says."""
+    """Lists become tuples, so that values of a TOML file equal those of Python."""
     if isinstance(value, list | tuple):
         return tuple(_frozen(item) for item in value)
     if isinstance(value, Mapping):

@@ -32,9 +32,22 @@ class Estimate:
     loss, reference_loss : float
         Their (weighted) means.
     skill : Skill
-        The part of the reference's loss that the choice takes away, with its interval.
+        Share of the loss of the reference that the choice removes, with its interval.
     choices : tuple
         For each pair the candidate's name and the setting that the other pairs chose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.data import Dataset
+    >>> from skldl.selection import BASELINE, Candidate, assign_folds, estimate_choice, pairs_of, search
+    >>> x = np.linspace(0.1, 0.9, 30)
+    >>> dataset = Dataset("line", x[:, None], np.column_stack([x, 1 - x]))
+    >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (15, 3)}), BASELINE]
+    >>> result = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, seed=0))))
+    >>> estimate = estimate_choice(dataset, result, result.trials[1])
+    >>> estimate.loss < estimate.reference_loss, len(estimate.choices)
+    (True, 3)
     """
 
     rows: IntArray
@@ -62,6 +75,18 @@ def estimate_choice(dataset: Dataset, result: SearchResult, reference: Trials) -
     -------
     Estimate
         Losses and skill.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.data import Dataset
+    >>> from skldl.selection import BASELINE, Candidate, assign_folds, estimate_choice, pairs_of, search
+    >>> x = np.linspace(0.1, 0.9, 30)
+    >>> dataset = Dataset("line", x[:, None], np.column_stack([x, 1 - x]))
+    >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (15, 3)}), BASELINE]
+    >>> result = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, seed=0))))
+    >>> estimate_choice(dataset, result, result.trials[1]).skill > 0.9
+    True
     """
     everything = range(len(result.pairs))
     measure = MEASURES[result.criterion]

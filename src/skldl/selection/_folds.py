@@ -14,6 +14,16 @@ from skldl.exceptions import StudyError
 def derive_seed(*parts: object) -> int:
     """Make a seed from anything that names a task, the same on every machine and in every process.
 
+    Parameters
+    ----------
+    *parts : object
+        What identifies the task; their ``repr`` is hashed.
+
+    Returns
+    -------
+    int
+        The seed.
+
     Examples
     --------
     >>> derive_seed(0, "Yeast_alpha", "AA-BP", 3) == derive_seed(0, "Yeast_alpha", "AA-BP", 3)
@@ -100,6 +110,16 @@ def shuffled_folds(n_samples: int, n_folds: int, groups: Any, seed: int | None, 
 
 def pairs_of(fold_of: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
     """Go through the folds: the rows outside of each, and the rows in it.
+
+    Parameters
+    ----------
+    fold_of : ndarray of int of shape (n_samples,)
+        Fold of each row, from 0; rows with -1 are in no fold.
+
+    Yields
+    ------
+    train, test : ndarray of int
+        Rows outside the fold and rows in it.
 
     Examples
     --------

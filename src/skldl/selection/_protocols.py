@@ -25,6 +25,13 @@ class Round:
         Rows to test on; None means the fixed test set of the dataset.
     tuning : tuple of pairs
         Rows to fit on and rows to validate on, for each trial of a setting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.selection import Round
+    >>> Round(train=np.array([0, 1]), test=np.array([2]), tuning=()).test.tolist()
+    [2]
     """
 
     train: IntArray
@@ -46,6 +53,12 @@ class Layout:
         Folds as contiguous chunks of a shuffled order or of the file.
     random_state : int
         Seed of everything that is drawn.
+
+    Examples
+    --------
+    >>> from skldl.selection import Layout
+    >>> Layout("nested", folds=5).inner_folds
+    5
     """
 
     protocol: str = "nested"
@@ -114,7 +127,28 @@ def rounds_of(dataset: Dataset, layout: Layout, repeat: int = 0) -> list[Round]:
 
 
 def shares_choice(dataset: Dataset, protocol: str) -> bool:
-    """Whether one setting serves all rounds of this dataset."""
+    """Whether one setting serves all rounds of this dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The data.
+    protocol : str
+        Name of the protocol.
+
+    Returns
+    -------
+    bool
+        True if the setting is chosen once for all rounds.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.selection import shares_choice
+    >>> from skldl.testing import make_distributions
+    >>> shares_choice(Dataset("toy", *make_distributions(20)), "nested")
+    False
+    """
     return PROTOCOLS[protocol].shares_choice and not dataset.has_test_set
 
 

@@ -5,8 +5,8 @@ validation rows; values of a path share one call of ``predict_path``. The value 
 of its (weighted) mean criterion, and the best setting is chosen, the first in a tie.
 
 **What goes wrong.** A setting whose estimator raises is out, and its failure is kept with the reason. Faults of the
-machine (no memory, no disk, a worker that died) say nothing about a setting: they end the search, so that lack of
-memory never chooses a model.
+machine (no memory, no disk, a worker that crashed) are no property of a setting: they end the search, so that lack of
+memory never determines the choice.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -182,8 +182,8 @@ class _Engine:
     ) -> list[Any]:
         """What ``predict_path`` predicts for the first settings, all of them if nothing goes wrong.
 
-        A path that breaks says little about the values that were left: these are then tried alone. One that gives more
-        or fewer predictions than values does not say which belongs to which, so that none is used.
+        If a path fails, the remaining values are tried alone. One that gives more
+        or fewer predictions than values is ambiguous, so that none is used.
         """
         found: list[Any] = []
         try:

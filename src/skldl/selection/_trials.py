@@ -27,6 +27,12 @@ class Failure:
         The setting.
     reason : str
         Class and message of the error.
+
+    Examples
+    --------
+    >>> from skldl.selection import Failure
+    >>> Failure("AA-kNN", {"n_neighbors": 0}, "ValueError: n_neighbors=0").candidate
+    'AA-kNN'
     """
 
     candidate: str
@@ -55,6 +61,18 @@ class Trials:
         What went wrong.
     higher_is_better : bool
         The arrow of the criterion.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.data import Dataset
+    >>> from skldl.selection import Candidate, assign_folds, pairs_of, search
+    >>> x = np.linspace(0.1, 0.9, 30)
+    >>> dataset = Dataset("line", x[:, None], np.column_stack([x, 1 - x]))
+    >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (15, 3)})]
+    >>> (trials,) = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, seed=0)))).trials
+    >>> trials.settings, trials.values.shape
+    (({'n_neighbors': 15}, {'n_neighbors': 3}), (3, 2))
     """
 
     candidate: Candidate
@@ -98,14 +116,25 @@ class Trials:
         return np.where(np.isnan(self.means), np.nan, self.values if pairs is None else self.values[pairs])
 
     def loss(self, pairs: Sequence[int] | None = None) -> float:
-        """Mean criterion of the best setting, as a loss; infinite if no setting could be fitted."""
+        """Mean criterion of the best setting, as a loss; infinite if no setting could be fitted.
+
+        Parameters
+        ----------
+        pairs : sequence of int, default=None
+            Which pairs of training and validation rows count; None means all.
+
+        Returns
+        -------
+        float
+            The loss.
+        """
         losses = self._sign * np.mean(self._whole(pairs), axis=0)
         return math.inf if np.isnan(losses).all() else float(np.nanmin(losses))
 
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The outcome of a search.
+    """The result of a search.
 
     Attributes
     ----------
@@ -115,6 +144,18 @@ class SearchResult:
         Rows to fit on and rows to validate on.
     criterion : str
         Name of the measure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.data import Dataset
+    >>> from skldl.selection import Candidate, assign_folds, pairs_of, search
+    >>> x = np.linspace(0.1, 0.9, 30)
+    >>> dataset = Dataset("line", x[:, None], np.column_stack([x, 1 - x]))
+    >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (15, 3)})]
+    >>> result = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, seed=0))))
+    >>> len(result.trials), len(result.pairs), result.criterion
+    (1, 3, 'kullback_leibler')
     """
 
     trials: tuple[Trials, ...]

@@ -1,7 +1,7 @@
 """The routes, and the gate before them: host, key, places, time, counters and logs.
 
-Starlette was chosen because it is the thin layer on which FastAPI stands: routes and requests, without the validation
-by pydantic, which would repeat the checks of `skldl.tabular` and word their errors in another way. Litestar brings a
+Starlette was chosen because it is the layer below FastAPI: routes and requests, without the validation
+by pydantic, which would repeat the checks of `skldl.tabular` with other error messages. Litestar has a
 dozen packages. The gate is plain ASGI, since middleware classes of Starlette cost more than a prediction.
 """
 
@@ -29,7 +29,7 @@ from skldl.serve._page import page_and_policy
 from skldl.serve._service import Service
 
 OPEN_ROUTES = ("/", "/health", "/ready")
-"""What needs no key: the page holds no data and asks for one."""
+"""Paths that need no key: the page has no data and asks the user for a key."""
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -47,12 +47,31 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
         Whether each request makes a line in the log; errors of the server always do.
     any_host : bool, default=False
         Whether requests for any host name are answered. Otherwise, without a key, only those for this computer, so
-        that a page of somebody else cannot reach the service through a name that it points here.
+        that a foreign web page cannot reach the service through a name that resolves to this host.
 
     Returns
     -------
     callable
         The application.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import skldl
+    >>> from skldl.serve import Service, make_app
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(fitted.model, path, description=fitted.description)
+    ...     app = make_app(Service({"moods": path}))
+    >>> callable(app)
+    True
     """
     page, policy = page_and_policy()
 
@@ -114,7 +133,7 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
 
 
 class Gate:
-    """What every request passes: host, key, counters, logs, and no traceback on the way out.
+    """Middleware of every request: host, key, counters, logs, and errors without traceback.
 
     Parameters
     ----------
@@ -125,7 +144,7 @@ class Gate:
     key : str
         The key; empty for none.
     hosts : tuple of str or None
-        Names of the host that may stand in a request; None for any.
+        Host names that a request may have; None for any.
     log_requests : bool
         Whether each request makes a line in the log.
     """
@@ -168,7 +187,7 @@ class Gate:
         except Exception:
             log("error", "exception", request=number, traceback=traceback.format_exc())
             if not status:
-                refusal = Refusal(500, f"The service failed. Its log says why, at request {number}.")
+                refusal = Refusal(500, f"The service failed. See its log, request {number}.")
                 await _refused(refusal)(scope, receive, sending)
         finally:
             service.metrics.running -= 1

@@ -38,7 +38,7 @@ def format_of_body(content_type: str, body: bytes) -> str:
     Parameters
     ----------
     content_type : str
-        The header of the request; curl and other programs send one that says nothing.
+        The header of the request; curl and other programs send an uninformative one.
     body : bytes
         The body, whose first bytes decide then.
 
@@ -66,7 +66,7 @@ def format_of_body(content_type: str, body: bytes) -> str:
 
 
 def format_of_answer(accept: str, wanted: str, given: str) -> str:
-    """Choose how the answer is written: as ``?format=`` or the header Accept says, else like the request.
+    """Choose the format of the answer: that of ``?format=`` or of the header Accept, else that of the request.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def read_table(body: bytes, kind: str, *, columns: Sequence[str], keep: Sequence
 
 
 def refuse_rows(n_rows: int, max_rows: int) -> None:
-    """Refuse more rows than the service takes at once."""
+    """Refuse more rows than the service accepts in one request."""
     if n_rows > max_rows:
         raise Refusal(413, f"The body has more than {max_rows:,} rows. Send fewer at a time.")
 

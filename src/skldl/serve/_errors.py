@@ -1,4 +1,4 @@
-"""What the service says when it cannot answer: a status, a message, and where the place is known, row and column."""
+"""Error responses of the service: a status, a message and, where they are known, row and column."""
 
 import ast
 import re
@@ -64,7 +64,7 @@ def error_body(message: str, kinds: dict[str, str] | None = None) -> dict[str, A
         error["column"] = ast.literal_eval(found["column"])
         kind = (kinds or {}).get(error["column"])
         if found is not place:
-            error["cure"] = "Name the column; null in JSON and an empty cell in CSV stand for a missing value."
+            error["cure"] = "Name the column; null in JSON and an empty cell in CSV are missing values."
         elif kind is not None:
             error["cure"] = _CURES[kind]
     return {"error": error}

@@ -25,7 +25,7 @@ def log(level: str, event: str, **fields: Any) -> None:
     event : str
         What happened.
     **fields
-        What else there is to say, in plain values.
+        Further fields, in plain values.
     """
     _waiting.append(_line({"level": level, "event": event, **fields}))
     flush()
@@ -37,7 +37,7 @@ def log_soon(fields: dict[str, Any]) -> None:
     Parameters
     ----------
     fields : dict
-        What there is to say, in plain values.
+        Fields, in plain values.
     """
     if not _waiting:
         asyncio.get_running_loop().call_later(FLUSH_SECONDS, flush)

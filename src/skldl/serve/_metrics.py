@@ -1,7 +1,7 @@
 """Counters of the service in the text format of Prometheus.
 
-All counters are changed in the event loop alone, so that they need no lock. Labels come from the routes, the models and
-their columns: there are never more of them than these.
+All counters are changed only in the event loop, so that they need no lock. Labels come from the routes, the models and
+their columns, so that their number is bounded.
 """
 
 import os
@@ -167,7 +167,7 @@ class Metrics:
 
 
 def resident_bytes() -> int | None:
-    """Resident memory of this process, where the system says it."""
+    """Resident memory of this process, where the system reports it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as stream:
             return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -54,7 +54,7 @@ class Answer(NamedTuple):
 
 
 class ServedModel:
-    """A loaded model file with everything that the service asks of it.
+    """A loaded model file with everything that the service needs.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class ServedModel:
         answer : Answer
             Predictions.
         level : float
-            Probability with which all degrees of a row lie between their limits.
+            Probability with which all degrees of a row are within their limits.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class ServedModel:
             return False
         try:
             quick = self._answer(encoded.X, encoded.unusual)
-        except (TypeError, ValueError):  # further columns, such as intervals, or an estimator with demands of its own
+        except (TypeError, ValueError):  # further columns, such as intervals, or an estimator with further requirements
             return False
         first = None if self._linear is None else candidate.one(records[0])
         alone = quick if first is None else self._answer_for_one(first)

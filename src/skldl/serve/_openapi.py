@@ -85,7 +85,10 @@ def _predict(name: str) -> dict[str, Any]:
     return {
         "summary": f"Predict a distribution for each row with {name}",
         "parameters": [
-            _parameter("format", "json, csv or parquet: how to answer; by default like the request or as Accept says"),
+            _parameter(
+                "format",
+                "json, csv or parquet: format of the answer; by default that of the request or of the header Accept",
+            ),
             _parameter("keep", "columns to copy to the answer, separated by commas"),
             _parameter("level", "probability of coverage of the intervals, by default 0.9, if the model has intervals"),
             _parameter("digits", "significant digits of numbers in CSV, by default 6"),

@@ -48,7 +48,7 @@ class RecordEncoder:
     Parameters
     ----------
     encoder : TableEncoder
-        Fitted, with columns of numbers, truth values and categories; `supports` says whether it is such a one.
+        Fitted, with columns of numbers, truth values and categories; `supports` returns whether it is such an encoder.
     """
 
     def __init__(self, encoder: TableEncoder) -> None:
@@ -195,7 +195,7 @@ class RecordEncoder:
         Returns
         -------
         ndarray of shape (n_features,) or None
-            The features; None asks for `__call__`, which takes all plain records.
+            The features; None if `__call__` is needed, which accepts all plain records.
         """
         if not self._numbers_alone:
             return None

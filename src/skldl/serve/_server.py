@@ -32,7 +32,12 @@ def check_address(host: str, key: str, *, no_key: bool) -> None:
     key : str
         The key; empty for none.
     no_key : bool
-        Whether the user said that no key is needed.
+        Whether the user disabled the key.
+
+    Examples
+    --------
+    >>> from skldl.serve import check_address
+    >>> check_address("127.0.0.1", "", no_key=False)
     """
     if key and len(key) < LEAST_KEY:
         raise ParameterError(
@@ -42,7 +47,7 @@ def check_address(host: str, key: str, *, no_key: bool) -> None:
     if not key and not no_key and not is_local(host):
         raise ParameterError(
             f"--host {host} can be reached by others, and there is no key. Set the environment variable SKLDL_API_KEY, "
-            "or say --no-key if something else guards the service."
+            "or use --no-key if the service is protected in another way."
         )
 
 
@@ -63,7 +68,7 @@ def is_local(host: str) -> bool:
 
 
 class _AsEvents(logging.Handler):
-    """What uvicorn has to say, as lines of our log."""
+    """Messages of uvicorn as lines of our log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log(record.levelname.lower(), "server", message=record.getMessage())
@@ -99,7 +104,7 @@ class _Server(uvicorn.Server):
         if self.should_exit:  # asked twice
             self.force_exit = True
         self.should_exit = True
-        for server in self.servers:  # before answers tell clients to come back on a new connection
+        for server in self.servers:  # before answers ask clients to open a new connection
             server.close()
         self._service.draining = True
 
@@ -146,6 +151,29 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
     -------
     bool
         Whether the service had started; False if the address could not be taken.
+
+    Examples
+    --------
+    >>> import socket
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import skldl
+    >>> from skldl.serve import Service, make_app, run_server
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> with tempfile.TemporaryDirectory() as folder, socket.socket() as other:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(fitted.model, path, description=fitted.description)
+    ...     service = Service({"moods": path})
+    ...     other.bind(("127.0.0.1", 0))  # the port is in use, so that the example ends
+    ...     other.listen()
+    ...     started = run_server(make_app(service), service, host="127.0.0.1", port=other.getsockname()[1])
+    >>> started
+    False
     """
     config = uvicorn.Config(
         app,

@@ -49,6 +49,12 @@ class Limits:
         Time from the first byte of a request to its answer.
     concurrent : int
         Requests that are answered at the same time; further ones are sent away with status 503.
+
+    Examples
+    --------
+    >>> from skldl.serve import Limits
+    >>> Limits(rows=1000).seconds
+    30.0
     """
 
     body_bytes: int = 32 * 2**20
@@ -66,6 +72,25 @@ class Service:
         From the name of each model to its file; the first one is the default.
     limits : Limits
         What one request may take.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import skldl
+    >>> from skldl.serve import Service
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.skldl"
+    ...     _ = skldl.save(fitted.model, path, description=fitted.description)
+    ...     service = Service({"moods": path})
+    >>> service.model(None).labels
+    ['a', 'b', 'c']
     """
 
     def __init__(self, paths: Mapping[str, str | os.PathLike[str]], limits: Limits | None = None) -> None:
@@ -101,7 +126,18 @@ class Service:
         return True
 
     def model(self, name: str | None) -> ServedModel:
-        """The model of this name, or the default one."""
+        """The model of this name, or the default one.
+
+        Parameters
+        ----------
+        name : str or None
+            Name of the model; None for the default.
+
+        Returns
+        -------
+        ServedModel
+            The model.
+        """
         if name is None:
             return next(iter(self.models.values()))
         if name not in self.models:
@@ -120,7 +156,7 @@ class Service:
         headers : mapping
             Headers of the request, names in lower case.
         query_string : bytes
-            What stands behind the question mark of the address.
+            The query of the address, after the question mark.
         receive : callable
             Gives the body, as in ASGI.
 
@@ -170,7 +206,22 @@ class Service:
         return content, wanted, answer.n_rows
 
     async def explain(self, model: ServedModel, headers: Mapping[bytes, bytes], receive: Receive) -> dict[str, Any]:
-        """Explain the one row of a request."""
+        """Explain the one row of a request.
+
+        Parameters
+        ----------
+        model : ServedModel
+            The model.
+        headers : mapping from bytes to bytes
+            Headers of the request.
+        receive : callable
+            Returns the next ASGI message.
+
+        Returns
+        -------
+        dict
+            The explanation in plain values.
+        """
         return await self._in_time(self._explain(model, headers, receive))
 
     async def _explain(self, model: ServedModel, headers: Mapping[bytes, bytes], receive: Receive) -> dict[str, Any]:
@@ -180,7 +231,20 @@ class Service:
         return await self._in_thread(lambda: model.explain(records[0]))
 
     async def body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
-        """Read the body, unless it is too large."""
+        """Read the body, unless it is too large.
+
+        Parameters
+        ----------
+        headers : mapping from bytes to bytes
+            Headers of the request.
+        receive : callable
+            Returns the next ASGI message.
+
+        Returns
+        -------
+        bytes
+            The body.
+        """
         most = self.limits.body_bytes
         length = headers.get(b"content-length", b"0")
         if len(length) > 20 or not length.isdigit() or int(length) > most:
@@ -200,7 +264,7 @@ class Service:
         return body
 
     async def _rest(self, receive: Receive, most: int) -> bytes:
-        """What is still to come of a body."""
+        """The rest of a body."""
         parts: list[bytes] = []
         more = True
         while more:

@@ -1,4 +1,4 @@
-"""The pool of `AutoLDL` for a table: one member alone where the pool gains little, and an honest estimate of both."""
+"""The pool of `AutoLDL` for a table: one member alone where the pool gains little, and an unbiased estimate of both."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -136,7 +136,7 @@ def why_pool(choice: Choice, model: Any, left_out: Mapping[str, str], *, grouped
     choice : Choice
         What `fit_pool` returned.
     model : estimator
-        The pool, or the member that stands alone.
+        The pool, or the single member.
     left_out : mapping
         From the names of members that were not fitted to the reason.
     grouped : bool

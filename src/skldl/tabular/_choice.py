@@ -69,6 +69,17 @@ class Choice:
         How many rows were held out in turn, in how many folds.
     failures : list of Failure
         Settings that could not be fitted, with the reason.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> choice = fit_table(table, ["a", "b", "c"], model="sa-bfgs").choice
+    >>> choice.best.candidate.name, choice.n_folds
+    ('SA-BFGS', 5)
     """
 
     best: Trial
@@ -80,7 +91,7 @@ class Choice:
 
     @property
     def skill(self) -> tuple[float, float, float]:
-        """Part of the mean's divergence that the choice takes away, and the ends of its 95 % interval."""
+        """Share of the divergence of the mean that the choice removes, and the ends of its 95 % interval."""
         skill = self.estimate.skill
         return float(skill), skill.low, skill.high
 
@@ -122,7 +133,7 @@ def choose_model(
     folds : int, default=5
         Number of folds; fewer if there are fewer rows or groups. Splits of the dataset take their place.
     selection_rows : int, default=5000
-        Larger tables are represented by so many rows, drawn at random.
+        Maximum number of rows; larger tables are represented by a random sample.
     random_state : int, default=0
         Seed of everything that is drawn.
     on_progress : callable, default=None
@@ -132,6 +143,19 @@ def choose_model(
     -------
     Choice
         The best candidate, and how good it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.data import from_table
+    >>> from skldl.selection import Candidate
+    >>> from skldl.tabular import TableEncoder, choose_model
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 5)})]
+    >>> choose_model(from_table(table, labels=["a", "b", "c"]), candidates, TableEncoder(), folds=3).n_rows
+    40
     """
     part = dataset.take(_sample(dataset, selection_rows, random_state))
     units = part.n_samples if part.groups is None else len(np.unique(part.groups))
@@ -149,7 +173,7 @@ def choose_model(
     own = [limited_to(candidate, least) for candidate in candidates]
     has_mean = any(candidate.is_baseline for candidate in own)
     with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the final fit tells what there is to tell
+        warnings.simplefilter("ignore")  # the final fit issues the warnings
         found = search(
             part,
             own if has_mean else [BASELINE, *own],

@@ -1,4 +1,4 @@
-"""What `fit_table` says about its choice: reasons and doubts in sentences, numbers for the description."""
+"""Messages of `fit_table` about its choice: reasons and cautions as sentences, numbers for the description."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ def show_setting(setting: Mapping[str, Any]) -> str:
     >>> show_setting({"regressor__min_samples_leaf": 20})
     ' (min_samples_leaf=20)'
     """
-    told = ", ".join(f"{name.rpartition('__')[2]}={value}" for name, value in setting.items())
-    return f" ({told})" if told else ""
+    text = ", ".join(f"{name.rpartition('__')[2]}={value}" for name, value in setting.items())
+    return f" ({text})" if text else ""
 
 
 def _failures(choice: Choice) -> list[str]:
@@ -65,7 +65,7 @@ def doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
         )
     if choice.skill[0] <= 0:
         found.append(
-            "Nothing beats predicting the mean distribution for every row: these columns tell nothing about the "
+            "No model is better than predicting the mean distribution for every row: these columns do not predict the "
             "labels, or there are too few rows."
         )
     elif not choice.beats_mean:

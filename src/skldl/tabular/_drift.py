@@ -1,7 +1,7 @@
 """Drift: how unlike the training table new rows are, as numbers that a monitor can read.
 
 A model file keeps a `TrainingReference`: centres of groups of encoded training rows, never a row itself, how far other
-training rows lie from the nearest of them, and the mean prediction. `DriftMonitor` compares new rows with it, piece by
+training rows are from the nearest of them, and the mean prediction. `DriftMonitor` compares new rows with it, piece by
 piece.
 """
 
@@ -20,11 +20,11 @@ from skldl._typing import FloatArray
 MOST_CENTRES = 100
 MOST_CENTRE_CELLS = 500_000
 FEWEST_ROWS_OF_A_CENTRE = 5
-"""A centre of fewer rows is left out: it would tell too much of them."""
+"""A centre of fewer rows is left out: it would disclose too much about them."""
 ROWS_PER_CHUNK = 1000
 FAR_QUANTILE = 0.99
 FEWEST_ROWS = 30
-"""Fewer new rows are counted, but no warning is made of their distances and mean."""
+"""Minimum number of new rows for a warning about their distances and mean."""
 
 
 class TrainingReference:
@@ -176,11 +176,17 @@ class DriftMonitor:
         return found
 
     def to_json(self) -> str:
-        """`numbers`, as the file of ``--monitor`` holds them."""
+        """`numbers`, as the file of ``--monitor`` holds them.
+
+        Returns
+        -------
+        str
+            JSON.
+        """
         return json.dumps(self.numbers(), indent=2, ensure_ascii=False)
 
     def warnings(self) -> list[str]:
-        """What a person should be told.
+        """Warnings for the user.
 
         Returns
         -------
@@ -198,7 +204,7 @@ class DriftMonitor:
             far = numbers["distance"]["far_share"]
             if far > 0.05 + 3 * np.sqrt(0.01 / min(self.n_rows, ROWS_PER_CHUNK)):
                 lines.append(
-                    f"{far:.0%} of the rows lie farther from the training rows than 99 % of the training table "
+                    f"{far:.0%} of the rows are farther from the training rows than 99 % of the training table "
                     "did: predictions for them are extrapolations."
                 )
             shift = numbers["prediction_shift"]

@@ -48,7 +48,7 @@ TEXT_NGRAMS: dict[str, dict[str, Any]] = {
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
 }
 PROSE_WORDS = 3
-"""A text column whose cells hold so many words, in the mean, is taken as prose."""
+"""A text column whose cells have at least this mean number of words is treated as prose."""
 FORMAT = 2
 """1: version 0.1, which took 3.0 in text for another category than 3, and dates for categories."""
 
@@ -63,9 +63,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     categories : sequence of str, default=()
         Columns to take as categories though they hold numbers, such as a postcode.
     max_categories : int, default=100
-        At most so many features for each column of categories; the rarer categories share one of them.
+        Maximum number of features for each column of categories; the rarer categories share one of them.
     max_text_features : int, default=2000
-        At most so many n-grams for each text column, the most frequent ones.
+        Maximum number of n-grams for each text column; the most frequent ones are used.
     dense : bool, default=False
         Whether the features must be an array; otherwise they are a sparse matrix where most of them are zero.
     text_ngrams : {"auto", "words", "characters"}, default="auto"
@@ -154,7 +154,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         self.ranges_[name] = (float(values.min()), float(values.max()))
         numbers = self._number_columns()
         self.with_missing_ = [name for name in numbers if name in set(self.with_missing_)]
-        with config_context(transform_output="default"):  # what was said about the output is not for the parts
+        with config_context(transform_output="default"):  # the configured output container does not apply to the parts
             if len(table) > LARGE and not self._of(CATEGORY, TEXT):
                 self.encoder_ = self._fit_in_blocks(table, medians)
             else:
@@ -301,7 +301,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)
 
     def sources(self) -> list[str]:
-        """Say for each feature that `transform` gives which column of the table it comes from.
+        """Return the column of the table from which each feature of `transform` comes.
 
         Returns
         -------
@@ -339,7 +339,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return as_words(column, filler, as_written=getattr(self, "format_", 1) < FORMAT)
 
     def _typed(self, table: pd.DataFrame, names: Iterable[str] | None = None) -> pd.DataFrame:
-        """The columns of the schema, each in the type that its kind asks for; dates become several columns."""
+        """The columns of the schema, each in the type of its kind; dates become several columns."""
         typed = {}
         for name in self.kinds_ if names is None else names:
             kind = self.kinds_[name]

@@ -1,6 +1,6 @@
 """Which columns move which label: by shuffling columns for any model, and by weights for maximum entropy.
 
-`column_effects` shuffles one column at a time, so that it tells nothing any more, and looks at what that does to the
+`column_effects` shuffles one column at a time, which removes its information, and measures what that does to the
 predictions. `feature_weights` reads the weights of a maximum entropy model, centred over labels.
 """
 
@@ -39,6 +39,17 @@ class ColumnEffects:
         Mean Kullback-Leibler divergence before any shuffling; None if the true distributions are not known.
     n_rows : int
         Number of rows used.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import column_effects, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> effects = column_effects(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model, table, D)
+    >>> sorted(effects.columns), effects.movement.shape
+    (['w', 'x', 'y', 'z'], (4, 3))
     """
 
     columns: list[str]
@@ -79,7 +90,7 @@ def column_effects(
     model : fitted pipeline
         Its ``predict`` takes the table.
     table : DataFrame
-        Rows to explain; rows that the model was not trained on give the more honest answer.
+        Rows to explain; rows that the model was not trained on give the less biased answer.
     D : array-like or DataFrame of shape (n_rows, n_labels), default=None
         Their true distributions, with NaN where a degree was not observed; rows are then compared on what was, see
         `skldl.SABFGS`. Without them, importance is the mean divergence from the prediction before the
@@ -89,7 +100,7 @@ def column_effects(
     n_repeats : int, default=5
         How often each column is shuffled.
     max_rows : int, default=5000
-        At most so many rows are used, drawn at random.
+        Maximum number of rows, drawn at random.
     random_state : int or None, default=0
         Seed of the shuffling.
 
@@ -97,6 +108,17 @@ def column_effects(
     -------
     ColumnEffects
         Importance on Kullback-Leibler and movement of each label.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import column_effects, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> model = fit_table(table, ["a", "b", "c"], model="sa-bfgs").model
+    >>> column_effects(model, table, D, n_repeats=2).n_rows
+    40
     """
     frame = as_frame(table)
     generator = np.random.default_rng(random_state)
@@ -154,6 +176,16 @@ def feature_weights(model: Any) -> pd.DataFrame | None:
     DataFrame or None
         One row for each feature after encoding, one column for each label, the heaviest feature first; None if the
         model has no weights.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import feature_weights, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> feature_weights(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model).shape
+    (4, 3)
     """
     step = last_step(model)
     if not hasattr(step, "coef_"):
@@ -185,7 +217,7 @@ def label_names(model: Any) -> list[str]:
 
 
 def columns_used(model: Any, table: pd.DataFrame) -> list[str]:
-    """Columns of the table that the model looks at."""
+    """Columns of the table that the model uses."""
     names = getattr(model, "feature_names_in_", None)
     return [str(name) for name in (table.columns if names is None else names)]
 

@@ -30,6 +30,17 @@ class RowExplanation:
         they add up to the logarithms of the degrees, up to a constant. Neighbours: rows of the training table, their
         distances, and their distributions. Replacement: for each column, the degree of each label less what it would be
         if the column had its typical value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import explain_row, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model, table, 0)
+    >>> explanation.how, list(explanation.prediction.index)
+    ('contributions', ['a', 'b', 'c'])
     """
 
     prediction: pd.Series
@@ -56,6 +67,17 @@ def explain_row(model: Any, table: Any, row: int, *, typical: Mapping[str, Any] 
     RowExplanation
         The prediction and what made it: contributions for a maximum entropy model, neighbours for a model that has
         some, replacement for any other.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import explain_row, fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model, table, 0)
+    >>> "(intercept)" in explanation.table.index
+    True
     """
     frame = as_frame(table)
     if not 0 <= row < len(frame):
@@ -102,7 +124,7 @@ def replacement_effects(
     prediction : Series
         Its predicted distribution.
     typical : mapping
-        From the name of each column that the model looks at to its typical value; None stands for a missing cell.
+        From the name of each column that the model uses to its typical value; None is a missing cell.
 
     Returns
     -------
@@ -120,7 +142,7 @@ def _encoded(model: Any, table: pd.DataFrame) -> Any:
 
 
 def _kinds(model: Any, table: pd.DataFrame) -> dict[str, str]:
-    """What the model takes each column for; where it has no encoder, what the column looks like."""
+    """Kind of each column for the model; without an encoder, the kind that the column seems to have."""
     encoder = model.steps[0][1] if isinstance(model, Pipeline) else None
     return getattr(encoder, "kinds_", None) or {name: kind_of(table[name]) for name in columns_used(model, table)}
 

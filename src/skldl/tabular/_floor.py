@@ -15,7 +15,7 @@ def noise_floor_of(dataset: Dataset, estimate: Estimate) -> tuple[list[str], dic
     Parameters
     ----------
     dataset : Dataset
-        The table; without counts of votes there is nothing to say.
+        The table; without counts of votes there is no estimate.
     estimate : Estimate
         Expected divergence of the model and of the mean distribution.
 

@@ -1,4 +1,4 @@
-"""Columns of a prediction table that say how sure it is: ``low_<label>``, ``high_<label>`` and ``radius``."""
+"""Columns with the uncertainty of predictions: ``low_<label>``, ``high_<label>`` and ``radius``."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -73,7 +73,7 @@ def with_intervals(table: pd.DataFrame, intervals: Intervals, labels: Sequence[s
     Returns
     -------
     DataFrame
-        With ``low_<label>`` and ``high_<label>``, between which all degrees lie at once with the probability ``level``,
+        With ``low_<label>`` and ``high_<label>``, between which all degrees are jointly with the probability ``level``,
         and ``radius``, the total variation distance from the prediction that is not exceeded with that probability. An
         underscore is added to a name that is taken.
     """

@@ -1,4 +1,4 @@
-"""What a fitted `TableEncoder` knows of its categories: those with a feature of their own, and the rare ones."""
+"""Categories of a fitted `TableEncoder`: those with their own feature, and the rare ones."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ class KnownCategories(NamedTuple):
     every : list of str
         All categories of the training table.
     own : list of str
-        Those with a feature of their own, in the order of the features.
+        Those with their own feature, in the order of the features.
     rare : list of str
         The others, which share one feature behind these.
     """

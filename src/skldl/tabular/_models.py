@@ -18,7 +18,7 @@ def _refined(candidate: Candidate) -> Candidate:
 FOREST_CELLS = 5_000_000
 """Tables with more numbers than this are too large for the forest of the quick choice."""
 AUTO = (BASELINE, *(_refined(find_candidate(word)) for word in ("SA-BFGS", "AA-kNN", "Forest")))
-"""What ``--model auto`` chooses from, and what ``skldl evaluate`` compares unless told otherwise.
+"""What ``--model auto`` chooses from, and what ``skldl evaluate`` compares by default.
 
 In a tie the earlier and simpler wins. A linear model, neighbours and trees: they differ in what they can see, and all
 end in reasonable time.
@@ -89,7 +89,7 @@ def with_settings(candidate: Candidate, settings: Mapping[str, Any]) -> Candidat
     candidate : Candidate
         The candidate.
     settings : mapping
-        Values by name; ``min_samples_leaf`` stands for ``regressor__min_samples_leaf``.
+        Values by name; ``min_samples_leaf`` is short for ``regressor__min_samples_leaf``.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def with_settings(candidate: Candidate, settings: Mapping[str, Any]) -> Candidat
 
 
 def _full_name(candidate: Candidate, name: str, known: list[str]) -> str:
-    """The parameter that is meant: its full name, or the part behind the steps if only one has it."""
+    """Full name of a parameter that is given by its full name or, if that is unique, by its last part."""
     meant = [name] if name in known else [full for full in known if full.rpartition("__")[2] == name]
     if len(meant) == 1:
         return meant[0]

@@ -1,4 +1,4 @@
-"""Predictions as a table: one column for each label, and what a person wants to know at a glance beside them."""
+"""Predictions as a table: one column for each label, and columns that summarise the row."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ def predict_table(
     labels : sequence of str
         Names of the labels.
     values : sequence of float, default=None
-        Numbers that ordered labels stand for.
+        Numbers that ordered labels represent.
     keep : iterable of str, default=()
         Columns of the table to copy to the front of the result.
 

@@ -1,4 +1,4 @@
-"""`fit_table`: from a table to a fitted pipeline that says what it is, how it was chosen and how good it is."""
+"""`fit_table`: from a table to a fitted pipeline with a description of its choice and its quality."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +42,17 @@ class FittedTable:
         The same in words.
     warnings : list of str
         What the user should know.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import fit_table
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(40)
+    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> fitted.model.predict(table).shape, fitted.description["labels"]
+    ((40, 3), ['a', 'b', 'c'])
     """
 
     model: Pipeline
@@ -80,9 +91,9 @@ def fit_table(
     Parameters
     ----------
     table : DataFrame, Dataset or callable
-        Features and labels; or what `skldl.data.from_table` made of them, which can hold splits, too. Then ``labels``,
+        Features and labels; or a dataset of `skldl.data.from_table`, which can have splits, too. Then ``labels``,
         ``kind``, ``weight``, ``groups`` and ``drop`` must be the same as there: they are kept with the model. A
-        function without arguments that returns either saves memory: nobody else keeps the table.
+        function without arguments that returns either saves memory: no other reference to the table exists.
     labels : str or sequence of str
         The label columns: names or patterns such as ``emo_*``.
     kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
@@ -107,12 +118,12 @@ def fit_table(
     text_ngrams : {"auto", "words", "characters"}, default="auto"
         What prose is cut into: single words and pairs of neighbouring words, or pieces of two to four letters.
     values : sequence of float, default=None
-        Numbers that the labels stand for; by default the labels' names, if they are numbers.
+        Numbers that the labels represent; by default the names of the labels, if they are numbers.
     folds : int, default=None
         Number of folds of the cross-validation, by default 5. For "fast" and named models; "best" holds rows out in
-        ways of its own.
+        its own way.
     selection_rows : int, default=None
-        The model is chosen on so many rows, by default 5000, drawn at random where there are more; it then learns from
+        Maximum number of rows for the choice of the model, by default 5000, drawn at random; it is then fitted to
         all rows. For "fast" and named models.
     intervals : bool, default=False
         Keep a quarter of the rows (of the groups, if there are any) for calibration, so that predictions have
@@ -126,13 +137,13 @@ def fit_table(
     on_progress : callable, default=None
         Called with a word on what is going to run.
     keep_rows : int, default=None
-        Keep so many rows of the table, drawn at random where it has more, in the description: ``skldl serve`` shows the
-        nearest of them beside a prediction. None keeps none.
+        Number of rows of the table, drawn at random, to keep in the description: ``skldl serve`` shows the
+        nearest of them with a prediction. None keeps none.
 
     Returns
     -------
     FittedTable
-        The fitted pipeline and what there is to say about it.
+        The fitted pipeline and its description.
 
     Examples
     --------
@@ -248,8 +259,7 @@ def _refuse_folds(folds: int | None, selection_rows: int | None, dataset: Datase
             raise DataError(f"{name}={value} has no part in preset='best'. Say preset='fast', or leave it out.")
     if dataset.splits is not None:
         raise DataError(
-            "splits= have no part in preset='best', which holds rows out in ways of its own. Say "
-            "preset='fast', or name a model."
+            "splits= has no effect with preset='best', which makes its own splits. Set preset='fast', or name a model."
         )
 
 
@@ -260,15 +270,15 @@ def _fit_learner(learner: Any, dataset: Dataset) -> None:
 
 
 def _rows_of(encoder: TableEncoder, dataset: Dataset, keep_rows: int | None, seed: int) -> dict[str, Any]:
-    """What the description keeps of the rows: hashes in no order that says anything, typical values, rows if asked."""
+    """Rows in the description: sorted hashes, typical values, and the rows themselves if required."""
     few = dataset.n_samples <= MOST_HASHES
-    told: dict[str, Any] = {
+    kept: dict[str, Any] = {
         "training_rows": "".join(sorted(row_hashes(encoder, dataset.X, dataset.D))) if few else "",
         "typical": typical_values(dataset.X, encoder.kinds_, encoder.dates_),
     }
     if keep_rows is not None:
-        told["kept_rows"] = kept_rows(dataset, encoder.kinds_, keep_rows, seed)
-    return told
+        kept["kept_rows"] = kept_rows(dataset, encoder.kinds_, keep_rows, seed)
+    return kept
 
 
 def _with_gaps(
@@ -288,7 +298,7 @@ def _with_gaps(
     note = f"SA-BFGS-CV was taken, which learns from the degrees that were observed (missing={dataset.reading!r})."
     if dataset.reading == "renormalised":  # sums below one leave no other reading
         note += (
-            " If they are true degrees, so that an empty cell is 0, say model='sa-bfgs-cv' with "
+            " If they are true degrees, so that an empty cell is 0, set model='sa-bfgs-cv' with "
             "settings={'missing': 'degrees'}."
         )
     dataset = rows_to_judge_by(dataset)

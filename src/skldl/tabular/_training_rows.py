@@ -1,6 +1,6 @@
 """Which rows a model has learned from: a model file keeps a hash of each, so that ``skldl explain`` can leave them out.
 
-A hash does not give the row back, but whoever has a row can tell whether the model has learned from it.
+A row cannot be computed from its hash, but who has a row can check whether it was in the training table.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from skldl._typing import BoolArray
 from skldl.data._cells import as_frame
 
 MOST_ROWS = 100_000
-"""For larger tables no hashes are kept: they would take more room than the model."""
+"""For larger tables no hashes are kept: they would need more space than the model."""
 _BYTES = 6
 
 
@@ -26,7 +26,7 @@ def row_hashes(encoder: Any, table: Any, D: Any) -> list[str]:
     Parameters
     ----------
     encoder : TableEncoder
-        Fitted; it says which columns are features, and of which kind.
+        Fitted; it defines which columns are features, and their kinds.
     table : DataFrame
         The rows.
     D : array-like of shape (n_rows, n_labels)

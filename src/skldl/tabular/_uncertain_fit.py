@@ -67,7 +67,7 @@ def add_uncertainty(
         Fitted; it gets the attributes ``reference_`` and ``intervals_``, and ``true_intervals_`` where the labels are
         votes.
     training : Dataset
-        The rows that it learned from; X is the table, or what the encoder made of it.
+        The training rows; X is the table, or the output of the encoder.
     calibration : Dataset or None
         The rows for calibration; X is the table.
     estimate : Estimate
@@ -78,7 +78,7 @@ def add_uncertainty(
     Returns
     -------
     lines : sequence of str
-        What to tell the user.
+        Messages for the user.
     numbers : dict
         The noise floor, for the description of the score; nothing where votes are not known.
     """
@@ -93,7 +93,7 @@ def add_uncertainty(
     pipeline.intervals_ = Intervals(calibration.D, P, scale, groups)
     line = (
         f"{calibration.n_samples} further rows were kept for calibration: skldl predict --level 0.9 gives intervals "
-        "that hold all degrees of a new row at once with probability 0.9."
+        "that contain all degrees of a new row with probability 0.9."
     )
     votes = calibration.whole_votes()
     if votes is not None:

@@ -4,8 +4,8 @@ Let r_ij be the probability of label i where only i and j are possible. The seco
 
     p = argmin ½ Σ_i Σ_{j≠i} (r_ji p_i − r_ij p_j)²   with   Σ_i p_i = 1,
 
-which is ½ pᵀQp with Q_ii = Σ_{j≠i} r_ji² and Q_ij = −r_ji r_ij. Its optimum obeys Qp = −b·1, so p is the solution of
-(Q + τ11ᵀ) x = 1 for any τ > 0, divided by its sum: one linear system for each row, all rows at once.
+which is ½ pᵀQp with Q_ii = Σ_{j≠i} r_ji² and Q_ij = −r_ji r_ij. Its optimum satisfies Qp = −b·1, so p is the solution
+of (Q + τ11ᵀ) x = 1 for any τ > 0, divided by its sum: one linear system for each row, all rows at once.
 
 References
 ----------

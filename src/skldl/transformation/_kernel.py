@@ -17,7 +17,7 @@ from skldl._typing import FloatArray, IntArray
 
 
 class Kernel(Protocol):
-    """A kernel matrix K of n rows, or what stands for it."""
+    """A kernel matrix K of n rows, or a representation of it."""
 
     error: float
 

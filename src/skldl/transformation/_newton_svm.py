@@ -4,8 +4,8 @@ The machine of one pair (see `_pairwise_svm`) minimises over one dual variable p
 
     ½ γᵀKγ + Σ_i h_i(γ_i)   with   Σ_i γ_i = 0,      h_i(γ_i) = |γ_i − m_i| on −v_i ≤ γ_i ≤ u_i,   m = u − v.
 
-With f = Kγ + b the optimum obeys −f_i ∈ ∂h_i(γ_i): between the margins γ_i = m_i, outside of them γ_i is at a bound,
-and only the few rows exactly on a margin are free. A proximal term δ/2 ‖γ − γ°‖² makes the inclusion a function,
+With f = Kγ + b the optimum satisfies −f_i ∈ ∂h_i(γ_i): between the margins γ_i = m_i, outside of them γ_i is at a
+bound, and only the few rows exactly on a margin are free. A proximal term δ/2 ‖γ − γ°‖² makes the inclusion a function,
 
     γ_i(f_i) = m_i + clip(soft(γ°_i − m_i − f_i/δ, 1/δ), −u_i, v_i),      soft(y, t) = y − clip(y, −t, t),
 
@@ -116,7 +116,7 @@ def solve_machines(
     Returns
     -------
     Solutions
-        A pair is not ``solved`` if it has more than `MOST_FREE_ROWS` free rows on the way or needs more than
+        A pair is not ``solved`` if it has more than `MOST_FREE_ROWS` free rows in any step or needs more than
         `MOST_STEPS` Newton steps.
     """
     gamma = np.clip(start, -second, first)
@@ -148,7 +148,7 @@ def solve_machines(
         if finished.any():
             finished[finished] = _record(problems.take(finished), free[finished], kernel, found)
             problems, response, free = problems.take(~finished), response[~finished], free[~finished]
-        if inner_done.any() and len(problems.place):  # with other centers, f asks for another γ
+        if inner_done.any() and len(problems.place):  # with other centers, f requires another γ
             response, free = problems.respond(problems.values)
     return found
 
@@ -161,7 +161,7 @@ def _newton_step(
     product_change = kernel.times(change)
     offset_change = np.empty_like(problems.offset)
     free_change = np.zeros_like(change)
-    margin = np.where(response > problems.u - problems.v, -1.0, 1.0)  # the margin that a free row lies on
+    margin = np.where(response > problems.u - problems.v, -1.0, 1.0)  # the margin of a free row
     for pair, is_free in enumerate(free):
         rows = np.flatnonzero(is_free)
         gamma, smoothing = problems.gamma[pair], problems.smoothing[pair]
@@ -170,7 +170,7 @@ def _newton_step(
         total = float(gamma.sum() + change[pair].sum())
         pull = problems.offset_smoothing[pair]
         total -= pull * (problems.offset[pair] - problems.offset_center[pair])
-        if not len(rows):  # only b can move; the line search says how far
+        if not len(rows):  # only b can change; the line search determines how much
             reach = np.abs(problems.values[pair]).max() + 2.0
             offset_change[pair] = np.clip(total / pull, -reach, reach)
             continue
@@ -201,7 +201,7 @@ def _line_search(
     response: FloatArray,
     free: npt.NDArray[np.bool_],
 ) -> tuple[FloatArray, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Go along the change until the slope of the convex function has fallen enough; usually all the way."""
+    """Step length along the change at which the slope of the convex function is small enough; usually 1."""
     values, value_change = problems.values, product_change + offset_change[:, None]
     linear, quadratic = _dot(change, problems.products), _dot(change, product_change)
     linear += problems.offset_smoothing * (problems.offset - problems.offset_center) * offset_change

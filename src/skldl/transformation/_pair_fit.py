@@ -75,7 +75,7 @@ def fit_pair_model(
     equal_mass : bool
         Whether every label gets the same total cost.
     max_machines : float, default=inf
-        More machines than this are not left to the solver: a ValueError says so before it begins.
+        For more machines than this a ValueError is raised before the solver starts.
     n_jobs : int, default=None
         Batches of machines to solve at the same time.
     previous : list of PairFit, default=None
@@ -158,7 +158,7 @@ def _fit_machines(
 def _starting_point(
     machines: Machines, solved: IntArray, start: PairFit | None, C: float
 ) -> tuple[FloatArray | None, FloatArray]:
-    """γ and b of another fit where it has them; nan in γ stands for the closed form γ = m."""
+    """γ and b of another fit where it has them; nan in γ means the closed form γ = m."""
     offset = machines.offset[solved].copy()
     if start is None or not start.solved.size:
         return None, offset

@@ -35,7 +35,7 @@ class Examples:
     weights : ndarray of shape (n_samples, n_labels)
         Weight (or count) of each instance with each label.
     folds : list of slice
-        The folds of the out-of-fold step; one fold stands for no such step.
+        The folds of the out-of-fold step; one fold means no such step.
     gamma : float or None
         Width of the Gaussian kernel exp(−gamma·‖x − z‖²); None is the linear kernel.
     memory_limit : float, default=inf

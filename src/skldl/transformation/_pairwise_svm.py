@@ -27,13 +27,13 @@ from sklearn.svm import SVC
 from skldl._typing import FloatArray, IntArray
 
 LIBSVM_TOLERANCE = 1e-6
-"""Much finer than LIBSVM's own 1e-3, at little cost: rounding errors in the weights shall not show in predictions."""
+"""Smaller than LIBSVM's default 1e-3, at little cost, so that rounding of the weights does not affect predictions."""
 LIBSVM_MOST_STEPS = 1_000_000
-"""A linear kernel of unscaled features can keep LIBSVM busy for ever, and nothing interrupts it."""
+"""With a linear kernel of unscaled features LIBSVM may not terminate, and it cannot be interrupted."""
 
 
 class QuietSVC(SVC):
-    """LIBSVM that says in ``fit_status_`` alone that it was stopped: filters of warnings are not safe in threads."""
+    """LIBSVM that reports an early stop only in ``fit_status_``: filters of warnings are not thread-safe."""
 
     def _warn_from_fit_status(self) -> None:
         pass
@@ -47,7 +47,7 @@ def label_costs(mass: FloatArray, each: float, C: float, *, equal_mass: bool) ->
     mass : ndarray of shape (n_labels,)
         Total weight of each label in the training rows.
     each : float
-        The mass that labels shall have on average, in a part of the rows as in all of them.
+        The average mass of the labels, in a part of the rows as in all of them.
     C : float
         Cost of one unit of weight.
     equal_mass : bool

@@ -56,7 +56,7 @@ def fit_sigmoids(
 
     Examples
     --------
-    Twice as many rows of the first label on either side of zero, and decision values that tell nothing:
+    Twice as many rows of the first label on either side of zero, and uninformative decision values:
 
     >>> import numpy as np
     >>> from skldl.transformation._platt import fit_sigmoids
@@ -77,7 +77,7 @@ def fit_sigmoids(
     standard = np.where(informative, (decisions - centre) / unit, 0.0)
     slope = np.zeros(decisions.shape[1])
     intercept = np.log((mass_positive + 1) / (mass_negative + 1))
-    active = np.flatnonzero(mass_positive + mass_negative > 0)  # without any row, the even odds above stand
+    active = np.flatnonzero(mass_positive + mass_negative > 0)  # without any row, the even odds above are kept
     for _ in range(MAX_ITERATIONS):
         if not active.size:
             break
@@ -98,7 +98,7 @@ def fit_sigmoids(
 def _newton_step(
     z: FloatArray, weight: FloatArray, pull: FloatArray, slope: FloatArray, intercept: FloatArray, total: FloatArray
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
-    """One damped Newton step for each pair, and whether it was the last that pays."""
+    """One damped Newton step for each pair, and whether it has converged."""
     score = slope * z + intercept
     probability = expit(score)
     residual = weight * probability - pull

@@ -31,7 +31,7 @@ SMALLEST_REG = 1e-9
 
 @dataclass(frozen=True)
 class Moments:
-    """What the training set says about the labels with mass, features measured from ``center``."""
+    """Statistics of the labels with mass, with features measured from ``center``."""
 
     labels: npt.NDArray[np.intp]
     center: FloatArray
@@ -91,7 +91,7 @@ def _cholesky(matrix: FloatArray, ridge: float) -> FloatArray:
     except linalg.LinAlgError as error:
         raise ValueError(
             "A covariance is not positive definite in spite of reg: sparse features with means far larger than their "
-            "deviations lose all digits. Raise reg, centre these features, or pass a dense X."
+            "deviations lose all precision. Raise reg, centre these features, or pass a dense X."
         ) from error
 
 
@@ -110,7 +110,7 @@ class PTBayes(BaseLDL):
     .. math:: (1 - \mathtt{pooling})\, \Sigma_j + \mathtt{pooling}\, \bar\Sigma + \mathtt{reg}\, v\, I,
         \qquad \bar\Sigma = \sum_j \pi_j \Sigma_j,
 
-    where v is the largest variance of a feature. So it is positive definite whatever the data: constant features, more
+    where v is the largest variance of a feature. So it is positive definite for any data: constant features, more
     features than rows, one-hot features. Covariances are maximum likelihood (division by Nⱼ, not by Nⱼ − 1, which
     has no meaning for fractional weights).
 
@@ -119,7 +119,7 @@ class PTBayes(BaseLDL):
     covariance : {"tied", "full", "diag"}, default="tied"
         "tied" is one matrix for all labels (linear discriminant analysis), which is fast and was never worse than the
         mean distribution on the paper's datasets; "full" is a matrix for each label, as in the code of the paper's
-        author (the paper does not say); "diag" takes features as independent (naive Bayes).
+        author (the paper does not state it); "diag" takes features as independent (naive Bayes).
     resample : {None, "multinomial"}, default=None
         None weighs each pair of row and label by its degree. "multinomial" draws n_samples · n_labels examples with
         these probabilities, as in the paper: the same in the limit, with noise.
@@ -129,7 +129,7 @@ class PTBayes(BaseLDL):
         mostly noise, which adds up over the features. Has no effect if the covariance is "tied" already.
     reg : float, default=0.1
         Ridge, as a share of the largest variance of a feature; at least 1e-9 is always added. It depends on the units
-        of the features: standardise those that are not alike.
+        of the features: standardise features of different scales.
     random_state : int, RandomState or None, default=None
         Source of randomness for ``resample="multinomial"``.
 

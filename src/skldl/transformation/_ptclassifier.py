@@ -21,9 +21,9 @@ from skldl.exceptions import ParameterError
 from skldl.transformation._resampling import RandomState, multinomial_examples, weighted_examples
 
 SUMS_OVER_ROWS = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB)
-"""Classifiers whose model is made of sums over rows, so that they can learn one label after the other."""
+"""Classifiers whose model consists of sums over rows, so that they can be fitted one label after the other."""
 MUCH_MEMORY = 2**31
-"""A warning says what takes less memory if the table of examples takes more bytes than this."""
+"""If the table of examples takes more bytes than this, a warning proposes what takes less memory."""
 
 
 class PTClassifier(BaseLDL):
@@ -32,7 +32,7 @@ class PTClassifier(BaseLDL):
     Parameters
     ----------
     classifier : estimator
-        Any classifier of scikit-learn's kind with ``predict_proba``. It is cloned, never changed.
+        Any classifier with the interface of scikit-learn and ``predict_proba``. It is cloned and not changed.
     resample : {None, "multinomial"}, default=None
         None gives the classifier every pair of row and label once, with its degree as weight; this needs a ``fit`` that
         takes ``sample_weight``. "multinomial" draws n_samples · n_labels examples without weights, as in the
@@ -61,8 +61,8 @@ class PTClassifier(BaseLDL):
     that count examples, such as ``min_samples_leaf``, count each row as often as it has positive degrees.
 
     Naive Bayes classifiers see X itself, once for each label. All others need the examples in one table: a row comes
-    as often as its distribution has positive degrees. With 10⁶ rows of 50 features and 10 labels that is 4 GB, beside
-    what the classifier itself takes; beyond 2 GiB a warning says so. Where this is too much, draw fewer with
+    as often as its distribution has positive degrees. With 10⁶ rows of 50 features and 10 labels that is 4 GB, in
+    addition to what the classifier itself takes; beyond 2 GiB there is a warning. If this is too much, draw fewer with
     ``max_samples``, or take a model that needs no copies: `PTBayes`; `AARegressor` with trees or forests of regression
     (the Gini gain of a split on weighted examples is its gain in squared error on the distributions, so a tree is the
     same tree); `SABFGS` for logistic regression.

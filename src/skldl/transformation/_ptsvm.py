@@ -25,7 +25,7 @@ from skldl.transformation._resampling import multinomial_counts
 class PTSVM(BaseLDL):
     r"""Problem transformation to support vector machines (PT-SVM).
 
-    The n training rows become weighted single-label examples: row i stands :math:`m_{ij} = c\,w_i d_{ij} / \bar w`
+    The n training rows become weighted single-label examples: row i counts :math:`m_{ij} = c\,w_i d_{ij} / \bar w`
     times with label j, the expected number of copies when c·n examples are drawn with replacement in proportion to
     weight and description degree, as the paper does [1]_. For each pair of labels (a, b) a machine f minimises
 
@@ -62,7 +62,7 @@ class PTSVM(BaseLDL):
     equal_mass : bool, default=True
         Let every label count as n examples in the machines. False takes the weights as they are, which is
         the plain LIBSVM of the paper's published code: a more frequent label then draws f to its own margin, hardly
-        any pair is known in closed form, and the decision values tell less.
+        any pair is known in closed form, and the decision values are less informative.
     resample : {None, "multinomial"}, default=None
         None uses the expected numbers of copies; ``"multinomial"`` draws them, as in the paper.
     max_samples : int or None, default=None
@@ -104,7 +104,7 @@ class PTSVM(BaseLDL):
 
     Notes
     -----
-    A label without any mass is no dead end: Platt's targets leave it a small degree, about one part in the number of
+    A label without any mass is allowed: Platt's targets give it a small degree, about one part in the number of
     examples. In the out-of-fold fits the remaining rows count as n too, so that decision values have the scale of the
     final ones.
 

@@ -23,7 +23,7 @@ def weighted_pairs(D: FloatArray, sample_weight: FloatArray | None) -> tuple[Int
     D : ndarray of shape (n_samples, n_labels)
         Distributions.
     sample_weight : ndarray of shape (n_samples,) or None
-        Weights wᵢ; None stands for ones.
+        Weights wᵢ; None means ones.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def weighted_examples(
     D : ndarray of shape (n_samples, n_labels)
         Distributions.
     sample_weight : ndarray of shape (n_samples,), default=None
-        Weights of the rows; None stands for ones.
+        Weights of the rows; None means ones.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def multinomial_examples(
     n_draws : int
         Number of examples; the paper draws n_samples · n_labels.
     sample_weight : ndarray of shape (n_samples,), default=None
-        Weights of the rows; None stands for ones.
+        Weights of the rows; None means ones.
     random_state : int, RandomState or None, default=None
         Source of randomness.
 
@@ -125,7 +125,7 @@ def multinomial_counts(
     n_draws : int
         Number of examples.
     sample_weight : ndarray of shape (n_samples,), default=None
-        Weights of the rows; None stands for ones.
+        Weights of the rows; None means ones.
     random_state : int, RandomState or None, default=None
         Source of randomness.
 

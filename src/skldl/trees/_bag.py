@@ -14,7 +14,7 @@ from skldl.trees._flat_trees import FlatTrees
 
 
 class Settings(NamedTuple):
-    """What is chosen out of bag."""
+    """Settings that are chosen out of bag."""
 
     kind: str
     max_features: float | str | int | None
@@ -70,7 +70,7 @@ def grow_trees(
 
 
 def draw_counts(n_samples: int, n_drawn: int, groups: IntArray | None, random: np.random.RandomState) -> FloatArray:
-    """How often each row stands in a bootstrap sample of about ``n_drawn`` rows, drawn by rows or by whole groups."""
+    """Count of each row in a bootstrap sample of about ``n_drawn`` rows, drawn by rows or by whole groups."""
     if groups is None:
         return np.bincount(random.randint(n_samples, size=n_drawn), minlength=n_samples).astype(np.float64)
     n_groups = int(groups.max()) + 1

@@ -18,9 +18,9 @@ from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
 from skldl.trees._label_order import put_in_order
 from skldl.trees._vector_booster import VectorLeafFold
 
-ROUNDS_AT_ONCE = 10  # between two looks at the held-out divergence
+ROUNDS_AT_ONCE = 10  # between two evaluations of the held-out divergence
 DIGITS = 10  # of the degrees, so that the rounding errors of a division cannot decide between equally good splits
-MANY_ROWS = 20_000  # from here on fewer folds, and at most so many rows for each tree
+MANY_ROWS = 20_000  # for more rows fewer folds, and at most this many rows for each tree
 FEW_ROWS = 5_000  # below, thresholds drawn at random are better than the best ones
 
 
@@ -40,8 +40,8 @@ class GradientBoostingLDL(GroupedLDL):
 
     Two engines grow the trees. "lightgbm" (the extra ``boost``: ``pip install 'scikit-ldl[boost]'``) grows one tree per
     label and round on histograms. "sklearn" grows one tree per round for all labels, whose leaves hold a vector, and
-    needs nothing more. Their divergences lay within 2 % of each other on SJAFFE (.0436 and .0445) and Natural_Scene
-    (.547 and .545, two folds); at 100,000 rows LightGBM takes 40 % of the time.
+    needs no other package. Their divergences were within 2 % of each other on SJAFFE (.0436 and .0445) and
+    Natural_Scene (.547 and .545, two folds); at 100,000 rows LightGBM takes 40 % of the time.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class GradientBoostingLDL(GroupedLDL):
     min_samples_leaf : int or "auto", default="auto"
         Least number of rows in a leaf; "auto" is a twentieth of the rows, but at least 3 and at most 20.
     max_features : float or "auto", default="auto"
-        Share of the features to look at, drawn for each tree ("lightgbm") or each split ("sklearn"); "auto" is .3, but
+        Share of the features to consider, drawn for each tree ("lightgbm") or each split ("sklearn"); "auto" is .3, but
         at least eight features.
     subsample : float, default=0.7
         Share of the training rows that each round sees, drawn without replacement. On many rows it is lowered so that a
@@ -91,6 +91,12 @@ class GradientBoostingLDL(GroupedLDL):
         Minus the mean Kullback-Leibler divergence of the out-of-fold predictions.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the total gain of all splits that each feature brings; they sum to one.
+    trees_ : list
+        The trees of each fold's model.
+    bases_ : ndarray of shape (n_models, n_labels)
+        Logarithm of the mean distribution from which each fold's model starts.
+    label_order_ : ndarray of int of shape (n_labels,)
+        Order in which the labels are given to the engine.
 
     Notes
     -----
@@ -236,7 +242,7 @@ class GradientBoostingLDL(GroupedLDL):
     def _run(
         self, folds: list[Fold], D: FloatArray, weight: FloatArray, trains: list[IntArray], tests: list[IntArray]
     ) -> FloatArray:
-        """Boost all folds in step until the held-out divergence falls no more; return its course."""
+        """Boost all folds together until the held-out divergence no longer decreases; return its values."""
         start = sum(
             weight[test] @ divergences(D[test], np.broadcast_to(log_mean(D[train], weight[train]), D[test].shape))
             for train, test in zip(trains, tests, strict=True)

@@ -1,7 +1,7 @@
 """Sharpness and mean share: two numbers, chosen on out-of-bag predictions, that calibrate an averaged prediction.
 
 An average of distributions is less concentrated than its members, and a leaf without mass for a label gives it zero
-probability. Both are mended by
+probability. Both are corrected by
 
     p_s,b = (1 - s) · p^b / Σ_j p_j^b + s · mean,
 

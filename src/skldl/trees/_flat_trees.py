@@ -1,11 +1,11 @@
 """Binary trees as plain arrays, and the leaves that rows reach in them.
 
 The forest and the gradient boosting keep their trees in this form, whichever library grew them. Plain arrays can be
-written to a file and checked when they are read: each child stands behind its parent inside its own tree, and each
-feature exists. A damaged or malicious file can therefore neither loop for ever nor read outside the arrays.
+written to a file and checked when they are read: each child comes after its parent inside its own tree, and each
+feature exists. A damaged or malicious file can therefore neither loop forever nor read outside the arrays.
 
 Rows are sent down by scikit-learn's compiled ``Tree``, rebuilt from the checked arrays, one tree at a time over blocks
-of rows; for a handful of rows and very many trees, one NumPy pass over all trees at once is quicker. Features are
+of rows; for a handful of rows and very many trees, one NumPy pass over all trees is faster. Features are
 compared in single precision, as scikit-learn's trees do.
 """
 

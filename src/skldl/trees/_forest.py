@@ -25,7 +25,7 @@ LEAF_SIZES = (1, 8, 3, 20)  # the first two are tried with every kind and max_fe
 MAX_FEATURES: dict[str, tuple[float | str, ...]] = {"extra": (0.33, 1.0), "random": ("sqrt", 0.33)}
 TREES_AT_ONCE = 10  # one task of joblib; sums run over tasks in order, so that n_jobs never changes a result
 TARGET_DIGITS = 10
-MANY_ROWS = 20_000  # each tree sees at most so many rows, and settings are chosen on at most so many
+MANY_ROWS = 20_000  # maximum numbers of rows for each tree and for the choice of settings
 
 
 class RandomForestLDL(GroupedLDL):
@@ -38,7 +38,7 @@ class RandomForestLDL(GroupedLDL):
 
     .. math:: \hat d = (1-s)\, p^{\,b} \big/ \textstyle\sum_j p_j^{\,b} + s\,\bar d .
 
-    The sharpness :math:`b` undoes the flattening that averaging brings, and the mean share :math:`s` of the mean
+    The sharpness :math:`b` corrects the flattening by averaging, and the mean share :math:`s` of the mean
     training distribution :math:`\bar d` makes each prediction strictly positive.
 
     All that is ``"auto"`` is chosen by the Kullback-Leibler divergence of out-of-bag predictions, in which each row is
@@ -57,10 +57,10 @@ class RandomForestLDL(GroupedLDL):
     min_samples_leaf : int or "auto", default="auto"
         Least number of rows in a leaf; "auto" tries 1, 3, 8 and 20.
     max_features : float, int, "sqrt", None or "auto", default="auto"
-        Features to look at for each split, as in scikit-learn (a float is a share, None means all). "auto" tries .33
+        Features to consider for each split, as in scikit-learn (a float is a share, None means all). "auto" tries .33
         and 1.0 for extra trees, "sqrt" and .33 for random ones.
     criterion : {"hellinger", "squared_error"}, default="hellinger"
-        Distance in which a split makes distributions alike.
+        Distance that a split minimises within its nodes.
     max_samples : int, float or "auto", default="auto"
         Size of a bootstrap sample: a number of rows, or a share of them. "auto" takes as many as there are rows, but
         at most 20,000.
@@ -95,6 +95,8 @@ class RandomForestLDL(GroupedLDL):
         Mean training distribution.
     feature_importances_ : ndarray of shape (n_features,)
         Mean over the trees of the normalised reduction in spread that each feature brings; they sum to one.
+    trees_ : FlatTrees
+        All trees of the forest, in arrays.
 
     Notes
     -----
@@ -105,7 +107,7 @@ class RandomForestLDL(GroupedLDL):
     Weights multiply the counts of the bootstrap sample, so that a row of weight two is not quite the same row twice:
     two copies are drawn independently.
 
-    With ``groups``, whole groups are drawn, so that out-of-bag predictions are honest for groups never seen.
+    With ``groups``, whole groups are drawn, so that out-of-bag predictions are unbiased for new groups.
 
     Time grows with rows × log(rows) × features looked at. On 20,000 rows and more each tree sees 20,000, and settings
     are chosen on 20,000 rows drawn at random.
@@ -293,7 +295,7 @@ class RandomForestLDL(GroupedLDL):
         *,
         keep: bool,
     ) -> Bag:
-        """Grow one tree for each seed; ``keep`` says whether the trees are needed or only their votes."""
+        """Grow one tree for each seed; with ``keep`` the trees are returned, otherwise only their votes."""
         # rounded, so that the rounding errors of a division cannot decide between splits that are equally good
         targets = np.round(np.sqrt(D) if self.criterion == "hellinger" else D, TARGET_DIGITS)
         X_columns = X.tocsc() if hasattr(X, "tocsc") else X  # scikit-learn grows on CSC and predicts on CSR

@@ -67,7 +67,7 @@ def tree_loss(scores: FloatArray, Q: FloatArray, D: FloatArray, weight: FloatArr
 
 
 class _Standardized:
-    """Rows (X − mean) / scale: dense ones are made at once, of sparse ones only products are formed."""
+    """Rows (X − mean) / scale: dense ones are computed directly, of sparse ones only products are formed."""
 
     def __init__(self, X: Any, mean: FloatArray, scale: FloatArray) -> None:
         self.mean, self.scale = mean, scale
@@ -127,7 +127,7 @@ class LDLF(BaseLDL):
     Notes
     -----
     In the paper the split functions are units of a network that all trees share, and the network is trained by
-    stochastic gradients; without a network below, this is its shallow version, here with units of their own for each
+    stochastic gradients; without a network below, this is its shallow version, here with separate units for each
     node and tree. Leaf update and loss were checked against the derivation, not against the authors' code.
 
     References

@@ -84,11 +84,13 @@ class LDLogitBoost(BaseLDL):
         The tree, or the trees of all labels, of each round.
     loss_curve_ : list of float
         Mean cross-entropy on the training rows before the first and after each round.
+    start_ : ndarray of shape (n_labels,)
+        Scores before the first round: the logarithm of the mean distribution, centred.
 
     Notes
     -----
     The scores begin at the logarithm of the mean distribution, those of the papers at zero. Centring runs over the
-    labels of a row, so a prediction does not depend on the other rows. The text of the paper was not at hand: the two
+    labels of a row, so a prediction does not depend on the other rows. The text of the paper was not available: the two
     forms follow [2]_ and [3]_, which it carries over to distributions. In [3]_ the pair of a node is the one that its
     own mean error moves; at the mean distribution that error is zero for all pairs, so nodes are split here for the
     pair on which their rows err most. Features must be dense.

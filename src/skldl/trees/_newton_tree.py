@@ -78,7 +78,7 @@ class NewtonTree:
         return len(self.feature) - 1
 
     def _check_fitted_state(self) -> None:
-        """Refuse nodes that point outside the tree or back to a node before them, which a row would never leave."""
+        """Refuse nodes that point outside the tree or back to an earlier node, which would be an endless loop."""
         n_nodes = len(self.feature)
         places = np.arange(n_nodes)
         inner = np.array(self.feature) >= 0

@@ -45,7 +45,7 @@ def best_split(
     """Information gain, column and threshold of the best split for two classes; gain 0 if there is none.
 
     The gain is H(w₂/w) − Σ_side w_side/w · H(share of class 2 on that side), with the binary entropy H and sums of
-    weights w; thresholds lie between neighbouring values.
+    weights w; thresholds are between neighbouring values.
     """
     values = X[:, columns]
     order = np.argsort(values, axis=0, kind="stable")
@@ -105,8 +105,8 @@ class StructRF(BaseLDL):
 
     Notes
     -----
-    The paper's text was not at hand: 2-means and information gain follow its citations. python-ldl looks for splits
-    among all features, with a gain of its own; ``max_features=1.0`` does the first here.
+    The paper's text was not available: 2-means and information gain follow its citations. python-ldl looks for splits
+    among all features, with another gain; ``max_features=1.0`` does the first here.
 
     References
     ----------

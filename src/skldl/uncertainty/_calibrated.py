@@ -15,7 +15,7 @@ from skldl.uncertainty._wrapper import LEARNER, HeldOutWrapper
 
 
 class CalibratedLDL(HeldOutWrapper):
-    """Correct the predictions of a label distribution learner by what held-out rows say about them.
+    """Correct the predictions of a label distribution learner with a map fitted on held-out rows.
 
     The learner is fitted on all rows; the map is fitted to predictions of models that did not learn from the row
     (leave-one-out, out-of-bag or out-of-fold ones where the learner keeps them, else by cross-validation).

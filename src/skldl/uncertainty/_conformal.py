@@ -1,9 +1,9 @@
 r"""`ConformalLDL`: regions of distributions that hold the true one with a given probability.
 
-The score of a row is how far its distribution lies from the prediction of a model that did not learn from it. If rows
+The score of a row is the distance of its distribution from the prediction of a model fitted without it. If rows
 are exchangeable, the score of a new row is as likely as any other to be the largest, the second largest, and so on;
 so the :math:`\lceil (n+1)(1-\alpha) \rceil`-th smallest of n scores is not exceeded with probability :math:`1-\alpha`
-at least, whatever the model and the data (Vovk, Gammerman & Shafer, 2005). CV+ (Barber et al., 2021) uses all rows for
+at least, for any model and data (Vovk, Gammerman & Shafer, 2005). CV+ (Barber et al., 2021) uses all rows for
 fitting and for calibration; its guarantee is about :math:`1-2\alpha`, its coverage usually near :math:`1-\alpha`.
 """
 
@@ -53,7 +53,7 @@ class ConformalLDL(BaseEstimator):
     score : {"total_variation", "kullback_leibler", "label"}, default="total_variation"
         How the distance from the prediction is measured. "label" is the largest deviation of one label, in units of
         that label's standard deviation over the training rows: the region is a box, and covers all labels at once.
-        "kullback_leibler" works with "split" only, because it obeys no triangle inequality.
+        "kullback_leibler" works with "split" only, because it satisfies no triangle inequality.
     calibration_size : float, default=0.25
         Share of the rows (with groups: of the groups) kept for calibration, under "split".
     n_folds : int, default=10
@@ -84,6 +84,14 @@ class ConformalLDL(BaseEstimator):
         Number of calibration rows.
     label_scale_ : ndarray of shape (n_labels,)
         Unit of each label's deviation in the score "label"; 1 under "prefit".
+    folds_ : ndarray of int of shape (n_calibration,)
+        The fold of each calibration row; zeros unless ``method="cv+"``.
+    fold_estimators_ : list of estimators
+        The models of the folds under "cv+"; empty otherwise.
+    difficulty_ : estimator or None
+        The regressor that predicts the difficulty of a row, where ``adaptive``.
+    groups_, strata_ : ndarray or None
+        Group and stratum of each calibration row, where ``fit`` was given them.
 
     References
     ----------
@@ -216,7 +224,7 @@ class ConformalLDL(BaseEstimator):
         check_is_fitted(self.estimator)
         self.estimator_ = self.estimator
         held_out = np.asarray(self.estimator_.predict(X))
-        self.label_scale_ = np.ones(held_out.shape[1])  # no row is left that could tell a unit
+        self.label_scale_ = np.ones(held_out.shape[1])  # no row is left to determine a unit
         self.folds_ = np.zeros(n_rows, dtype=np.intp)
         return np.arange(n_rows), held_out
 
@@ -332,7 +340,7 @@ class ConformalLDL(BaseEstimator):
     def _inside_folds(
         self, members: list[FloatArray], codes: IntArray, calibration: list[IntArray], level: float, D: FloatArray
     ) -> BoolArray:
-        """A distribution lies outside if its scores under the fold models exceed too many of the calibration scores."""
+        """A distribution is outside if its scores under the fold models exceed too many of the calibration scores."""
         scores = np.stack([self._scores(D, member) for member in members])
         inside = np.empty(len(D), dtype=bool)
         for stratum, rows in enumerate(calibration):
@@ -350,9 +358,7 @@ class ConformalLDL(BaseEstimator):
         everything = np.arange(len(self.calibration_scores_))
         if self.strata_ is None:
             if strata is not None:
-                raise DataError(
-                    "fit was given no strata, so the regions cannot be told apart by them. Fit with strata."
-                )
+                raise DataError("fit was given no strata, so the regions do not depend on them. Fit with strata.")
             return np.zeros(n_rows, dtype=np.intp), [everything]
         if strata is None:
             raise DataError("fit was given strata: pass the stratum of each row to predict_region too.")

@@ -22,9 +22,16 @@ class CoverageCurve:
     levels : ndarray of shape (n_levels,)
         Levels of the intervals.
     observed : ndarray of shape (n_levels,)
-        Share of the degrees that lie inside. Above the level: the spread is too wide; below: too narrow.
+        Share of the degrees inside. Above the level: the spread is too wide; below: too narrow.
     error : float
         Mean distance between the two: 0 is perfect.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.uncertainty import CoverageCurve
+    >>> CoverageCurve(levels=np.array([0.5, 0.9]), observed=np.array([0.48, 0.92]), error=0.02).error
+    0.02
     """
 
     levels: FloatArray

@@ -37,7 +37,7 @@ def check_votes(counts: Any, shape: tuple[int, ...]) -> FloatArray:
 def fill_zeros(D: FloatArray, floor: float = FLOOR) -> FloatArray:
     """Put a floor in the place of zeros and divide the rows by their sums; other degrees keep their ratios.
 
-    To raise small degrees too would make the scatter look smaller than it is.
+    Raising small degrees too would underestimate the scatter.
     """
     raised = np.where(D > 0, D, floor)
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
@@ -139,8 +139,8 @@ def fit_concentration(
     weight : ndarray of shape (n_samples,), default=None
         Weight of each row.
     cautious : bool, default=False
-        Return the lower end of the one-sided 95 % interval by the likelihood ratio instead. Few votes often cannot tell
-        a large concentration from an infinite one, and the estimate alone would claim no scatter at all.
+        Return the lower end of the one-sided 95 % interval by the likelihood ratio instead. Few votes often cannot
+        distinguish a large concentration from an infinite one, and the estimate alone would claim no scatter at all.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from skldl.uncertainty._dirichlet import N_PLAUSIBLE, plausible_truths
 from skldl.uncertainty._scores import bounds, conformal_quantile, score_rows
 
 MOST_SCORES = 20_000
-"""A model file keeps about so many scores of plausible true distributions: fewer draws for each of many rows."""
+"""Approximate number of scores of plausible true distributions in a model file: fewer draws for each of many rows."""
 
 
 class Intervals:
@@ -97,7 +97,7 @@ class Intervals:
         Returns
         -------
         lower, upper : ndarray of shape (n_samples, n_labels)
-            Least and greatest degree of each label: all lie inside at once with that probability.
+            Smallest and largest degree of each label: all degrees are inside jointly with that probability.
         radius : ndarray of shape (n_samples,)
             Total variation distance that is not exceeded with that probability; 1, the whole simplex, if there are too
             few calibration rows (see `is_enough_for`).
@@ -144,7 +144,7 @@ def coverage_of_folds(
     Returns
     -------
     coverage : float
-        Share of rows all of whose degrees lie inside; with groups the mean of the shares within them.
+        Share of rows with all degrees inside; with groups the mean of the shares within them.
     width : float
         Mean length of the intervals, over rows (groups) and labels.
     """

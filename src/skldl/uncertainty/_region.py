@@ -1,4 +1,4 @@
-"""`Region`: what a conformal prediction says about each row."""
+"""`Region`: the conformal prediction region of each row."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,22 @@ LEVEL = number(above=0, below=1, cure="it is a probability, for instance 0.9")
 
 
 class TooFewCalibrationRowsWarning(UserWarning):
-    """There are too few calibration rows for the level that was asked for, so the region is the whole simplex."""
+    """There are too few calibration rows for the level that was asked for, so the region is the whole simplex.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skldl import SABFGS
+    >>> from skldl.testing import make_distributions
+    >>> from skldl.uncertainty import ConformalLDL
+    >>> X, D = make_distributions(20)
+    >>> model = ConformalLDL(SABFGS(), method="split", random_state=0).fit(X, D)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     region = model.predict_region(X[:1], level=0.99)
+    >>> [warning.category.__name__ for warning in caught]
+    ['TooFewCalibrationRowsWarning']
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +49,17 @@ class Region:
         The level that was asked for.
     score : {"total_variation", "kullback_leibler", "label"}
         The score that the radius is measured in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import SABFGS
+    >>> from skldl.testing import make_distributions
+    >>> from skldl.uncertainty import ConformalLDL
+    >>> X, D = make_distributions(100)
+    >>> region = ConformalLDL(SABFGS(), method="split", random_state=0).fit(X, D).predict_region(X[:2], level=0.8)
+    >>> region.center.shape, region.radius.shape
+    ((2, 3), (2,))
     """
 
     center: FloatArray
@@ -45,7 +71,7 @@ class Region:
     _inside: Any = field(repr=False)
 
     def contains(self, D: Any) -> BoolArray:
-        """Tell for each row whether a distribution lies in its region.
+        """Return for each row whether a distribution is in its region.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""How far a distribution lies from its prediction, and the region of distributions that lie no further."""
+"""Distance of a distribution from its prediction, and the region of all distributions within a distance."""
 
 import numpy as np
 from scipy.special import rel_entr

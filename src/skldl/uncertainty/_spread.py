@@ -43,8 +43,8 @@ class DirichletSpread(HeldOutWrapper):
     r"""A label distribution learner whose predictions are means of Dirichlet distributions.
 
     The model is :math:`d \sim \mathrm{Dirichlet}(\tau(x)\, p(x))`: p is the prediction of the learner, and the
-    concentration τ says how closely distributions follow it; a degree has the variance :math:`p_j(1-p_j)/(\tau+1)`. It
-    is fitted by maximum likelihood to held-out predictions. Where votes are given, their likelihood is that of the
+    concentration τ measures how closely distributions follow it; a degree has the variance :math:`p_j(1-p_j)/(\tau+1)`.
+    It is fitted by maximum likelihood to held-out predictions. Where votes are given, their likelihood is that of the
     Dirichlet-multinomial distribution, so that τ is the scatter of the true distributions, without the noise of the
     votes. Without votes ``floor`` takes the place of zeros, which have no density.
 
@@ -70,6 +70,8 @@ class DirichletSpread(HeldOutWrapper):
         The constant τ; with "features" the geometric mean over the training rows.
     penalty_ : float
         The penalty that was chosen; infinite for a constant τ.
+    log_coef_ : ndarray
+        Logarithm of τ, or, with "features", the coefficients of its linear model.
     log_likelihood_ : float
         Mean log-likelihood of the held-out rows at the fitted τ, per row.
     held_out_curve_ : CoverageCurve
@@ -78,7 +80,7 @@ class DirichletSpread(HeldOutWrapper):
     Notes
     -----
     A Dirichlet distribution has one parameter for its width, so that the scatter of all labels is tied to it. The curve
-    of the held-out rows says whether that fits; `ConformalLDL` covers whatever the shape.
+    of the held-out rows shows whether that fits; `ConformalLDL` covers distributions of any shape.
 
     Examples
     --------
@@ -230,7 +232,7 @@ class DirichletSpread(HeldOutWrapper):
         P, tau = self._mean_and_concentration(X)
         alpha = tau[:, None] * np.maximum(P, 1e-12)
         random = check_random_state(random_state)
-        # ln G(a) = ln G(a + 1) + ln U / a keeps draws for tiny parameters from vanishing all at once
+        # ln G(a) = ln G(a + 1) + ln U / a avoids that all draws for tiny parameters underflow
         logarithms = np.log(random.standard_gamma(alpha + 1, size=(n_draws, *alpha.shape)))
         logarithms += np.log(random.uniform(np.finfo(float).tiny, 1.0, size=logarithms.shape)) / alpha
         draws = np.exp(logarithms - logarithms.max(axis=2, keepdims=True))
@@ -244,7 +246,7 @@ class DirichletSpread(HeldOutWrapper):
         X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
             Features.
         level : float, default=0.9
-            Probability that a degree lies inside.
+            Probability that a degree is inside.
 
         Returns
         -------
@@ -313,7 +315,7 @@ class DirichletSpread(HeldOutWrapper):
 def _choose_penalty(
     Z: Any, P: FloatArray, truth: dict[str, Any], weight: FloatArray | None, rows: TrainingRows, known: IntArray
 ) -> float:
-    """The penalty with the greatest likelihood of folds left out; infinity stands for a constant."""
+    """The penalty with the greatest likelihood of folds left out; infinity means a constant."""
     losses = np.zeros(len(PENALTIES))
     is_known = np.zeros(len(P), dtype=bool)
     is_known[known] = True

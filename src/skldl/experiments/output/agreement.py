@@ -37,7 +37,7 @@ REASONS = (
     Reason(
         _on("Artificial"),
         "Artificial: the published table does not follow from the printed generator and sampling. With them every "
-        "algorithm comes out far better, the unregularised maximum of the likelihood among them, which leaves no "
+        "algorithm is far better, the unregularised maximum of the likelihood among them, which leaves no "
         "freedom. We report both and tune towards neither.",
     ),
     Reason(
@@ -47,7 +47,7 @@ REASONS = (
     ),
     Reason(
         _of("PT-Bayes"),
-        "PT-Bayes: the paper does not say if the covariance is full or diagonal, nor how a singular one is mended; "
+        "PT-Bayes: the paper does not state if the covariance is full or diagonal, nor how a singular one is treated; "
         "and it draws a sample where we use the exact weights, of which the sample is a noisy version.",
     ),
     Reason(
@@ -71,7 +71,7 @@ REASONS = (
         "SA-IIS: it climbs the same concave function as SA-BFGS, so that its figures are those of the start and of the "
         "iteration at which it stopped, which the paper does not state. From numpy.eye(q, c), the start in the code "
         "published with the paper, 150 iterations give the column on the Yeast sets and 50 on s-JAFFE and Natural "
-        "Scene (tests/maxent/test_start.py); ours starts at zeros and stops where validation says.",
+        "Scene (tests/maxent/test_start.py); ours starts at zeros and stops by validation.",
     ),
     Reason(
         _of("SA-BFGS"),

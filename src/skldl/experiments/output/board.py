@@ -1,7 +1,7 @@
 """Losses of the paper's six algorithms by dataset, in families of datasets that share their features.
 
 Ten of the paper's datasets have one and the same X. Ten rows of such a table are not ten independent findings, so that
-whatever is counted over datasets is counted here for each family, and in words inside and outside the largest one.
+counts over datasets are made for each family, and reported inside and outside the largest one.
 """
 
 from collections.abc import Callable
@@ -96,7 +96,7 @@ class Board:
             for family in self.families
         }
 
-    def tell(self, counts: dict[str, int], *, per_cell: int = 1) -> str:
+    def describe(self, counts: dict[str, int], *, per_cell: int = 1) -> str:
         """Say how many cells were counted inside the largest family and outside it.
 
         Parameters
@@ -140,7 +140,7 @@ def family_name(datasets: list[str]) -> str:
 
 
 def board_of(results: StudyResults) -> Board:
-    """Take the losses of the paper's algorithms out of the results of a study.
+    """Extract the losses of the paper's algorithms from the results of a study.
 
     Parameters
     ----------

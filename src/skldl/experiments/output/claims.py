@@ -1,4 +1,4 @@
-"""What the paper says in words about its results, checked one by one on the results of a study.
+"""Claims of the paper about its results, checked one by one on the results of a study.
 
 A claim that compares algorithms is counted in cells (dataset × measure), family by family of datasets that share their
 features: it holds in a family if it does in more than half of its cells, and it holds if it does in every family.
@@ -37,7 +37,7 @@ class Verdict:
     Attributes
     ----------
     claim : str
-        What the paper says.
+        The claim of the paper.
     verdict : str
         Whether it holds on our results.
     evidence : str
@@ -60,7 +60,7 @@ def check_claims(results: StudyResults) -> list[Verdict]:
     Returns
     -------
     list of Verdict
-        One verdict per claim; the claim about training time stands with the time table.
+        One verdict per claim; the claim about training time is with the time table.
     """
     board = board_of(results)
     if len(board.algorithms) < 2 or not board.datasets:
@@ -155,10 +155,10 @@ def _pair_claim(winner: str, loser: str) -> Callable[[Board], Verdict]:
     def check(board: Board) -> Verdict:
         if winner not in board.algorithms or loser not in board.algorithms:
             return Verdict(claim, UNKNOWN, f"{winner} or {loser} did not take part.")
-        evidence = f"Cells in which {winner} is better: {board.tell(counts(board))}."
+        evidence = f"Cells in which {winner} is better: {board.describe(counts(board))}."
         paper = published_board(board.families)
         if paper.datasets:
-            evidence += f" In the paper's own numbers: {paper.tell(counts(paper))}."
+            evidence += f" In the paper's own numbers: {paper.describe(counts(paper))}."
         return Verdict(claim, _by_family(board, counts(board), _half), evidence)
 
     return check
@@ -176,8 +176,8 @@ def _specialised(board: Board) -> Verdict:
     return Verdict(
         claim,
         _by_family(board, counts, _half, pairs),
-        f"Comparisons, {pairs} in each cell, that the specialised one wins: {board.tell(counts, per_cell=pairs)}. "
-        f"Cells in which both are better than all four others: {board.tell(both)}.",
+        f"Comparisons, {pairs} in each cell, that the specialised one wins: {board.describe(counts, per_cell=pairs)}. "
+        f"Cells in which both are better than all four others: {board.describe(both)}.",
     )
 
 
@@ -190,13 +190,13 @@ def _best_in_most(board: Board) -> Verdict:
     if not board.is_complete:
         return Verdict(claim, UNKNOWN, _NOT_ALL_SIX)
     best = {name: board.count(partial(_is_best, j)) for j, name in enumerate(board.algorithms)}
-    told = "; ".join(f"{name} {board.tell(counts)}" for name, counts in best.items() if any(counts.values()))
+    text = "; ".join(f"{name} {board.describe(counts)}" for name, counts in best.items() if any(counts.values()))
     never = [name for name, counts in best.items() if not any(counts.values())]
-    told += f"; {', '.join(never)} in none" if never else ""
+    text += f"; {', '.join(never)} in none" if never else ""
     return Verdict(
         claim,
         _by_family(board, best["SA-BFGS"], _half),
-        f"Best cells among the algorithms of the paper: {told}.",
+        f"Best cells among the algorithms of the paper: {text}.",
     )
 
 
@@ -211,8 +211,8 @@ def _measures_differ(board: Board) -> Verdict:
         for family in board.families
     }
     verdict = _in_families([count > len(board.families[family]) / 2 for family, count in differs.items()])
-    told = ", ".join(f"{family} {count} of {len(board.families[family])}" for family, count in differs.items())
-    return Verdict(claim, verdict, f"Datasets on which rankings differ between measures: {told}.")
+    text = ", ".join(f"{family} {count} of {len(board.families[family])}" for family, count in differs.items())
+    return Verdict(claim, verdict, f"Datasets on which rankings differ between measures: {text}.")
 
 
 def _artificial_order(board: Board) -> Verdict:
@@ -230,17 +230,17 @@ def _artificial_order(board: Board) -> Verdict:
 
 
 def _near_zero(results: StudyResults, board: Board) -> Verdict:
-    claim = "Clark and Canberra are larger on Natural Scene than on other datasets, whatever the algorithm."
+    claim = "Clark and Canberra are larger on Natural Scene than on other datasets, for every algorithm."
     scene = next((name for name in board.datasets if plain(name) == "naturalscene"), None)
     if scene is None or len(board.datasets) < 2 or not {"clark", "canberra"} <= set(board.losses):
         return Verdict(claim, UNKNOWN, "Natural Scene, another dataset or one of the two distances did not take part.")
     place, n_labels = board.datasets.index(scene), results.info[scene]["n_labels"]
-    told, kept = [], 0
+    parts, kept = [], 0
     for measure, bound in (("clark", np.sqrt(n_labels)), ("canberra", n_labels)):
         smallest = board.losses[measure][place].min()
         rest = np.delete(board.losses[measure][: len(board.datasets)], place, axis=0).max()
         kept += bool(smallest > rest)
-        told.append(
+        parts.append(
             f"{MEASURES[measure].title} there at least {smallest:.3f} (upper bound {bound:.3g}), elsewhere at most "
             f"{rest:.3f}"
         )
@@ -249,7 +249,7 @@ def _near_zero(results: StudyResults, board: Board) -> Verdict:
     return Verdict(
         claim,
         (FAILS, PARTLY, HOLDS)[kept],
-        f"{'; '.join(told)}. Degrees below 0.01: {shares[scene]:.1%} there, at most {most:.1%} elsewhere.",
+        f"{'; '.join(parts)}. Degrees below 0.01: {shares[scene]:.1%} there, at most {most:.1%} elsewhere.",
     )
 
 
@@ -258,19 +258,19 @@ def _beats_the_mean(results: StudyResults, board: Board) -> Verdict:
     mean = results.candidates.index(results.baseline)
     rows = [results.datasets.index(name) for name in board.datasets]
     baseline = {measure: losses_of(results, measure)[rows, mean] for measure in board.losses}
-    told, totals = [], dict.fromkeys(board.families, 0)
+    parts, totals = [], dict.fromkeys(board.families, 0)
     for j, algorithm in enumerate(board.algorithms):
         wins = {}
         for family in board.families:
             rows_of = board.rows(family)
             wins[family] = int(sum(np.sum(t[rows_of, j] < baseline[m][rows_of]) for m, t in board.losses.items()))
         totals = {family: totals[family] + wins[family] for family in totals}
-        told.append(f"{algorithm} {board.tell(wins)}")
+        parts.append(f"{algorithm} {board.describe(wins)}")
     n_algorithms = len(board.algorithms)
     return Verdict(
         claim,
         _by_family(board, totals, lambda cells: cells - 1, n_algorithms),
-        f"Here a family counts only if every algorithm wins every cell of it. Cells won: {'; '.join(told)}.",
+        f"Here a family counts only if every algorithm wins every cell of it. Cells won: {'; '.join(parts)}.",
     )
 
 
@@ -285,7 +285,7 @@ def speed_claim(results: StudyResults) -> Verdict:
     Returns
     -------
     Verdict
-        The verdict; it holds times, so that it stands with the time table and nowhere else.
+        The verdict; it depends on times, so it is only with the time table.
     """
     claim = "Training SA-BFGS is much faster than training SA-IIS."
     columns = {plain(name): j for j, name in enumerate(results.candidates)}
@@ -319,7 +319,7 @@ def claims_text(verdicts: list[Verdict]) -> str:
     str
         Markdown.
     """
-    lines = ["# What the paper says, checked on our results", "", RULE, ""]
+    lines = ["# Claims of the paper, checked on our results", "", RULE, ""]
     for number, verdict in enumerate(verdicts, start=1):
         lines += [f"{number}. {verdict.claim}", f"   **{verdict.verdict}.** {verdict.evidence}", ""]
     lines.append("The claim about training time is checked in `tables/time.md`.")

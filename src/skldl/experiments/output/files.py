@@ -1,4 +1,4 @@
-"""What a study leaves in its folder beside the records: tables, statistics, comparison, and a page that leads there."""
+"""Files of a study besides the records: tables, statistics, comparison, and a page with links to them."""
 
 import csv
 import io
@@ -34,7 +34,7 @@ from skldl.selection._protocols import FIXED_TEST_SET
 def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
     """Write tables, statistics and, for the paper's data, the comparison with the published numbers.
 
-    The same records give the same bytes, apart from ``tables/time.*``, where all times stand.
+    The same records give the same bytes, apart from ``tables/time.*``, which has all times.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
         if verdicts:
             texts["claims.md"] = claims_text(verdicts)
             speed = speed_claim(results)
-            texts["tables/time.md"] += f"\nThe paper says: {speed.claim} **{speed.verdict}.** {speed.evidence}\n"
+            texts["tables/time.md"] += f"\nClaim of the paper: {speed.claim} **{speed.verdict}.** {speed.evidence}\n"
     return [*(_write(folder / name, text) for name, text in texts.items()), *write_predictions(results, folder)]
 
 
@@ -84,7 +84,7 @@ def _csv(lines: list[dict[str, Any]]) -> str:
 
 
 def _write(path: Path, text: str) -> Path:
-    """Write a file whole: a reader never sees half of it."""
+    """Write a file atomically: a reader never sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as stream:
         stream.write(text.encode())
@@ -106,19 +106,21 @@ def meaning(results: StudyResults) -> list[str]:
     """
     study = results.study
     order = {"file": "contiguous chunks of the file", "shuffled": f"drawn at random with seed {study['seed']}"}
-    said = [PROTOCOLS[study["protocol"]].meaning]
+    sentences = [PROTOCOLS[study["protocol"]].meaning]
     if study["protocol"] != "holdout":
-        said.append(f"{study['folds']} folds, {order[study['order']]}; repeats: {study['repeats']}.")
+        sentences.append(f"{study['folds']} folds, {order[study['order']]}; repeats: {study['repeats']}.")
     if given := [name for name in results.datasets if "n_splits" in results.info[name]]:
-        said.append(f"The splits of {', '.join(given)} were given in a file.")
+        sentences.append(f"The splits of {', '.join(given)} were given in a file.")
     if any(info["n_test"] for info in results.info.values()):
-        said.append(FIXED_TEST_SET)
-    said.append(f"Selection goes by {MEASURES[study['criterion']].title}. Deviations are over the tests, with n − 1.")
-    return said
+        sentences.append(FIXED_TEST_SET)
+    sentences.append(
+        f"Selection criterion: {MEASURES[study['criterion']].title}. Deviations are over the tests, with n − 1."
+    )
+    return sentences
 
 
 def overview(results: StudyResults) -> str:
-    """Write the page that says what was run and where everything lies.
+    """Write the page that describes what was run and lists all files.
 
     Parameters
     ----------
@@ -154,7 +156,7 @@ def overview(results: StudyResults) -> str:
         "| File | What it holds |",
         "|---|---|",
         f"| `study.toml` | the study; {again} |",
-        "| `records.jsonl` | every task with its settings, measures, times, versions: nothing else is needed |",
+        "| `records.jsonl` | every task with its settings, measures, times, versions; the source of all other files |",
         "| `tables/<measure>.md`, `.tex`, `.csv` | mean ± std (rank) |",
         "| `tables/skill.*`, `settings.*`, `datasets.*` | skill against the mean, chosen settings, the data |",
         "| `tables/time.*` | all times |",
@@ -167,7 +169,7 @@ def overview(results: StudyResults) -> str:
     if match_published(results):
         lines.append("| `published.md`, `.csv` | side by side with the published numbers |")
         if check_claims(results):
-            lines.append("| `claims.md` | what the paper says, checked |")
+            lines.append("| `claims.md` | claims of the paper, checked |")
     return "\n".join(lines) + "\n"
 
 

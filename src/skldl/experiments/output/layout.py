@@ -1,4 +1,4 @@
-"""`ResultTable`: a frame of numbers, and the cells that a formatter makes of it for terminal, Markdown and LaTeX."""
+"""`ResultTable`: a frame of numbers, and its formatted cells for terminal, Markdown and LaTeX."""
 
 import csv
 import io
@@ -43,7 +43,7 @@ class Frame:
     index : str
         What the rows are, such as ``dataset``.
     lines : dict
-        From the name of each row to its values by heading; NaN and None stand for nothing.
+        From the name of each row to its values by heading; NaN and None are empty cells.
     headings : list of str
         The headings, for a frame without rows.
     """
@@ -84,7 +84,7 @@ class ResultTable:
     title : str
         One line above it.
     head : list of str
-        Headings; the first stands above the names of the rows.
+        Headings; the first is that of the names of the rows.
     rows : list of tuples
         Name of the row, and its cells.
     foot : list of tuples
@@ -126,7 +126,7 @@ class ResultTable:
         head : sequence of str
             Headings.
         foot, notes : sequence
-            What stands below.
+            Rows below the line.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class ResultTable:
         return "\n".join(lines).rstrip() + "\n"
 
     def to_latex(self) -> str:
-        """Write a LaTeX document that compiles as it is; the table stands between two marked lines.
+        """Write a LaTeX document that compiles as it is; the table is between two marked lines.
 
         Returns
         -------
@@ -217,7 +217,7 @@ class ResultTable:
         Returns
         -------
         ResultTable
-            The same cells; what stood below the line now stands on the right.
+            The same cells; the rows below the line become the columns on the right.
         """
         lines = [*self.rows, *self.foot]
         rows = [(name, [cells[j] for _, cells in lines]) for j, name in enumerate(self.head[1:])]
@@ -273,7 +273,7 @@ class ResultTable:
 
 
 def decimals_to_tell_apart(values: FloatArray) -> list[int]:
-    """Number of decimals for each value: three, and more only where neighbours would print alike, or zero be printed.
+    """Number of decimals for each value: three, and more only where values would be printed equal, or as zero.
 
     Parameters
     ----------

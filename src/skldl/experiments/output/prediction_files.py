@@ -20,7 +20,7 @@ def has_predictions(results: StudyResults) -> bool:
 
 
 def write_predictions(results: StudyResults, folder: Path) -> list[Path]:
-    """Write the predictions of a study beside its records.
+    """Write the predictions of a study to the folder of its records.
 
     Parameters
     ----------
@@ -88,5 +88,5 @@ def prediction_table(results: StudyResults, dataset: str) -> Any:
 
 
 def _file_name(dataset: str) -> str:
-    """A name that is a file name on every system, whatever the dataset is called."""
+    """A valid file name on every system for any name of a dataset."""
     return re.sub(r"[^\w.-]+", "-", dataset).strip(".-")[:100] or "dataset"

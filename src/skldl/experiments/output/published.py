@@ -20,8 +20,8 @@ from skldl.metrics import MEASURES
 TOLERANCE = 0.02
 RULE = (
     "A cell agrees if the means differ by at most 2 % of the printed loss, or by one unit of the last printed digit. "
-    "The loss is a distance itself, and for a similarity s what it lacks to perfection, 1 − s. By the loose rule, 2 % "
-    "of the printed number whatever it is, nearly every high similarity agrees; both counts are shown."
+    "The loss is a distance itself, and 1 − s for a similarity s. By the loose rule, 2 % "
+    "of any printed number, nearly every high similarity agrees; both counts are shown."
 )
 
 
@@ -32,7 +32,7 @@ class PublishedCell:
     Attributes
     ----------
     dataset, algorithm, measure : str
-        Where it stands.
+        Table in which it is published.
     mean : float
         The printed mean.
     std : float or None
@@ -118,7 +118,7 @@ class Match:
     def agrees(self) -> bool:
         """Whether both means are equal within 2 % of the printed loss or one unit of the last printed digit.
 
-        The loss is a distance as it is, and for a similarity what it lacks to 1: of a cosine of 0.99, 2 % are 0.0002.
+        The loss is a distance itself, and 1 − s for a similarity s: of a cosine of 0.99, 2 % are 0.0002.
         """
         loss = self.published.mean
         if MEASURES[self.published.measure].higher_is_better:

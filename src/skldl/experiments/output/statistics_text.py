@@ -32,7 +32,7 @@ def statistics_text(results: StudyResults) -> str:
         "",
         f"Level {ALPHA:g}. The control is {markdown_text(control)}. Tests over datasets use one mean per dataset; "
         "those of Wilcoxon and the Bayesian signed-rank test use losses relative to "
-        f"{markdown_text(results.baseline)} and to the control, so that datasets of every scale count alike. Practical "
+        f"{markdown_text(results.baseline)} and to the control, so that all datasets count equally. Practical "
         "equivalence: a "
         f"loss within {ROPE:.0%} of the control's.",
         "",
@@ -78,17 +78,21 @@ def comparison_sentences(tests: Comparison) -> list[str]:
     if "all" in tests.reasons:
         return [f"No test: {tests.reasons['all']}"]
     if "friedman" in tests.reasons:
-        said = [f"No Friedman test. {tests.reasons['friedman']}"]
+        sentences = [f"No Friedman test. {tests.reasons['friedman']}"]
     else:
         f = tests.friedman
-        said = [f"Friedman: χ² = {f['chi2']:.3f}, {_p(f['chi2_p'])}; Iman-Davenport: F = {f['F']:.3f}, {_p(f['F_p'])}."]
-    said.append(
+        sentences = [
+            f"Friedman: χ² = {f['chi2']:.3f}, {_p(f['chi2_p'])}; Iman-Davenport: F = {f['F']:.3f}, {_p(f['F_p'])}."
+        ]
+    sentences.append(
         f"Critical difference of average ranks: Nemenyi {tests.nemenyi_difference:.3f} between any two, "
         f"Bonferroni-Dunn {tests.dunn_difference:.3f} against {tests.control}."
     )
     if len(tests.datasets) < FEW_DATASETS:
-        said.append(f"With fewer than {FEW_DATASETS} datasets these tests find little, and their p values are rough.")
-    return said
+        sentences.append(
+            f"With fewer than {FEW_DATASETS} datasets these tests have little power, and p values are approximate."
+        )
+    return sentences
 
 
 def comparison_table(tests: Comparison) -> ResultTable | None:
@@ -131,8 +135,8 @@ def _wilcoxon(tests: Comparison) -> list[str]:
         for j in range(len(tests.candidates))
         if tests.wilcoxon[i, j] < ALPHA and tests.average_ranks[i] < tests.average_ranks[j]
     ]
-    said = markdown_text(", ".join(found)) if found else "none"
-    return [f"Pairs that Wilcoxon with Holm tells apart: {said}."]
+    text = markdown_text(", ".join(found)) if found else "none"
+    return [f"Pairs that the Wilcoxon test with Holm's correction distinguishes: {text}."]
 
 
 def _pairs(results: StudyResults, tests: PairTests, control: str) -> list[str]:
@@ -155,7 +159,7 @@ def _pairs(results: StudyResults, tests: PairTests, control: str) -> list[str]:
     table = ResultTable("", ["Dataset", *others], rows, foot)
     lines += ["", *table.to_markdown().splitlines()[2:], ""]
     lines += [
-        f"• better than {markdown_text(control)}, ◦ worse, – no difference at this level; beside it the p value.",
+        f"• better than {markdown_text(control)}, ◦ worse, – no difference at this level; followed by the p value.",
         "",
     ]
     counts = [

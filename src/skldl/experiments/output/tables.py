@@ -61,14 +61,14 @@ def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
 
 
 def skill_of(results: StudyResults, measure: str) -> FloatArray:
-    """What part of the mean baseline's loss each candidate takes away: 1 is perfect, below 0 is worse than the mean.
+    """Share of the loss of the mean baseline that each candidate removes: 1 is perfect, below 0 is worse than the mean.
 
     Parameters
     ----------
     results : StudyResults
         The results.
     measure : str
-        The measure; the loss is the distance, or for a similarity what it lacks to its upper bound.
+        The measure; the loss is the distance, or for a similarity the difference to its upper bound.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def measure_table(results: StudyResults, measure: str) -> ResultTable:
 
 
 _SKILL_NOTE = (
-    "Skill: the part of the loss of {baseline} that the best other candidate takes away; below 0 % the mean is better."
+    "Skill: the share of the loss of {baseline} that the best other candidate removes; below 0 % the mean is better."
 )
 
 
@@ -185,11 +185,11 @@ def _failures(results: StudyResults) -> list[str]:
     wrong = [name for name in results.averaged if any(results.state(name, c) for c in results.candidates)]
     if not wrong:
         return []
-    return [f"Incomplete, and so not in the average rank: {', '.join(wrong)}. The records say why."]
+    return [f"Incomplete, and so not in the average rank: {', '.join(wrong)}. The records have the reasons."]
 
 
 def skill_table(results: StudyResults, measure: str) -> ResultTable:
-    """Make the table of skills: what part of the baseline's loss each candidate takes away."""
+    """Make the table of skills: the share of the loss of the baseline that each candidate removes."""
     skills = skill_of(results, measure)
     lines = {
         dataset: dict(zip(results.candidates, line, strict=True))
@@ -284,7 +284,7 @@ def _short(value: Any) -> str:
 
 
 def grid_end_notes(results: StudyResults) -> list[str]:
-    """Say where a chosen value is the largest or smallest that was tried: a better one may lie beyond.
+    """List where a chosen value is the largest or smallest that was tried: a better one may be outside the grid.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def grid_end_notes(results: StudyResults) -> list[str]:
                         found.setdefault((entry["name"], titles[name], chosen, which), []).append(dataset)
     return [
         f"{candidate}: {name} = {_short(value)} is the {which} value tried on {', '.join(datasets)}, and was chosen "
-        "there; a better one may lie beyond."
+        "there; a better one may be outside the grid."
         for (candidate, name, value, which), datasets in found.items()
     ]
 
@@ -350,7 +350,9 @@ def time_table(results: StudyResults) -> ResultTable:
         "Time: fit / predict of one test, mean",
         ["Dataset", *names],
         foot=[("All selection", [Cell(_seconds(total)) for total in np.nansum(parts["all selection"], axis=0)])],
-        notes=["Measured with one thread, while other tasks may have run beside. The last row adds up all selection."],
+        notes=[
+            "Measured with one thread, while other tasks may have run in parallel. Last row: total time of selection."
+        ],
     )
 
 

@@ -1,11 +1,11 @@
-"""Names of anybody in Markdown and LaTeX, and names of hyper-parameters for readers."""
+"""Escaped names in Markdown and LaTeX, and names of hyper-parameters for readers."""
 
 import re
 from collections.abc import Iterable
 
 
 def parameter_titles(names: Iterable[str]) -> dict[str, str]:
-    """Names of hyper-parameters as people know them: without the steps of a pipeline in which they lie.
+    """Short names of hyper-parameters: without the steps of the pipeline.
 
     Parameters
     ----------
@@ -15,7 +15,7 @@ def parameter_titles(names: Iterable[str]) -> dict[str, str]:
     Returns
     -------
     dict
-        From each name to its last part, with as many parts before it as tell it from the others.
+        From each name to its last part, with as many parts before it as make it unique.
 
     Examples
     --------
@@ -37,7 +37,7 @@ _MARKDOWN = re.compile(r"[\\|*`]|](?=[(\[])|<(?=[A-Za-z/!?])")  # what makes cel
 
 
 def markdown_text(text: str) -> str:
-    """Text of anybody's, such as a name, so that Markdown shows it as it is: on one line, without links or HTML.
+    """Escape a text, such as a name, so that Markdown shows it literally: on one line, without links or HTML.
 
     Examples
     --------
@@ -80,5 +80,5 @@ _LATEX = (
 
 
 def latex_text(text: str) -> str:
-    """Text of anybody's, so that LaTeX prints it as it is."""
+    """Escape a text so that LaTeX prints it literally."""
     return "".join(_LATEX.get(letter, letter) for letter in text)

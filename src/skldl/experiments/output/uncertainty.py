@@ -1,4 +1,4 @@
-"""What the tables of a study say about uncertainty: the noise floor, and the coverage and width of intervals."""
+"""Uncertainty in the tables of a study: the noise floor, and the coverage and width of intervals."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ LEVEL = 0.9
 FEWEST_ROWS = 40
 FLOOR_HEADINGS = ("Noise floor", "Explained")
 FLOOR_NOTE = (
-    "Noise floor: the value (± standard error) that the true distributions would have on rows made of so many votes. "
+    "Noise floor: the value (± standard error) that the true distributions would have on rows from as many votes. "
     "Explained: the part of the explainable loss, between the mean and the floor, that the best other candidate takes "
     "away. Above 100%: the measure is not lowest, in expectation, for the true distributions, so that the floor is no "
     "bound."
@@ -33,7 +33,7 @@ def floor_columns(results: StudyResults, measure: str, losses: FloatArray) -> di
     measure : str
         The measure.
     losses : ndarray of shape (n_datasets, n_candidates)
-        Mean losses: a distance as it is, a similarity as what it lacks to its upper bound.
+        Mean losses: a distance itself, or the difference of a similarity to its upper bound.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def floor_cells(line: Mapping[str, Any]) -> list[Cell]:
 
 
 def _show_explained(share: float) -> str:
-    """The share of the explainable loss; how far it is above one says nothing about the candidate."""
+    """The share of the explainable loss; how far it is above one does not depend on the candidate."""
     if np.isnan(share):
         return NOTHING
     return ">100%" if share >= 1.0005 else show_share(share)
@@ -113,7 +113,7 @@ def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any
     found : dict
         As `StudyResults.predictions`.
     fold_of : ndarray of int
-        Fold of each row; rows of a fixed test set are dealt out to five.
+        Fold of each row; rows of a fixed test set are assigned to five folds.
     """
     found = results.predictions(dataset)
     if found is None or len(found["rows"]) < FEWEST_ROWS:
@@ -160,7 +160,7 @@ def interval_table(results: StudyResults, level: float = LEVEL) -> ResultTable |
         return None
 
     notes = [
-        f"Coverage: share of rows all of whose degrees lie inside their intervals at once, which are calibrated on the "
+        f"Coverage: share of rows whose degrees are all inside their intervals, which are calibrated on the "
         f"other folds; {level:.0%} is right. Width: mean length of an interval."
     ]
     if grouped:

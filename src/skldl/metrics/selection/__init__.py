@@ -2,8 +2,8 @@
 
 The paper takes its six from a dendrogram of the measures in Cha (2007) by four principles: clusters further apart than
 0.1, one measure for each syntactic family, calculation that is not prone to instability, and wide use.
-`select_measures` runs that choice and says why each measure was taken or left; `robustness` repeats it over seeds,
-numbers of labels and concentrations. What the paper leaves open, and what was assumed instead, stands in the docstring
+`select_measures` runs that choice and reports why each measure was taken or left; `robustness` repeats it over seeds,
+numbers of labels and concentrations. What the paper leaves open, and what was assumed instead, is in the docstring
 of `select_measures`.
 """
 

@@ -10,7 +10,7 @@ from skldl import simplex
 from skldl._typing import FloatArray
 from skldl.metrics._measure import Measure, compute_rows
 
-# Which general-purpose libraries offer a measure ready-made, read from their reference manuals. A proxy: the paper says
+# Which general-purpose libraries offer a measure, read from their reference manuals. A proxy: the paper states
 # "widely used in the related areas" and gives no figures.
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "SciPy (spatial.distance, special.rel_entr, stats.chisquare)": (
@@ -110,7 +110,7 @@ def choose(
 
 
 def _assign(weights: FloatArray, families: tuple[int, ...]) -> list[tuple[int, int]] | None:
-    """Give each of these families a cluster of its own at the greatest total weight, or None where that fails."""
+    """Give each of these families a separate cluster at the greatest total weight, or None where that fails."""
     rows = weights[list(families)]
     impossible = -1e6  # finite, so that the solver always answers
     places, columns = linear_sum_assignment(np.where(np.isfinite(rows), rows, impossible), maximize=True)

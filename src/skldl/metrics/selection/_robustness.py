@@ -12,7 +12,7 @@ from skldl.metrics.selection._select import select_measures
 
 @dataclass(frozen=True)
 class Run:
-    """One choice: where it was made, what it took, and what it says of the paper's six."""
+    """One choice: its settings, the measures taken, and how it agrees with the paper's six."""
 
     n_labels: int
     concentration: float
@@ -23,7 +23,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Robustness:
-    """The outcome of `robustness`.
+    """The result of `robustness`.
 
     Attributes
     ----------

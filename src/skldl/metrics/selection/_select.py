@@ -18,7 +18,7 @@ LEAST_ROWS = 10
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The outcome of `select_measures`.
+    """The result of `select_measures`.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def select_measures(
     cut : float, default=0.1
         Chosen measures come from clusters that are further apart than this.
     limit : float, default=100.0
-        A measure is unstable if it grows more than so many times its usual size when a degree vanishes.
+        A measure is unstable if its value grows by more than this factor when a degree vanishes.
     usage : mapping from str to int, default=None
         How widely each measure is used; None counts the general-purpose libraries that offer it (`LIBRARIES`).
     random_state : int or None, default=0
@@ -151,13 +151,13 @@ def select_measures(
     * *Experiments.* One true distribution against ``n_pairs`` predictions, all from the same Dirichlet law; the
       correlation matrices of the thirty experiments are averaged.
     * *Distance between measures.* With ``1 - |r|`` single linkage chains most measures into one cluster at 0.1: the
-      paper's six never lie in six clusters, against its own first principle, and no six measures do. With the sine of
+      paper's six are never in six clusters, against its own first principle, and no six measures are. With the sine of
       the angle between the centred values they do in each of the 27 settings that `robustness` tries, so that is the
       default. Sign does not count: a similarity is as good as its distance.
     * *Families.* The eight of Cha; the vicissitude group is outside.
     * *Stable near zero.* `instability` at most ``limit``. A logarithm passes (a few times the usual size at machine
       epsilon), a division by a degree does not (ten orders of magnitude and more).
-      The usual size is that of the data at hand: where predictions lie very close to the truth, as on gene expression
+      The usual size is that of the given data: where predictions are very close to the truth, as on gene expression
       data, one zero is hundreds of times the usual Kullback-Leibler divergence, and it fails too.
     * *Widely used.* The number of seven general-purpose libraries that offer the measure. This is the weakest
       assumption, and it decides among all sets that the other principles allow.
@@ -165,7 +165,7 @@ def select_measures(
     The outcome with these defaults: the paper's six keep the first three principles (`Selection.judge`), and the same
     six families win; Canberra, intersection, cosine and Kullback-Leibler are taken, but Euclidean instead of Chebyshev
     and squared Euclidean instead of Clark, because more libraries offer them. The two differ by a square only, so they
-    lie in two clusters because values are correlated; with ranks (``correlation="spearman"``) they share one. The
+    are in two clusters because values are correlated; with ranks (``correlation="spearman"``) they share one. The
     choice of Chebyshev and Clark thus rests on the paper's own judgement of use, for which it gives no figures; pass
     another ``usage`` to put in yours.
 
@@ -181,7 +181,7 @@ def select_measures(
     >>> selection = select_measures(n_experiments=5, n_pairs=200)
     >>> len(selection.chosen)
     6
-    >>> selection.judge()["clusters"]  # do the paper's six lie in six clusters?
+    >>> selection.judge()["clusters"]  # are the paper's six in six clusters?
     ''
     >>> selection.reasons["pearson_chi2"]
     'unstable: ... times its usual size near zero'

@@ -58,6 +58,27 @@
   }
   for (const hint of every(".hint")) hint.hidden = false;
 
+  // Contents: the entry of the part at the top of the window is marked, and a link opens the table that it leads to.
+  const links = every(".toc a");
+  const targets = links.map((link) => document.getElementById(link.hash.slice(1)));
+  const markPlace = () => {
+    const tops = targets.map((target) => target.getBoundingClientRect().top);
+    const atEnd = scrollY > 0 && innerHeight + scrollY >= document.documentElement.scrollHeight - 2;
+    const here = atEnd ? links.length - 1 : Math.max(0, tops.findLastIndex((top) => top < innerHeight / 3));
+    links.forEach((link, place) => {
+      if (place === here) link.setAttribute("aria-current", "true"); else link.removeAttribute("aria-current");
+    });
+  };
+  let waiting = false;
+  addEventListener("scroll", () => {
+    if (!waiting) requestAnimationFrame(() => { waiting = false; markPlace(); });
+    waiting = true;
+  }, { passive: true });
+  links.forEach((link, place) => link.addEventListener("click", () => {
+    if (targets[place].matches("details")) targets[place].open = true;
+  }));
+  markPlace();
+
   // Instances: the tables that stand in the page become one browser with a picture.
   const browser = document.getElementById("browser");
   if (browser) {

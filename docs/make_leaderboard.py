@@ -1,0 +1,149 @@
+"""Write ``docs/leaderboard.md`` from the records of studies and benchmarks, and the times in ``docs/choose.md``.
+
+Every cell is a skill: the share of the mean distribution's Kullback-Leibler divergence that the algorithm takes away.
+"""
+
+import csv
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, CHOICE = ROOT / "docs" / "leaderboard.md", ROOT / "docs" / "choose.md"
+PAPER = ROOT / "studies" / "tkde2016" / "tables" / "kullback_leibler.csv"
+AFTER, ACCURACY, SCALING = (
+    ROOT / "benchmarks" / "results" / f"{name}.json" for name in ("after2016", "accuracy", "scaling")
+)
+BEGIN, END = "<!-- times: written by make docs -->\n", "<!-- end of times -->\n"
+NOT_IN_THE_MEAN = "Artificial"
+Cells = dict[str, dict[str, float]]  # row → column → skill
+
+INTRODUCTION = """# Leaderboard
+
+<!-- written by make docs from studies/tkde2016 and benchmarks/results. Do not edit by hand. -->
+
+Each cell is the skill of an algorithm on a dataset: the share of the mean distribution's Kullback-Leibler divergence
+that it takes away on test rows. 0 is no better than the mean, below 0 is worse, 1 would be perfect. The best of a
+column is bold. Rows are in the order of their mean over the real datasets. An empty cell was not measured. The tables
+have different folds and settings, so that numbers can be compared within a table only.
+"""
+SECTIONS = {
+    "paper": """## The six algorithms of the paper
+
+Ten chunks in file order, settings chosen by the paper's protocol, features as they are in the files. PT-SVM learned
+from 300 drawn rows. [The reproduction](reproduction.md) has all six measures with deviations, ranks and tests.
+`skldl bench tkde2016 --data DIR` measures it again.
+""",
+    "after": """## After 2016
+
+Chunks in file order, settings by default: the linear algorithms choose their penalty inside `fit`. LDL4C, LDL-HR and
+LDLM are made for the best label, not for the whole distribution. `SKLDL_DATA=DIR python benchmarks/after2016.py`
+measures it again, beside python-ldl.
+""",
+    "accuracy": """## AutoLDL and scikit-learn
+
+Shuffled folds, of which [accuracy](accuracy.md) says how many; all choices are made inside the training parts.
+`sklearn …` are regressors of scikit-learn behind `AARegressor`. Sets for which the mean was not measured are left out.
+""",
+}
+
+
+def page() -> str:
+    """Give the text of the page."""
+    parts = [INTRODUCTION]
+    parts += [SECTIONS["paper"], table(paper_cells()), "", SECTIONS["after"]]
+    for folds, cells in after_cells():
+        tested = "All ten chunks" if folds == 10 else "The first chunk alone"
+        parts += [f"{tested}:", "", table(cells), ""]
+    return "\n".join([*parts, SECTIONS["accuracy"], table(accuracy_cells()), ""])
+
+
+def paper_cells() -> Cells:
+    """Give the skills of the paper's six algorithms, from the table that the study made of its records."""
+    cells: Cells = {}
+    with PAPER.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            mean = float(row["Mean mean"])
+            for column, value in row.items():
+                name = column.removesuffix(" mean")
+                if column.endswith(" mean") and name != "Mean":
+                    cells.setdefault(name, {})[row["dataset"]] = 1 - float(value) / mean
+    return cells
+
+
+def after_cells() -> list[tuple[int, Cells]]:
+    """Give the skills of the algorithms that came after the paper, one table for what was tested on the same chunks."""
+    rows = [row for row in json.loads(AFTER.read_text(encoding="utf-8"))["rows"] if row["ours KL"] is not None]
+    skills: dict[tuple[int, str], dict[str, float]] = {}
+    for row in rows:
+        name, _, dataset = row["case"].rpartition(", ")
+        skills.setdefault((row["folds"], dataset), {})[name] = 1 - row["ours KL"] / row["mean KL"]
+    tables: dict[tuple[int, frozenset[str]], Cells] = {}
+    for (folds, dataset), own in skills.items():
+        cells = tables.setdefault((folds, frozenset(own)), {})
+        for name, skill in own.items():
+            cells.setdefault(name, {})[dataset] = skill
+    return sorted(((folds, cells) for (folds, _), cells in tables.items()), key=lambda entry: -entry[0])
+
+
+def accuracy_cells() -> Cells:
+    """Give the skills of AutoLDL and of scikit-learn's regressors on shuffled folds."""
+    entries = [e for e in json.loads(ACCURACY.read_text(encoding="utf-8")) if e["order"] == "shuffled"]
+    means = {entry["dataset"]: entry["kullback_leibler"] for entry in entries if entry["model"] == "mean"}
+    cells: Cells = {}
+    for entry in entries:
+        if entry["model"] != "mean" and entry["dataset"] in means:
+            name = "`AutoLDL`" if entry["model"] == "auto" else entry["model"]
+            skill = 1 - entry["kullback_leibler"] / means[entry["dataset"]]
+            cells.setdefault(name, {})[entry["dataset"]] = skill
+    return cells
+
+
+def table(cells: Cells) -> str:
+    """Give a table in Markdown, the best row first."""
+    columns = list(dict.fromkeys(column for row in cells.values() for column in row))
+    shared = [
+        column for column in columns if column != NOT_IN_THE_MEAN and all(column in row for row in cells.values())
+    ]
+    means = {name: sum(row[column] for column in shared) / len(shared) for name, row in cells.items()}
+    best = {column: max(row[column] for row in cells.values() if column in row) for column in columns}
+    lines = [f"| | {' | '.join(columns)} | mean |", "|---|" + "---:|" * (len(columns) + 1)]
+    if len(columns) == 1:
+        lines = [f"| | {columns[0]} |", "|---|---:|"]
+    for name in sorted(cells, key=lambda name: -means[name]):
+        row = cells[name]
+        texts = [_number(row[column]) if column in row else "" for column in columns]
+        marked = [
+            f"**{text}**" if row.get(column) == best[column] else text
+            for column, text in zip(columns, texts, strict=True)
+        ]
+        marked += [_number(means[name])] if len(columns) > 1 else []
+        lines.append(f"| {name} | {' | '.join(marked)} |")
+    return "\n".join(lines)
+
+
+def _number(skill: float) -> str:
+    return f"{round(skill, 3) + 0.0:.3f}".replace("-", "−")
+
+
+def choice(text: str) -> str:
+    """Give ``docs/choose.md`` with the table of times between its marks as it should be."""
+    rows = json.loads(SCALING.read_text(encoding="utf-8"))["rows"]
+    sizes = [key for key in rows[0] if key.isdigit()]
+    lines = [f"| | {' | '.join(f'{int(size):,} rows' for size in sizes)} |", "|---|" + "---:|" * len(sizes)]
+    for row in rows:
+        name, comma, remark = row["algorithm"].partition(",")
+        seconds = [f"{row[size]:.2g}" if row.get(size) is not None else "" for size in sizes]
+        lines.append(f"| `{name}`{comma}{remark} | {' | '.join(seconds)} |")
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    return f"{text[:begin]}" + "\n".join(lines) + f"\n{text[end:]}"
+
+
+def outputs() -> dict[Path, str]:
+    """Give the text that each file should hold."""
+    return {PAGE: page(), CHOICE: choice(CHOICE.read_text(encoding="utf-8"))}
+
+
+if __name__ == "__main__":
+    for path, text in outputs().items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path}")

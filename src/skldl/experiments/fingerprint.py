@@ -1,0 +1,38 @@
+"""The fingerprint of a study: a hash of everything that can change a number."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from skldl.experiments.store import json_ready
+
+ROLES = ("labels", "features", "kind", "weight", "groups", "item", "annotator", "drop", "text", "categories")
+"""Arguments of `skldl.data.load_dataset` for the roles of columns."""
+
+COLUMNS = (*ROLES, "encoding", "decimal", "na_values")
+"""The same with those for reading a table."""
+
+
+def fingerprint_of(entries: Mapping[str, Any]) -> str:
+    """Hash a study that is described in plain values; the names are those of 0.1, so that its records stay valid.
+
+    Parameters
+    ----------
+    entries : mapping
+        What `Study.to_dict` gives, or what the header of a record file holds.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+    """
+    hashed = {key: value for key, value in entries.items() if key not in ("candidates", "timeout")} | {"title": ""}
+    # a file may move, and columns have their effect through the data, which have their own fingerprint
+    hashed["datasets"] = _without(entries["datasets"], {"source", "splits", *COLUMNS} - {"text", "categories"})
+    hashed["contenders"] = _without(entries["candidates"], {"natural"})
+    return hashlib.sha256(json.dumps(json_ready(hashed), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _without(entries: Iterable[Mapping[str, Any]], keys: set[str]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in entry.items() if key not in keys} for entry in entries]

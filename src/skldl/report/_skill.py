@@ -1,0 +1,241 @@
+"""Skill with confidence intervals: the figure and the table that open a report."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from skldl._typing import FloatArray
+from skldl.experiments import StudyResults
+from skldl.experiments.output.layout import Cell, ResultTable, show_share
+from skldl.experiments.output.tables import losses_of, skill_of, skill_table
+from skldl.experiments.output.uncertainty import noise_ceilings
+from skldl.metrics import MEASURES, Skill
+from skldl.plots import SkillDisplay
+from skldl.report._figures import ReportFigure, best_candidates, draw
+
+CONFIDENCE = 0.95
+MOST_MARKS = 400  # with more marks the figure shows only the best candidates; the table has all of them
+FEWEST_SHOWN = 3
+MOST_ROWS = 30  # with more datasets, the page opens with one row for each candidate instead of each dataset
+
+
+def skill_interval(
+    losses: FloatArray, reference: FloatArray, n_folds: int, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    r"""Confidence interval of the skill from the mean losses of the folds.
+
+    With the losses :math:`m_i` of a candidate and :math:`r_i` of the reference in test i of J, the logarithm of
+    :math:`\sum m_i / \sum r_i` has, to first order, the variance
+
+    .. math::
+        \left(1 + \frac{J}{k - 1}\right) \frac{J}{J - 1} \sum_i z_i^2, \qquad
+        z_i = \frac{m_i}{\sum m} - \frac{r_i}{\sum r},
+
+    where k is the number of folds. The first factor is the correction of Nadeau and Bengio for training sets that
+    overlap. The quantile is that of Student's t distribution with J − 1 degrees of freedom.
+
+    Parameters
+    ----------
+    losses, reference : ndarray of shape (n_tests,)
+        Mean loss of each test, of the candidate and of the reference.
+    n_folds : int
+        Number of folds of one repetition.
+    confidence : float, default=0.95
+        Confidence level.
+
+    Returns
+    -------
+    low, high : float
+        The interval; NaN for fewer than two folds, or if a loss is zero in all tests.
+
+    References
+    ----------
+    .. [1] C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine Learning 52(3), 2003.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> low, high = skill_interval(np.array([0.4, 0.5, 0.6]), np.array([1.0, 1.1, 1.2]), n_folds=3)
+    >>> round(low, 3), round(high, 3)
+    (0.302, 0.704)
+    """
+    n_tests, total, reference_total = len(losses), float(losses.sum()), float(reference.sum())
+    if n_folds < 2 or n_tests < 2 or total <= 0 or reference_total <= 0:
+        return np.nan, np.nan
+    z = losses / total - reference / reference_total
+    error = np.sqrt((1 + n_tests / (n_folds - 1)) * n_tests / (n_tests - 1) * (z @ z))
+    reach = float(stats.t.ppf(0.5 + confidence / 2, n_tests - 1)) * error
+    ratio = total / reference_total
+    return float(1 - ratio * np.exp(reach)), float(1 - ratio * np.exp(-reach))
+
+
+def skills_with_intervals(results: StudyResults, measure: str) -> list[list[float]]:
+    """Skill of each candidate on each dataset; a `skldl.metrics.Skill` wherever an interval is known.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    measure : str
+        The measure.
+
+    Returns
+    -------
+    list of list of float
+        One row per dataset, one entry per candidate; NaN without a result.
+    """
+    known, repeats = MEASURES[measure], int(results.study["repeats"])
+    table: list[list[float]] = []
+    for dataset, row in zip(results.datasets, skill_of(results, measure), strict=True):
+        n_labels, n_folds = results.info[dataset]["n_labels"], results.n_expected(dataset) // repeats
+        reference = known.loss(results.values(measure, dataset, results.baseline), n_labels)
+        line: list[float] = []
+        for candidate, value in zip(results.candidates, row, strict=True):
+            low = high = np.nan
+            if np.isfinite(value) and candidate != results.baseline:
+                losses = known.loss(results.values(measure, dataset, candidate), n_labels)
+                low, high = skill_interval(losses, reference, n_folds)
+            line.append(Skill(float(value), low, high, CONFIDENCE) if np.isfinite(low) else float(value))
+        table.append(line)
+    return table
+
+
+def skill_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[ReportFigure]:
+    """Draw the skill of the candidates with intervals and noise ceilings.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    skills : list of list of float
+        What `skills_with_intervals` returns for the criterion.
+
+    Yields
+    ------
+    ReportFigure
+        The figure, if any candidate other than the baseline has a skill.
+    """
+    criterion = results.study["criterion"]
+    most = max(FEWEST_SHOWN, MOST_MARKS // max(1, len(results.datasets)))
+    shown = [name for name in best_candidates(results, most + 1) if name != results.baseline]
+    rows: dict[str, dict[str, Any]] = {}
+    for dataset, line in zip(results.datasets, skills, strict=True):
+        known = dict(zip(results.candidates, line, strict=True))
+        row = {name: known[name] for name in shown if np.isfinite(known[name])}
+        if row:
+            rows[dataset] = row
+    if not rows:
+        return
+    ceilings = noise_ceilings(results, criterion, losses_of(results, criterion))
+    ceilings = {name: value for name, value in ceilings.items() if name in rows}
+    n_others = len(results.candidates) - 1
+    notes = [
+        f"Share of the loss of {results.baseline} that a candidate removes: 1 is perfect, 0 is no better than the mean "
+        "of the training distributions."
+    ]
+    if any(isinstance(value, Skill) for row in rows.values() for value in row.values()):
+        notes.append(f"A line is the {CONFIDENCE:.0%} confidence interval over the folds.")
+    if any(value < SkillDisplay.lowest for row in rows.values() for value in row.values()):
+        notes.append("An arrow head at the left edge is a value outside the figure.")
+    if ceilings:
+        notes.append("A black bar is the noise ceiling: the skill of a model whose loss is the noise floor.")
+    if len(shown) < n_others:
+        notes.append(f"Shown are the {len(shown)} of {n_others} candidates with the best average rank.")
+    yield draw(
+        "skill",
+        f"Skill by {MEASURES[criterion].title}",
+        " ".join(notes),
+        SkillDisplay(rows, ceilings).plot,
+        7.2,
+        min(1.3 + len(rows) * max(0.32, 0.075 * len(shown)), 16.0),
+    )
+
+
+def skill_summary_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[ReportFigure]:
+    """Draw the distribution of the skill over many datasets, one row for each candidate.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    skills : list of list of float
+        What `skills_with_intervals` returns for the criterion.
+
+    Yields
+    ------
+    ReportFigure
+        The figure, if any candidate other than the baseline has a skill.
+    """
+    criterion = results.study["criterion"]
+    table = np.array([[float(value) for value in line] for line in skills])
+    rows: dict[str, dict[str, Any]] = {}
+    for name, column in zip(results.candidates, table.T, strict=True):
+        known = column[np.isfinite(column)]
+        if len(known) and name != results.baseline:
+            low, middle, high = (float(value) for value in np.quantile(known, [0.25, 0.5, 0.75]))
+            rows[name] = {"median": Skill(middle, low, high, 0.5)}
+    if not rows:
+        return
+    ordered = dict(sorted(rows.items(), key=lambda row: -row[1]["median"]))
+    ceilings = noise_ceilings(results, criterion, losses_of(results, criterion))
+    note = ""
+    if ceilings:
+        note = (
+            f" The black bar is the median noise ceiling of the datasets made of votes ({len(ceilings)}): the skill of "
+            "a model whose loss is the noise floor."
+        )
+    yield draw(
+        "skill-summary",
+        f"Skill by {MEASURES[criterion].title} over {len(skills)} datasets",
+        f"Share of the loss of {results.baseline} that a candidate removes: 1 is perfect, 0 is no better than the mean "
+        f"of the training distributions. A mark is the median over the datasets, a line the middle half of them.{note}",
+        SkillDisplay(
+            ordered, dict.fromkeys(ordered, float(np.median(list(ceilings.values())))) if ceilings else {}
+        ).plot,
+        7.2,
+        min(1.3 + 0.24 * len(ordered), 16.0),
+    )
+
+
+def skill_table_with_intervals(results: StudyResults, skills: list[list[float]]) -> ResultTable:
+    """Make the table of skills, with the interval beside each skill.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    skills : list of list of float
+        What `skills_with_intervals` returns for the criterion.
+
+    Returns
+    -------
+    ResultTable
+        The table.
+    """
+    table = skill_table(results, results.study["criterion"])
+    rows = []
+    for (name, cells), line in zip(table.rows, skills, strict=True):
+        texts = [Cell(f"{cell.text}{interval_text(s)}", cell.best) for cell, s in zip(cells, line, strict=False)]
+        rows.append((name, [*texts, *cells[len(line) :]]))
+    notes = list(table.notes)
+    if any(isinstance(value, Skill) for line in skills for value in line):
+        notes.append(
+            f"In brackets the {CONFIDENCE:.0%} confidence interval over the folds, corrected for training sets that "
+            "overlap (Nadeau and Bengio, 2003). A single test set gives no interval."
+        )
+    return replace(table, rows=rows, notes=notes)
+
+
+def interval_text(skill: float) -> str:
+    """Write the interval of a skill in brackets, or nothing if there is none.
+
+    Examples
+    --------
+    >>> from skldl.metrics import Skill
+    >>> interval_text(Skill(0.3, 0.25, 0.351, 0.95)), interval_text(0.3)
+    (' [25.0%, 35.1%]', '')
+    """
+    return f" [{show_share(skill.low)}, {show_share(skill.high)}]" if isinstance(skill, Skill) else ""

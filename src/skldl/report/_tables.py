@@ -1,0 +1,134 @@
+"""The tables of the page: those of the study without what another part of the page shows already."""
+
+from dataclasses import replace
+from typing import Any
+
+from skldl.experiments import StudyResults
+from skldl.experiments.output.layout import ResultTable
+from skldl.experiments.output.statistics_text import comparison_sentences, comparison_table
+from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, time_table
+from skldl.experiments.output.uncertainty import interval_table
+from skldl.experiments.statistics import Comparison
+from skldl.metrics import MEASURES
+from skldl.report._skill import skill_table_with_intervals
+
+
+def page_tables(results: StudyResults, skills: list[list[float]]) -> dict[str, Any]:
+    """Make the tables of a page.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    skills : list of list of float
+        Skill by the criterion, see `skldl.report._skill.skills_with_intervals`; empty if it was not computed.
+
+    Returns
+    -------
+    dict
+        ``measures`` (the criterion first), ``notes`` (those that all of them share), ``skill``, ``datasets``,
+        ``settings``, ``time`` and ``intervals``.
+    """
+    criterion = results.study["criterion"]
+    names = sorted(results.measures, key=lambda name: name != criterion)  # stable: the others keep their order
+    tables = {name: measure_table(results, name) for name in names}
+    if skills:
+        tables[criterion] = without_column(tables[criterion], "Skill")  # the table of skills has all of them
+    shown, notes = with_shared_notes(list(tables.values()))
+    return {
+        "measures": [(MEASURES[name].title, table) for name, table in zip(names, shown, strict=True)],
+        "notes": notes,
+        "skill": skill_table_with_intervals(results, skills) if skills else None,
+        "datasets": dataset_table(results),
+        "settings": settings_table(results),
+        "time": time_table(results),
+        "intervals": interval_table(results),
+    }
+
+
+def with_shared_notes(tables: list[ResultTable]) -> tuple[list[ResultTable], list[str]]:
+    """Separate the notes that all tables share, so that the page shows them once.
+
+    Parameters
+    ----------
+    tables : list of ResultTable
+        At least one table.
+
+    Returns
+    -------
+    tables : list of ResultTable
+        The tables with the notes of their own.
+    notes : list of str
+        The notes that all of them had.
+
+    Examples
+    --------
+    >>> from skldl.experiments.output.layout import ResultTable
+    >>> given = [ResultTable("", [], [], notes=["a", "b"]), ResultTable("", [], [], notes=["a"])]
+    >>> tables, notes = with_shared_notes(given)
+    >>> [table.notes for table in tables], notes
+    ([['b'], []], ['a'])
+    """
+    shared = [note for note in tables[0].notes if all(note in table.notes for table in tables)]
+    return [replace(table, notes=[note for note in table.notes if note not in shared]) for table in tables], shared
+
+
+def without_column(table: ResultTable, heading: str) -> ResultTable:
+    """Leave a column of a table out.
+
+    Parameters
+    ----------
+    table : ResultTable
+        The table.
+    heading : str
+        Heading of the column.
+
+    Returns
+    -------
+    ResultTable
+        The table without it, or the table itself if it has no such column.
+
+    Examples
+    --------
+    >>> from skldl.experiments.output.layout import Cell, ResultTable
+    >>> without_column(ResultTable("", ["", "a", "b"], [("x", [Cell("1"), Cell("2")])]), "a").rows
+    [('x', [Cell(text='2', best=False)])]
+    """
+    if heading not in table.head[1:]:
+        return table
+    place = table.head.index(heading, 1)
+
+    def cut(rows: list[Any]) -> list[Any]:
+        return [(name, [*cells[: place - 1], *cells[place:]]) for name, cells in rows]
+
+    head = [*table.head[:place], *table.head[place + 1 :]]
+    return replace(table, head=head, rows=cut(table.rows), foot=cut(table.foot))
+
+
+def page_statistics(results: StudyResults, tests: dict[str, Comparison]) -> list[dict[str, Any]]:
+    """Make the tests of each measure for the page, the criterion first.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+    tests : dict
+        From each measure to its tests over datasets.
+
+    Returns
+    -------
+    list of dict
+        ``title``, ``text`` and ``table``. Average ranks are left out: they are in the table of the measure.
+    """
+    names = sorted(tests, key=lambda name: name != results.study["criterion"])
+    found = []
+    for name in names:
+        table = comparison_table(tests[name])
+        found.append(
+            {
+                "title": MEASURES[name].title,
+                "text": " ".join(comparison_sentences(tests[name])),
+                "table": None if table is None else without_column(table, "Average rank"),
+            }
+        )
+    return found

@@ -1,0 +1,125 @@
+"""The site in a real browser, from file://: navigation, search, formulae, figures, dark mode, a phone."""
+
+import time
+
+import pytest
+
+pytestmark = pytest.mark.slow
+PAGES = [
+    "index.html",
+    "start.html",
+    "what-is-ldl.html",
+    "choose.html",
+    "user-guide/index.html",
+    "measures.html",
+    "gallery/index.html",
+    "gallery/species_abundances.html",
+    "leaderboard.html",
+    "api/skldl.metrics.html",
+    "api/generated/skldl.SABFGS.html",
+    "api/command-line.html",
+    "glossary.html",
+    "project/citing.html",
+]
+PHONE = {"width": 390, "height": 844}
+
+
+def wait(browser, condition):
+    """Wait until an expression of JavaScript is true."""
+    end = time.monotonic() + 30
+    while not browser.run(f"return Boolean({condition})"):
+        assert time.monotonic() < end, condition
+        time.sleep(0.1)
+
+
+def errors(browser):
+    return [entry["message"] for entry in browser.log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+
+
+def opened(browser, site, page, **options):
+    browser.open(site / page, **options)
+    wait(browser, 'document.readyState === "complete"')
+    if browser.run('return document.querySelectorAll(".math").length'):
+        wait(browser, 'document.querySelector("mjx-container svg")')
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_loads_without_errors_from_its_own_files_and_fits(browser, site, page):
+    for dark, size in ((False, {"width": 1400}), (True, PHONE)):
+        opened(browser, site, page, dark=dark, **size)
+        assert errors(browser) == []
+        assert [url for url in browser.requests() if not url.startswith(("file:", "data:"))] == []
+        assert browser.run("return document.documentElement.scrollWidth") <= size["width"]
+        assert browser.run("return document.documentElement.dataset.theme") == ("dark" if dark else "light")
+        broken = "[...document.images].filter((image) => image.complete && !image.naturalWidth).length"
+        assert browser.run(f"return {broken}") == 0
+
+
+def test_navigation(browser, site):
+    opened(browser, site, "index.html")
+    browser.run('[...document.querySelectorAll("header a")].find((a) => a.innerText.trim() === "User guide").click()')
+    wait(browser, 'document.querySelector("h1").innerText.startsWith("User guide")')
+    browser.run('document.querySelector(".bd-sidebar-primary nav a[href*=uncertainty]").click()')
+    wait(browser, 'document.querySelector("h1").innerText.startsWith("How sure a prediction is")')
+    browser.run('document.querySelector("a.right-next").click()')
+    wait(browser, 'document.querySelector("h1").innerText.startsWith("Raters of unequal quality")')
+    assert errors(browser) == []
+
+
+def test_code_words_of_the_pages_lead_to_the_reference(browser, site):
+    opened(browser, site, "choose.html")
+    browser.run('[...document.querySelectorAll("td a")].find((a) => a.innerText === "KernelRidgeLDL").click()')
+    wait(browser, 'document.querySelector("h1").innerText.startsWith("skldl.KernelRidgeLDL")')
+
+
+def test_search(browser, site):
+    opened(browser, site, "start.html")
+    browser.run('document.querySelector("header .search-button__button").click()')
+    wait(browser, 'document.querySelector("dialog[open] input[name=q], .search-button__wrapper.show input[name=q]")')
+    browser.run("""
+    const field = document.querySelector("dialog[open] input[name=q], .search-button__wrapper.show input[name=q]");
+    field.value = "conformal";
+    field.form.submit();
+    """)
+    wait(browser, 'document.querySelectorAll("ul.search li a").length > 3')
+    found = browser.run('return [...document.querySelectorAll("ul.search li a")].map((a) => a.innerText)')
+    assert any("ConformalLDL" in title for title in found)
+    browser.run('document.querySelector("ul.search li a").click()')
+    wait(browser, 'document.querySelector("h1") && !location.pathname.endsWith("search.html")')
+    assert errors(browser) == []
+
+
+def test_formulae_are_drawn(browser, site):
+    opened(browser, site, "what-is-ldl.html")
+    heights = 'return [...document.querySelectorAll("mjx-container svg")].map((s) => s.getBoundingClientRect().height)'
+    assert min(browser.run(heights)) > 5
+    for page in ("what-is-ldl.html", "measures.html", "api/skldl.metrics.html"):
+        opened(browser, site, page)
+        wait(browser, 'document.querySelectorAll(".math").length <= document.querySelectorAll("mjx-container").length')
+        assert browser.run('return document.querySelectorAll("[data-mml-node=merror]").length') == 0, page
+
+
+def test_figures_are_shown(browser, site):
+    opened(browser, site, "gallery/votes.html")
+    widths = browser.run('return [...document.querySelectorAll("img.sphx-glr-single-img")].map((i) => i.naturalWidth)')
+    assert len(widths) == 2
+    assert min(widths) > 300
+
+
+def test_the_theme_can_be_switched(browser, site):
+    opened(browser, site, "start.html")
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    light = browser.run(colour)
+    browser.run('document.querySelector(".theme-change-button[data-mode=dark]").click()')
+    wait(browser, 'document.documentElement.dataset.theme === "dark"')
+    assert browser.run(colour) != light
+    browser.run("localStorage.clear()")
+
+
+def test_the_menu_opens_on_a_phone(browser, site):
+    opened(browser, site, "user-guide/index.html", **PHONE)
+    hidden = 'document.querySelector("dialog.pst-sidebar-modal, #pst-primary-sidebar-modal, .bd-sidebar-primary")'
+    browser.run('document.querySelector("header .primary-toggle").click()')
+    wait(browser, f"{hidden}.getBoundingClientRect().width > 200")
+    shown = '[...document.querySelectorAll("dialog[open] a")].some((a) => a.innerText.trim() === "Gallery")'
+    wait(browser, shown)
