@@ -146,7 +146,7 @@ class SABFGSCV(PartialLDL):
         self.n_jobs = n_jobs
         self.missing = missing
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose alpha and fit.
 
         Parameters
