@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skldl._column_names import column_names, label_names
@@ -78,7 +79,8 @@ def _checked(
         if column_names(piece.y):
             names_of_labels = tuple(str(name) for name in label_names(piece.y, D.shape[1]))
     weight = check_weights(piece.weight, X.shape[0], may_be_zero=True)
-    layout = Layout(X.shape[1], None if D is None else D.shape[1], found_names, names_of_labels, weight is not None)
+    n_labels = None if D is None else D.shape[1]
+    layout = Layout(X.shape[1], n_labels, found_names, names_of_labels, weight is not None, sparse.issparse(X))
     if known is not None:
         _compare(layout, known, labels=labels)
     return X, D, weight, layout
@@ -93,6 +95,9 @@ def _compare(found: Layout, known: Layout, *, labels: bool) -> None:
             f"X has a column {new!r} where the chunks before have {old!r}. Every chunk needs the same columns in the "
             "same order."
         )
+    if found.is_sparse != known.is_sparse:
+        kinds = ["a sparse matrix" if layout.is_sparse else "dense" for layout in (found, known)]
+        raise DataError(f"X is {kinds[0]}, and in the chunks before it is {kinds[1]}. Give all chunks in one form.")
     if found.has_weight != known.has_weight:
         raise LengthMismatchError(
             f"this chunk has {'weights' if found.has_weight else 'no weights'}, and the chunks before have "

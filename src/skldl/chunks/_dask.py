@@ -1,6 +1,7 @@
 """Rows of Dask arrays and DataFrames."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from skldl._extras import import_with_extra
@@ -87,13 +88,8 @@ class DaskRows(Rows):
         layout = super()._find_layout()
         if self.columns is None:
             return layout
-        return Layout(
-            layout.n_features,
-            layout.n_labels,
-            self.columns.features,
-            self.columns.labels or layout.label_names,
-            layout.has_weight,
-        )
+        labels = self.columns.labels or layout.label_names
+        return replace(layout, feature_names=self.columns.features, label_names=labels)
 
 
 def _row_blocks(values: Any, like: Any) -> list[Any] | None:

@@ -18,6 +18,8 @@ class Layout:
         Names, where they are known.
     has_weight : bool
         Whether the rows carry weights.
+    is_sparse : bool
+        Whether features come as sparse matrices.
     """
 
     n_features: int
@@ -25,6 +27,7 @@ class Layout:
     feature_names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
     has_weight: bool = False
+    is_sparse: bool = False
 
 
 @dataclass(frozen=True)
