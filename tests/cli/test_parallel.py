@@ -133,7 +133,9 @@ def test_no_process_survives_the_first_one(long_table, tmp_path, how):
     )
 
     def workers():
-        listed = subprocess.run(["ps", "-s", str(process.pid), "-o", "stat=,args="], capture_output=True, text=True)
+        listed = subprocess.run(
+            ["ps", "-s", str(process.pid), "-o", "stat=", "-o", "args="], capture_output=True, text=True
+        )
         return [line for line in listed.stdout.splitlines() if "spawn_main" in line and not line.startswith("Z")]
 
     header, _, rows = (tmp_path / "long.csv").read_bytes().partition(b"\n")

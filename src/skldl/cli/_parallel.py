@@ -9,7 +9,7 @@ import contextlib
 import multiprocessing
 import pickle
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -23,7 +23,7 @@ CHUNKS_ALONE = 5
 or three seconds."""
 
 
-def in_order(chunks: Iterator[Any], work: Callable[[Any], Any], n_jobs: int | None) -> Iterator[Any]:
+def in_order(chunks: Iterator[Any], work: Callable[[Any], Any], n_jobs: int | None) -> Generator[Any, None, None]:
     """Apply a function to chunks, in several processes where this pays.
 
     Parameters

@@ -172,9 +172,7 @@ class ChunkPrediction:
     def predicted(self, table: pd.DataFrame) -> pd.DataFrame:
         """The predictions for the rows of a table, with intervals if they are wanted."""
         made = self.model
-        found = predict_table(
-            made.pipeline, table, labels=made.labels, values=made.about.get("values"), keep=self.keep
-        )
+        found = predict_table(made.pipeline, table, labels=made.labels, values=made.about.get("values"), keep=self.keep)
         if self.intervals is None or self.level is None:
             return found
         return with_intervals(found, self.intervals, made.labels, self.level)
