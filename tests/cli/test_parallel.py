@@ -140,7 +140,7 @@ def test_no_process_survives_the_first_one(long_table, tmp_path, how):
 
     header, _, rows = (tmp_path / "long.csv").read_bytes().partition(b"\n")
     with open("slow.csv", "wb") as stream:
-        stream.write(header + b"\n" + rows * 5)  # more than one block of the reader; the end of the table never comes
+        stream.write(header + b"\n" + rows * (2**25 // len(rows)))  # several blocks of the reader, but not the end
         stream.flush()
         wait_for(lambda: len(workers()) == 2)
         if how == signal.SIGINT:

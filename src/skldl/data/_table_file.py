@@ -28,6 +28,7 @@ SAMPLE_LINES = 20
 LONGEST_SAMPLE = 2**26
 BLOCK_BYTES = 2**23
 CHUNK_ROWS = 20_000
+READ_BUFFER = 2**20
 END_OF_PIECE = "\x04end of piece\x04"
 """First cell of a row of our own behind each piece: if it is missing, an open quotation mark has swallowed it."""
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
@@ -143,25 +144,21 @@ class TableFile:
         self.close()
 
     def share_read(self) -> float | None:
-        """Say what part of the file has been read.
-
-        Returns
-        -------
-        float or None
-            Between 0 and 1; None for standard input, whose length is not known.
-        """
+        """What part of the file has been read, from 0 to 1; None for standard input, whose length is not known."""
         if self._parquet:
             return self._rows_read / max(1, self._file.metadata.num_rows)
         return min(1.0, self._text.n_bytes / self._size) if self._size else None
 
-    def nothing(self) -> pd.DataFrame:
-        """A table with the same columns and no rows.
+    def size(self) -> tuple[int | None, int]:
+        """Number of rows, None for CSV, and of bytes: of CSV as it is, of Parquet unpacked."""
+        if not self._parquet:
+            return None, self._size
+        about = self._file.metadata
+        groups = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
+        return about.num_rows, max(groups, 8 * about.num_rows * len(self.columns))
 
-        Returns
-        -------
-        DataFrame
-            Columns of text, or of the types of a Parquet file.
-        """
+    def nothing(self) -> pd.DataFrame:
+        """A table with the same columns and no rows: columns of text, or of the types of a Parquet file."""
         if self._parquet:
             empty = self._file.schema_arrow.empty_table().select(self.columns)
             return empty.to_pandas(ignore_metadata=True)
@@ -379,7 +376,7 @@ def _open_parquet(stream: IO[bytes], name: str) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(stream)
+        return pq.ParquetFile(stream, buffer_size=READ_BUFFER, pre_buffer=False)  # never a whole group of rows
     except (pa.ArrowException, OSError) as error:
         raise TableError(f"{name} starts like a Parquet file but cannot be read: {_first_line(error)}") from error
 
