@@ -20,6 +20,9 @@ from skldl.exceptions import DataError, EmptyDataError, SampleWeightError
 CHUNK_CELLS = 1 << 21
 """Numbers in a chunk where nobody says how many rows it shall have (16 MiB in double precision)."""
 
+LARGEST_WEIGHT_EXPONENT = 100
+"""Weights are reduced if the largest is not between 2⁻¹⁰⁰ and 2¹⁰⁰, as in memory."""
+
 Sums = tuple[Any, ...]
 """What a pass over the rows gives: arrays and numbers."""
 
@@ -55,6 +58,14 @@ class Chunk:
         kept = self.weight > 0
         return replace(self, X=self.X[kept], D=None if self.D is None else self.D[kept], weight=self.weight[kept])
 
+    def weights(self) -> FloatArray:
+        """Weights as an array: ones where there are none."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    def reduced(self, exponent: int) -> "Chunk":
+        """The rows with their weights times 2^−exponent."""
+        return self if self.weight is None or not exponent else replace(self, weight=np.ldexp(self.weight, -exponent))
+
 
 def add(total: Sums, part: Sums) -> Sums:
     """Add what a chunk contributes to the sums so far, in place where they are arrays."""
@@ -80,6 +91,7 @@ class Rows(ABC):
     n_passes: int = 0
     _layout: Layout | None = None
     _n_read: int | None = None
+    _exponent: int = 0
 
     @abstractmethod
     def _pieces(self, labels: bool) -> Iterator[Piece]:
@@ -179,6 +191,8 @@ class Rows(ABC):
     ) -> Sums:
         """One pass: the sum of a function of each chunk, in the order of the rows.
 
+        Weights of unusual size come times a power of two, the same in all passes; the first pass is then read twice.
+
         Parameters
         ----------
         function : callable
@@ -198,21 +212,32 @@ class Rows(ABC):
         """
         total: Sums | None = None
         n_weighted = n_read = 0
+        largest = 0.0
         self.n_passes += 1
         for chunk in self.read(labels=labels):
             n_read = chunk.first + len(chunk)
-            chunk = replace(chunk.with_weight(), first=n_weighted)
+            largest = max(largest, 1.0 if chunk.weight is None else float(chunk.weight.max()))
+            chunk = replace(chunk.with_weight().reduced(self._exponent), first=n_weighted)
             n_weighted += len(chunk)
             if len(chunk):
                 part = function(chunk, *arguments)
                 total = part if total is None else merge(total, part)
             if self.progress is not None:
                 self.progress(self.n_passes, n_read)
+        if self._exponent != weight_exponent(largest):
+            self._exponent = weight_exponent(largest)
+            return self.sum(function, *arguments, merge=merge, labels=labels)
         if total is None:
             if n_read:
                 raise SampleWeightError(f"{self._name()}: the weight is zero for every row, so nothing is left.")
             raise EmptyDataError(f"{self._name()} holds no rows. At least one is needed.")
         return total
+
+
+def weight_exponent(largest: float) -> int:
+    """Power of two to reduce weights by, so that sums of huge or tiny ones neither overflow nor vanish."""
+    exponent = int(np.frexp(largest)[1])
+    return 0 if abs(exponent) <= LARGEST_WEIGHT_EXPONENT else exponent
 
 
 def rows_in_chunk(n_columns: int, chunk_rows: int | None) -> int:

@@ -32,12 +32,12 @@ class Folds:
     ----------
     n_folds : int
         Number of folds; 1 puts all rows together.
-    fold_of : ndarray of uint8 or None, default=None
+    fold_of : ndarray of small integers or None, default=None
         Fold of each row. None takes a hash of the position: folds of nearly the same size, without any memory.
     """
 
     n_folds: int
-    fold_of: npt.NDArray[np.uint8] | None = None
+    fold_of: npt.NDArray[Any] | None = None
 
     @classmethod
     def shuffled(cls, n_folds: int, n_rows: int) -> "Folds":

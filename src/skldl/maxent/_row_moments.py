@@ -23,8 +23,6 @@ from skldl.maxent._folds import Folds
 from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation, refuse_lost_digits
 from skldl.simplex import entropy
 
-LARGEST_EXPONENT = 100
-
 
 @dataclass(frozen=True)
 class Moments:
@@ -46,8 +44,6 @@ class Moments:
         Σ w d.
     entropy : float
         Σ w H(d).
-    largest_weight : float
-        Largest weight.
     n_nonzero, low, high, inside : ndarray of shape (n_features,)
         Of each column: numbers other than zero, least and largest value, and whether there are values between these.
     about_mean, is_sparse : bool
@@ -61,7 +57,6 @@ class Moments:
     target: FloatArray
     mass: FloatArray
     entropy: float
-    largest_weight: float
     n_nonzero: FloatArray
     low: FloatArray
     high: FloatArray
@@ -112,26 +107,10 @@ class Moments:
         return Factorisation(None, centre, eigenvalues=second)
 
 
-def row_weights_of(chunk: Chunk, exponent: int) -> FloatArray:
-    """Weights of a chunk times 2^−exponent, so that sums of huge or tiny ones neither overflow nor vanish."""
-    if chunk.weight is None:
-        return np.ones(len(chunk))
-    return np.ldexp(chunk.weight, -exponent) if exponent else chunk.weight
-
-
-def read_moments(rows: Rows, folds: Folds, *, about_mean: bool) -> tuple[list[Moments], int]:
-    """Moments of each fold in one pass, and the exponent that weights are to be reduced by.
-
-    Weights outside of 2^±100 take a second pass.
-    """
-    exponent = 0
-    for _ in range(2):
-        sums = rows.sum(_chunk_moments, folds, about_mean, exponent, merge=_merge)
-        _, found = np.frexp(float(sums[7].max()))
-        if exponent or abs(found) <= LARGEST_EXPONENT:
-            break
-        exponent = int(found)
-    return [_moments_of(sums, fold) for fold in range(folds.n_folds)], exponent
+def read_moments(rows: Rows, folds: Folds, *, about_mean: bool) -> list[Moments]:
+    """Moments of each fold, in one pass."""
+    sums = rows.sum(_chunk_moments, folds, about_mean, merge=_merge)
+    return [_moments_of(sums, fold) for fold in range(folds.n_folds)]
 
 
 def merged(moments: list[Moments]) -> Moments:
@@ -142,9 +121,9 @@ def merged(moments: list[Moments]) -> Moments:
     return _moments_of(total, 0)
 
 
-def _chunk_moments(chunk: Chunk, folds: Folds, about_mean: bool, exponent: int) -> Sums:
+def _chunk_moments(chunk: Chunk, folds: Folds, about_mean: bool) -> Sums:
     """Moments of one chunk, one row of each array for each fold."""
-    weight = row_weights_of(chunk, exponent)
+    weight = chunk.weights()
     parts = []
     for some in folds.segments(chunk):
         X, D, w = some.X, np.asarray(some.D), weight[some.rows]
@@ -157,7 +136,7 @@ def _of_rows(X: Any, D: FloatArray, weight: FloatArray, about_mean: bool) -> tup
     n_features = X.shape[1]
     if not X.shape[0]:
         zeros, shape = np.zeros(n_features), (n_features, n_features) if n_features <= LARGEST_MATRIX else (n_features,)
-        nothing = np.zeros((n_features, D.shape[1])), np.zeros(D.shape[1]), 0.0, 0.0
+        nothing = np.zeros((n_features, D.shape[1])), np.zeros(D.shape[1]), 0.0
         ends = np.full(n_features, np.inf), np.full(n_features, -np.inf)
         return 0, 0.0, zeros, np.zeros(shape), *nothing, zeros, *ends, zeros
     total = float(weight.sum())
@@ -173,61 +152,54 @@ def _of_rows(X: Any, D: FloatArray, weight: FloatArray, about_mean: bool) -> tup
         n_nonzero = np.count_nonzero(X, axis=0).astype(np.float64)
         low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     inside = ((low < high) & ~two_valued_columns(X)).astype(np.float64)
-    of_labels = np.asarray(X64.T @ weighted), weighted.sum(axis=0), float(weight @ entropy(D)), float(weight.max())
+    of_labels = np.asarray(X64.T @ weighted), weighted.sum(axis=0), float(weight @ entropy(D))
     return X.shape[0], total, sums, products, *of_labels, n_nonzero, low, high, inside
 
 
 def _merge(total: Sums, part: Sums) -> Sums:
     """Put two sets of rows together, for each fold."""
-    count, weight, sums, products, target, mass, mean_entropy, largest, n_nonzero, low, high, inside, flags = total
-    both = weight > 0, part[1] > 0
-    if flags[0]:
-        joint = np.where(both[0] & both[1], weight * part[1], 0.0) / np.maximum(weight + part[1], np.finfo(float).tiny)
-        own, other = (
-            np.divide(s, w[:, None], out=np.zeros_like(s), where=w[:, None] > 0)
-            for s, w in ((sums, weight), (part[2], part[1]))
-        )
-        delta = (other - own) * np.sqrt(joint)[:, None]
+    count, weight, sums, products, target, mass, entropies, n_nonzero, low, high, inside, flags = total
+    count_2, weight_2, sums_2, products_2, target_2, mass_2, entropies_2, n_nonzero_2, low_2, high_2, inside_2, _ = part
+    there, there_2 = (weight > 0)[:, None], (weight_2 > 0)[:, None]
+    if flags[0]:  # about the mean
+        joint = weight * weight_2 / np.maximum(weight + weight_2, np.finfo(np.float64).tiny)
+        mean = np.divide(sums, weight[:, None], out=np.zeros_like(sums), where=there)
+        mean_2 = np.divide(sums_2, weight_2[:, None], out=np.zeros_like(sums), where=there_2)
+        delta = (mean_2 - mean) * np.sqrt(joint)[:, None]
         products += delta[:, :, None] * delta[:, None, :] if products.ndim == 3 else delta**2
-    products += part[3]
-    new_low, new_high = np.minimum(low, part[9]), np.maximum(high, part[10])
-    between = (inside > 0) | (part[11] > 0)
-    for end, known in ((low, both[0]), (high, both[0]), (part[9], both[1]), (part[10], both[1])):
-        between |= known[:, None] & (end != new_low) & (end != new_high)
-    return (
-        count + part[0],
-        weight + part[1],
-        sums + part[2],
-        products,
-        target + part[4],
-        mass + part[5],
-        mean_entropy + part[6],
-        np.maximum(largest, part[7]),
-        n_nonzero + part[8],
-        new_low,
-        new_high,
-        between.astype(np.float64),
-        flags,
-    )
+    products += products_2
+    least, most = np.minimum(low, low_2), np.maximum(high, high_2)
+    between = (inside > 0) | (inside_2 > 0)
+    for end, known in ((low, there), (high, there), (low_2, there_2), (high_2, there_2)):
+        between |= known & (end != least) & (end != most)
+    n_nonzero = n_nonzero + n_nonzero_2
+    added = (target + target_2, mass + mass_2, entropies + entropies_2, n_nonzero)
+    columns = (least, most, between.astype(np.float64))
+    return count + count_2, weight + weight_2, sums + sums_2, products, *added, *columns, flags
 
 
 def _moments_of(sums: Sums, fold: int) -> Moments:
-    count, total, *rest = (part[fold] for part in sums[:12])
-    columns = rest[6:]
+    count, total, first, products, target, mass, entropies, *columns = (part[fold] for part in sums[:-1])
+    n_nonzero, low, high, inside = columns
     return Moments(
-        int(count),
-        float(total),
-        *rest[:4],
-        float(rest[4]),
-        float(rest[5]),
-        *columns,
-        bool(sums[12][0]),
-        bool(sums[12][1]),
+        count=int(count),
+        total=float(total),
+        sums=first,
+        products=products,
+        target=target,
+        mass=mass,
+        entropy=float(entropies),
+        n_nonzero=n_nonzero,
+        low=low,
+        high=high,
+        inside=inside,
+        about_mean=bool(sums[-1][0]),
+        is_sparse=bool(sums[-1][1]),
     )
 
 
 def _as_sums(moments: Moments) -> Sums:
     m = moments
-    values = (m.count, m.total, m.sums, m.products, m.target, m.mass, m.entropy, m.largest_weight)
+    values = (m.count, m.total, m.sums, m.products, m.target, m.mass, m.entropy)
     columns = (m.n_nonzero, m.low, m.high, m.inside)
     return (*(np.array(value)[None] for value in (*values, *columns)), np.array([m.about_mean, m.is_sparse]))

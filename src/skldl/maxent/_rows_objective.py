@@ -12,7 +12,7 @@ from skldl.chunks._rows import Sums
 from skldl.maxent import _blocks
 from skldl.maxent._folds import ALL_TOGETHER
 from skldl.maxent._objective import CrossEntropy
-from skldl.maxent._row_moments import Moments, read_moments, row_weights_of
+from skldl.maxent._row_moments import Moments, read_moments
 from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
 
 Evaluate = Callable[[FloatArray, FloatArray | None], tuple[float, FloatArray, FloatArray]]
@@ -112,27 +112,27 @@ def rows_problem(rows: Rows, alpha: float, *, fit_intercept: bool) -> tuple[Rows
     """Objective and factorisation of rows in chunks, after one pass; None if `few_rows`."""
     if few_rows(rows.n_rows, rows.n_features):
         return None
-    (moments,), exponent = read_moments(rows, ALL_TOGETHER, about_mean=fit_intercept)
+    (moments,) = read_moments(rows, ALL_TOGETHER, about_mean=fit_intercept)
     if few_rows(moments.count, rows.n_features):
         return None
-    evaluate = pass_over(rows, moments, exponent)
+    evaluate = pass_over(rows, moments)
     objective = RowsCrossEntropy(evaluate, moments, alpha=alpha, fit_intercept=fit_intercept)
     return objective, moments.factorisation(None, fit_intercept=fit_intercept)
 
 
-def pass_over(rows: Rows, moments: Moments, exponent: int) -> Evaluate:
+def pass_over(rows: Rows, moments: Moments) -> Evaluate:
     """One evaluation as one pass over all rows."""
 
     def evaluate(U: FloatArray, b: FloatArray | None) -> tuple[float, FloatArray, FloatArray]:
-        log_partition, gradient, mean = rows.sum(loss_sums, U, b, moments.total, exponent, labels=False)
+        log_partition, gradient, mean = rows.sum(loss_sums, U, b, moments.total, labels=False)
         return float(log_partition), gradient, mean
 
     return evaluate
 
 
-def loss_sums(chunk: Chunk, U: FloatArray, b: FloatArray | None, total: float, exponent: int) -> Sums:
+def loss_sums(chunk: Chunk, U: FloatArray, b: FloatArray | None, total: float) -> Sums:
     """What one chunk contributes to an evaluation."""
-    return sums_of_rows(chunk.X, row_weights_of(chunk, exponent) / total, U, b)
+    return sums_of_rows(chunk.X, chunk.weights() / total, U, b)
 
 
 def sums_of_rows(X: Any, weight: FloatArray, U: FloatArray, b: FloatArray | None) -> Sums:

@@ -293,7 +293,7 @@ def refuse_lost_digits(
     """
     constant = np.asarray(variances <= SPARSE_DIGITS * mean**2)
     for column in np.flatnonzero(constant & full):
-        low, high = ends(column)
+        low, high = ends(int(column))
         spread = high - low
         if spread > 1e-13 * max(abs(low), abs(high)):
             raise ValueError(
