@@ -40,7 +40,7 @@ def taken(results):
 def children():
     """Processes that this one has started and that still run."""
     return subprocess.run(
-        ["ps", "--ppid", str(os.getpid()), "-o", "args="], capture_output=True, text=True
+        ["ps", "-ww", "--ppid", str(os.getpid()), "-o", "args="], capture_output=True, text=True
     ).stdout.count("spawn_main")
 
 
@@ -134,7 +134,7 @@ def test_no_process_survives_the_first_one(long_table, tmp_path, how):
 
     def workers():
         listed = subprocess.run(
-            ["ps", "-s", str(process.pid), "-o", "stat=", "-o", "args="], capture_output=True, text=True
+            ["ps", "-ww", "-s", str(process.pid), "-o", "stat=", "-o", "args="], capture_output=True, text=True
         )
         return [line for line in listed.stdout.splitlines() if "spawn_main" in line and not line.startswith("Z")]
 

@@ -100,7 +100,8 @@ class TableFiles:
         self._shares: list[float] = []
         n_rows = [self._look_at(file) for file in self.files]
         self.n_rows = None if None in n_rows else sum(filter(None, n_rows))
-        self._done, self._now = 0.0, None
+        self._done = 0.0
+        self._now: TableFile | None = None
 
     def _look_at(self, file: str) -> int | None:
         """Compare the columns of a file with those of the first, and take note of its size."""
@@ -138,13 +139,14 @@ class TableFiles:
         """
         self._done = 0.0
         for file, share in zip(self.files, self._shares, strict=True):
-            with TableFile(file, **self._reading) as self._now:
+            with TableFile(file, **self._reading) as table:
+                self._now = table
                 empty = True
-                for chunk in self._now.chunks(rows):
+                for chunk in table.chunks(rows):
                     if len(chunk):
                         empty = False
                         yield file, chunk[self.columns]
-                self._remember([*self._now.notes, *([f"{file} has a header but no rows."] if empty else [])])
+                self._remember([*table.notes, *([f"{file} has a header but no rows."] if empty else [])])
             self._now = None
             self._done += share
 

@@ -31,7 +31,13 @@ def row_keys(first: int, n_rows: int, seed: int) -> AnyArray:
         return _mixed(start + (np.arange(first, first + n_rows, dtype=np.uint64) + np.uint64(1)) * step)
 
 
+def mixed_keys(keys: AnyArray, seed: int) -> AnyArray:
+    """Other numbers for other seeds, the same for the same key."""
+    return _mixed(keys ^ row_keys(0, 1, seed)[0])
+
+
 def _mixed(keys: Any) -> Any:
+    """The finaliser of SplitMix64."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))

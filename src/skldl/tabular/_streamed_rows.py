@@ -1,0 +1,84 @@
+"""The rows of a table in files as `skldl.chunks.Rows`: encoded chunk by chunk, without those that are held out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from skldl._typing import BoolArray
+from skldl.chunks import Layout, Piece, Rows
+from skldl.tabular._encoder import TableEncoder
+from skldl.tabular._row_sample import drawn, mixed_keys, row_keys
+from skldl.tabular._streamed_table import StreamedTable, TableChunk, naming
+
+_KEYS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Which rows judge the model instead of teaching it: a share of them, or of their groups, drawn by a hash.
+
+    Attributes
+    ----------
+    share : float
+        Share of the rows or groups.
+    seed : int
+        Seed of the drawing.
+    """
+
+    share: float
+    seed: int
+
+    def of(self, chunk: TableChunk) -> BoolArray:
+        """Which rows of a chunk are held out; this does not depend on how the table is cut."""
+        if chunk.groups is not None:
+            return drawn(mixed_keys(chunk.groups, self.seed), self.share)
+        return drawn(row_keys(chunk.first, len(chunk.X), self.seed), self.share)
+
+    def count(self, n_rows: int) -> int:
+        """How many of the first so many rows are held out, if there are no groups."""
+        starts = range(0, n_rows, _KEYS_AT_ONCE)
+        parts = (row_keys(start, min(_KEYS_AT_ONCE, n_rows - start), self.seed) for start in starts)
+        return sum(int(np.count_nonzero(drawn(keys, self.share))) for keys in parts)
+
+
+class EncodedRows(Rows):
+    """The training rows of a table, as numbers.
+
+    Parameters
+    ----------
+    table : StreamedTable
+        The table, with the names of its labels known.
+    encoder : TableEncoder
+        Fitted.
+    held_out : HeldOut
+        Which rows are left out.
+    n_rows : int or None
+        Number of the others, where it is known.
+    """
+
+    def __init__(self, table: StreamedTable, encoder: TableEncoder, held_out: HeldOut, n_rows: int | None) -> None:
+        self.table, self.encoder, self.held_out = table, encoder, held_out
+        self._n_rows = n_rows
+
+    def _pieces(self, labels: bool) -> Iterator[Piece]:
+        for chunk in self.table.chunks():
+            kept = ~self.held_out.of(chunk)
+            if not kept.any():
+                continue
+            D = self.table.distributions(chunk)[kept] if labels else None
+            with naming(chunk.place):
+                X = self.encoder.transform(chunk.X[kept])
+            yield Piece(X, D, None if chunk.weight is None else chunk.weight[kept], chunk.place, int(chunk.X.index[0]))
+
+    def _find_layout(self) -> Layout:
+        names = tuple(self.table.label_names or ())
+        return Layout(len(self.encoder.sources()), len(names), None, names, self.table.weight is not None)
+
+    def _name(self) -> str:
+        return self.table.files.name
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of training rows, where it is known."""
+        return self._n_rows
