@@ -12,7 +12,7 @@ from skldl.cli._resume import ResumeFolder
 from skldl.cli._screen import note
 from skldl.data._table_files import TableFiles
 from skldl.exceptions import DataError, TableError, UnknownNameError
-from skldl.tabular._memory_plan import GIB, parse_size
+from skldl.tabular._memory_plan import GIB, parse_memory, parse_size
 from skldl.tabular._stream_training import STREAMING, fit_stream, streaming_candidate
 from skldl.tabular._streamed_table import StreamedTable
 from skldl.tabular._training import FittedTable
@@ -89,6 +89,7 @@ def fit_in_chunks(
     tell: Callable[[str], None],
     *,
     memory: str,
+    cache: str,
     model: str,
     settings: Mapping[str, Any],
     text_ngrams: str,
@@ -112,6 +113,8 @@ def fit_in_chunks(
         Called with a word on what runs.
     memory : str
         Bound on memory, such as 1GiB.
+    cache : str
+        Bound on the disk space for encoded rows.
     model, settings, text_ngrams, values, seed, keep_rows
         As in `skldl.tabular._stream_training.fit_stream`.
 
@@ -135,7 +138,7 @@ def fit_in_chunks(
                 "fit in memory, without stream=True."
             )
     columns.need_labels()
-    n_bytes = parse_size(memory)
+    n_bytes, n_disk = parse_memory(memory), parse_size(cache, "cache")
     streaming_candidate(model, settings)  # a model that cannot be is refused before anything is read
     roles: dict[str, Any] = columns.as_arguments()
     lists: dict[str, list[str]] = {name: roles.pop(name) for name in ("labels", "drop", "text", "categories")}
@@ -167,6 +170,7 @@ def fit_in_chunks(
             categories=lists["categories"],
             drop=lists["drop"],
             keep_rows=keep_rows,
+            cache=n_disk,
             on_progress=tell,
             state=state,
             **chosen,

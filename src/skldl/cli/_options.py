@@ -167,7 +167,7 @@ def words(given: list[str] | None) -> list[str]:
 _RENAMED = {"na_values": "na", "random_state": "seed", "source": "from", "settings": "set", "weigh_raters": "weights"}
 _OF_TABLES = ("categories", "decimal", "drop", "encoding", "groups", "keep", "kind", "labels", "text", "weight")
 _OF_FIT = ("budget", "folds", "intervals", "keep_rows", "model", "preset", "repeats")
-_OF_CHOICE = ("memory", "selection_rows", "stream", "text_ngrams", "splits", "values")
+_OF_CHOICE = ("cache", "memory", "selection_rows", "stream", "text_ngrams", "splits", "values")
 _OF_PREDICT = ("digits", "level")
 _OF_CONVERT = ("annotator", "item", "label", "prefix", "raters", "separator")
 _SAME_NAME = {name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CHOICE, *_OF_PREDICT, *_OF_CONVERT)}

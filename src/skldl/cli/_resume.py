@@ -1,7 +1,7 @@
 """What an unfinished ``skldl fit --stream`` keeps beside its model, so that the same command goes on where it stopped.
 
-The folder ``MODEL.resume`` holds ``state.json`` (what the state belongs to), ``encoder.skldl`` and one file for each
-pass of the fit (`skldl.chunks.FolderJournal`). Nothing in it is code.
+The folder ``MODEL.resume`` holds ``state.json`` (what the state belongs to), ``encoder.skldl``, one file for each pass
+of the fit (`skldl.chunks.FolderJournal`) and the encoded rows (`skldl.tabular._chunk_cache`). Nothing in it is code.
 """
 
 import contextlib
@@ -91,10 +91,9 @@ class ResumeFolder:
         """Take the state away; a folder that holds anything else stays."""
         if not self.folder.is_dir():
             return
-        for file in (*self.folder.glob("pass-*.npz"), *self.folder.glob(".*.part")):
-            file.unlink(missing_ok=True)
-        for name in (_ENCODER, _ABOUT):
-            (self.folder / name).unlink(missing_ok=True)
+        for pattern in ("pass-*.npz", ".*.part", "rows.*", _ENCODER, _ABOUT):
+            for file in self.folder.glob(pattern):
+                file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.folder.rmdir()
 

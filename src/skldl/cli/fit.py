@@ -39,6 +39,7 @@ def fit(
     keep_rows: int | None = None,
     stream: Flag = False,
     memory: str = "1GiB",
+    cache: str = "10GiB",
     overwrite: Flag = False,
 ) -> None:
     """Train a model on a table and keep it in a file.
@@ -101,6 +102,10 @@ def fit(
         is stopped leaves its passes in OUT.resume, and the same command goes on from there.
     memory
         Bound on memory for --stream, such as 500MiB or 4GiB: it sets how many rows are read at a time.
+    cache
+        Disk space for --stream: the encoded rows are kept in OUT.resume until the model is written, so that the files
+        are parsed only three to five times. If they take more than this, or half of the free space, they are encoded in
+        every pass. 0 keeps none.
     overwrite
         Write over a file that is there already and is no model.
     """
@@ -129,6 +134,7 @@ def fit(
                 in_memory,
                 tell,
                 memory=memory,
+                cache=cache,
                 model=model,
                 settings=given,
                 text_ngrams=text_ngrams,

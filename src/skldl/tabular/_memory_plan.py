@@ -25,13 +25,15 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)i?b?\s*", flags=re.IGNORECASE)
 
 
-def parse_size(text: str | int) -> int:
+def parse_size(text: str | int, name: str = "memory") -> int:
     """Bytes from a text such as ``1GiB``.
 
     Parameters
     ----------
     text : str or int
         A number with a unit: B, KiB, MiB, GiB, TiB; K, M, G, T and KB, MB, GB, TB mean the same.
+    name : str, default="memory"
+        The parameter, for messages.
 
     Returns
     -------
@@ -40,16 +42,21 @@ def parse_size(text: str | int) -> int:
 
     Examples
     --------
-    >>> parse_size("1GiB"), parse_size("512m"), parse_size("1.5 GB")
-    (1073741824, 536870912, 1610612736)
+    >>> parse_size("1GiB"), parse_size("512m"), parse_size("1.5 GB"), parse_size(0)
+    (1073741824, 536870912, 1610612736, 0)
     """
     match = _SIZE.fullmatch(str(text))
     if match is None:
-        raise DataError(f"memory={text!r}: write a number with a unit, such as 1GiB or 500MiB.")
-    n_bytes = int(float(match[1]) * _UNITS[match[2].lower()])
+        raise DataError(f"{name}={text!r}: write a number with a unit, such as 1GiB or 500MiB.")
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def parse_memory(text: str | int) -> int:
+    """Bytes of a bound on memory, which must hold the libraries at least."""
+    n_bytes = parse_size(text)
     if n_bytes < LEAST:
         raise DataError(
-            f"memory={text!r} is too little: the libraries alone need {BASE // MIB} MiB. Say at least 448MiB."
+            f"memory={text!r} is too little: the libraries alone take {BASE // MIB} MiB. Say {LEAST // MIB}MiB or more."
         )
     return n_bytes
 

@@ -7,6 +7,7 @@ and its result is the same to the last digit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from sklearn.pipeline import Pipeline
@@ -20,6 +21,7 @@ from skldl.selection import BASELINE, Candidate
 from skldl.selection._fitting import MODEL_STEP
 from skldl.tabular._choice import Choice, Trial
 from skldl.tabular._choice_words import described_choice, show_setting
+from skldl.tabular._chunk_cache import ChunkCache
 from skldl.tabular._chunked_encoder import ChunkedFit
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._kept_rows import rows_in
@@ -38,10 +40,11 @@ Tell = Callable[[str], None]
 
 
 class FitState(Protocol):
-    """Where a fit keeps what its passes have found."""
+    """Where a fit keeps what its passes have found; encoded rows are kept in the folder, too."""
 
     journal: Journal
     fingerprint: str
+    folder: Path
 
     def load(self) -> tuple[TableEncoder, dict[str, Any]] | None:
         """The encoder and the facts of an earlier call, or None."""
@@ -63,6 +66,7 @@ def fit_stream(
     random_state: int = 0,
     keep_rows: int | None = None,
     memory: int = GIB,
+    cache: int = 0,
     on_progress: Tell | None = None,
     state: FitState | None = None,
 ) -> FittedTable:
@@ -89,6 +93,8 @@ def fit_stream(
         Keep so many rows of the table in the description.
     memory : int, default=2**30
         Bound on the memory of the process, in bytes: it sets the number of rows in a chunk.
+    cache : int, default=0
+        Keep the encoded rows on the disk between passes, in the folder of the state, up to so many bytes.
     on_progress : callable, default=None
         Called with a word on what runs.
     state : FitState, default=None
@@ -132,6 +138,9 @@ def fit_stream(
             f"The table has {n_rows} rows, too few to hold some out. Fit it in memory, without stream=True."
         )
     rows = EncodedRows(table, encoder, held_out, n_train)
+    if state is not None:
+        # sums, and the order of the encoded rows, depend on where chunks end
+        rows.cache = ChunkCache(state.folder, f"{state.fingerprint} {table.chunk_rows}", cache)
     estimator = candidate.make({}, random_state)
     n_passes = _fit(estimator, rows, n_train or n_rows, state, tell)
     judged = judge(table, encoder, estimator, held_out, keep_rows, random_state, lambda text: tell(f"judging: {text}"))
@@ -234,8 +243,7 @@ def _fit(estimator: BaseLDL, rows: EncodedRows, n_rows: int, state: FitState | N
     """Fit the learner; the number of passes over the rows."""
     source: Rows = rows
     if state is not None:
-        fingerprint = f"{state.fingerprint} {rows.table.chunk_rows}"  # sums depend on where chunks end
-        source = RecordedRows(rows, state.journal, fingerprint=fingerprint)
+        source = RecordedRows(rows, state.journal, fingerprint=f"{state.fingerprint} {rows.table.chunk_rows}")
     source.progress = lambda number, n_read: tell(f"fit, pass {number}: {n_read:,} of {n_rows:,} rows")
     estimator.fit(source)
     return source.n_passes

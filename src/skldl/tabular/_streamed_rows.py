@@ -7,6 +7,7 @@ import numpy as np
 
 from skldl._typing import BoolArray
 from skldl.chunks import Layout, Piece, Rows
+from skldl.tabular._chunk_cache import ChunkCache
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._row_sample import drawn, mixed_keys, row_keys
 from skldl.tabular._streamed_table import StreamedTable, TableChunk, naming
@@ -55,13 +56,27 @@ class EncodedRows(Rows):
         Which rows are left out.
     n_rows : int or None
         Number of the others, where it is known.
+    cache : ChunkCache, default=None
+        Where to keep the encoded rows between passes.
     """
 
-    def __init__(self, table: StreamedTable, encoder: TableEncoder, held_out: HeldOut, n_rows: int | None) -> None:
-        self.table, self.encoder, self.held_out = table, encoder, held_out
+    def __init__(
+        self,
+        table: StreamedTable,
+        encoder: TableEncoder,
+        held_out: HeldOut,
+        n_rows: int | None,
+        cache: ChunkCache | None = None,
+    ) -> None:
+        self.table, self.encoder, self.held_out, self.cache = table, encoder, held_out, cache
         self._n_rows = n_rows
 
     def _pieces(self, labels: bool) -> Iterator[Piece]:
+        if self.cache is None or self.cache.given_up:
+            return self._encoded(labels)
+        return self.cache.read() if self.cache.is_complete() else self.cache.kept(self._encoded(True))
+
+    def _encoded(self, labels: bool) -> Iterator[Piece]:
         for chunk in self.table.chunks():
             kept = ~self.held_out.of(chunk)
             if not kept.any():
