@@ -77,7 +77,7 @@ def is_streamed(
             f"{large}. It is read into memory all the same: of the models only {', '.join(STREAMING)} learn in chunks."
         )
         return False
-    note(f"{large}: it is read in chunks (stream=True).")
+    note(f"{large}: it is read in chunks, as with stream=True.")
     return True
 
 
@@ -175,6 +175,10 @@ def fit_in_chunks(
             state=state,
             **chosen,
         )
+    except DataError:
+        if not state.n_passes():
+            state.remove()
+        raise
     except KeyboardInterrupt:
         if state.n_passes():
             note(f"{state.n_passes()} passes are kept in {state.folder}: the same command goes on from there.")

@@ -376,7 +376,8 @@ def _open_parquet(stream: IO[bytes], name: str) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(stream, buffer_size=READ_BUFFER, pre_buffer=False)  # never a whole group of rows
+        # never a whole group of rows at once; checksums count where the file has some
+        return pq.ParquetFile(stream, buffer_size=READ_BUFFER, pre_buffer=False, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise TableError(f"{name} starts like a Parquet file but cannot be read: {_first_line(error)}") from error
 

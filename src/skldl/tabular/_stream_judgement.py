@@ -18,7 +18,7 @@ from skldl.metrics import skill_of_losses
 from skldl.selection import Estimate
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._floor import noise_floor_of
-from skldl.tabular._kept_rows import MOST_KEPT, kept_rows
+from skldl.tabular._kept_rows import kept_rows
 from skldl.tabular._row_sample import RowSample
 from skldl.tabular._streamed_rows import HeldOut
 from skldl.tabular._streamed_table import StreamedTable, naming
@@ -100,8 +100,6 @@ def judge(
     Judgement
         What was found.
     """
-    if keep_rows is not None and not 0 < keep_rows <= MOST_KEPT:
-        raise DataError(f"keep_rows={keep_rows} must be from 1 to {MOST_KEPT:,}, or left out to keep none.")
     size = max(SAMPLE_ROWS, keep_rows or 0)
     features, degrees = RowSample(size, seed), RowSample(size, seed)  # one seed: the same rows
     sums: Any = 0.0

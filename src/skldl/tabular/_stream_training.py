@@ -24,7 +24,7 @@ from skldl.tabular._choice_words import described_choice, show_setting
 from skldl.tabular._chunk_cache import ChunkCache
 from skldl.tabular._chunked_encoder import ChunkedFit
 from skldl.tabular._encoder import TableEncoder
-from skldl.tabular._kept_rows import rows_in
+from skldl.tabular._kept_rows import check_number_kept, rows_in
 from skldl.tabular._memory_plan import GIB, rows_to_fit, rows_to_scan
 from skldl.tabular._models import with_settings
 from skldl.tabular._stream_judgement import Judgement, judge
@@ -111,6 +111,8 @@ def fit_stream(
             f"groups={table.groups!r}: {candidate.name} chooses its penalty by folds of rows, which would split the "
             "groups of a table that is read in chunks. Say model='sa-bfgs' with settings={'alpha': 0.001}."
         )
+    if keep_rows is not None:
+        check_number_kept(keep_rows)
     tell = on_progress or (lambda text: None)
     table.chunk_rows = rows_to_scan(memory, len(table.files.columns), len(text))
     known = None if state is None else state.load()
