@@ -84,8 +84,7 @@ class DaskRows(Rows):
             X, y, weight = self._dask.compute(X, y if labels else None, weight)
             yield Piece(X, y, weight, f"block {number} of the Dask collection")
 
-    def _find_layout(self) -> Layout:
-        layout = super()._find_layout()
+    def _named(self, layout: Layout) -> Layout:
         if self.columns is None:
             return layout
         labels = self.columns.labels or layout.label_names

@@ -54,8 +54,10 @@ class ParquetRows(Rows):
     >>> table = pa.table({"x": [0.0, 1.0, 2.0], "r_no": [0.5, 0.6, 0.7], "r_yes": [0.5, 0.4, 0.3]})
     >>> pq.write_table(table, folder + "/part-0.parquet")
     >>> rows = ParquetRows(folder, labels="r_*")
-    >>> SABFGS(fit_intercept=True).fit(rows).predict([[1.5]]).round(2)
-    array([[0.65, 0.35]])
+    >>> SABFGS(fit_intercept=True).fit(rows).predict(rows).round(2)
+    array([[0.5, 0.5],
+           [0.6, 0.4],
+           [0.7, 0.3]])
     """
 
     def __init__(
@@ -130,7 +132,7 @@ class ParquetRows(Rows):
             cells[k] = column.to_numpy(zero_copy_only=False)
         return cells.T
 
-    def _find_layout(self) -> Layout:
+    def _known_layout(self) -> Layout:
         columns = self.columns
         return Layout(
             len(columns.features),
