@@ -151,6 +151,19 @@ def test_kinds_of_labels(here, capsys):
             assert "Noise floor" in capsys.readouterr().out
 
 
+def test_notes_about_columns_and_rows(here, capsys):
+    table = ratings(200)
+    table.loc[:9, ["r_a", "r_b", "r_c"]] = np.nan
+    told = table.assign(leak=2 * table["r_a"], day="2024-01-05", w=np.where(table.index < 20, 0, 1), r_d=0.0)
+    told.to_csv("odd.csv", index=False)
+    assert call(f"fit odd.csv {FIT.replace('r_*', 'r_a,r_b,r_c')} --weight w --drop r_d --out m.skldl") == 0
+    notes = capsys.readouterr().err
+    assert "10 of 200 rows have no label and are left out" in notes
+    assert "10 of 190 rows have weight zero and are left out" in notes
+    assert "Column 'leak' alone tells the label 'r_a' nearly completely" in notes
+    assert "Column 'day' holds dates" in notes
+
+
 def test_groups_are_held_out_together(here, capsys):
     ratings().assign(person=np.repeat(np.arange(60), 10)).to_csv("people.csv", index=False)
     assert call(f"fit people.csv {FIT} --groups person --out m.skldl") == 0
@@ -213,6 +226,10 @@ def test_the_state_of_another_fit_is_not_used(here, monkeypatch, capsys):
     assert call(f"fit all.csv {FIT} --seed 1 --out m.skldl") == 0
     assert "held the state of another fit" in capsys.readouterr().err
     assert not (here / "m.skldl.resume").exists()
+    first = ResumeFolder(here / "m.skldl", ["all.csv"], {})
+    assert call(f"fit all.csv {FIT} --out m.skldl") == 2
+    assert "Another skldl fit is writing to m.skldl.resume" in capsys.readouterr().err
+    first.remove()
     (here / "n.skldl.resume").write_text("a file")
     assert call(f"fit all.csv {FIT} --out n.skldl") == 2
     assert "n.skldl.resume is a file" in capsys.readouterr().err

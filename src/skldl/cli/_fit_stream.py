@@ -175,13 +175,12 @@ def fit_in_chunks(
             state=state,
             **chosen,
         )
-    except DataError:
-        if not state.n_passes():
-            state.remove()
-        raise
-    except KeyboardInterrupt:
-        if state.n_passes():
+    except BaseException as error:
+        if state.n_passes() and isinstance(error, KeyboardInterrupt):
             note(f"{state.n_passes()} passes are kept in {state.folder}: the same command goes on from there.")
+        elif isinstance(error, DataError) and not state.n_passes():
+            state.remove()
+        state.close()
         raise
     return fitted, state
 

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import skldl
 from skldl._whole_files import whole_file
@@ -19,7 +19,12 @@ from skldl.exceptions import DatasetError, ModelFileError
 from skldl.persistence import read, save
 from skldl.tabular import TableEncoder
 
-_ENCODER, _ABOUT = "encoder.skldl", "state.json"
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]  # a module elsewhere
+
+_ENCODER, _ABOUT, _LOCK = "encoder.skldl", "state.json", "lock"
 
 
 class ResumeFolder:
@@ -51,10 +56,27 @@ class ResumeFolder:
         self.fingerprint = hashlib.sha256(content.encode()).hexdigest()
         if self.folder.exists() and not self.folder.is_dir():
             raise DatasetError(f"{self.folder} is a file: the state of the fit belongs there. Move it away.")
+        self._lock = self._locked()
         self.found = self._what_is_there()
         if self.found == "other":
-            self.remove()
+            self.clear()
         self.journal: Journal = _Journal(self.folder)
+
+    def _locked(self) -> IO[bytes] | None:
+        """Keep a second fit from writing to the same state; the system lifts the lock however this process ends."""
+        if fcntl is None:
+            return None
+        with writing(self.folder):
+            self.folder.mkdir(exist_ok=True)
+            stream = (self.folder / _LOCK).open("wb")
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            stream.close()
+            raise DatasetError(
+                f"Another skldl fit is writing to {self.folder}. Wait for its end, or name another --out."
+            ) from error
+        return stream
 
     def _what_is_there(self) -> str:
         if not self.folder.is_dir():
@@ -62,7 +84,7 @@ class ResumeFolder:
         try:
             known = json.loads((self.folder / _ABOUT).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return "other" if any(self.folder.iterdir()) else ""
+            return "other" if any(file.name != _LOCK for file in self.folder.iterdir()) else ""
         return "same" if isinstance(known, dict) and known.get("fingerprint") == self.fingerprint else "other"
 
     def load(self) -> tuple[TableEncoder, dict[str, Any]] | None:
@@ -87,15 +109,24 @@ class ResumeFolder:
         """Number of passes of the fit that are kept."""
         return len(list(self.folder.glob("pass-*.npz"))) if self.folder.is_dir() else 0
 
-    def remove(self) -> None:
-        """Take the state away; a folder that holds anything else stays."""
-        if not self.folder.is_dir():
-            return
+    def clear(self) -> None:
+        """Forget what was kept."""
         for pattern in ("pass-*.npz", ".*.part", "rows.*", _ENCODER, _ABOUT):
             for file in self.folder.glob(pattern):
                 file.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Take the state away; a folder that holds anything else stays."""
+        self.clear()
+        self.close()
         with contextlib.suppress(OSError):
+            (self.folder / _LOCK).unlink(missing_ok=True)
             self.folder.rmdir()
+
+    def close(self) -> None:
+        """Let another fit use the state."""
+        if self._lock is not None:
+            self._lock.close()
 
 
 class _Journal(FolderJournal):
