@@ -382,8 +382,9 @@ def wait_for(condition, seconds=120):
 @pytest.mark.parametrize("n_passes", [0, 2, 9])
 def test_a_kill_and_the_same_command_again(here, n_passes):
     """SIGKILL in the middle of a pass; the result is the same to the last digit as without it."""
-    ratings(60_000).to_csv("large.csv", index=False)
-    line = shlex.split("fit large.csv --labels 'r_*' --stream --memory 448MiB --cache 0")
+    ratings(45_000).to_csv("large.csv", index=False)  # two chunks
+    model = "--model sa-bfgs-cv --set alphas=[0.1,0.001]"
+    line = shlex.split(f"fit large.csv --labels 'r_*' --stream --memory 448MiB --cache 0 {model}")
     assert run([*line, "--out", "whole.skldl"]) == 0
     folder = here / "m.skldl.resume"
     process = subprocess.Popen([*SKLDL, *line, "--out", "m.skldl"], stderr=subprocess.DEVNULL)

@@ -55,7 +55,7 @@ def is_streamed(
     bool
         False, with a note, if the table is large but the model or an option needs it in memory.
     """
-    if not all(_is_readable_again(source) for source in sources) or any(map(is_array_file, sources)):
+    if any(is_array_file(source) or not os.path.isfile(source) for source in sources):
         return False
     if sum(os.path.getsize(source) for source in sources) < SMALL:
         return False
