@@ -101,6 +101,13 @@ class Rows(ABC):
         """What is known about the columns without reading."""
         return None
 
+    def _tasks(self, client: Any) -> list[tuple[Any, ...]] | None:
+        """For a cluster: a function and its arguments for each part of the rows, which give its pieces on a worker.
+
+        None if other processes cannot read the rows. With ``client`` None it is only asked whether they can.
+        """
+        return None
+
     def _named(self, layout: Layout) -> Layout:
         """What the first chunk shows about the columns, with the names that the source knows besides."""
         return layout
