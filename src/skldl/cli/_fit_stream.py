@@ -11,7 +11,7 @@ from skldl.cli._options import Columns, is_array_file
 from skldl.cli._resume import ResumeFolder
 from skldl.cli._screen import note
 from skldl.data._table_files import TableFiles
-from skldl.exceptions import DataError, TableError, UnknownNameError
+from skldl.exceptions import DataError, DatasetError, TableError, UnknownNameError
 from skldl.tabular._memory_plan import GIB, parse_memory, parse_size
 from skldl.tabular._stream_training import STREAMING, fit_stream, streaming_candidate
 from skldl.tabular._streamed_table import StreamedTable
@@ -19,6 +19,7 @@ from skldl.tabular._training import FittedTable
 
 SHARE = 8
 """A table that is larger than this part of the available memory is read in chunks."""
+SECONDS_TO_CONNECT = 30
 SMALL = 2**26
 """Files that are smaller together are not looked at for this."""
 NOT_IN_CHUNKS = {
@@ -90,6 +91,7 @@ def fit_in_chunks(
     *,
     memory: str,
     cache: str,
+    scheduler: str | None,
     model: str,
     settings: Mapping[str, Any],
     text_ngrams: str,
@@ -115,6 +117,8 @@ def fit_in_chunks(
         Bound on memory, such as 1GiB.
     cache : str
         Bound on the disk space for encoded rows.
+    scheduler : str or None
+        Address of a Dask scheduler whose workers fit the model.
     model, settings, text_ngrams, values, seed, keep_rows
         As in `skldl.tabular._stream_training.fit_stream`.
 
@@ -158,12 +162,16 @@ def fit_in_chunks(
         "random_state": seed,
         "memory": n_bytes,
     }
-    state = ResumeFolder(out, sources, {**chosen, **roles, **lists, **columns.as_reading()})
+    state = ResumeFolder(
+        out, sources, {**chosen, **roles, **lists, **columns.as_reading(), "cluster": scheduler is not None}
+    )
     if state.found == "same":
         note(f"Going on from {state.folder}, which holds {state.n_passes()} passes of this fit.")
     elif state.found == "other":
         note(f"{state.folder} held the state of another fit, of other files or options: it is begun anew.")
+    client = None
     try:
+        client = None if scheduler is None else _connected(scheduler)
         fitted = fit_stream(
             table,
             text=lists["text"],
@@ -173,8 +181,12 @@ def fit_in_chunks(
             cache=n_disk,
             on_progress=tell,
             state=state,
+            client=client,
             **chosen,
         )
+    except ConnectionError as error:
+        state.close()
+        raise DatasetError(f"{error} What was found so far is kept in {state.folder}.") from error
     except BaseException as error:
         if state.n_passes() and isinstance(error, KeyboardInterrupt):
             note(f"{state.n_passes()} passes are kept in {state.folder}: the same command goes on from there.")
@@ -182,7 +194,22 @@ def fit_in_chunks(
             state.remove()
         state.close()
         raise
+    finally:
+        if client is not None:
+            client.close()
     return fitted, state
+
+
+def _connected(scheduler: str) -> Any:
+    """A client of a Dask cluster."""
+    from distributed import Client
+
+    try:
+        return Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise DatasetError(
+            f"No Dask scheduler answers at {scheduler}: {error}. Start one with: dask scheduler"
+        ) from error
 
 
 def _is_readable_again(source: str) -> bool:

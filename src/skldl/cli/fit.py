@@ -40,6 +40,7 @@ def fit(
     stream: Flag = False,
     memory: str = "1GiB",
     cache: str = "10GiB",
+    scheduler: Name = None,
     overwrite: Flag = False,
 ) -> None:
     """Train a model on a table and keep it in a file.
@@ -106,6 +107,9 @@ def fit(
         Disk space for --stream: the encoded rows are kept in OUT.resume until the model is written, so that the files
         are parsed only three to five times. If they take more than this, or half of the free space, they are encoded in
         every pass. 0 keeps none.
+    scheduler
+        Address of a Dask scheduler, such as tcp://host:8786: its workers read the files, one file each, encode their
+        rows, keep them in memory and fit the model. They must see the files under the same names. Implies --stream.
     overwrite
         Write over a file that is there already and is no model.
     """
@@ -125,7 +129,7 @@ def fit(
         "selection_rows": selection_rows,
         "intervals": intervals,
     }
-    if stream or is_streamed(sources, columns, model, given, in_memory):
+    if stream or scheduler is not None or is_streamed(sources, columns, model, given, in_memory):
         with working() as tell:
             fitted, state = fit_in_chunks(
                 sources,
@@ -135,6 +139,7 @@ def fit(
                 tell,
                 memory=memory,
                 cache=cache,
+                scheduler=scheduler,
                 model=model,
                 settings=given,
                 text_ngrams=text_ngrams,

@@ -2,7 +2,8 @@
 
 import glob
 from collections.abc import Collection, Iterator, Sequence
-from os.path import getsize
+from copy import copy
+from os.path import abspath, getsize
 from pathlib import Path
 from typing import Any, Self
 
@@ -122,13 +123,15 @@ class TableFiles:
         self._shares.append(float(getsize(file)))
         return n_rows
 
-    def pieces(self, rows: int = CHUNK_ROWS) -> Iterator[tuple[str, pd.DataFrame]]:
+    def pieces(self, rows: int = CHUNK_ROWS, only: str | None = None) -> Iterator[tuple[str, pd.DataFrame]]:
         """Read all rows once.
 
         Parameters
         ----------
         rows : int, default=20000
             At most so many at a time.
+        only : str, default=None
+            Read this file alone.
 
         Yields
         ------
@@ -139,6 +142,8 @@ class TableFiles:
         """
         self._done = 0.0
         for file, share in zip(self.files, self._shares, strict=True):
+            if only not in (None, file):
+                continue
             with TableFile(file, **self._reading) as table:
                 self._now = table
                 empty = True
@@ -185,6 +190,12 @@ class TableFiles:
                 return file, row
             row -= n_rows
         raise IndexError(row)
+
+    def at_full_paths(self) -> "TableFiles":
+        """The same table for a process that runs in another folder."""
+        other = copy(self)
+        other.files = [abspath(file) for file in self.files]
+        return other
 
     def nothing(self) -> pd.DataFrame:
         """A table with the same columns and no rows."""

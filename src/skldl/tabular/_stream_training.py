@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from sklearn.pipeline import Pipeline
 
 from skldl.base import BaseLDL
-from skldl.chunks import Journal, RecordedRows, Rows
+from skldl.chunks import ClusterRows, Journal, RecordedRows, Rows
 from skldl.data import label_values
 from skldl.exceptions import DataError
 from skldl.names import find_candidate
@@ -69,6 +69,7 @@ def fit_stream(
     cache: int = 0,
     on_progress: Tell | None = None,
     state: FitState | None = None,
+    client: Any = None,
 ) -> FittedTable:
     """Train a model on a table that is read in chunks, and judge it on rows that were held out.
 
@@ -99,6 +100,9 @@ def fit_stream(
         Called with a word on what runs.
     state : FitState, default=None
         Where to keep what the passes have found.
+    client : distributed.Client, default=None
+        A Dask cluster: its workers read, encode and keep the rows, each file on one of them, and sums travel. The
+        encoder is fitted, and the model judged, in this process.
 
     Returns
     -------
@@ -125,7 +129,7 @@ def fit_stream(
             state.save(encoder, facts)
     else:
         encoder, facts = known
-        table.label_names = facts["label_names"]
+        table.label_names, table.rows_of_files = facts["label_names"], facts["rows_of_files"]
     names, n_rows = list(facts["label_names"]), int(facts["n_rows"])
     numbers = label_values(names, values)
     folded = hasattr(candidate.make(), "alphas")
@@ -140,11 +144,11 @@ def fit_stream(
             f"The table has {n_rows} rows, too few to hold some out. Fit it in memory, without stream=True."
         )
     rows = EncodedRows(table, encoder, held_out, n_train)
-    if state is not None:
+    if state is not None and client is None:
         # sums, and the order of the encoded rows, depend on where chunks end
         rows.cache = ChunkCache(state.folder, f"{state.fingerprint} {table.chunk_rows}", cache)
     estimator = candidate.make({}, random_state)
-    n_passes = _fit(estimator, rows, n_train or n_rows, state, tell)
+    n_passes = _fit(estimator, rows, n_train or n_rows, state, client, tell)
     judged = judge(table, encoder, estimator, held_out, keep_rows, random_state, lambda text: tell(f"judging: {text}"))
     pipeline = Pipeline([("encoder", encoder), (MODEL_STEP, estimator)])
     chosen = _chosen(estimator, candidate)
@@ -236,16 +240,17 @@ def _scan(table: StreamedTable, encoder: TableEncoder, seed: int, tell: Tell) ->
     return {
         "n_rows": fitting.n_rows,
         "label_names": table.label_names,
+        "rows_of_files": dict(table.rows_of_files),
         "typical": fitting.typical(),
         "notes": [*notes, *table.notes_of_rows(fitting.n_rows)],
     }
 
 
-def _fit(estimator: BaseLDL, rows: EncodedRows, n_rows: int, state: FitState | None, tell: Tell) -> int:
+def _fit(estimator: BaseLDL, rows: EncodedRows, n_rows: int, state: FitState | None, client: Any, tell: Tell) -> int:
     """Fit the learner; the number of passes over the rows."""
-    source: Rows = rows
+    source: Rows = rows if client is None else ClusterRows(rows, client)
     if state is not None:
-        source = RecordedRows(rows, state.journal, fingerprint=f"{state.fingerprint} {rows.table.chunk_rows}")
+        source = RecordedRows(source, state.journal, fingerprint=f"{state.fingerprint} {rows.table.chunk_rows}")
     source.progress = lambda number, n_read: tell(f"fit, pass {number}: {n_read:,} of {n_rows:,} rows")
     estimator.fit(source)
     return source.n_passes

@@ -1,7 +1,9 @@
 """The rows of a table in files as `skldl.chunks.Rows`: encoded chunk by chunk, without those that are held out."""
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -76,8 +78,26 @@ class EncodedRows(Rows):
             return self._encoded(labels)
         return self.cache.read() if self.cache.is_complete() else self.cache.kept(self._encoded(True))
 
+    def _tasks(self, client: Any) -> list[tuple[Any, ...]] | None:
+        """For a cluster: each file is read and encoded by one worker, which must see it at the same place."""
+        if client is None:
+            return []
+        table = copy(self.table)
+        table.files = self.table.files.at_full_paths()
+        shared = client.submit(_itself, EncodedRows(table, self.encoder, self.held_out, None), pure=False)
+        counts = [self.table.rows_of_files[file] for file in self.table.files.files]
+        firsts = np.cumsum([0, *counts])
+        return [
+            (_pieces_of_file, shared, file, int(first))
+            for file, first, count in zip(table.files.files, firsts, counts, strict=False)
+            if count
+        ]
+
     def _encoded(self, labels: bool) -> Iterator[Piece]:
-        for chunk in self.table.chunks():
+        return self._pieces_from(self.table.chunks(), labels)
+
+    def _pieces_from(self, chunks: Iterator[TableChunk], labels: bool) -> Iterator[Piece]:
+        for chunk in chunks:
             kept = ~self.held_out.of(chunk)
             if not kept.any():
                 continue
@@ -86,7 +106,7 @@ class EncodedRows(Rows):
                 X = self.encoder.transform(chunk.X[kept])
             yield Piece(X, D, None if chunk.weight is None else chunk.weight[kept], chunk.place, int(chunk.X.index[0]))
 
-    def _find_layout(self) -> Layout:
+    def _known_layout(self) -> Layout:
         names = tuple(self.table.label_names or ())
         return Layout(len(self.encoder.sources()), len(names), None, names, self.table.weight is not None)
 
@@ -97,3 +117,13 @@ class EncodedRows(Rows):
     def n_rows(self) -> int | None:
         """Number of training rows, where it is known."""
         return self._n_rows
+
+
+def _itself(rows: EncodedRows) -> EncodedRows:
+    """A task whose result can be made again when its worker is lost."""
+    return rows
+
+
+def _pieces_of_file(rows: EncodedRows, file: str, first: int) -> Iterator[Piece]:
+    """The encoded rows of one file, on a worker."""
+    return rows._pieces_from(rows.table.chunks_of(file, first), labels=True)

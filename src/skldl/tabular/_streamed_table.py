@@ -73,6 +73,8 @@ class StreamedTable:
         Names of the labels; for votes and single labels known after `learn_labels`.
     notes : list of str
         What the user should know, as far as one pass has shown it.
+    rows_of_files : dict
+        From each file to its number of rows that have a label and weight, known after one pass.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class StreamedTable:
         self.label_names = None if self._by_words else self.label_columns
         self._words: set[str] = set()
         self.n_unlabelled = self.n_weightless = 0
+        self.rows_of_files: dict[str, int] = {}
 
     def chunks(self) -> Iterator[TableChunk]:
         """Read all rows once.
@@ -111,15 +114,23 @@ class StreamedTable:
         TableChunk
             Rows that have a label and weight.
         """
-        first = self.n_unlabelled = self.n_weightless = 0
-        for place, frame in self.files.pieces(self.chunk_rows):
+        n_rows = self.n_unlabelled = self.n_weightless = 0
+        self.rows_of_files = dict.fromkeys(self.files.files, 0)
+        for chunk in self.chunks_of(None, 0):
+            n_rows += len(chunk.X)
+            self.rows_of_files[chunk.place] += len(chunk.X)
+            yield chunk
+        if not n_rows:
+            raise TableError(f"No row of {self.files.name} has a label and weight.")
+
+    def chunks_of(self, file: str | None, first: int) -> Iterator[TableChunk]:
+        """The rows of one file, or of all, that have a label and weight; ``first`` such rows come before them."""
+        for place, frame in self.files.pieces(self.chunk_rows, file):
             with naming(place):
                 chunk = self._taken_apart(place, frame, first)
             if len(chunk.X):
                 first += len(chunk.X)
                 yield chunk
-        if not first:
-            raise TableError(f"No row of {self.files.name} has a label and weight.")
 
     def _taken_apart(self, place: str, frame: pd.DataFrame, first: int) -> TableChunk:
         labelled = rows_with_labels(frame[self.label_columns])
