@@ -132,6 +132,18 @@ def test_the_model_file_is_an_ordinary_one(here, capsys):
     assert ServedModel("m.skldl", "m").labels == ["r_a", "r_b", "r_c"]
 
 
+def test_text_is_hashed(here, capsys):
+    """And the features are sparse, which the chunks must say from the first on."""
+    rng = np.random.default_rng(0)
+    table = ratings(200)
+    table["says"] = np.where(table["r_a"] > 0.4, "all is very well", "not well at all " + rng.choice(["x", "y"], 200))
+    table.to_csv("says.csv", index=False)
+    assert call(f"fit says.csv {FIT} --text says --text-ngrams words --out m.skldl") == 0, capsys.readouterr().err
+    assert model_of("m.skldl")[-1].n_features_in_ > 2**14
+    assert inspect("m.skldl")["description"]["features"]["says"] == "text"
+    assert call("predict m.skldl says.csv --out p.csv") == 0
+
+
 def test_kinds_of_labels(here, capsys):
     table = ratings(300)
     counts = np.random.default_rng(0).multinomial(9, table[["r_a", "r_b", "r_c"]].to_numpy())
@@ -365,8 +377,10 @@ def test_a_model_that_does_not_fit_into_the_bound(here, capsys):
     rng = np.random.default_rng(0)
     wide = pd.DataFrame(rng.normal(size=(30, 1200)), columns=[f"x{k}" for k in range(1200)])
     wide.assign(r_a=0.5, r_b=0.5).to_parquet("wide.parquet")
-    assert call("fit wide.parquet --labels 'r_*' --stream --memory 448MiB --out m.skldl") == 2
+    assert call("fit wide.parquet --labels 'r_*' --stream --memory 600MiB --out m.skldl") == 2
     assert "The table makes 1,200 features" in capsys.readouterr().err
+    assert call("fit wide.parquet --labels 'r_*' --stream --memory 300MiB --out m.skldl") == 2
+    assert "is too little: the libraries take 440 MiB" in capsys.readouterr().err
     with pytest.raises(DatasetError, match="cannot be written"):
         ResumeFolder(Path("none/m.skldl"), ["all.csv"], {}).save(None, {})
 
@@ -384,7 +398,7 @@ def test_a_kill_and_the_same_command_again(here, n_passes):
     """SIGKILL in the middle of a pass; the result is the same to the last digit as without it."""
     ratings(45_000).to_csv("large.csv", index=False)  # two chunks
     model = "--model sa-bfgs-cv --set alphas=[0.1,0.001]"
-    line = shlex.split(f"fit large.csv --labels 'r_*' --stream --memory 448MiB --cache 0 {model}")
+    line = shlex.split(f"fit large.csv --labels 'r_*' --stream --memory 620MiB --cache 0 {model}")
     assert run([*line, "--out", "whole.skldl"]) == 0
     folder = here / "m.skldl.resume"
     process = subprocess.Popen([*SKLDL, *line, "--out", "m.skldl"], stderr=subprocess.DEVNULL)
@@ -417,7 +431,7 @@ def test_memory_does_not_grow_with_the_rows(here, ending):
         table = ratings(n_rows)
         table.to_csv(f"{name}.csv", index=False) if ending == "csv" else table.to_parquet(f"{name}.parquet")
     del table
-    for memory, bound in (("448MiB", 448), ("1GiB", 1024)):
+    for memory, bound in (("640MiB", 640), ("1GiB", 1024)):
         peaks = [
             peak_memory(shlex.split(f"fit {name}.{ending} {FIT} --memory {memory} --out {name}.skldl"))
             for name in ("small", "large")

@@ -12,7 +12,7 @@ from skldl.cli._resume import ResumeFolder
 from skldl.cli._screen import note
 from skldl.data._table_files import TableFiles
 from skldl.exceptions import DataError, DatasetError, TableError, UnknownNameError
-from skldl.tabular._memory_plan import GIB, parse_memory, parse_size
+from skldl.tabular._memory_plan import GIB, parse_size
 from skldl.tabular._stream_training import STREAMING, fit_stream, streaming_candidate
 from skldl.tabular._streamed_table import StreamedTable
 from skldl.tabular._training import FittedTable
@@ -142,7 +142,7 @@ def fit_in_chunks(
                 "fit in memory, without stream=True."
             )
     columns.need_labels()
-    n_bytes, n_disk = parse_memory(memory), parse_size(cache, "cache")
+    n_bytes, n_disk = parse_size(memory), parse_size(cache, "cache")
     streaming_candidate(model, settings)  # a model that cannot be is refused before anything is read
     roles: dict[str, Any] = columns.as_arguments()
     lists: dict[str, list[str]] = {name: roles.pop(name) for name in ("labels", "drop", "text", "categories")}

@@ -28,7 +28,8 @@ SAMPLE_LINES = 20
 LONGEST_SAMPLE = 2**26
 BLOCK_BYTES = 2**23
 CHUNK_ROWS = 20_000
-READ_BUFFER = 2**20
+READ_BUFFER = 2**16
+PAGES = 3 * 2**20  # what Arrow holds of each column of a Parquet file while it is read: a page and a dictionary
 END_OF_PIECE = "\x04end of piece\x04"
 """First cell of a row of our own behind each piece: if it is missing, an open quotation mark has swallowed it."""
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
@@ -149,13 +150,15 @@ class TableFile:
             return self._rows_read / max(1, self._file.metadata.num_rows)
         return min(1.0, self._text.n_bytes / self._size) if self._size else None
 
-    def size(self) -> tuple[int | None, int]:
-        """Number of rows, None for CSV, and of bytes: of CSV as it is, of Parquet unpacked."""
+    def size(self) -> tuple[int | None, int, int]:
+        """Rows (None for CSV), bytes (of Parquet unpacked), and bytes that reading takes besides the rows."""
         if not self._parquet:
-            return None, self._size
+            return None, self._size, 8 * BLOCK_BYTES
         about = self._file.metadata
-        groups = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
-        return about.num_rows, max(groups, 8 * about.num_rows * len(self.columns))
+        groups = [about.row_group(place) for place in range(about.num_row_groups)]
+        unpacked = max(sum(group.total_byte_size for group in groups), 8 * about.num_rows * len(self.columns))
+        largest = max((group.total_byte_size for group in groups), default=0)
+        return about.num_rows, unpacked, min(PAGES * len(self.columns), 2 * largest)
 
     def nothing(self) -> pd.DataFrame:
         """A table with the same columns and no rows: columns of text, or of the types of a Parquet file."""

@@ -77,6 +77,8 @@ class TableFiles:
         What the user should know; complete when all rows were read.
     n_bytes : int
         Size of the table: of CSV files as they are, of Parquet files unpacked.
+    reading_bytes : int
+        Memory that reading takes besides the rows.
     n_rows : int or None
         Number of rows, where the files say it.
 
@@ -97,7 +99,7 @@ class TableFiles:
         self._reading = reading
         self.name = self.files[0] if len(self.files) == 1 else f"{self.files[0]} and {len(self.files) - 1} more files"
         self.notes: list[str] = []
-        self.n_bytes = 0
+        self.n_bytes = self.reading_bytes = 0
         self._shares: list[float] = []
         n_rows = [self._look_at(file) for file in self.files]
         self.n_rows = None if None in n_rows else sum(filter(None, n_rows))
@@ -108,7 +110,7 @@ class TableFiles:
         """Compare the columns of a file with those of the first, and take note of its size."""
         with TableFile(file, **self._reading) as table:
             columns = list(table.columns)
-            n_rows, n_bytes = table.size()
+            n_rows, n_bytes, n_reading = table.size()
         if file == self.files[0]:
             self.columns = columns
         elif set(columns) != set(self.columns):
@@ -120,6 +122,7 @@ class TableFiles:
                 "Mend the file, or leave it out."
             )
         self.n_bytes += n_bytes
+        self.reading_bytes = max(self.reading_bytes, n_reading)
         self._shares.append(float(getsize(file)))
         return n_rows
 

@@ -34,7 +34,7 @@ from skldl.tabular._row_sample import RowSample
 SAMPLE_ROWS = 5000
 MOST_CATEGORIES = 100_000
 """A column with more different categories is refused: they are all kept, in memory and in the model file."""
-_MOST_BUCKETS = 2**21  # in the searches for medians of all columns together
+_MOST_BUCKETS = 2**19  # in the searches for medians of all columns together
 
 
 class Moments:

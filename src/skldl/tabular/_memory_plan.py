@@ -8,9 +8,10 @@ import re
 from skldl.exceptions import DataError
 
 GIB, MIB = 2**30, 2**20
-BASE = 330 * MIB
-"""What the libraries and the reader of files take, whatever the table."""
-LEAST = 448 * MIB
+BASE = 440 * MIB
+"""What the libraries take, whatever the table: half of it the one that writes model files."""
+LEAST = 64 * MIB
+"""What the rows of a chunk must have at least."""
 CELL = 400
 """Bytes for each cell of a chunk while it is read and encoded: text and its words at the worst."""
 TEXT_CELL = 6000
@@ -51,23 +52,38 @@ def parse_size(text: str | int, name: str = "memory") -> int:
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
-def parse_memory(text: str | int) -> int:
-    """Bytes of a bound on memory, which must hold the libraries at least."""
-    n_bytes = parse_size(text)
-    if n_bytes < LEAST:
-        raise DataError(
-            f"memory={text!r} is too little: the libraries alone take {BASE // MIB} MiB. Say {LEAST // MIB}MiB or more."
-        )
-    return n_bytes
-
-
-def rows_to_scan(memory: int, n_columns: int, n_texts: int) -> int:
-    """Rows in a chunk while the columns are looked at.
+def memory_for_rows(memory: int, reading: int) -> int:
+    """What a bound on memory leaves for the rows of a chunk and the model; an error if that is next to nothing.
 
     Parameters
     ----------
     memory : int
         The bound, in bytes.
+    reading : int
+        What the reader of the files takes.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
+    left = memory - BASE - reading
+    if left < LEAST:
+        needed = -(-(BASE + reading + LEAST) // (10 * MIB)) * 10
+        raise DataError(
+            f"memory='{memory // MIB}MiB' is too little: the libraries take {BASE // MIB} MiB, and to read these files "
+            f"{reading // MIB} MiB. Say memory='{needed}MiB' or more."
+        )
+    return left
+
+
+def rows_to_scan(left: int, n_columns: int, n_texts: int) -> int:
+    """Rows in a chunk while the columns are looked at.
+
+    Parameters
+    ----------
+    left : int
+        What `memory_for_rows` gives.
     n_columns, n_texts : int
         Number of columns, and of columns of prose among them.
 
@@ -76,16 +92,16 @@ def rows_to_scan(memory: int, n_columns: int, n_texts: int) -> int:
     int
         Number of rows.
     """
-    return _bounded((memory - BASE) // (CELL * n_columns + TEXT_CELL * n_texts))
+    return _bounded(left // (CELL * n_columns + TEXT_CELL * n_texts))
 
 
-def rows_to_fit(memory: int, scanned: int, n_features: int, n_labels: int, *, dense: bool, folded: bool) -> int:
+def rows_to_fit(left: int, scanned: int, n_features: int, n_labels: int, *, dense: bool, folded: bool) -> int:
     """Rows in a chunk while the model is fitted; an error if the model itself does not fit into the bound.
 
     Parameters
     ----------
-    memory : int
-        The bound, in bytes.
+    left : int
+        What `memory_for_rows` gives.
     scanned : int
         Rows in a chunk so far.
     n_features, n_labels : int
@@ -102,16 +118,15 @@ def rows_to_fit(memory: int, scanned: int, n_features: int, n_labels: int, *, de
     """
     matrices = (FOLDED_MATRICES if folded else MATRICES) * n_features**2 if dense else 0
     model = NUMBER * (matrices + (400 if folded else 40) * n_features * n_labels)
-    left = memory - BASE - model
-    if left < (memory - BASE) // 4:
-        needed = (BASE + model * 4 // 3) / GIB
+    if model > 3 * left // 4:
         raise DataError(
-            f"The table makes {n_features:,} features, and the model of them takes {model / GIB:.1f} GiB whatever the "
-            f"number of rows. Say memory='{needed:.1f}GiB', or leave out columns with drop=."
+            f"The table makes {n_features:,} features, and the model of them takes {model // MIB} MiB whatever the "
+            f"number of rows, where {left // MIB} MiB are left. Say memory= with {(model * 4 // 3 - left) // MIB + 1} "
+            "MiB more, or leave out columns with drop=."
         )
     if not dense:
         return scanned
-    return min(scanned, _bounded(left // (NUMBER * (COPIES * n_features + 12 * n_labels))))
+    return min(scanned, _bounded((left - model) // (NUMBER * (COPIES * n_features + 12 * n_labels))))
 
 
 def _bounded(n_rows: int) -> int:

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from skldl.base import BaseLDL
 from skldl.chunks import ClusterRows, Journal, RecordedRows, Rows
 from skldl.data import label_values
+from skldl.data._memory import release_unused_memory
 from skldl.exceptions import DataError
 from skldl.names import find_candidate
 from skldl.selection import BASELINE, Candidate
@@ -25,7 +26,7 @@ from skldl.tabular._chunk_cache import ChunkCache
 from skldl.tabular._chunked_encoder import ChunkedFit
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._kept_rows import check_number_kept, rows_in
-from skldl.tabular._memory_plan import GIB, rows_to_fit, rows_to_scan
+from skldl.tabular._memory_plan import GIB, memory_for_rows, rows_to_fit, rows_to_scan
 from skldl.tabular._models import with_settings
 from skldl.tabular._stream_judgement import Judgement, judge
 from skldl.tabular._streamed_rows import EncodedRows, HeldOut
@@ -118,7 +119,8 @@ def fit_stream(
     if keep_rows is not None:
         check_number_kept(keep_rows)
     tell = on_progress or (lambda text: None)
-    table.chunk_rows = rows_to_scan(memory, len(table.files.columns), len(text))
+    left = memory_for_rows(memory, table.files.reading_bytes)
+    table.chunk_rows = rows_to_scan(left, len(table.files.columns), len(text))
     known = None if state is None else state.load()
     if known is None:
         encoder = TableEncoder(
@@ -135,7 +137,7 @@ def fit_stream(
     folded = hasattr(candidate.make(), "alphas")
     dense = not encoder.encoder_.sparse_output_
     table.chunk_rows = rows_to_fit(
-        memory, table.chunk_rows, len(encoder.sources()), len(names), dense=dense, folded=folded
+        left, table.chunk_rows, len(encoder.sources()), len(names), dense=dense, folded=folded
     )
     held_out = HeldOut(min(HELD_OUT_SHARE, HELD_OUT_ROWS / n_rows), random_state)
     n_train = None if table.groups is not None else n_rows - held_out.count(n_rows)
@@ -233,6 +235,7 @@ def _scan(table: StreamedTable, encoder: TableEncoder, seed: int, tell: Tell) ->
                 fitting.update(chunk.X, chunk.place)
             tell(f"columns, pass {fitting.n_passes + 1}: {_share(table)}")
         fitting.end_pass()
+        release_unused_memory()
         if fitting.n_passes == 1:
             table.end_of_labels()
             notes = fitting.notes()  # refuses columns that are mostly numbers

@@ -108,7 +108,8 @@ class EncodedRows(Rows):
 
     def _known_layout(self) -> Layout:
         names = tuple(self.table.label_names or ())
-        return Layout(len(self.encoder.sources()), len(names), None, names, self.table.weight is not None)
+        is_sparse = bool(self.encoder.encoder_.sparse_output_)
+        return Layout(len(self.encoder.sources()), len(names), None, names, self.table.weight is not None, is_sparse)
 
     def _name(self) -> str:
         return self.table.files.name
