@@ -4,7 +4,9 @@ Good data pass with one scan and, where the dtype fits, without a copy. Only whe
 looked for, so that the message can name it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -47,7 +49,25 @@ __all__ = [
     "column_names",
     "label_names",
     "order_of_labels",
+    "rows_from",
 ]
+
+_FIRST_ROW: ContextVar[int] = ContextVar("first_row", default=0)
+
+
+@contextmanager
+def rows_from(first: int) -> Iterator[None]:
+    """Let messages count the rows from a number other than 0, where what is checked is a part of something larger."""
+    token = _FIRST_ROW.set(first)
+    try:
+        yield
+    finally:
+        _FIRST_ROW.reset(token)
+
+
+def _row(row: int) -> int:
+    """Number of a row as messages say it."""
+    return row + _FIRST_ROW.get()
 
 
 def check_features(
@@ -106,7 +126,7 @@ def _explain_features(estimator: BaseEstimator, X: Any, message: str, *, reset: 
     if place is not None:
         row, column, value = place
         return NotNumericError(
-            f"X holds {value!r} in row {row}, column {column}, where a number belongs ({message}). "
+            f"X holds {value!r} in row {_row(row)}, column {column}, where a number belongs ({message}). "
             "Encode such columns (for example with sklearn.preprocessing.OneHotEncoder) or leave them out."
         )
     if "NaN" in message or "infinity" in message or "too large" in message:
@@ -152,7 +172,7 @@ def _first_non_finite_cell(X: Any, columns: list[Any]) -> str:
         return ""
     row, column = (int(i) for i in bad[0])
     label = repr(columns[column]) if columns else column
-    return f" The first of {len(bad)} such cells is {values[row, column]} in row {row}, column {label}."
+    return f" The first of {len(bad)} such cells is {values[row, column]} in row {_row(row)}, column {label}."
 
 
 def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: str = "") -> FloatArray:
@@ -189,7 +209,7 @@ def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: 
             row, column = (int(i) for i in bad[0])
             kind = "NaN" if np.isnan(array[row, column]) else "infinity"
             cure = nan_cure if nan_cure and kind == "NaN" else DEFAULT_NAN_CURE
-            raise NonFiniteError(f"Input {name} contains {kind}: row {row}, {_label(columns, column)}. {cure}")
+            raise NonFiniteError(f"Input {name} contains {kind}: row {_row(row)}, {_label(columns, column)}. {cure}")
     return array
 
 
@@ -218,10 +238,10 @@ def _from_objects(values: Any, columns: list[Any], name: str, *, allow_nan: bool
                 if allow_nan:
                     cells[row, column] = np.nan
                     continue
-                where = f"row {row}, {_label(columns, column)} is missing."
+                where = f"row {_row(row)}, {_label(columns, column)} is missing."
                 raise NonFiniteError(f"Input {name} contains NaN: {where} {nan_cure}".rstrip())
             raise NotNumericError(
-                f"{name} holds {cell!r} in row {row}, {_label(columns, column)}, where a number belongs. "
+                f"{name} holds {cell!r} in row {_row(row)}, {_label(columns, column)}, where a number belongs. "
                 "For single labels or label sets use skldl.distributions.from_labels or from_label_sets."
             )
     return cells.astype(np.float64)
@@ -276,7 +296,7 @@ def check_degrees(array: FloatArray, D: Any, *, name: str) -> None:
     if array.min() < 0:
         row, column = (int(i) for i in np.argwhere(array < 0)[0])
         raise NegativeDegreeError(
-            f"Row {row} of {name} holds the negative degree {array[row, column]:g} ({_label(columns, column)}). "
+            f"Row {_row(row)} of {name} holds the negative degree {array[row, column]:g} ({_label(columns, column)}). "
             "Degrees are at least zero: use skldl.simplex.project for predictions of a regression, "
             "or skldl.distributions.from_scores for scores."
         )
@@ -290,11 +310,11 @@ def check_row_sums(sums: FloatArray, *, name: str) -> None:
         more = f" ({int(wrong.sum())} rows in all)" if wrong.sum() > 1 else ""
         if sums[row] == 0:
             raise ZeroRowError(
-                f"Row {row} of {name} is all zero{more}. A row without mass is no distribution: drop it, or say how it "
-                "shall be filled with skldl.distributions.from_counts(y, smoothing=...)."
+                f"Row {_row(row)} of {name} is all zero{more}. A row without mass is no distribution: drop it, or say "
+                "how it shall be filled with skldl.distributions.from_counts(y, smoothing=...)."
             )
         raise RowSumError(
-            f"Row {row} of {name} sums to {sums[row]:.6g}, not 1{more}. "
+            f"Row {_row(row)} of {name} sums to {sums[row]:.6g}, not 1{more}. "
             f"If these are counts, use skldl.distributions.from_counts({name}); for intensities, from_scores; "
             f"to divide each row by its sum, skldl.simplex.normalize({name})."
         )
@@ -319,8 +339,11 @@ def check_same_shape(true: FloatArray, pred: FloatArray) -> None:
         )
 
 
-def check_weights(sample_weight: Any, n_samples: int) -> FloatArray | None:
-    """Return the weights as float64, or None where every row counts the same."""
+def check_weights(sample_weight: Any, n_samples: int, *, may_be_zero: bool = False) -> FloatArray | None:
+    """Return the weights as float64, or None where every row counts the same.
+
+    With ``may_be_zero``, all may be zero: other rows have weight.
+    """
     if sample_weight is None:
         return None
     refuse_unreal(sample_weight, name="sample_weight", error=SampleWeightError)
@@ -340,11 +363,13 @@ def check_weights(sample_weight: Any, n_samples: int) -> FloatArray | None:
         raise SampleWeightError(f"sample_weight has {len(weight)} entries, but there are {n_samples} rows.")
     if not np.isfinite(weight).all():
         row = int(np.argmin(np.isfinite(weight)))
-        raise SampleWeightError(f"sample_weight of row {row} is {weight[row]}. Give such rows weight 0 or drop them.")
+        raise SampleWeightError(
+            f"sample_weight of row {_row(row)} is {weight[row]}. Give such rows weight 0 or drop them."
+        )
     if weight.min() < 0:
         row = int(np.argmax(weight < 0))
-        raise SampleWeightError(f"sample_weight of row {row} is {weight[row]:g}. Weights are at least zero.")
-    if weight.max() == 0:
+        raise SampleWeightError(f"sample_weight of row {_row(row)} is {weight[row]:g}. Weights are at least zero.")
+    if weight.max() == 0 and not may_be_zero:
         raise SampleWeightError("sample_weight is zero for every row, so nothing is left to learn from.")
     return weight
 

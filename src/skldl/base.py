@@ -18,6 +18,9 @@ from skldl._missing import DistributionTargetTags
 from skldl._parameters import NOTHING, Constraint, check_parameters, check_value, one_of
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions, check_features, check_same_length, check_weights
+from skldl.chunks import Rows
+from skldl.chunks import predict as predict_chunks
+from skldl.chunks._names import keep_names, refuse_rows
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
 
@@ -37,6 +40,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
       rows that sum to one in float64, ``sample_weight`` is None or positive float64. It assigns what it learns and does
       not change what an earlier fit has assigned;
     - ``_predict(X)``: the distributions for a checked X.
+
+    One that can learn from sums over rows may write a third, ``_fit_rows(rows)``, for rows that are read in chunks
+    (`skldl.chunks`): each call of ``rows.sum`` is a pass over them.
 
     The base class checks everything that comes in, keeps names, and makes sure that what goes out sums to one. What a
     subclass declares in ``_constraints`` (see `skldl._parameters`) is checked before the data are.
@@ -71,15 +77,15 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     _allow_nan: bool = False  # whether NaN in X is a missing value that the algorithm can use
     _allow_missing_degrees: bool = False  # whether NaN in y is a degree that was not observed
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from features and label distributions.
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or DataFrame of shape (n_samples, n_labels)
-            Label distributions: non-negative rows that sum to one.
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features), or Rows
+            Features; or rows that are read in chunks, with their distributions and weights, from `skldl.chunks`.
+        y : array-like or DataFrame of shape (n_samples, n_labels), default=None
+            Label distributions: non-negative rows that sum to one. None if X is a `skldl.chunks.Rows`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row; None means that all count the same. Only ratios of weights count in the algorithms of
             this package: all weights times a constant give the same model. Estimators that wrap a learner of another
@@ -91,7 +97,12 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             The fitted estimator. If fitting fails, an estimator that was fitted before stays as it was.
         """
         with self._unchanged_on_failure():
-            self._fit(*self._check_training_set(X, y, sample_weight))
+            if isinstance(X, Rows) and type(self)._fit_rows is not BaseLDL._fit_rows:
+                check_parameters(self)
+                keep_names(self, X, y, sample_weight)
+                self._fit_rows(X)
+            else:
+                self._fit(*self._check_training_set(X, y, sample_weight))
         return self
 
     @contextmanager
@@ -108,6 +119,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
         """Check hyper-parameters, X, y and weights, and keep the names of features and labels."""
         check_parameters(self)
+        refuse_rows(self, X)
         if y is None:
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
@@ -133,8 +145,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Features, in the columns that ``fit`` saw.
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features), or Rows
+            Features, in the columns that ``fit`` saw. Rows that are read in chunks are predicted chunk by chunk; where
+            not even the predictions fit into memory, `skldl.chunks.predict` yields them.
 
         Returns
         -------
@@ -143,6 +156,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             `set_output` asked for it.
         """
         check_is_fitted(self)
+        if isinstance(X, Rows):
+            parts = [np.asarray(part) for part in predict_chunks(self, X)]
+            return self._as_set(np.concatenate(parts or [np.zeros((0, self.n_labels_))]), X)
         features = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
         distributions = _sum_to_one(self._predict(features), type(self).__name__)
         return self._as_set(distributions, X)
@@ -254,6 +270,10 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         raise NotImplementedError
 
+    def _fit_rows(self, rows: Rows) -> None:
+        """Learn from rows that are read in chunks, whose names are known already."""
+        raise NotImplementedError
+
     def _predict(self, X: Any) -> FloatArray:
         raise NotImplementedError
 
@@ -289,14 +309,14 @@ class GroupedLDL(BaseLDL):
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn from features and label distributions.
 
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
             Features.
-        y : array-like or DataFrame of shape (n_samples, n_labels)
+        y : array-like or DataFrame of shape (n_samples, n_labels), default=None
             Label distributions: non-negative rows that sum to one.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row; None means that all count the same.

@@ -11,6 +11,7 @@ import numpy as np
 from skldl._missing import COMPLETE, mean_distribution
 from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray
+from skldl.chunks import Chunk, Rows
 
 
 class MeanDistribution(PartialLDL):
@@ -59,5 +60,18 @@ class MeanDistribution(PartialLDL):
             return
         self.distribution_ = np.average(D, axis=0, weights=sample_weight)
 
+    def _fit_rows(self, rows: Rows) -> None:
+        self.missing_, self.n_left_out_ = COMPLETE, 0
+        mass, total = rows.sum(_mass)
+        self.distribution_ = mass / total
+
     def _predict(self, X: Any) -> FloatArray:
         return np.tile(self.distribution_, (X.shape[0], 1))
+
+
+def _mass(chunk: Chunk) -> tuple[FloatArray, float]:
+    """Weighted sum of the distributions of a chunk, and the sum of the weights."""
+    D = np.asarray(chunk.D)
+    if chunk.weight is None:
+        return D.sum(axis=0), float(len(D))
+    return chunk.weight @ D, float(chunk.weight.sum())

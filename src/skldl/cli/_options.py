@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +14,8 @@ from skldl.data import Dataset, TableFile, find_columns, from_table
 from skldl.data._array_table import ArrayTable
 from skldl.data._read_arrays import ARRAY_ENDINGS
 from skldl.data._spelling import split_list
-from skldl.exceptions import TableError
+from skldl.data._table_files import TableFiles
+from skldl.exceptions import DataError, TableError
 
 Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
 """A file, or - for standard input or output."""
@@ -85,20 +87,32 @@ class Columns(Reading):
             if not table.label_columns:
                 raise TableError(f"{source} holds no array of labels. Name it with labels=.")
             return table
-        if not labels:
-            raise TableError(
-                "labels= is missing: name the columns of the table that are labels, such as labels='emo_*'."
-            )
+        self.need_labels()
         return super().open(source)
 
-    def labels_in(self, table: TableFile | ArrayTable) -> list[str]:
+    def open_all(self, sources: Sequence[str]) -> TableFile | TableFiles | ArrayTable:
+        """Open a table with labels that consists of one file or several."""
+        if len(sources) == 1:
+            return self.open(sources[0])
+        for name in sources:
+            if name == "-" or is_array_file(name):
+                raise TableError(f"Several tables are named, and {name} is no CSV or Parquet file. Name it alone.")
+        self.need_labels()
+        return TableFiles(sources, **self.as_reading())
+
+    def need_labels(self) -> None:
+        """Demand that the label columns are named."""
+        if not words(self.labels):
+            raise TableError("labels= is missing: say which columns of the table are labels, such as labels='emo_*'.")
+
+    def labels_in(self, table: TableFile | TableFiles | ArrayTable) -> list[str]:
         """The label columns of a table that was opened."""
         if isinstance(table, ArrayTable):
             return table.label_columns
         return find_columns(words(self.labels), table.columns, "labels")
 
     def dataset(
-        self, table: TableFile | ArrayTable, *, name: str = "", splits: str | None = None, **more: Any
+        self, table: TableFile | TableFiles | ArrayTable, *, name: str = "", splits: str | None = None, **more: Any
     ) -> Dataset:
         """Read a table that was opened, and the file of its splits if there is one."""
         roles: dict[str, Any] = self.as_arguments() | {"labels": self.labels_in(table)}
@@ -122,6 +136,19 @@ class Columns(Reading):
         }
 
 
+@contextmanager
+def placed_in(table: TableFile | TableFiles | ArrayTable) -> Iterator[None]:
+    """Where a table consists of several files, say in which one the row lies that an error names."""
+    try:
+        yield
+    except DataError as error:
+        found = re.search(r"\b[Rr]ow (\d+)\b", str(error))
+        if found is None or not isinstance(table, TableFiles):
+            raise
+        file, row = table.place_of(int(found[1]) - 1)
+        raise type(error)(f"{error} (Row {found[1]} of all is row {row + 1} of {file}.)") from error
+
+
 def is_array_file(source: str) -> bool:
     """Whether a file holds arrays instead of a table."""
     return Path(source).suffix.lower() in ARRAY_ENDINGS
@@ -141,7 +168,7 @@ def words(given: list[str] | None) -> list[str]:
 _RENAMED = {"na_values": "na", "random_state": "seed", "source": "from", "settings": "set", "weigh_raters": "weights"}
 _OF_TABLES = ("categories", "decimal", "drop", "encoding", "groups", "keep", "kind", "labels", "text", "weight")
 _OF_FIT = ("budget", "folds", "intervals", "keep_rows", "model", "preset", "repeats")
-_OF_CHOICE = ("selection_rows", "text_ngrams", "splits", "values")
+_OF_CHOICE = ("cache", "memory", "selection_rows", "stream", "text_ngrams", "splits", "values")
 _OF_PREDICT = ("digits", "level")
 _OF_CONVERT = ("annotator", "item", "label", "prefix", "raters", "separator")
 _SAME_NAME = {name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CHOICE, *_OF_PREDICT, *_OF_CONVERT)}

@@ -82,7 +82,7 @@ def explain(
         frame = source.read()
     if row is None:
         frame, D = _truth(made, frame)
-        learned_from = (made.about.get("rows") or 0) + (made.about.get("intervals") or 0)
+        learned_from = sum(made.about.get(part) or 0 for part in ("rows", "intervals", "held_out"))
         same = made.about.get("source") == source.name and learned_from == len(frame)
         frame, D = _unseen(made, frame, D, all_rows=all_rows, same_table=same)
         shown, explanation, how = *_explain_table(made, frame, D, repeats, seed), "from_effects"

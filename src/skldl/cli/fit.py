@@ -7,20 +7,22 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from skldl.cli._fit_stream import fit_in_chunks, is_streamed
 from skldl.cli._model_file import is_model
-from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, check_targets, words
+from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, check_targets, placed_in, words
 from skldl.cli._progress import working
 from skldl.cli._screen import note
 from skldl.data._spelling import split_list
+from skldl.data._table_files import find_tables
 from skldl.exceptions import TableError
 from skldl.persistence import save
-from skldl.tabular import fit_table
+from skldl.tabular import FittedTable, fit_table
 
 
 def fit(
     table: Source,
     /,
-    *,
+    *more: Source,
     columns: Columns | None = None,
     out: Path,
     model: str = "auto",
@@ -35,6 +37,10 @@ def fit(
     intervals: Flag = False,
     seed: int = 0,
     keep_rows: int | None = None,
+    stream: Flag = False,
+    memory: str = "1GiB",
+    cache: str = "10GiB",
+    scheduler: Name = None,
     overwrite: Flag = False,
 ) -> None:
     """Train a model on a table and keep it in a file.
@@ -45,11 +51,15 @@ def fit(
         skldl fit faces.csv --labels 'emo_*' --out faces.skldl
         skldl fit faces.csv --labels 'emo_*' --preset fast --out quick.skldl
         skldl fit faces.csv --labels 'emo_*' --model sa-bfgs --out linear.skldl
+        skldl fit big/*.parquet --labels 'r_*' --stream --out big.skldl
 
     Parameters
     ----------
     table
-        A CSV or Parquet file, a .mat or .npz file with arrays of features and labels, or - for standard input.
+        A CSV or Parquet file, a .mat or .npz file with arrays of features and labels, or - for standard input; a folder
+        of CSV or Parquet files, or a pattern such as 'big/*.parquet'.
+    more
+        Further files with the same columns, whose rows follow.
     columns
         Which of its columns is what.
     out
@@ -86,16 +96,62 @@ def fit(
     keep_rows
         Number of rows of the table to keep in the model file, so that skldl serve can show the nearest of them; by
         default none. Everyone who has the file can read them.
+    stream
+        Read the table in chunks, several times, so that it need not fit into memory; this is done without being asked
+        for if the table is larger than an eighth of the free memory. The model is then sa-bfgs-cv, or one of sa-bfgs,
+        sa-iis, pt-bayes and mean; --text columns are hashed; the estimate comes from rows that are held out. A run that
+        is stopped leaves its passes in OUT.resume, and the same command goes on from there.
+    memory
+        Bound on memory for --stream, such as 500MiB or 4GiB: it sets how many rows are read at a time.
+    cache
+        Disk space for --stream: the encoded rows are kept in OUT.resume until the model is written, so that the files
+        are parsed only three to five times. If they take more than this, or half of the free space, they are encoded in
+        every pass. 0 keeps none.
+    scheduler
+        Address of a Dask scheduler, such as tcp://host:8786: its workers read the files, one file each, encode their
+        rows, keep them in memory and fit the model. They must see the files under the same names. Implies --stream.
     overwrite
         Write over a file that is there already and is no model.
     """
     if out.is_dir() or not out.parent.is_dir():
         raise TableError(f"--out {out} is a folder, or is in a folder that does not exist. Name a file.")
-    check_targets([("--out", out)], [table], overwrite=overwrite or is_model(out))
+    sources = find_tables([table, *more])
+    check_targets([("--out", out)], sources, overwrite=overwrite or is_model(out))
     import skops  # noqa: F401 - if it is missing, fail before the training, not after
 
     columns = columns or Columns()
-    with columns.open(table) as source, working() as tell:
+    given = typed_settings(settings or [])
+    in_memory = {
+        "preset": preset,
+        "budget": budget,
+        "folds": folds,
+        "splits": splits,
+        "selection_rows": selection_rows,
+        "intervals": intervals,
+    }
+    if stream or scheduler is not None or is_streamed(sources, columns, model, given, in_memory):
+        with working() as tell:
+            fitted, state = fit_in_chunks(
+                sources,
+                columns,
+                out,
+                in_memory,
+                tell,
+                memory=memory,
+                cache=cache,
+                scheduler=scheduler,
+                model=model,
+                settings=given,
+                text_ngrams=text_ngrams,
+                values=_numbers(values),
+                seed=seed,
+                keep_rows=keep_rows,
+            )
+        save(fitted.model, out, description=fitted.description)
+        state.remove()
+        _tell(fitted, out, table)
+        return
+    with columns.open_all(sources) as source, working() as tell, placed_in(source):
         fitted = fit_table(
             partial(columns.dataset, source, splits=splits),  # a large table is not kept here
             columns.labels_in(source),
@@ -106,7 +162,7 @@ def fit(
             text=words(columns.text),
             categories=words(columns.categories),
             model=model,
-            settings=typed_settings(settings or []),
+            settings=given,
             preset=preset,
             budget=budget,
             values=_numbers(values),
@@ -120,6 +176,10 @@ def fit(
             keep_rows=keep_rows,
         )
     save(fitted.model, out, description=fitted.description)
+    _tell(fitted, out, table)
+
+
+def _tell(fitted: FittedTable, out: Path, table: str) -> None:
     for line in fitted.why:
         print(line)
     for warning in fitted.warnings:

@@ -103,32 +103,15 @@ def from_table(
             raise TableError("item= and annotator= belong to kind='votes'.")
         frame, label_columns, more = votes_in_columns(frame, item, annotator, label_columns)
         notes += more
-    others = [column for column in (weight, groups) if column is not None]
-    dropped = find_columns(drop, frame.columns, "drop")
-    for role, column in (("weight", weight), ("groups", groups)):
-        if column is not None and column not in frame.columns:
-            raise TableError(f"{role}={column!r}: the table has no such column. It has {list_names(frame.columns)}.")
-    for role, columns in (("text", text), ("categories", categories)):
-        for column in columns:
-            if column not in frame.columns:
-                raise TableError(
-                    f"{role}={column!r}: the table has no such column. It has {list_names(frame.columns)}."
-                )
-            if column in (*others, *dropped):
-                raise TableError(f"{role}={column!r}: the column has another role, or is left out. Name it once.")
-    for column in (*others, *dropped, *text, *categories):
-        if column in label_columns:
-            raise TableError(f"The column {column!r} is a label; it cannot be something else as well.")
-    if UNNAMED in frame.columns and UNNAMED not in (*label_columns, *others, *dropped):
-        dropped.append(UNNAMED)
-        notes.append("The first column has no name: it is taken for names of rows and left out. Name it to use it.")
+    others, dropped, more = other_roles(frame.columns, label_columns, weight, groups, drop, text, categories)
+    notes += more
     labelled = rows_with_labels(frame[label_columns])
     if not labelled.all():
         if not labelled.any():
             raise TableError(f"No row has a label: the columns {list_names(label_columns)} are empty.")
         notes.append(f"{(~labelled).sum()} of {len(frame)} rows have no label and are left out.")
         frame = frame[labelled]
-    weights = None if weight is None else _weights(frame[weight])
+    weights = None if weight is None else row_weights(frame[weight])
     if weights is not None and not weights.all():
         notes.append(f"{(weights == 0).sum()} of {len(frame)} rows have weight zero and are left out.")
         frame, weights = frame[weights > 0], weights[weights > 0]
@@ -152,7 +135,7 @@ def from_table(
         if column not in (*text, *categories):
             notes += _oddities(X[column])
     gaps = int(answers.isna().sum().sum()) if kind == "distribution" else 0
-    notes += _like_the_labels(label_columns, X.columns) + label_leaks(X, D.fillna(D.mean()))
+    notes += like_the_labels(label_columns, X.columns) + label_leaks(X, D.fillna(D.mean()))
     dataset = Dataset(
         name,
         X,
@@ -167,6 +150,54 @@ def from_table(
         notes=tuple(notes),
     )
     return with_note_of_gaps(dataset, gaps)
+
+
+def other_roles(
+    columns: Iterable[str],
+    label_columns: Sequence[str],
+    weight: str | None,
+    groups: str | None,
+    drop: str | Sequence[str],
+    text: Sequence[str],
+    categories: Sequence[str],
+) -> tuple[list[str], list[str], list[str]]:
+    """Find the columns that are neither labels nor features, and refuse roles that cannot be.
+
+    Parameters
+    ----------
+    columns, label_columns : iterable of str
+        All columns of a table, and those that hold labels.
+    weight, groups, drop, text, categories : str or sequence of str
+        As in `from_table`.
+
+    Returns
+    -------
+    others : list of str
+        The columns of weights and groups.
+    dropped : list of str
+        Columns to leave out.
+    notes : list of str
+        What the user should know.
+    """
+    present = list(columns)
+    others = [column for column in (weight, groups) if column is not None]
+    dropped = find_columns(drop, present, "drop")
+    for role, column in (("weight", weight), ("groups", groups)):
+        if column is not None and column not in present:
+            raise TableError(f"{role}={column!r}: the table has no such column. It has {list_names(present)}.")
+    for role, named in (("text", text), ("categories", categories)):
+        for column in named:
+            if column not in present:
+                raise TableError(f"{role}={column!r}: the table has no such column. It has {list_names(present)}.")
+            if column in (*others, *dropped):
+                raise TableError(f"{role}={column!r}: the column has another role, or is left out. Name it once.")
+    for column in (*others, *dropped, *text, *categories):
+        if column in label_columns:
+            raise TableError(f"The column {column!r} is a label; it cannot be something else as well.")
+    if UNNAMED in present and UNNAMED not in (*label_columns, *others, *dropped):
+        note = "The first column has no name: it is taken for names of rows and left out. Name it to use it."
+        return others, [*dropped, UNNAMED], [note]
+    return others, dropped, []
 
 
 def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: str) -> list[str]:
@@ -210,13 +241,14 @@ def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: st
     return list(dict.fromkeys(found))
 
 
-def _weights(column: pd.Series) -> FloatArray:
+def row_weights(column: pd.Series, *, may_be_zero: bool = False) -> FloatArray:
+    """Weights of rows, at least zero; all may be zero where other rows have weight."""
     weights = checked_numbers(column, "a weight belongs")
     for wrong, complaint in ((weights.isna(), "is empty"), (weights < 0, "is negative")):
         if wrong.any():
             place = cell_place(column, int(np.argmax(wrong.to_numpy())))
             raise SampleWeightError(f"{place} {complaint}. A weight is a number of at least zero.")
-    if not weights.any():
+    if not may_be_zero and not weights.any():
         raise SampleWeightError(f"All weights in column {column.name!r} are zero: nothing is left to learn from.")
     return weights.to_numpy(dtype=np.float64)
 
@@ -265,7 +297,7 @@ def _oddities(column: pd.Series) -> list[str]:
     return []
 
 
-def _like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
+def like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
     """Features whose names begin like those of all labels: perhaps labels that were forgotten."""
     first, last = min(labels), max(labels)
     same = next((place for place, letter in enumerate(first) if not last.startswith(letter, place)), len(first))

@@ -28,6 +28,8 @@ SAMPLE_LINES = 20
 LONGEST_SAMPLE = 2**26
 BLOCK_BYTES = 2**23
 CHUNK_ROWS, CHUNKS_IN_PIECE = 20_000, 4
+READ_BUFFER = 2**16
+PAGES = 3 * 2**20  # what Arrow holds of each column of a Parquet file while it is read: a page and a dictionary
 END_OF_PIECE = "\x04end of piece\x04"
 """First cell of a row of our own behind each piece: if it is missing, an open quotation mark has swallowed it."""
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
@@ -143,25 +145,23 @@ class TableFile:
         self.close()
 
     def share_read(self) -> float | None:
-        """Say what part of the file has been read.
-
-        Returns
-        -------
-        float or None
-            Between 0 and 1; None for standard input, whose length is not known.
-        """
+        """What part of the file has been read, from 0 to 1; None for standard input, whose length is not known."""
         if self._parquet:
             return self._rows_read / max(1, self._file.metadata.num_rows)
         return min(1.0, self._text.n_bytes / self._size) if self._size else None
 
-    def nothing(self) -> pd.DataFrame:
-        """A table with the same columns and no rows.
+    def size(self) -> tuple[int | None, int, int]:
+        """Rows (None for CSV), bytes (of Parquet unpacked), and bytes that reading takes besides the rows."""
+        if not self._parquet:
+            return None, self._size, 8 * BLOCK_BYTES
+        about = self._file.metadata
+        groups = [about.row_group(place) for place in range(about.num_row_groups)]
+        unpacked = max(sum(group.total_byte_size for group in groups), 8 * about.num_rows * len(self.columns))
+        largest = max((group.total_byte_size for group in groups), default=0)
+        return about.num_rows, unpacked, min(PAGES * len(self.columns), 2 * largest)
 
-        Returns
-        -------
-        DataFrame
-            Columns of text, or of the types of a Parquet file.
-        """
+    def nothing(self) -> pd.DataFrame:
+        """A table with the same columns and no rows: columns of text, or of the types of a Parquet file."""
         if self._parquet:
             empty = self._file.schema_arrow.empty_table().select(self.columns)
             return empty.to_pandas(ignore_metadata=True)
@@ -380,7 +380,8 @@ def _open_parquet(stream: IO[bytes], name: str) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(stream)
+        # never a whole group of rows at once; checksums count where the file has some
+        return pq.ParquetFile(stream, buffer_size=READ_BUFFER, pre_buffer=False, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise TableError(f"{name} starts like a Parquet file but cannot be read: {_first_line(error)}") from error
 

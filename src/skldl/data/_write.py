@@ -85,17 +85,45 @@ class TableWriter:
         piece : DataFrame
             Rows with the same columns each time.
         """
+        self.append(self.rendered(piece, header=not self.written))
+
+    def rendered(self, piece: pd.DataFrame, *, header: bool) -> str | pd.DataFrame:
+        """Turn rows into what the file holds, without writing it: another process can do this.
+
+        Parameters
+        ----------
+        piece : DataFrame
+            The rows.
+        header : bool
+            Whether the names of the columns come first.
+
+        Returns
+        -------
+        str or DataFrame
+            Text, or the rows themselves for Parquet, whose types follow from the first piece. To be given to `append`.
+        """
+        if self._parquet:
+            return piece
+        return self._as_text(piece).to_csv(
+            sep=self._separator,
+            index=False,
+            header=header,
+            lineterminator="\n",
+            float_format=None if self._digits is None else f"%.{self._digits}g",
+        )
+
+    def append(self, piece: Any) -> None:
+        """Append what `rendered` made.
+
+        Parameters
+        ----------
+        piece : str or DataFrame
+            The next rows.
+        """
         if self._parquet:
             self._write_parquet(piece)
         else:
-            text = self._as_text(piece).to_csv(
-                sep=self._separator,
-                index=False,
-                header=not self.written,
-                lineterminator="\n",
-                float_format=None if self._digits is None else f"%.{self._digits}g",
-            )
-            self._stream.write(text if self.target == "-" else text.encode("utf-8"))
+            self._stream.write(piece if self.target == "-" else piece.encode("utf-8"))
         self.written = True
 
     def _as_text(self, piece: pd.DataFrame) -> pd.DataFrame:

@@ -109,9 +109,14 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
     score = description.get("score")
     if not score:
         return ["[The file holds no scores. Evaluate the model: skldl evaluate TABLE]"]
+    how = (
+        f"One split: the model was judged on {score['rows']} rows that it has not learned from."
+        if score["folds"] == 1
+        else f"Cross-validation with {score['folds']} folds on {score['rows']} rows; each row is predicted by models "
+        "that have not seen it."
+    )
     lines = [
-        f"Cross-validation with {score['folds']} folds on {score['rows']} rows; each row is predicted by models that "
-        "have not seen it.",
+        how,
         "",
         "| | Kullback-Leibler divergence |",
         "|---|---|",

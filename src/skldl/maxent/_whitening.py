@@ -19,6 +19,7 @@ length keep weight zero. Directions whose share of the scaled G is below 1e-10 (
 deficiency: there the weights stay where they began.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,13 +28,13 @@ import numpy.typing as npt
 from scipy import linalg, sparse
 
 from skldl._typing import FloatArray
+from skldl.maxent import _blocks
 
 LARGEST_MATRIX = 5000
 RIDGES = (1e-10, 1e-6, 1e-2)  # the next one only where rounding in G defeats the Cholesky factor
 RANK_CUT = 1e-12
 RESOLUTION = 1e-13  # below this share of the trace of G, its eigenvectors do not resolve alpha
 SPARSE_DIGITS = 1e-10  # share of the squared mean below which the variance of a sparse column has too few digits
-BLOCK_CELLS = 1 << 18
 
 
 @dataclass
@@ -235,24 +236,11 @@ def _inverse_root(gram: FloatArray, ridge: float) -> FloatArray:
     return np.asarray(inverse.T * scale[:, None])
 
 
-def _blocks(X: FloatArray) -> list[slice]:
-    size = max(64, BLOCK_CELLS // X.shape[1])
-    return [slice(first, first + size) for first in range(0, X.shape[0], size)]
-
-
 def _gram(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
     """Σ ω_i (x_i − mean)(x_i − mean)ᵀ; for dense X without the cancellation of subtracting afterwards."""
-    if sparse.issparse(X):
-        rooted = X.multiply(np.sqrt(weight)[:, None]).tocsr().astype(np.float64)
-        gram = (rooted.T @ rooted).toarray()
-        if mean.any():
-            gram -= np.multiply.outer(mean, mean)
-    else:
-        gram = np.zeros((X.shape[1], X.shape[1]))
-        for rows in _blocks(X):
-            centred = X[rows] - mean
-            centred *= np.sqrt(weight[rows])[:, None]
-            gram += centred.T @ centred
+    gram = _blocks.gram(X, weight, mean)
+    if sparse.issparse(X) and mean.any():
+        gram -= np.multiply.outer(mean, mean)
     constant = _is_constant(np.diag(gram), X, mean)
     gram[constant] = gram[:, constant] = 0.0
     return gram
@@ -260,33 +248,54 @@ def _gram(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
 
 def _variances(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
     """Σ ω_i (x_ik − mean_k)² for each column k."""
+    variances = _blocks.variances(X, weight, mean)
     if sparse.issparse(X):
-        variances = np.asarray(weight @ X.multiply(X), dtype=np.float64) - mean**2
-    else:
-        variances = np.zeros(X.shape[1])
-        for rows in _blocks(X):
-            variances += weight[rows] @ (X[rows] - mean) ** 2
+        variances -= mean**2
     variances[_is_constant(variances, X, mean)] = 0.0
     return variances
 
 
 def _is_constant(variances: FloatArray, X: Any, mean: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which columns have a variance that is nothing but rounding error.
+    """Which columns have a variance that is nothing but rounding error."""
+    if not sparse.issparse(X):
+        return np.asarray(variances <= 1e-26 * mean**2)
+
+    def ends(column: int) -> tuple[float, float]:
+        values = X[:, [column]].toarray().ravel().astype(np.float64)
+        return float(values.min()), float(values.max())
+
+    doubtful = bool((variances <= SPARSE_DIGITS * mean**2).any())
+    full = X.getnnz(axis=0) == X.shape[0] if doubtful else np.zeros(len(mean), dtype=bool)
+    return refuse_lost_digits(variances, mean, ends, full)
+
+
+def refuse_lost_digits(
+    variances: FloatArray,
+    mean: FloatArray,
+    ends: Callable[[int], tuple[float, float]],
+    full: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.bool_]:
+    """Which columns of sparse rows are constant.
 
     The variance of a sparse column is a difference of two sums, whose rounding error is about 1e-15 of the squared
     mean. Below 1e-10 of that, too few digits are left: the column's own entries decide, and one that does vary is
     refused, because its products with other columns have lost their digits too.
+
+    Parameters
+    ----------
+    variances, mean : ndarray of shape (n_columns,)
+        Variance and mean of each column.
+    ends : callable
+        From a column to its least and its largest value.
+    full : ndarray of shape (n_columns,)
+        Which columns have an entry in every row. With one that is not stored, a column of such a small relative
+        variance has mean 0.
     """
-    if not sparse.issparse(X):
-        return np.asarray(variances <= 1e-26 * mean**2)
-    doubtful = np.flatnonzero(variances <= SPARSE_DIGITS * mean**2)
-    constant = np.zeros(len(variances), dtype=bool)
-    constant[doubtful] = True
-    full = doubtful[X.getnnz(axis=0)[doubtful] == X.shape[0]] if len(doubtful) else doubtful
-    for column in full:  # with an entry that is not stored, a column of such a small relative variance has mean 0
-        values = X[:, [column]].toarray().ravel().astype(np.float64)
-        spread = float(np.ptp(values))
-        if spread > 1e-13 * float(np.abs(values).max()):
+    constant = np.asarray(variances <= SPARSE_DIGITS * mean**2)
+    for column in np.flatnonzero(constant & full):
+        low, high = ends(int(column))
+        spread = high - low
+        if spread > 1e-13 * max(abs(low), abs(high)):
             raise ValueError(
                 f"Column {column} of the sparse X has mean {mean[column]:.4g} and varies by {spread:.4g} only: its "
                 "variance is lost in rounding, and the column would be dropped. Centre or scale it, or pass a dense X."

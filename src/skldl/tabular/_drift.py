@@ -8,6 +8,7 @@ piece.
 import json
 import warnings
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,28 @@ def nearest_distances(reference: Any, features: Any) -> FloatArray:
     return np.asarray(pairwise_distances_argmin_min(features.astype(np.float32), reference)[1], dtype=np.float64)
 
 
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Some rows beside the training table.
+
+    Attributes
+    ----------
+    n_rows : int
+        How many.
+    unusual : dict
+        What `TableEncoder.unusual` counted.
+    sum_of_predictions : ndarray of shape (n_labels,) or None
+        Sum of their predictions; None, like the distances, if the model keeps no reference.
+    distances : ndarray or None
+        Distances of at most a thousand of them to the nearest centre of training rows.
+    """
+
+    n_rows: int
+    unusual: dict[str, dict[str, int]]
+    sum_of_predictions: FloatArray | None = None
+    distances: FloatArray | None = None
+
+
 class DriftMonitor:
     """Compare new rows with the training table, piece by piece.
 
@@ -134,14 +157,44 @@ class DriftMonitor:
         P : ndarray of shape (n_samples, n_labels)
             Their predictions.
         """
-        for what, counts in self.encoder.unusual(table).items():
-            self._unusual.setdefault(what, Counter()).update(counts)
-        self.n_rows += len(table)
+        self.add(self.look(table, P))
+
+    def look(self, table: Any, P: FloatArray) -> "Comparison":
+        """Compare some rows with the training table, without counting them: another process can do this.
+
+        Parameters
+        ----------
+        table : DataFrame
+            The rows.
+        P : ndarray of shape (n_samples, n_labels)
+            Their predictions.
+
+        Returns
+        -------
+        Comparison
+            To be given to `add`.
+        """
+        unusual = self.encoder.unusual(table)
         if self.reference is None or not len(table):
-            return
-        self._sum = self._sum + np.asarray(P, dtype=np.float64).sum(axis=0)
+            return Comparison(len(table), unusual)
         some = table.iloc[:: -(-len(table) // ROWS_PER_CHUNK)]
-        self._distances.append(nearest_distances(self.reference.centres_, self.encoder.transform(some)))
+        distances = nearest_distances(self.reference.centres_, self.encoder.transform(some))
+        return Comparison(len(table), unusual, np.asarray(P, dtype=np.float64).sum(axis=0), distances)
+
+    def add(self, rows: "Comparison") -> None:
+        """Count rows that were compared.
+
+        Parameters
+        ----------
+        rows : Comparison
+            What `look` found.
+        """
+        for what, counts in rows.unusual.items():
+            self._unusual.setdefault(what, Counter()).update(counts)
+        self.n_rows += rows.n_rows
+        if rows.distances is not None:
+            self._sum = self._sum + rows.sum_of_predictions
+            self._distances.append(rows.distances)
 
     def numbers(self) -> dict[str, Any]:
         """What was found, in plain values.

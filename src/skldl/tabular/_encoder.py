@@ -6,7 +6,7 @@ year, month, weekday, hour and number of days; a text column becomes n-grams of 
 name, so their order does not matter and further columns are ignored.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +15,7 @@ from scipy import sparse
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._typing import AnyArray
@@ -36,19 +33,22 @@ from skldl.data._cells import (
     list_names,
     refuse_cells,
 )
-from skldl.data._dates import as_dates, date_format, date_parts
+from skldl.data._dates import as_dates, date_parts
 from skldl.exceptions import TableError
+from skldl.tabular._encoder_steps import (
+    EMPTY_TEXT,
+    TEXT_NGRAMS,
+    column_transformer,
+    text_cut,
+    text_features,
+    written_and_varying,
+)
 from skldl.tabular._known_categories import known_categories
+from skldl.tabular._unusual_cells import MISSING_CATEGORY as MISSING_CATEGORY
+from skldl.tabular._unusual_cells import unusual_cells
 
-MISSING_CATEGORY = "(missing)"
 BLOCK_ROWS = 10_000
 LARGE = 50_000
-TEXT_NGRAMS: dict[str, dict[str, Any]] = {
-    "words": {"analyzer": "word", "ngram_range": (1, 2)},
-    "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
-}
-PROSE_WORDS = 3
-"""A text column whose cells have at least this mean number of words is treated as prose."""
 FORMAT = 2
 """1: version 0.1, which took 3.0 in text for another category than 3, and dates for categories."""
 
@@ -72,6 +72,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         What text is cut into: single words and pairs of neighbouring words; or pieces of two to four letters, which
         serve single words, languages without blanks between words, compounds and misspelt words. "auto" takes words
         for columns whose cells hold three words or more in the mean, and characters for others.
+    hashed_text : int, default=None
+        Hash the n-grams of each text column to so many features, instead of keeping the most frequent ones; n-grams
+        then have no names. `fit_chunks` needs it for text columns: counts of all n-grams can outgrow any memory.
 
     Attributes
     ----------
@@ -98,6 +101,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ['age', 'age is missing', 'town=Bonn', 'town=Ulm']
     """
 
+    hashed_text: int | None = None  # for encoders in files of version 0.2, which have no such parameter
+
     def __init__(
         self,
         text: Sequence[str] = (),
@@ -106,6 +111,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         max_text_features: int = 2000,
         dense: bool = False,
         text_ngrams: str = "auto",
+        hashed_text: int | None = None,
     ) -> None:
         self.text = text
         self.categories = categories
@@ -113,6 +119,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.max_text_features = max_text_features
         self.dense = dense
         self.text_ngrams = text_ngrams
+        self.hashed_text = hashed_text
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find out the kind of each column and learn medians, scales, categories and n-grams.
@@ -130,18 +137,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         table = as_frame(X)
-        if self.text_ngrams not in ("auto", *TEXT_NGRAMS):
-            raise TableError(f"text_ngrams={self.text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
-        for name in (*self.text, *self.categories):
-            if name not in table.columns:
-                raise TableError(f"The table has no column {name!r}. Its columns are {list_names(table.columns)}.")
-        if not len(table.columns):
-            raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
-        self.format_ = FORMAT
+        self._begin(list(table.columns))
         self.kinds_ = {name: self._kind(table[name]) for name in table.columns}
-        self.feature_names_in_ = np.array(list(table.columns), dtype=object)
-        self.n_features_in_ = len(table.columns)
-        self.dates_ = {name: _written_and_varying(table[name]) for name in self._of(DATE)}
+        self.dates_ = {name: written_and_varying(table[name]) for name in self._of(DATE)}
         self.with_missing_, self.ranges_ = [], {}
         medians: dict[str, float] = {}
         for name in self.kinds_:  # one column at a time: a large table is large enough once
@@ -161,6 +159,47 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 typed = self._typed(table)
                 self.encoder_ = self._fitted(self._encoder(typed, numbers), typed)
         return self
+
+    def fit_chunks(self, read: Callable[[], Iterable[Any]]) -> Self:
+        """Learn from a table that is read in chunks, two to four times: the same as `fit` learns from the whole.
+
+        Parameters
+        ----------
+        read : callable
+            Returns a new iterator over the chunks (DataFrames with the same columns) each time it is called.
+
+        Returns
+        -------
+        self
+            The fitted encoder. The memory needed does not depend on the number of rows.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> chunks = [pd.DataFrame({"age": [31, 54]}), pd.DataFrame({"age": [None, 40.0]})]
+        >>> TableEncoder().fit_chunks(lambda: iter(chunks)).ranges_
+        {'age': (31.0, 54.0)}
+        """
+        from skldl.tabular._chunked_encoder import ChunkedFit  # it needs this module
+
+        fitting = ChunkedFit(self)
+        while not fitting.done:
+            for chunk in read():
+                fitting.update(chunk)
+            fitting.end_pass()
+        return self
+
+    def _begin(self, columns: list[str]) -> None:
+        """Check parameters and names of columns, and keep the names."""
+        if self.text_ngrams not in ("auto", *TEXT_NGRAMS):
+            raise TableError(f"text_ngrams={self.text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
+        for name in (*self.text, *self.categories):
+            if name not in columns:
+                raise TableError(f"The table has no column {name!r}. Its columns are {list_names(columns)}.")
+        if not columns:
+            raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
+        self.format_ = FORMAT
+        self.feature_names_in_, self.n_features_in_ = np.array(columns, dtype=object), len(columns)
 
     def transform(self, X: Any) -> Any:
         """Turn a table into features.
@@ -197,10 +236,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ) from error
 
     def _fit_in_blocks(self, table: pd.DataFrame, medians: dict[str, float]) -> ColumnTransformer:
-        """Fit the steps for numbers without a copy of the table: from its medians, and some rows at a time.
-
-        Three rows with the medians, and with gaps where a column has some, teach the imputer what all rows would.
-        """
+        """Fit the steps for numbers without a copy of the table: from its medians, and some rows at a time."""
+        # three rows with the medians, and with gaps where a column has some, teach the imputer what all rows would
         numbers = self._number_columns()
         digest = pd.DataFrame([medians] * 3)[numbers]
         digest.loc[2, self.with_missing_] = np.nan
@@ -213,7 +250,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return encoder
 
     def _in_blocks(self, table: pd.DataFrame) -> Any:
-        """Transform some rows at a time: the steps copy what they are given, and a large table is large enough once."""
+        """Transform some rows at a time: the steps copy what they are given, and a large table is large enough."""
         first = self.encoder_.transform(self._typed(table.iloc[:BLOCK_ROWS]))
         if len(table) <= BLOCK_ROWS:
             return first
@@ -242,20 +279,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             than this range is wide), by the name of the column; ``"empty_rows"``, under the name ``"rows"``.
         """
         check_is_fitted(self)
-        table = as_frame(X)
-        own = table[list(self.feature_names_in_)]
-        unknown, outside = {}, {}
-        for name, known in known_categories(self.encoder_).items():
-            words = self._words(own[name], MISSING_CATEGORY)
-            unknown[name] = int((own[name].notna() & ~words.isin(known.every)).sum())
-        for name, (least, most) in getattr(self, "ranges_", {}).items():
-            numbers, width = checked_numbers(own[name]), most - least
-            outside[name] = int(((numbers < least - width) | (numbers > most + width)).sum())
-        return {
-            "unknown_categories": {name: count for name, count in unknown.items() if count},
-            "far_outside_range": {name: count for name, count in outside.items() if count},
-            "empty_rows": {"rows": count} if (count := int(own.isna().all(axis=1).sum())) else {},
-        }
+        return unusual_cells(self, as_frame(X)[list(self.feature_names_in_)])
 
     def check_columns(self, columns: Iterable[str]) -> None:
         """Demand every column of the training table.
@@ -266,8 +290,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The columns that there are; further ones do not matter.
         """
         present = list(columns)
-        known = set(present)
-        lacking = [name for name in self.feature_names_in_ if name not in known]
+        lacking = sorted(set(self.feature_names_in_) - set(present), key=list(self.feature_names_in_).index)
         if lacking:
             more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             raise TableError(
@@ -297,7 +320,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             elif label == "categories":
                 names += [f"{n}={v}" for n, known in known_categories(self.encoder_).items() for v in known.features]
             elif label.startswith("text "):
-                names += [f"{columns}~{gram.replace(' ', '_')}" for gram in step.get_feature_names_out()]
+                names += [f"{columns}~{gram}" for gram in text_features(step)]
         return np.array(names, dtype=object)
 
     def sources(self) -> list[str]:
@@ -317,7 +340,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             elif label == "categories":
                 found += [n for n, known in known_categories(self.encoder_).items() for _ in known.features]
             elif label.startswith("text "):
-                found += [columns] * len(step.vocabulary_)
+                found += [columns] * len(text_features(step))
         return found
 
     def _kind(self, column: pd.Series) -> str:
@@ -358,30 +381,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return pd.DataFrame(typed, index=table.index)
 
     def _encoder(self, typed: pd.DataFrame, numbers: list[str]) -> ColumnTransformer:
-        steps: list[tuple[str, Any, Any]] = []
-        if numbers:
-            imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-            steps.append(("numbers", make_pipeline(imputer, StandardScaler()), numbers))
-        if categories := self._of(CATEGORY):
-            one_hot = OneHotEncoder(
-                handle_unknown="infrequent_if_exist", max_categories=self.max_categories, dtype=np.float64
-            )
-            steps.append(("categories", one_hot, categories))
+        cuts = {}
         for name in self._of(TEXT):
             if not typed[name].str.strip().any():
-                raise TableError(f"The text column {name!r} is empty in every row. Drop it.")
-            words = typed[name].str.split().str.len().mean()
-            cut = TEXT_NGRAMS[
-                self.text_ngrams if self.text_ngrams != "auto" else "words" if words >= PROSE_WORDS else "characters"
-            ]
-            grams = TfidfVectorizer(**cut, max_features=self.max_text_features, sublinear_tf=True)
-            steps.append((f"text {name}", grams, name))
-        return ColumnTransformer(steps, sparse_threshold=0.0 if self.dense else 0.3, verbose_feature_names_out=False)
+                raise TableError(EMPTY_TEXT.format(name))
+            cuts[name] = text_cut(self.text_ngrams, typed[name].str.split().str.len().mean())
+        return self._steps(numbers, cuts)
 
-
-def _written_and_varying(column: pd.Series) -> tuple[str, list[str]]:
-    """How the dates of a column are written, and those of their parts that are not the same everywhere."""
-    written = date_format(column)
-    assert written is not None
-    parts = date_parts(as_dates(column, written))
-    return written, [name for name in parts if parts[name].nunique() > 1] or ["days"]
+    def _steps(self, numbers: list[str], cuts: dict[str, str]) -> ColumnTransformer:
+        return column_transformer(
+            numbers,
+            self._of(CATEGORY),
+            cuts,
+            max_categories=self.max_categories,
+            max_text_features=self.max_text_features,
+            hashed_text=self.hashed_text,
+            dense=self.dense,
+        )

@@ -83,8 +83,7 @@ def kept_rows(dataset: Dataset, kinds: dict[str, str], n_rows: int, seed: int) -
     dict
         ``positions`` in the training table and ``rows``: features, then degrees.
     """
-    if not 0 < n_rows <= MOST_KEPT:
-        raise DataError(f"keep_rows={n_rows} must be from 1 to {MOST_KEPT:,}, or left out to keep none.")
+    check_number_kept(n_rows)
     every = np.arange(dataset.n_samples)
     drawn = every if len(every) <= n_rows else np.sort(np.random.default_rng(seed).choice(every, n_rows, replace=False))
     features = dataset.X.iloc[drawn][list(kinds)]
@@ -93,6 +92,12 @@ def kept_rows(dataset: Dataset, kinds: dict[str, str], n_rows: int, seed: int) -
         [*map(_plain, row), *degrees] for row, degrees in zip(cells, np.asarray(dataset.D)[drawn].tolist(), strict=True)
     ]
     return {"positions": drawn.tolist(), "rows": rows}
+
+
+def check_number_kept(n_rows: int) -> None:
+    """Refuse numbers of rows that no model file keeps."""
+    if not 0 < n_rows <= MOST_KEPT:
+        raise DataError(f"keep_rows={n_rows} must be from 1 to {MOST_KEPT:,}, or left out to keep none.")
 
 
 def rows_in(estimator: Any) -> list[str]:

@@ -18,7 +18,8 @@ from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, choose_model
 from skldl.tabular._choice_words import described_choice, doubts, reasons
-from skldl.tabular._encoder import TEXT_NGRAMS, TableEncoder
+from skldl.tabular._encoder import TableEncoder
+from skldl.tabular._encoder_steps import TEXT_NGRAMS
 from skldl.tabular._kept_rows import kept_rows, rows_in, typical_values
 from skldl.tabular._models import candidates_for, quick_candidates
 from skldl.tabular._training_rows import MOST_ROWS as MOST_HASHES

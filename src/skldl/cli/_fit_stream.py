@@ -1,0 +1,235 @@
+"""The part of ``skldl fit`` that reads a table in chunks: when, with which options, and with a state that is kept."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from skldl.cli._options import Columns, is_array_file
+from skldl.cli._resume import ResumeFolder
+from skldl.cli._screen import note
+from skldl.data._table_files import TableFiles
+from skldl.exceptions import DataError, DatasetError, TableError, UnknownNameError
+from skldl.tabular._memory_plan import GIB, parse_size
+from skldl.tabular._stream_training import STREAMING, fit_stream, streaming_candidate
+from skldl.tabular._streamed_table import StreamedTable
+from skldl.tabular._training import FittedTable
+
+SHARE = 8
+"""A table that is larger than this part of the available memory is read in chunks."""
+SECONDS_TO_CONNECT = 30
+SMALL = 2**26
+"""Files that are smaller together are not looked at for this."""
+NOT_IN_CHUNKS = {
+    "preset": "one model is fitted, see model=",
+    "budget": "one model is fitted, see model=",
+    "folds": "the folds of SA-BFGS-CV are set by settings={'cv': 5}",
+    "splits": "rows are held out at random",
+    "selection_rows": "the model learns from all rows but those that are held out",
+    "intervals": "no rows are kept for calibration",
+}
+"""Options of the fit in memory that have no part here, and why."""
+
+
+def is_streamed(
+    sources: Sequence[str], columns: Columns, model: str, settings: Mapping[str, Any], others: Mapping[str, Any]
+) -> bool:
+    """Whether a table is so large that it is read in chunks, though nobody has asked for it.
+
+    Parameters
+    ----------
+    sources : sequence of str
+        The files.
+    columns : Columns
+        How they are read.
+    model : str
+        Name of the model.
+    settings : mapping
+        Its hyper-parameters.
+    others : mapping
+        The options of `NOT_IN_CHUNKS` that were given.
+
+    Returns
+    -------
+    bool
+        False, with a note, if the table is large but the model or an option needs it in memory.
+    """
+    if any(is_array_file(source) or not os.path.isfile(source) for source in sources):
+        return False
+    if sum(os.path.getsize(source) for source in sources) < SMALL:
+        return False
+    available = available_memory()
+    size = TableFiles(sources, **columns.as_reading()).n_bytes
+    if available is None or size * SHARE <= available:
+        return False
+    large = f"The table has {size / GIB:.1f} GiB, more than an eighth of the {available / GIB:.1f} GiB that are free"
+    given = [name for name, value in others.items() if value]
+    if given:
+        note(f"{large}. It is read into memory, since {given[0]}= asks for that; stream=True would read it in chunks.")
+        return False
+    try:
+        streaming_candidate(model, settings)
+    except UnknownNameError:
+        raise
+    except DataError:
+        note(
+            f"{large}. It is read into memory all the same: of the models only {', '.join(STREAMING)} learn in chunks."
+        )
+        return False
+    note(f"{large}: it is read in chunks, as with stream=True.")
+    return True
+
+
+def fit_in_chunks(
+    sources: Sequence[str],
+    columns: Columns,
+    out: Path,
+    others: Mapping[str, Any],
+    tell: Callable[[str], None],
+    *,
+    memory: str,
+    cache: str,
+    scheduler: str | None,
+    model: str,
+    settings: Mapping[str, Any],
+    text_ngrams: str,
+    values: Sequence[float] | None,
+    seed: int,
+    keep_rows: int | None,
+) -> tuple[FittedTable, ResumeFolder]:
+    """Fit a model to a table that is read in chunks, from where an earlier call was stopped if there was one.
+
+    Parameters
+    ----------
+    sources : sequence of str
+        The files.
+    columns : Columns
+        How they are read, and which of their columns is what.
+    out : Path
+        Where the model will be written; the state is kept beside it.
+    others : mapping
+        The options of `NOT_IN_CHUNKS` that were given: each is an error.
+    tell : callable
+        Called with a word on what runs.
+    memory : str
+        Bound on memory, such as 1GiB.
+    cache : str
+        Bound on the disk space for encoded rows.
+    scheduler : str or None
+        Address of a Dask scheduler whose workers fit the model.
+    model, settings, text_ngrams, values, seed, keep_rows
+        As in `skldl.tabular._stream_training.fit_stream`.
+
+    Returns
+    -------
+    fitted : FittedTable
+        The model.
+    state : ResumeFolder
+        To be removed when the model is written.
+    """
+    for source in sources:
+        if is_array_file(source):
+            raise TableError(f"{source} holds arrays, which are read whole: stream=True is for CSV and Parquet files.")
+        if not _is_readable_again(source):
+            name = "Standard input" if source == "-" else source
+            raise TableError(f"{name} can be read only once, and a fit in chunks reads several times. Name a file.")
+    for name, value in others.items():
+        if value:
+            raise TableError(
+                f"{name}= has no part in a fit that reads the table in chunks: {NOT_IN_CHUNKS[name]}. Leave it out, or "
+                "fit in memory, without stream=True."
+            )
+    columns.need_labels()
+    n_bytes, n_disk = parse_size(memory), parse_size(cache, "cache")
+    streaming_candidate(model, settings)  # a model that cannot be is refused before anything is read
+    roles: dict[str, Any] = columns.as_arguments()
+    lists: dict[str, list[str]] = {name: roles.pop(name) for name in ("labels", "drop", "text", "categories")}
+    table = StreamedTable(
+        TableFiles(sources, **columns.as_reading()),
+        lists["labels"],
+        drop=lists["drop"],
+        text=lists["text"],
+        categories=lists["categories"],
+        **roles,
+    )
+    chosen: dict[str, Any] = {
+        "model": model,
+        "settings": dict(settings),
+        "text_ngrams": text_ngrams,
+        "values": values,
+        "random_state": seed,
+        "memory": n_bytes,
+    }
+    state = ResumeFolder(
+        out, sources, {**chosen, **roles, **lists, **columns.as_reading(), "cluster": scheduler is not None}
+    )
+    if state.found == "same":
+        note(f"Going on from {state.folder}, which holds {state.n_passes()} passes of this fit.")
+    elif state.found == "other":
+        note(f"{state.folder} held the state of another fit, of other files or options: it is begun anew.")
+    client = None
+    try:
+        client = None if scheduler is None else _connected(scheduler)
+        fitted = fit_stream(
+            table,
+            text=lists["text"],
+            categories=lists["categories"],
+            drop=lists["drop"],
+            keep_rows=keep_rows,
+            cache=n_disk,
+            on_progress=tell,
+            state=state,
+            client=client,
+            **chosen,
+        )
+    except ConnectionError as error:
+        state.close()
+        raise DatasetError(f"{error} What was found so far is kept in {state.folder}.") from error
+    except BaseException as error:
+        if state.n_passes() and isinstance(error, KeyboardInterrupt):
+            note(f"{state.n_passes()} passes are kept in {state.folder}: the same command goes on from there.")
+        elif isinstance(error, DataError) and not state.n_passes():
+            state.remove()
+        state.close()
+        raise
+    finally:
+        if client is not None:
+            client.close()
+    return fitted, state
+
+
+def _connected(scheduler: str) -> Any:
+    """A client of a Dask cluster."""
+    from distributed import Client
+
+    try:
+        return Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise DatasetError(
+            f"No Dask scheduler answers at {scheduler}: {error}. Start one with: dask scheduler"
+        ) from error
+
+
+def _is_readable_again(source: str) -> bool:
+    """Whether a source is a file, or is not there, which another error tells."""
+    with contextlib.suppress(OSError):
+        return source != "-" and stat.S_ISREG(os.stat(source).st_mode)
+    return source != "-"
+
+
+def available_memory() -> int | None:
+    """Bytes of memory that are free, within the limit of a container; None where the system does not say."""
+    found = []
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        with open("/proc/meminfo") as stream:
+            line = next(line for line in stream if line.startswith("MemAvailable:"))
+        found.append(int(line.split()[1]) * 1024)
+    with contextlib.suppress(OSError, ValueError):
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+        found.append(max(0, limit - int(Path("/sys/fs/cgroup/memory.current").read_text())))
+    if not found:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(found, default=None)

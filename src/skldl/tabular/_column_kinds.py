@@ -1,0 +1,149 @@
+"""The kind of a column that is seen chunk by chunk: the one that `skldl.data._cells.kind_of` finds in the whole.
+
+A chunk alone does not say what a column is: a column of whole numbers may hold a word in its last row. So each chunk
+adds to what is known, and the kind is decided when all chunks were seen.
+"""
+
+from typing import Any
+
+import pandas as pd
+
+from skldl.data._cells import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    NUMBER,
+    TRUTH,
+    as_numbers,
+    has_codes,
+    is_plain_number,
+)
+from skldl.data._dates import TYPED, fitting_formats
+from skldl.data._dialect import MOSTLY
+from skldl.exceptions import TableError
+
+_FEWEST = 5  # cells of a column, for a judgement on what it is mostly
+_TYPED_AS_TEXT = "%Y-%m-%d"  # how a datetime is written where other chunks of its column hold text
+
+
+class ColumnKind:
+    """What the chunks of one column have shown so far.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+
+    Attributes
+    ----------
+    n_present, n_bad : int
+        Number of cells that are not empty, and of those that are no numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column = ColumnKind("size")
+    >>> column.update(pd.Series([1, 2]))
+    >>> column.kind()
+    'number'
+    >>> column.update(pd.Series(["3", "large"]))
+    >>> column.kind()
+    'category'
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.n_present = self.n_bad = 0
+        self._formats: set[str] | None = None  # of dates; None as long as there was no cell
+        self._truth = self._plain = True
+        self._codes = False
+        self._examples: list[str] = []
+        self._first_cell: Any = None
+
+    def update(self, column: pd.Series, place: str = "") -> None:
+        """Look at a chunk.
+
+        Parameters
+        ----------
+        column : Series
+            The cells; the index is the number of the row, from 0.
+        place : str, default=""
+            Name of the file, for messages.
+        """
+        present = column.dropna()
+        if not len(present):  # says nothing, whatever its type
+            return
+        self.n_present += len(present)
+        self._first_cell = present.iloc[0] if self._first_cell is None else self._first_cell
+        if is_plain_number(column):
+            self._truth = False
+            self._formats = set()
+            return
+        self._plain = False
+        if pd.api.types.is_bool_dtype(column):
+            self._formats = set()
+            return
+        if self._truth:
+            self._truth = {str(value).strip().lower() for value in present} <= TRUTH.keys()
+        if self._formats is None or self._formats:
+            formats = set(fitting_formats(present))
+            formats |= {_TYPED_AS_TEXT} if TYPED in formats else set()
+            self._formats = formats if self._formats is None else self._formats & formats
+        bad = present[as_numbers(present).isna()]
+        self.n_bad += len(bad)
+        for row, cell in list(bad.items())[: 3 - len(self._examples)]:
+            self._examples.append(f"{cell!r} (row {row + 1}{f' of {place}' if place else ''})")
+        self._codes = self._codes or has_codes(present)
+
+    def kind(self) -> str:
+        """The kind of the column, from all chunks so far.
+
+        Returns
+        -------
+        str
+            "number", "boolean", "date" or "category".
+        """
+        if not self.n_present:
+            return NUMBER
+        if self._truth:
+            return BOOLEAN
+        if self._plain:
+            return NUMBER
+        if self.date_format() is not None:
+            return DATE
+        return CATEGORY if self.n_bad or self._codes else NUMBER
+
+    def date_format(self) -> str | None:
+        """How the dates of the column are written, as `skldl.data._dates.date_format` says it; None if it has none."""
+        formats = self._formats or set()
+        if TYPED in formats:
+            return TYPED
+        return next(iter(formats)) if len(formats) == 1 else None
+
+    def notes(self) -> list[str]:
+        """What is worth knowing about the column; one that is mostly numbers but not everywhere is refused.
+
+        Returns
+        -------
+        list of str
+            Sentences.
+        """
+        if not self.n_present or self._truth or self._plain:
+            return []
+        if self.date_format() is not None:
+            return [
+                f"Column {self.name!r} holds dates: models learn from their year, month, weekday, hour and distance."
+            ]
+        if self._formats:
+            return [
+                f"Column {self.name!r} holds dates such as {self._first_cell!r}, and no cell shows which part is the "
+                "month: they are taken as categories. Write them as 2024-12-31."
+            ]
+        if self.n_present >= _FEWEST and 0 < self.n_bad <= (1 - MOSTLY) * self.n_present:
+            more = f" and {self.n_bad - len(self._examples)} more" if self.n_bad > len(self._examples) else ""
+            raise TableError(
+                f"Column {self.name!r} is mostly numbers, but holds {', '.join(self._examples)}{more}. If these cells "
+                "mean a missing value, empty them or name them with na_values=; if it is no number, say "
+                f"categories=[{self.name!r}]."
+            )
+        return []

@@ -1,0 +1,167 @@
+"""The last pass of `fit_stream`: how good the model is on the rows that were held out, and a sample of the others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import rel_entr
+from sklearn.pipeline import Pipeline
+
+from skldl._typing import AnyArray, FloatArray
+from skldl.base import BaseLDL
+from skldl.data._dataset import Dataset
+from skldl.data._leaks import label_leaks
+from skldl.exceptions import DataError
+from skldl.metrics import skill_of_losses
+from skldl.selection import Estimate
+from skldl.tabular._encoder import TableEncoder
+from skldl.tabular._floor import noise_floor_of
+from skldl.tabular._kept_rows import kept_rows
+from skldl.tabular._row_sample import RowSample
+from skldl.tabular._streamed_rows import HeldOut
+from skldl.tabular._streamed_table import StreamedTable, naming
+from skldl.tabular._uncertain_fit import MOST_REFERENCE, add_uncertainty
+
+SAMPLE_ROWS = 5000
+
+
+@dataclass(eq=False)
+class Judgement:
+    """What the last pass has found.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        Divergence and skill on the rows that were held out.
+    n_train : int
+        Number of rows that the model learned from.
+    sample : Dataset
+        Some of them.
+    positions : ndarray of int
+        Their numbers among the rows that the model learned from.
+    floor_lines, floor_numbers : list and dict
+        The noise floor, where the labels are votes.
+    notes : list of str
+        What the user should know.
+    """
+
+    estimate: Estimate
+    n_train: int
+    sample: Dataset
+    positions: AnyArray
+    floor_lines: list[str] = field(default_factory=list)
+    floor_numbers: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def finish(self, pipeline: Pipeline, seed: int) -> list[str]:
+        """Give the pipeline its reference for drift; what there is to tell."""
+        rows = np.arange(min(MOST_REFERENCE, self.sample.n_samples))
+        add_uncertainty(pipeline, self.sample.take(rows), None, self.estimate, seed)
+        return self.floor_lines
+
+    def kept(self, kinds: dict[str, str], keep_rows: int | None, seed: int) -> dict[str, Any]:
+        """Rows for the description, if they are wanted."""
+        if keep_rows is None:
+            return {}
+        told = kept_rows(self.sample, kinds, keep_rows, seed)
+        return {"kept_rows": told | {"positions": self.positions[told["positions"]].tolist()}}
+
+
+def judge(
+    table: StreamedTable,
+    encoder: TableEncoder,
+    estimator: BaseLDL,
+    held_out: HeldOut,
+    keep_rows: int | None,
+    seed: int,
+    tell: Callable[[str], None],
+) -> Judgement:
+    """Read the table once more.
+
+    Parameters
+    ----------
+    table : StreamedTable
+        The table.
+    encoder, estimator : estimators
+        Fitted.
+    held_out : HeldOut
+        The rows that judge.
+    keep_rows : int or None
+        Rows to be kept with the model.
+    seed : int
+        Seed of what is drawn.
+    tell : callable
+        Called with the share that has been read.
+
+    Returns
+    -------
+    Judgement
+        What was found.
+    """
+    size = max(SAMPLE_ROWS, keep_rows or 0)
+    features, degrees = RowSample(size, seed), RowSample(size, seed)  # one seed: the same rows
+    sums: Any = 0.0
+    total, n_train = 0.0, 0
+    parts: dict[str, list[Any]] = {"losses": [], "D": [], "weight": [], "groups": [], "counts": []}
+    for chunk in table.chunks():
+        held = held_out.of(chunk)
+        D = table.distributions(chunk)
+        weight = np.ones(len(D)) if chunk.weight is None else chunk.weight
+        sums = sums + weight[~held] @ D.to_numpy()[~held]
+        total += float(weight[~held].sum())
+        n_train += int((~held).sum())
+        features.update(chunk.X[~held])
+        degrees.update(D[~held])
+        if held.any():
+            with naming(chunk.place):
+                P = estimator.predict(encoder.transform(chunk.X[held]))
+            given = D.to_numpy()[held]
+            parts["losses"].append(np.maximum(rel_entr(given, P).sum(axis=1), 0.0))
+            parts["D"].append(given)
+            parts["weight"].append(weight[held])
+            parts["groups"].append(None if chunk.groups is None else chunk.groups[held])
+            counts = table.counts(chunk)
+            parts["counts"].append(None if counts is None else counts[held])
+        tell(f"{table.files.share_read() or 0.0:.0%}")
+    if not n_train or not parts["losses"]:
+        raise DataError(
+            "All rows, or none, belong to the groups that were held out: there are too few groups to judge the model. "
+            "Fit the table in memory, without stream=True."
+        )
+    found = {name: None if those[0] is None else np.concatenate(those) for name, those in parts.items()}
+    estimate = _estimate(found, sums / total, weighted=table.weight is not None)
+    given = pd.DataFrame(found["D"], columns=table.label_names)
+    judged = Dataset(
+        "held out",
+        pd.DataFrame({"row": np.arange(len(given))}),
+        given,
+        sample_weight=found["weight"] if table.weight is not None else None,
+        groups=_codes(found["groups"]),
+        counts=found["counts"],
+    )
+    lines, numbers = noise_floor_of(judged, estimate)
+    X = features.rows()
+    sample = Dataset("sample", X, degrees.rows())
+    return Judgement(
+        estimate, n_train, sample, features.positions(), list(lines), numbers, label_leaks(X, degrees.rows())
+    )
+
+
+def _estimate(found: dict[str, Any], mean: FloatArray, *, weighted: bool) -> Estimate:
+    losses, weight = found["losses"], found["weight"] if weighted else None
+    reference = np.maximum(rel_entr(found["D"], mean).sum(axis=1), 0.0)
+    return Estimate(
+        np.arange(len(losses)),
+        losses,
+        reference,
+        float(np.average(losses, weights=weight)),
+        float(np.average(reference, weights=weight)),
+        skill_of_losses(losses, reference, weight, _codes(found["groups"])),
+        (),
+    )
+
+
+def _codes(groups: AnyArray | None) -> AnyArray | None:
+    return None if groups is None else np.unique(groups, return_inverse=True)[1]

@@ -1,0 +1,220 @@
+"""A table in files that is read chunk by chunk, as often as needed, taken apart as `skldl.data.from_table` does it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skldl._typing import AnyArray, FloatArray
+from skldl.data._cells import as_words, cell_place, list_names
+from skldl.data._labels import in_order, label_numbers, read_labels, read_votes, rows_with_labels
+from skldl.data._roles import find_columns, like_the_labels, other_roles, row_weights
+from skldl.data._table_files import TableFiles
+from skldl.exceptions import DataError, NonFiniteError, SingleLabelError, TableError
+
+MOST_LABELS = 10_000
+"""Votes and single labels with more different words are no labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableChunk:
+    """Some rows of one file that have a label and weight.
+
+    Attributes
+    ----------
+    place : str
+        The file.
+    X : DataFrame
+        Features; the index is the number of the row in the file, from 0.
+    answers : DataFrame
+        The label columns.
+    weight : ndarray or None
+        Weights, above zero.
+    groups : ndarray of uint64 or None
+        A hash of the group of each row.
+    first : int
+        Number of such rows before these.
+    """
+
+    place: str
+    X: pd.DataFrame
+    answers: pd.DataFrame
+    weight: FloatArray | None
+    groups: AnyArray | None
+    first: int
+
+
+class StreamedTable:
+    """Files with one table, and what each of its columns is.
+
+    Parameters
+    ----------
+    files : TableFiles
+        The files.
+    labels : sequence of str
+        The label columns: names or patterns.
+    kind : str, default="distribution"
+        What they hold.
+    weight, groups : str, default=None
+        Columns with the weight and the group of each row.
+    drop, text, categories : sequence of str, default=()
+        Columns to leave out, and to take as prose or categories.
+    chunk_rows : int, default=20000
+        At most so many rows in a chunk.
+
+    Attributes
+    ----------
+    label_columns : list of str
+        Columns that hold labels.
+    label_names : list of str or None
+        Names of the labels; for votes and single labels known after `learn_labels`.
+    notes : list of str
+        What the user should know, as far as one pass has shown it.
+    rows_of_files : dict
+        From each file to its number of rows that have a label and weight, known after one pass.
+    """
+
+    def __init__(
+        self,
+        files: TableFiles,
+        labels: Sequence[str],
+        *,
+        kind: str = "distribution",
+        weight: str | None = None,
+        groups: str | None = None,
+        drop: Sequence[str] = (),
+        text: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        chunk_rows: int = 20_000,
+    ) -> None:
+        self.files, self.kind, self.weight, self.groups, self.chunk_rows = files, kind, weight, groups, chunk_rows
+        self.label_columns = find_columns(labels, files.columns, "labels")
+        others, dropped, self.notes = other_roles(
+            files.columns, self.label_columns, weight, groups, drop, text, categories
+        )
+        left_out = {*self.label_columns, *others, *dropped}
+        self.features = [name for name in files.columns if name not in left_out]
+        if not self.features:
+            raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
+        self.notes += like_the_labels(self.label_columns, self.features)
+        self._by_words = kind in ("votes", "label")
+        self.label_names = None if self._by_words else self.label_columns
+        self._words: set[str] = set()
+        self.n_unlabelled = self.n_weightless = 0
+        self.rows_of_files: dict[str, int] = {}
+
+    def chunks(self) -> Iterator[TableChunk]:
+        """Read all rows once.
+
+        Yields
+        ------
+        TableChunk
+            Rows that have a label and weight.
+        """
+        n_rows = self.n_unlabelled = self.n_weightless = 0
+        self.rows_of_files = dict.fromkeys(self.files.files, 0)
+        for chunk in self.chunks_of(None, 0):
+            n_rows += len(chunk.X)
+            self.rows_of_files[chunk.place] += len(chunk.X)
+            yield chunk
+        if not n_rows:
+            raise TableError(f"No row of {self.files.name} has a label and weight.")
+
+    def chunks_of(self, file: str | None, first: int) -> Iterator[TableChunk]:
+        """The rows of one file, or of all, that have a label and weight; ``first`` such rows come before them."""
+        for place, frame in self.files.pieces(self.chunk_rows, file):
+            with naming(place):
+                chunk = self._taken_apart(place, frame, first)
+            if len(chunk.X):
+                first += len(chunk.X)
+                yield chunk
+
+    def _taken_apart(self, place: str, frame: pd.DataFrame, first: int) -> TableChunk:
+        labelled = rows_with_labels(frame[self.label_columns])
+        self.n_unlabelled += int((~labelled).sum())
+        frame = frame if labelled.all() else frame[labelled]
+        weight = None
+        if self.weight is not None:
+            weight = row_weights(frame[self.weight], may_be_zero=True)
+            self.n_weightless += int((weight == 0).sum())
+            frame, weight = frame[weight > 0], weight[weight > 0]
+        groups = None if self.groups is None else _hashed(frame[self.groups])
+        return TableChunk(place, frame[self.features], frame[self.label_columns], weight, groups, first)
+
+    def learn_labels(self, chunk: TableChunk) -> None:
+        """Look at the label columns of a chunk: collect the words of votes and single labels, check all others."""
+        if not self._by_words:
+            self.distributions(chunk)
+            return
+        for name in self.label_columns:
+            self._words |= set(as_words(chunk.answers[name], "")) - {""}
+        if len(self._words) > MOST_LABELS:
+            raise TableError(
+                f"The columns {list_names(self.label_columns)} hold more than {MOST_LABELS:,} different words. Are "
+                f"they labels? kind={self.kind!r} takes each word for a label."
+            )
+
+    def end_of_labels(self) -> None:
+        """All chunks have been looked at: fix the names of the labels."""
+        if self._by_words:
+            names = in_order(self._words)
+            if len(names) < 2:
+                raise SingleLabelError(f"There is only one label, {names[0]!r}: nothing to distribute.")
+            self.label_names = names
+
+    def distributions(self, chunk: TableChunk) -> pd.DataFrame:
+        """The distributions of a chunk; an error names the file and the row."""
+        with naming(chunk.place):
+            if self.kind == "distribution":
+                _refuse_gaps(chunk.answers)
+            return read_labels(chunk.answers, self.kind, names=self.label_names if self._by_words else None)
+
+    def counts(self, chunk: TableChunk) -> FloatArray | None:
+        """Counts of votes behind the distributions, where they are known."""
+        if self.kind == "counts":
+            return np.asarray(label_numbers(chunk.answers).to_numpy(), dtype=np.float64)
+        if self.kind == "votes":
+            return np.asarray(read_votes(chunk.answers, self.label_names)[0].counts, dtype=np.float64)
+        return None
+
+    def notes_of_rows(self, n_rows: int) -> list[str]:
+        """How many rows were left out in the last pass, where there were such."""
+        found = []
+        if self.n_unlabelled:
+            whole = n_rows + self.n_unlabelled + self.n_weightless
+            found.append(f"{self.n_unlabelled} of {whole} rows have no label and are left out.")
+        if self.n_weightless:
+            found.append(f"{self.n_weightless} of {n_rows + self.n_weightless} rows have weight zero and are left out.")
+        return found
+
+
+@contextmanager
+def naming(place: str) -> Iterator[None]:
+    """Put the name of the file before errors about the rows of a chunk."""
+    try:
+        yield
+    except DataError as error:
+        message = str(error)
+        raise error if place in message else type(error)(f"{place}: {message}") from error
+
+
+def _refuse_gaps(answers: pd.DataFrame) -> None:
+    gaps = answers.isna().to_numpy()
+    if gaps.any():
+        row, column = (int(place) for place in np.argwhere(gaps)[0])
+        raise NonFiniteError(
+            f"{cell_place(answers.iloc[:, column], row)}, a label, is empty. Models that read a table in chunks need "
+            "every degree: write 0 where the label does not apply, or fit in memory a model that learns from missing "
+            "degrees (sa-bfgs-cv without --stream)."
+        )
+
+
+def _hashed(column: pd.Series) -> AnyArray:
+    if column.isna().any():
+        place = cell_place(column, int(np.argmax(column.isna().to_numpy())))
+        raise TableError(f"{place} is empty. Every row needs a group.")
+    words: Any = as_words(column, "").astype(object).to_numpy()
+    return np.asarray(pd.util.hash_array(words, categorize=True), dtype=np.uint64)

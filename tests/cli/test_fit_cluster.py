@@ -1,0 +1,86 @@
+"""`skldl fit --scheduler`: the model of one process, fitted by the workers of a Dask cluster."""
+
+import os
+import shlex
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skldl
+from skldl.cli import _fit_stream
+from skldl.cli._app import run
+
+distributed = pytest.importorskip("distributed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.*:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:Sending large graph"),
+]
+FIT = "--labels 'r_*' --model sa-bfgs-cv --set alphas=[0.1,0.001]"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes, in another folder than the command."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=900)
+    yes = 1 / (1 + np.exp(-x - 0.3 * rng.normal(size=900)))
+    table = pd.DataFrame({"x": x, "town": rng.choice(["Ulm", "Bonn"], 900), "r_no": 1 - yes, "r_yes": yes})
+    (tmp_path / "parts").mkdir()
+    for place in range(3):
+        table.iloc[300 * place : 300 * place + 300].to_csv(f"parts/{place}.csv", index=False)
+    return tmp_path
+
+
+def call(line):
+    return run(shlex.split(line))
+
+
+def test_the_model_is_the_same(here, cluster, capsys):
+    assert call(f"fit parts {FIT} --stream --out one.skldl") == 0
+    assert call(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out many.skldl") == 0
+    one, many = skldl.load("one.skldl"), skldl.load("many.skldl")
+    np.testing.assert_allclose(many[-1].coef_, one[-1].coef_, rtol=0, atol=1e-9)
+    assert not list(here.glob("*.resume"))
+
+
+def test_a_worker_that_is_killed_changes_nothing(here, cluster, monkeypatch):
+    assert call(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out before.skldl") == 0
+    real, killed = _fit_stream.fit_stream, []
+
+    def with_a_kill(table, **arguments):
+        """Kill a worker when the fifth pass begins to tell something."""
+        tell = arguments["on_progress"]
+
+        def told(text):
+            tell(text)
+            if text.startswith("fit, pass 5") and not killed:
+                killed.append(next(iter(arguments["client"].run(os.getpid).values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        return real(table, **(arguments | {"on_progress": told}))
+
+    monkeypatch.setattr(_fit_stream, "fit_stream", with_a_kill)
+    assert call(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out after.skldl") == 0
+    assert len(killed) == 1
+    before, after = skldl.load("before.skldl"), skldl.load("after.skldl")
+    assert (before[-1].coef_ == after[-1].coef_).all()
+
+
+def test_no_scheduler(here, monkeypatch, capsys):
+    monkeypatch.setattr(_fit_stream, "SECONDS_TO_CONNECT", 1)
+    assert call(f"fit parts {FIT} --scheduler tcp://127.0.0.1:9 --out m.skldl") == 2
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    assert not list(here.glob("m.skldl*"))

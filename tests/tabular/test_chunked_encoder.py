@@ -1,0 +1,220 @@
+"""The encoder fitted to chunks beside the encoder fitted to the whole table."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skldl
+from skldl.data._cells import kind_of
+from skldl.exceptions import DataError, TableError
+from skldl.tabular import TableEncoder
+from skldl.tabular._chunked_encoder import ChunkedFit, Moments
+from skldl.tabular._column_kinds import ColumnKind
+from skldl.tabular._kept_rows import typical_values
+from skldl.tabular._row_sample import RowSample, drawn, row_keys
+
+
+def mixed_table(n_rows=3000, seed=0):
+    """Numbers, gaps, categories (rare ones among them), truth values, dates and text."""
+    rng = np.random.default_rng(seed)
+    dates = pd.Timestamp("2019-01-01") + pd.to_timedelta(rng.integers(0, 900, n_rows), unit="D")
+    table = pd.DataFrame(
+        {
+            "income": rng.lognormal(10, 1, n_rows),
+            "age": rng.integers(18, 90, n_rows),
+            "constant": 1e6 + 0.1,
+            "nothing": np.nan,
+            "offset": 1e6 + rng.normal(size=n_rows),
+            "town": rng.choice([f"town {k}" for k in range(40)], n_rows, p=np.arange(1, 41) / 820),
+            "smoker": rng.choice(["yes", "no"], n_rows),
+            "since": dates.strftime("%d.%m.%Y"),
+            "typed": dates,
+            "comment": rng.choice(["all is well here", "nothing works as it should", "", "fine"], n_rows),
+            "code": rng.choice([7, 8, 9], n_rows),
+        }
+    )
+    for name in ("income", "town", "smoker", "since", "comment"):
+        table.loc[rng.random(n_rows) < 0.1, name] = None
+    return table
+
+
+def chunks_of(table, sizes):
+    """Pieces of a table, of the given sizes in turn."""
+    start = place = 0
+    while start < len(table):
+        size = sizes[place % len(sizes)]
+        yield table.iloc[start : start + size]
+        start, place = start + size, place + 1
+
+
+def both(table, sizes, **parameters):
+    """An encoder of the whole and one of chunks."""
+    whole = TableEncoder(**parameters).fit(table)
+    return whole, TableEncoder(**parameters).fit_chunks(lambda: chunks_of(table, sizes))
+
+
+def as_array(features):
+    return features.toarray() if hasattr(features, "toarray") else features
+
+
+@pytest.mark.parametrize("sizes", [(3000,), (700, 11, 256)])
+def test_every_kind_of_column(sizes):
+    table = mixed_table()
+    whole, chunked = both(
+        table, sizes, text=["comment"], categories=["code"], max_categories=12, hashed_text=64, text_ngrams="words"
+    )
+    new = mixed_table(200, seed=1)
+    new.loc[:20, ["age", "offset"]] = np.nan  # missing where the training table had no gaps: the medians must agree
+    new.loc[5, "town"] = "elsewhere"
+    assert chunked.kinds_ == whole.kinds_
+    assert chunked.dates_ == whole.dates_
+    assert chunked.with_missing_ == whole.with_missing_
+    assert chunked.ranges_ == whole.ranges_
+    assert list(chunked.get_feature_names_out()) == list(whole.get_feature_names_out())
+    assert chunked.sources() == whole.sources()
+    assert chunked.unusual(new) == whole.unusual(new)
+    expected = as_array(whole.transform(new))
+    np.testing.assert_allclose(as_array(chunked.transform(new)), expected, rtol=1e-9, atol=1e-9)
+    assert type(chunked.transform(new)) is type(whole.transform(new))
+
+
+@pytest.mark.parametrize("max_categories", [1, 2, 3, 5, 40, 100])
+def test_rare_categories_with_ties(max_categories):
+    words = [w for w, n in zip("abcdefgh", (3, 1, 4, 1, 5, 3, 3, 1), strict=True) for _ in range(n)]
+    table = pd.DataFrame({"word": words})
+    whole, chunked = both(table, (5,), max_categories=max_categories)
+    assert list(chunked.get_feature_names_out()) == list(whole.get_feature_names_out())
+    new = pd.DataFrame({"word": [*"abcdefgh", "new", None]})
+    np.testing.assert_array_equal(as_array(chunked.transform(new)), as_array(whole.transform(new)))
+
+
+@pytest.mark.parametrize("n_categories", [2, 90])
+def test_sparse_where_the_whole_is_sparse(n_categories):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=500), "k": rng.integers(0, n_categories, 500).astype(str)})
+    table["k"] = "k" + table["k"]
+    whole, chunked = both(table, (123,))
+    assert type(chunked.transform(table)) is type(whole.transform(table))
+    assert hasattr(chunked.transform(table), "toarray") == (n_categories == 90)
+
+
+CELLS = {
+    "numbers and a late word": [1, 2, 3, 4, "x"],
+    "numbers as text": ["1", "2.5", " 3", None, "4e2"],
+    "codes late": [1, 2, 3, 4, "007"],
+    "truth": ["yes", "NO", None, "true", "f"],
+    "truth, then a number": ["yes", "no", "yes", 1, 0],
+    "typed truth and words": [True, False, "yes", None, "no"],
+    "dates": ["31.12.2024", "01.02.2024", None, "3.4.2020", "5.6.2021"],
+    "ambiguous dates": ["03/04/2024", "05/06/2024", None, "01/02/2024", "01/02/2020"],
+    "decided dates": ["03/04/2024", "05/06/2024", None, "01/02/2024", "31/01/2020"],
+    "dates and a word": ["2024-01-01", "2024-01-02", "2024-01-03", "soon", None],
+    "datetimes": list(pd.date_range("2024-01-01", periods=5)),
+    "nothing": [None] * 5,
+    "bool": [True, False, True, True, False],
+}
+
+
+@pytest.mark.parametrize("cells", CELLS.values(), ids=CELLS)
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_kinds_are_decided_over_all_chunks(cells, size):
+    """Each chunk has the type that a reader would give it; the whole has the type of all of them together."""
+    parts = [pd.Series(cells[start : start + size], name="c") for start in range(0, 5, size)]
+    column = ColumnKind("c")
+    for start, part in zip(range(0, 5, size), parts, strict=True):
+        column.update(part.set_axis(range(start, start + len(part))))
+    assert column.kind() == kind_of(pd.Series(cells, name="c", dtype=None))
+
+
+def test_a_column_that_is_mostly_numbers_is_refused_with_file_and_row():
+    column = ColumnKind("price")
+    for start in (0, 100):
+        column.update(pd.Series([1.5] * 100, index=range(start, start + 100)))
+    assert column.notes() == []
+    column.update(pd.Series(["3", "unknown"], index=[0, 1]), "b.csv")
+    with pytest.raises(TableError, match=r"Column 'price' is mostly numbers, but holds 'unknown' \(row 2 of b.csv\)"):
+        column.notes()
+
+
+def test_typical_values_and_notes():
+    table = mixed_table(500)
+    fitting = ChunkedFit(TableEncoder(text=["comment"], hashed_text=64))
+    while not fitting.done:
+        for chunk in chunks_of(table, (90,)):
+            fitting.update(chunk)
+        fitting.end_pass()
+    assert fitting.n_passes <= 4
+    encoder = fitting.encoder
+    assert fitting.typical() == typical_values(table, encoder.kinds_, encoder.dates_) | {"nothing": None}
+    assert [note.partition(" holds")[0] for note in fitting.notes()] == ["Column 'since'", "Column 'typed'"]
+    names = pd.DataFrame({"who": [f"person {k}" for k in range(50)]})
+    fitting = ChunkedFit(TableEncoder())
+    for _ in range(2):
+        fitting.update(names)
+        fitting.end_pass()
+    assert "holds a different text in every row" in fitting.notes()[0]
+
+
+def test_moments_are_exact_where_the_mean_is_large():
+    rng = np.random.default_rng(0)
+    values = 1e9 + rng.normal(size=10_000)
+    moments = Moments(reference=1e9)
+    for part in np.array_split(values, 7):
+        moments.update(part)
+    mean, variance = moments.imputed(0.0)
+    exact = sum(map(Fraction, values.tolist())) / len(values)
+    assert abs(mean - float(exact)) <= np.spacing(1e9)
+    spread = sum((Fraction(value) - exact) ** 2 for value in values.tolist()) / len(values)
+    assert variance == pytest.approx(float(spread), rel=1e-13)
+
+
+def test_a_sample_does_not_depend_on_the_chunks():
+    table = pd.DataFrame({"x": np.arange(5000)})
+    found = []
+    for sizes in ((5000,), (1, 700, 33)):
+        sample = RowSample(200, seed=3)
+        for chunk in chunks_of(table, sizes):
+            sample.update(chunk)
+        assert sample.rows()["x"].tolist() == sample.positions().tolist()
+        found.append(sample.rows()["x"].tolist())
+    assert found[0] == found[1]
+    assert len(found[0]) == 200
+    assert abs(np.mean(found[0]) - 2500) < 4 * 1443 / np.sqrt(200)
+    keys = row_keys(0, 100_000, 0)
+    assert len(np.unique(keys)) == 100_000
+    assert abs(drawn(keys, 0.1).mean() - 0.1) < 4 * 0.3 / np.sqrt(100_000)
+    assert drawn(keys, 1.0).all()
+    assert (row_keys(500, 10, 0) == keys[500:510]).all()
+    assert (row_keys(0, 10, 1) != keys[:10]).all()
+
+
+def test_what_cannot_be_fitted_in_chunks(monkeypatch):
+    table = mixed_table(100)
+    with pytest.raises(TableError, match=r"'comment' is read in chunks: say hashed_text="):
+        TableEncoder(text=["comment"]).fit_chunks(lambda: chunks_of(table, (30,)))
+    with pytest.raises(TableError, match="The text column 'nothing' is empty in every row"):
+        TableEncoder(text=["nothing"], hashed_text=8).fit_chunks(lambda: chunks_of(table, (30,)))
+    with pytest.raises(TableError, match="The table has no rows"):
+        TableEncoder().fit_chunks(lambda: iter([table.iloc[:0]]))
+    with pytest.raises(TableError, match="different columns"):
+        TableEncoder().fit_chunks(lambda: iter([table, table.drop(columns="age")]))
+    with pytest.raises(DataError, match="Row 41 of column 'income' is infinite"):
+        TableEncoder().fit_chunks(
+            lambda: chunks_of(table.assign(income=table["income"].where(table.index != 40, np.inf)), (30,))
+        )
+    monkeypatch.setattr("skldl.tabular._chunked_encoder.MOST_CATEGORIES", 20)
+    with pytest.raises(TableError, match="'town' holds more than 20 different texts"):
+        TableEncoder().fit_chunks(lambda: chunks_of(table.drop(columns=["comment", "since"]), (30,)))
+
+
+def test_hashed_text_is_kept_in_model_files(tmp_path):
+    table = mixed_table(60)[["comment", "age"]]
+    encoder = TableEncoder(text=["comment"], hashed_text=32).fit(table)
+    file = skldl.save(encoder, tmp_path / "encoder.skldl")
+    np.testing.assert_array_equal(as_array(skldl.load(file).transform(table)), as_array(encoder.transform(table)))
+    assert [name for name in encoder.get_feature_names_out() if name.startswith("comment")][:2] == [
+        "comment~#0",
+        "comment~#1",
+    ]
