@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._algorithms import MISSING_DEGREES_CURE
+from skldl._array_api import as_double, computing_on, is_device_array, namespace, to_numpy
 from skldl._column_names import column_names, label_names, order_of_labels
 from skldl._held_out import check_groups as check_groups
 from skldl._missing import DistributionTargetTags
@@ -55,6 +56,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     _accept_sparse: bool = True
     _allow_nan: bool = False  # whether NaN in X is a missing value that the algorithm can use
     _allow_missing_degrees: bool = False  # whether NaN in y is a degree that was not observed
+    _array_api: bool = False  # whether ``_fit`` and ``_predict`` compute on arrays of torch, CuPy and the like
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from features and label distributions.
@@ -75,7 +77,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         self
             The fitted estimator. If fitting fails, an estimator that was fitted before stays as it was.
         """
-        with self._unchanged_on_failure():
+        with self._unchanged_on_failure(), computing_on(X, f"{type(self).__name__}.fit"):
             self._fit(*self._check_training_set(X, y, sample_weight))
         return self
 
@@ -99,19 +101,22 @@ class BaseLDL(RegressorMixin, BaseEstimator):
                 "Pass the label distributions of the rows of X."
             )
         X = check_features(self, X, reset=True, accept_sparse=self._accept_sparse)
-        D = self._check_target(y)
+        D = self._check_target(y, X)
         check_same_length(X, D)
-        weight = check_weights(sample_weight, X.shape[0])
+        weight = check_weights(sample_weight, X.shape[0], X)
         if weight is not None:
             weight = in_safe_range(weight)
-            if weight.min() == 0:  # a row without weight is a row that is not there
-                X, D, weight = X[weight > 0], D[weight > 0], weight[weight > 0]
+            if weight.min() == 0 if isinstance(weight, np.ndarray) else not bool(namespace(weight).all(weight > 0)):
+                # a row without weight is a row that is not there
+                kept = weight > 0
+                X, D, weight = X[kept], D[kept], weight[kept]
         self.label_names_ = label_names(y, D.shape[1])
         self.n_labels_ = D.shape[1]
         return X, D, weight
 
-    def _check_target(self, y: Any) -> FloatArray:
-        return check_distributions(y, nan_cure=f"{type(self).__name__} needs every degree. {MISSING_DEGREES_CURE}")
+    def _check_target(self, y: Any, X: Any) -> FloatArray:
+        cure = f"{type(self).__name__} needs every degree. {MISSING_DEGREES_CURE}"
+        return check_distributions(y, nan_cure=cure, like=X)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a label distribution for each row.
@@ -125,11 +130,12 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         -------
         ndarray or DataFrame of shape (n_samples, n_labels)
             Non-negative rows that sum to one, in double precision whatever the precision of X; a DataFrame if
-            `set_output` asked for it.
+            `set_output` asked for it. For X on a device, an array of its library, device and precision.
         """
         check_is_fitted(self)
         features = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
-        distributions = _sum_to_one(self._predict(features), type(self).__name__)
+        with computing_on(features, f"{type(self).__name__}.predict"):
+            distributions = _sum_to_one(self._predict(features), type(self).__name__)
         return self._as_set(distributions, X)
 
     def set_output(self, *, predict: str | None = None) -> Self:
@@ -166,6 +172,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         output = getattr(self, "_sklearn_output_config", {}).get("predict", "default")
         if output == "default":
             return distributions
+        distributions = to_numpy(distributions)
         index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None  # a list has a method of that name
         return data_frame(distributions, list(self.label_names_), output, index)
 
@@ -225,7 +232,10 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         float
             At most 0, which only a perfect prediction reaches.
         """
-        return -kullback_leibler(y, self._in_order_of(y, np.asarray(self.predict(X))), sample_weight=sample_weight)
+        predicted = self.predict(X)
+        if not is_device_array(predicted):
+            predicted = self._in_order_of(y, np.asarray(predicted))
+        return -kullback_leibler(y, predicted, sample_weight=sample_weight)
 
     def _in_order_of(self, y: Any, predicted: FloatArray) -> FloatArray:
         """Predictions with the labels in the order of the columns of y."""
@@ -287,7 +297,7 @@ class GroupedLDL(BaseLDL):
         self
             The fitted estimator.
         """
-        with self._unchanged_on_failure():
+        with self._unchanged_on_failure(), computing_on(X, f"{type(self).__name__}.fit"):
             self._fit_grouped(*self._check_grouped_set(X, y, sample_weight, groups))
         return self
 
@@ -324,7 +334,7 @@ def kept_rows(sample_weight: Any, n_kept: int) -> tuple[IntArray, int]:
     """
     if sample_weight is None or np.ndim(sample_weight) == 0:
         return np.arange(n_kept), n_kept
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = np.asarray(to_numpy(sample_weight) if is_device_array(sample_weight) else sample_weight, dtype=np.float64)
     return np.flatnonzero(in_safe_range(weight)), len(weight)
 
 
@@ -346,12 +356,17 @@ def in_safe_range(weight: FloatArray) -> FloatArray:
 
     Weights of ordinary size come back as they are: an estimator may compare their sum with a penalty.
     """
+    if not isinstance(weight, np.ndarray):
+        _, exponent = np.frexp(float(namespace(weight).max(weight)))
+        return weight if abs(exponent) <= LARGEST_WEIGHT_EXPONENT else weight * 2.0 ** -float(exponent)
     _, exponent = np.frexp(weight.max())
     return weight if abs(exponent) <= LARGEST_WEIGHT_EXPONENT else np.ldexp(weight, -exponent)
 
 
 def _sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
     """Take out the last rounding error, in double precision; what is no distribution at all is an error, never nan."""
+    if is_device_array(distributions):
+        return _sum_to_one_on_device(distributions, name)
     rows = np.asarray(distributions, dtype=np.float64)
     sums = rows.sum(axis=1, keepdims=True)
     if not (rows.min(initial=0.0) >= 0 and sums.min(initial=1.0) > 0 and sums.max(initial=1.0) < np.inf):
@@ -363,3 +378,19 @@ def _sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
             f"look into {name}._predict if it is your own."
         )
     return np.asarray(rows / sums)
+
+
+def _sum_to_one_on_device(rows: Any, name: str) -> Any:
+    """The same for an array on a device, in its own precision."""
+    xp = namespace(rows)
+    sums = xp.sum(rows, axis=1, keepdims=True)
+    right = (xp.min(rows) >= 0) & (xp.min(sums) > 0) & (xp.max(sums) < float("inf"))
+    if not bool(right):
+        bad = ~(xp.all(rows >= 0, axis=1) & (sums[:, 0] > 0) & (sums[:, 0] < float("inf")))
+        row = int(xp.argmax(xp.astype(bad, xp.int32)))
+        raise ValueError(
+            f"{name} predicted {np.array2string(to_numpy(as_double(rows[row, ...])), threshold=6)} for row {row} "
+            f"({int(xp.sum(xp.astype(bad, xp.int64)))} such rows), which is no distribution: degrees are finite, at "
+            "least zero, and not all zero. Scale the features."
+        )
+    return rows / sums

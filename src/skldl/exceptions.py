@@ -66,6 +66,10 @@ class LabelMismatchError(DataError):
     """Two tables of distributions whose columns carry different names. Cure: the same labels in both."""
 
 
+class DeviceError(DataError):
+    """Arrays on different devices, of different libraries, or of a precision that is not computed with."""
+
+
 class UnknownLabelError(DataError):
     """A label that is not among the known ones. Cure: name it in `classes` or `labels`."""
 
