@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse, special
 
-from skldl.maxent import _objective
+from skldl.maxent import _blocks
 from skldl.maxent._objective import CrossEntropy, probabilities, row_weights
 from skldl.testing import make_distributions
 
@@ -41,7 +41,7 @@ def test_blocks_change_nothing(monkeypatch):
     weight = row_weights(500, None)
     parameters = np.random.default_rng(0).normal(size=(3, 4))
     whole = CrossEntropy(X, D, weight)(parameters)
-    monkeypatch.setattr(_objective, "BLOCK_CELLS", 4)
+    monkeypatch.setattr(_blocks, "CACHE_CELLS", 4)
     in_blocks = CrossEntropy(X, D, weight)(parameters)
     assert in_blocks[0] == pytest.approx(whole[0], rel=1e-14)
     np.testing.assert_allclose(in_blocks[1], whole[1], atol=1e-15)

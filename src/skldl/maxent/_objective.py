@@ -11,7 +11,8 @@ through Xᵀ diag(ω) D alone, so it is read once.
 
 Shapes: X is (n_samples, n_columns), dense or CSR; parameters and gradient are (n_columns, n_labels), with one more row
 at the end for b if there is an intercept. Inside, scores are (n_labels, n_samples), so that sums over labels run along
-memory; dense rows are taken in blocks that stay in the cache, and single precision becomes double block by block.
+memory; dense rows are taken in blocks that stay in the cache, and single precision becomes double block by block
+(`skldl.maxent._blocks`).
 """
 
 from typing import Any
@@ -21,10 +22,9 @@ from scipy import sparse
 
 from skldl._held_out import row_weights as row_weights
 from skldl._typing import FloatArray
+from skldl.maxent import _blocks
+from skldl.maxent._blocks import weighted_softmax as weighted_softmax
 from skldl.simplex import entropy, softmax
-
-BLOCK_CELLS = 1 << 16
-SAFE_SCORE = 500.0
 
 
 class CrossEntropy:
@@ -74,7 +74,7 @@ class CrossEntropy:
         self.loss_at_zero = float(np.log(D.shape[1]))
         # the last point and what was found there: the next run on a path of alphas begins where the one before ended
         self._last: tuple[FloatArray, float, FloatArray, FloatArray] | None = None
-        self._block = max(64, BLOCK_CELLS // D.shape[1])
+        self._block = _blocks.cache_rows(D.shape[1])
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss and its gradient, which has the shape of the parameters."""
@@ -91,28 +91,11 @@ class CrossEntropy:
     def _without_penalty(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Loss and gradient without the penalty, and the mean prediction: what takes a pass over the rows."""
         n_columns = self.X.shape[1]
-        U, b = parameters[:n_columns], parameters[n_columns:]
+        b = parameters[n_columns] if self.fit_intercept else None
         gradient = np.empty(self.shape)
-        if self.is_sparse:
-            P = np.ascontiguousarray((self.X @ U).T)
-            if self.fit_intercept:
-                P += b.T
-            log_partition = self._normalise(P, slice(None))
-            gradient[:n_columns] = self.X.T @ P.T
-            mean = P.sum(axis=1)
-        else:
-            gradient.fill(0.0)
-            log_partition = 0.0
-            mean = np.zeros(self.shape[1])
-            across = np.ascontiguousarray(U.T)
-            for first in range(0, self.X.shape[0], self._block):
-                rows = self.X[first : first + self._block].astype(np.float64, copy=False)
-                P = across @ rows.T
-                if self.fit_intercept:
-                    P += b.T
-                log_partition += self._normalise(P, slice(first, first + self._block))
-                gradient[:n_columns] += (P @ rows).T
-                mean += P.sum(axis=1)
+        log_partition, gradient[:n_columns], mean = _blocks.sum_of_blocks(
+            self.X, parameters[:n_columns], b, self._normalise, self._block
+        )
         if self.fit_intercept:
             gradient[-1] = mean
         gradient -= self.target
@@ -121,21 +104,6 @@ class CrossEntropy:
     def _normalise(self, scores: FloatArray, rows: slice) -> float:
         """Turn the scores of some rows into ω_i p_ij in place, and return Σ ω_i ln Σ_j exp s_ij."""
         return weighted_softmax(scores, self.weight[rows])
-
-
-def weighted_softmax(scores: FloatArray, weight: FloatArray) -> float:
-    """Turn scores (n_labels, n_samples) into ω_i p_ij in place, and return Σ ω_i ln Σ_j exp s_ij."""
-    shift = None
-    if not max(scores.max(), -scores.min()) < SAFE_SCORE:  # else exp can neither overflow nor vanish
-        shift = scores.max(axis=0)
-        scores -= shift
-    np.exp(scores, out=scores)
-    totals = scores.sum(axis=0)
-    scores *= weight / totals
-    np.log(totals, out=totals)
-    if shift is not None:
-        totals += shift
-    return float(weight @ totals)
 
 
 def probabilities(X: Any, W: FloatArray, b: FloatArray | None = None) -> FloatArray:

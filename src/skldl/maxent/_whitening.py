@@ -27,13 +27,13 @@ import numpy.typing as npt
 from scipy import linalg, sparse
 
 from skldl._typing import FloatArray
+from skldl.maxent import _blocks
 
 LARGEST_MATRIX = 5000
 RIDGES = (1e-10, 1e-6, 1e-2)  # the next one only where rounding in G defeats the Cholesky factor
 RANK_CUT = 1e-12
 RESOLUTION = 1e-13  # below this share of the trace of G, its eigenvectors do not resolve alpha
 SPARSE_DIGITS = 1e-10  # share of the squared mean below which the variance of a sparse column has too few digits
-BLOCK_CELLS = 1 << 18
 
 
 @dataclass
@@ -235,24 +235,11 @@ def _inverse_root(gram: FloatArray, ridge: float) -> FloatArray:
     return np.asarray(inverse.T * scale[:, None])
 
 
-def _blocks(X: FloatArray) -> list[slice]:
-    size = max(64, BLOCK_CELLS // X.shape[1])
-    return [slice(first, first + size) for first in range(0, X.shape[0], size)]
-
-
 def _gram(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
     """Σ ω_i (x_i − mean)(x_i − mean)ᵀ; for dense X without the cancellation of subtracting afterwards."""
-    if sparse.issparse(X):
-        rooted = X.multiply(np.sqrt(weight)[:, None]).tocsr().astype(np.float64)
-        gram = (rooted.T @ rooted).toarray()
-        if mean.any():
-            gram -= np.multiply.outer(mean, mean)
-    else:
-        gram = np.zeros((X.shape[1], X.shape[1]))
-        for rows in _blocks(X):
-            centred = X[rows] - mean
-            centred *= np.sqrt(weight[rows])[:, None]
-            gram += centred.T @ centred
+    gram = _blocks.gram(X, weight, mean)
+    if sparse.issparse(X) and mean.any():
+        gram -= np.multiply.outer(mean, mean)
     constant = _is_constant(np.diag(gram), X, mean)
     gram[constant] = gram[:, constant] = 0.0
     return gram
@@ -260,12 +247,9 @@ def _gram(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
 
 def _variances(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
     """Σ ω_i (x_ik − mean_k)² for each column k."""
+    variances = _blocks.variances(X, weight, mean)
     if sparse.issparse(X):
-        variances = np.asarray(weight @ X.multiply(X), dtype=np.float64) - mean**2
-    else:
-        variances = np.zeros(X.shape[1])
-        for rows in _blocks(X):
-            variances += weight[rows] @ (X[rows] - mean) ** 2
+        variances -= mean**2
     variances[_is_constant(variances, X, mean)] = 0.0
     return variances
 
