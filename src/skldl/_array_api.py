@@ -159,6 +159,11 @@ def at_least(values: Any, low: float) -> Any:
     return np.maximum(values, low) if xp is np else xp.clip(values, low)
 
 
+def least_number(X: Any) -> float:
+    """The least number of an array or a sparse matrix."""
+    return float(namespace(X).min(X) if is_foreign(X) else X.min())
+
+
 def least_of_rows(values: Any, count: int) -> tuple[Any, Any]:
     """The least numbers of each row, ascending, and their places."""
     xp = namespace(values)
@@ -214,6 +219,19 @@ def softmax(scores: Any) -> Any:
     xp = namespace(scores)
     shifted = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
     return shifted / xp.sum(shifted, axis=-1, keepdims=True)
+
+
+def project(rows: Any) -> Any:
+    """Nearest distributions in Euclidean distance along the last axis: `skldl.simplex.project` on a device."""
+    xp, device = space(rows)
+    values = rows - xp.max(rows, axis=-1, keepdims=True)
+    descending = xp.sort(values, axis=-1, descending=True)
+    excess = xp.cumulative_sum(descending, axis=-1) - 1.0
+    counts = xp.arange(1, values.shape[-1] + 1, dtype=values.dtype, device=device)
+    support = xp.sum(xp.astype(descending * counts > excess, xp.int64), axis=-1, keepdims=True)
+    threshold = xp.take_along_axis(excess, support - 1, axis=-1) / xp.astype(support, values.dtype)
+    values = xp.clip(values - threshold, 0.0)
+    return values / xp.sum(values, axis=-1, keepdims=True)
 
 
 def log_softmax(scores: Any) -> Any:

@@ -306,7 +306,7 @@ class GroupedLDL(BaseLDL):
     ) -> tuple[Any, FloatArray, FloatArray | None, IntArray | None]:
         """`_check_training_set`, and the groups of the rows that it kept."""
         X, D, weight = self._check_training_set(X, y, sample_weight)
-        return X, D, weight, check_groups(groups, *kept_rows(sample_weight, len(D)))
+        return X, D, weight, check_groups(groups, *kept_rows(sample_weight, D.shape[0]))
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         self._fit_grouped(X, D, sample_weight, None)
