@@ -11,6 +11,7 @@ from skldl._array_api import as_double, computing_on, is_device_array, namespace
 from skldl._typing import FloatArray
 from skldl._validation import check_pair, check_weights
 from skldl.metrics._bounds import INFINITY, Bound
+from skldl.metrics._fused import fused_means
 from skldl.metrics._pair import blocks
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
@@ -210,6 +211,9 @@ class Measure:
         float
             The mean.
         """
+        fused = fused_means(D_true, D_pred, sample_weight, [self], self._floor(eps))
+        if fused is not None:
+            return fused[self.name]
         values = self.rowwise(D_true, D_pred, eps=eps)
         return mean(values, check_weights(sample_weight, values.shape[0], values))
 

@@ -19,6 +19,7 @@ from skldl._array_api import as_double, at_least, namespace, row_blocks, sum_in_
 from skldl._typing import FloatArray
 
 BLOCK_CELLS = 2**15  # a few such blocks fit into the cache of one core
+LEAST_FLOOR = 1e-30  # a degree divided by a larger floor does not overflow, in single precision either
 
 
 class Pair:
@@ -38,6 +39,7 @@ class Pair:
         self.q = q
         self.eps = eps
         self.xp = namespace(p)
+        self.bounded = eps > LEAST_FLOOR
 
     def floored(self, values: FloatArray) -> FloatArray:
         """Give max(values, eps)."""
@@ -189,12 +191,14 @@ class Pair:
     @cached_property
     def relative_entropy(self) -> FloatArray:
         """Σ p ln(p / q), the prediction floored at eps."""
-        return at_least(log_ratio_sum(self.p, self.floored_q), 0.0)  # below zero only by rounding and the floor
+        return at_least(
+            log_ratio_sum(self.p, self.floored_q, bounded=self.bounded), 0.0
+        )  # below zero only by rounding and the floor
 
     @cached_property
     def reversed_relative_entropy(self) -> FloatArray:
         """Σ q ln(q / p), the truth floored at eps."""
-        return at_least(log_ratio_sum(self.q, self.floored_p), 0.0)
+        return at_least(log_ratio_sum(self.q, self.floored_p, bounded=self.bounded), 0.0)
 
     @cached_property
     def k_divergence(self) -> FloatArray:
@@ -230,12 +234,14 @@ def divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     return quotient
 
 
-def log_ratio_sum(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Σ a ln(a / b) over labels with 0 ln 0 = 0, infinite where b = 0 < a."""
+def log_ratio_sum(a: FloatArray, b: FloatArray, *, bounded: bool = False) -> FloatArray:
+    """Σ a ln(a / b) over labels with 0 ln 0 = 0, infinite where b = 0 < a; ``bounded``: a / b cannot overflow."""
     if not isinstance(a, np.ndarray):
         xp = namespace(a)
         ratio = a / b
-        logarithm = xp.where(xp.isinf(ratio), xp.log(a) - xp.log(b), xp.log(ratio))
+        logarithm = xp.log(ratio)
+        if not bounded:
+            logarithm = xp.where(xp.isinf(ratio), xp.log(a) - xp.log(b), logarithm)
         return sum_in_double(xp.where(a == 0, 0.0, a * logarithm), axis=0)
     terms = np.divide(a, b)
     if np.isinf(terms).any():  # a tiny b: the quotient overflows although its logarithm does not
@@ -250,7 +256,7 @@ def log_ratio_sum(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def k_divergence(a: FloatArray, total: FloatArray) -> FloatArray:
     """Σ a ln(2a / total) over labels; doubling instead of halving the total keeps the least of numbers exact."""
-    return log_ratio_sum(2.0 * a, total) / 2.0
+    return log_ratio_sum(2.0 * a, total, bounded=True) / 2.0
 
 
 def blocks(true: FloatArray, pred: FloatArray, eps: float) -> Iterator[tuple[slice, Pair]]:
