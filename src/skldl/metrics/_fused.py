@@ -155,10 +155,9 @@ def _source(measures: tuple[Any, ...], n_labels: int, eps: float, kind: str) -> 
         f"#define MEASURES {len(measures)}",
         f"#define ROWS {ROWS}",
         "#define DEVICE static __device__ __forceinline__",
-        '#define UNROLL _Pragma("unroll")',
         "#define INFINITY __longlong_as_double(0x7ff0000000000000ULL)",
     ]
-    return "\n".join([*head, function, KERNEL])
+    return "\n".join([*head, function, KERNEL]).replace("UNROLL", "#pragma unroll")
 
 
 def _launch_torch(source: str, p: Any, q: Any, weight: Any, n_measures: int) -> Any:
