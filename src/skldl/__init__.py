@@ -24,6 +24,7 @@ _HOME_OF |= {
 }
 _SUBMODULES = (
     "annotators",
+    "chunks",
     "data",
     "distributions",
     "enhancement",

@@ -1,5 +1,6 @@
 # The names of this package for type checkers; written by make docs.
 from skldl import annotators as annotators
+from skldl import chunks as chunks
 from skldl import data as data
 from skldl import distributions as distributions
 from skldl import enhancement as enhancement

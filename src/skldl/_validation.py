@@ -18,12 +18,13 @@ from skldl._device_door import (
     check_device_distributions,
     check_device_features,
     check_device_pair,
-    check_device_weights,
     check_same_space,
     follow,
 )
 from skldl._real_numbers import refuse_unreal
+from skldl._row_numbers import row_number, rows_from
 from skldl._typing import FloatArray
+from skldl._weights import check_weights
 from skldl.exceptions import (
     DataError,
     DimensionError,
@@ -34,7 +35,6 @@ from skldl.exceptions import (
     NonFiniteError,
     NotNumericError,
     RowSumError,
-    SampleWeightError,
     SingleLabelError,
     SparseDistributionError,
     ZeroRowError,
@@ -57,6 +57,7 @@ __all__ = [
     "column_names",
     "label_names",
     "order_of_labels",
+    "rows_from",
 ]
 
 
@@ -120,7 +121,7 @@ def _explain_features(estimator: BaseEstimator, X: Any, message: str, *, reset: 
     if place is not None:
         row, column, value = place
         return NotNumericError(
-            f"X holds {value!r} in row {row}, column {column}, where a number belongs ({message}). "
+            f"X holds {value!r} in row {row_number(row)}, column {column}, where a number belongs ({message}). "
             "Encode such columns (for example with sklearn.preprocessing.OneHotEncoder) or leave them out."
         )
     if "NaN" in message or "infinity" in message or "too large" in message:
@@ -166,7 +167,7 @@ def _first_non_finite_cell(X: Any, columns: list[Any]) -> str:
         return ""
     row, column = (int(i) for i in bad[0])
     label = repr(columns[column]) if columns else column
-    return f" The first of {len(bad)} such cells is {values[row, column]} in row {row}, column {label}."
+    return f" The first of {len(bad)} such cells is {values[row, column]} in row {row_number(row)}, column {label}."
 
 
 def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: str = "") -> FloatArray:
@@ -204,7 +205,9 @@ def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: 
             row, column = (int(i) for i in bad[0])
             kind = "NaN" if np.isnan(array[row, column]) else "infinity"
             cure = nan_cure if nan_cure and kind == "NaN" else DEFAULT_NAN_CURE
-            raise NonFiniteError(f"Input {name} contains {kind}: row {row}, {_label(columns, column)}. {cure}")
+            raise NonFiniteError(
+                f"Input {name} contains {kind}: row {row_number(row)}, {_label(columns, column)}. {cure}"
+            )
     return array
 
 
@@ -233,10 +236,10 @@ def _from_objects(values: Any, columns: list[Any], name: str, *, allow_nan: bool
                 if allow_nan:
                     cells[row, column] = np.nan
                     continue
-                where = f"row {row}, {_label(columns, column)} is missing."
+                where = f"row {row_number(row)}, {_label(columns, column)} is missing."
                 raise NonFiniteError(f"Input {name} contains NaN: {where} {nan_cure}".rstrip())
             raise NotNumericError(
-                f"{name} holds {cell!r} in row {row}, {_label(columns, column)}, where a number belongs. "
+                f"{name} holds {cell!r} in row {row_number(row)}, {_label(columns, column)}, where a number belongs. "
                 "For single labels or label sets use skldl.distributions.from_labels or from_label_sets."
             )
     return cells.astype(np.float64)
@@ -300,7 +303,7 @@ def check_degrees(array: FloatArray, D: Any, *, name: str) -> None:
     if array.min() < 0:
         row, column = (int(i) for i in np.argwhere(array < 0)[0])
         raise NegativeDegreeError(
-            f"Row {row} of {name} holds the negative degree {array[row, column]:g} ({_label(columns, column)}). "
+            f"Row {row_number(row)} of {name} holds the negative degree {array[row, column]:g} ({_label(columns, column)}). "
             "Degrees are at least zero: use skldl.simplex.project for predictions of a regression, "
             "or skldl.distributions.from_scores for scores."
         )
@@ -314,11 +317,11 @@ def check_row_sums(sums: FloatArray, *, name: str) -> None:
         more = f" ({int(wrong.sum())} rows in all)" if wrong.sum() > 1 else ""
         if sums[row] == 0:
             raise ZeroRowError(
-                f"Row {row} of {name} is all zero{more}. A row without mass is no distribution: drop it, or say how it "
-                "shall be filled with skldl.distributions.from_counts(y, smoothing=...)."
+                f"Row {row_number(row)} of {name} is all zero{more}. A row without mass is no distribution: drop it, or say "
+                "how it shall be filled with skldl.distributions.from_counts(y, smoothing=...)."
             )
         raise RowSumError(
-            f"Row {row} of {name} sums to {sums[row]:.6g}, not 1{more}. "
+            f"Row {row_number(row)} of {name} sums to {sums[row]:.6g}, not 1{more}. "
             f"If these are counts, use skldl.distributions.from_counts({name}); for intensities, from_scores; "
             f"to divide each row by its sum, skldl.simplex.normalize({name})."
         )
@@ -347,41 +350,6 @@ def check_same_shape(true: FloatArray, pred: FloatArray) -> None:
             f"D_true has shape {true.shape} and D_pred {pred.shape}: the number of {what} differs. "
             "Compare each true row with the prediction for the same instance over the same labels."
         )
-
-
-def check_weights(sample_weight: Any, n_samples: int, like: Any = None) -> FloatArray | None:
-    """Return the weights as float64, or None where every row counts the same; they follow ``like``, checked rows."""
-    if sample_weight is None:
-        return None
-    if like is not None and is_device_array(like):
-        where = space_of(like)
-        assert where is not None  # the door has let it through
-        return check_device_weights(sample_weight, n_samples, where)
-    follow(sample_weight, None, name="sample_weight")
-    refuse_unreal(sample_weight, name="sample_weight", error=SampleWeightError)
-    weight = np.asarray(sample_weight)
-    if weight.ndim == 0:
-        weight = np.full(n_samples, weight)
-    try:
-        weight = weight.astype(np.float64)
-    except (ValueError, TypeError) as error:
-        raise SampleWeightError(f"sample_weight must hold numbers, one per row ({error}).") from error
-    if weight.ndim != 1:
-        raise SampleWeightError(
-            f"Sample weights must be 1D array or scalar: sample_weight has shape {weight.shape}. "
-            "Pass one number per row."
-        )
-    if len(weight) != n_samples:
-        raise SampleWeightError(f"sample_weight has {len(weight)} entries, but there are {n_samples} rows.")
-    if not np.isfinite(weight).all():
-        row = int(np.argmin(np.isfinite(weight)))
-        raise SampleWeightError(f"sample_weight of row {row} is {weight[row]}. Give such rows weight 0 or drop them.")
-    if weight.min() < 0:
-        row = int(np.argmax(weight < 0))
-        raise SampleWeightError(f"sample_weight of row {row} is {weight[row]:g}. Weights are at least zero.")
-    if weight.max() == 0:
-        raise SampleWeightError("sample_weight is zero for every row, so nothing is left to learn from.")
-    return weight
 
 
 def check_same_length(X: Any, D: FloatArray) -> None:

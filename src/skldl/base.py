@@ -2,23 +2,24 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._algorithms import MISSING_DEGREES_CURE
-from skldl._array_api import as_double, computing_on, is_device_array, namespace, to_numpy
+from skldl._array_api import computing_on, is_device_array, namespace, to_numpy
 from skldl._column_names import column_names, label_names, order_of_labels
 from skldl._held_out import check_groups as check_groups
 from skldl._missing import DistributionTargetTags
 from skldl._parameters import NOTHING, Constraint, check_parameters, check_value, one_of
+from skldl._predictions import data_frame, sum_to_one
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions, check_features, check_same_length, check_weights
+from skldl.chunks import Rows
+from skldl.chunks._names import keep_names, refuse_rows
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
 
@@ -36,6 +37,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
       rows that sum to one in float64, ``sample_weight`` is None or positive float64. It assigns what it learns and does
       not change what an earlier fit has assigned;
     - ``_predict(X)``: the distributions for a checked X.
+
+    One that can learn from sums over rows may write a third, ``_fit_rows(rows)``, for rows that are read in chunks
+    (`skldl.chunks`): each call of ``rows.sum`` is a pass over them.
 
     The base class checks everything that comes in, keeps names, and makes sure that what goes out sums to one. What a
     subclass declares in ``_constraints`` (see `skldl._parameters`) is checked before the data are.
@@ -58,15 +62,15 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     _allow_missing_degrees: bool = False  # whether NaN in y is a degree that was not observed
     _array_api: bool = False  # whether ``_fit`` and ``_predict`` compute on arrays of torch, CuPy and the like
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from features and label distributions.
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or DataFrame of shape (n_samples, n_labels)
-            Label distributions: non-negative rows that sum to one.
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features), or Rows
+            Features; or rows that are read in chunks, with their distributions and weights, from `skldl.chunks`.
+        y : array-like or DataFrame of shape (n_samples, n_labels), default=None
+            Label distributions: non-negative rows that sum to one. None if X is a `skldl.chunks.Rows`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row; None means that all count the same. Only ratios of weights count in the algorithms of
             this package: all weights times a constant give the same model. Estimators that wrap a learner of another
@@ -78,7 +82,12 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             The fitted estimator. If fitting fails, an estimator that was fitted before stays as it was.
         """
         with self._unchanged_on_failure(), computing_on(X, f"{type(self).__name__}.fit"):
-            self._fit(*self._check_training_set(X, y, sample_weight))
+            if isinstance(X, Rows) and type(self)._fit_rows is not BaseLDL._fit_rows:
+                check_parameters(self)
+                keep_names(self, X, y, sample_weight)
+                self._fit_rows(X)
+            else:
+                self._fit(*self._check_training_set(X, y, sample_weight))
         return self
 
     @contextmanager
@@ -95,6 +104,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
         """Check hyper-parameters, X, y and weights, and keep the names of features and labels."""
         check_parameters(self)
+        refuse_rows(self, X)
         if y is None:
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
@@ -135,7 +145,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         features = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
         with computing_on(features, f"{type(self).__name__}.predict"):
-            distributions = _sum_to_one(self._predict(features), type(self).__name__)
+            distributions = sum_to_one(self._predict(features), type(self).__name__)
         return self._as_set(distributions, X)
 
     def set_output(self, *, predict: str | None = None) -> Self:
@@ -213,7 +223,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         X, D, weight = model._check_training_set(X, y, sample_weight)
         X_new = check_features(model, X_new, reset=False, accept_sparse=self._accept_sparse)
         for distributions in model._predict_path(X, D, weight, X_new, param, list(values)):
-            yield _sum_to_one(distributions, type(self).__name__)
+            yield sum_to_one(distributions, type(self).__name__)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the mean Kullback-Leibler divergence from the true to the predicted distributions: higher is better.
@@ -249,6 +259,10 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         raise NotImplementedError
 
+    def _fit_rows(self, rows: Rows) -> None:
+        """Learn from rows that are read in chunks, whose names are known already."""
+        raise NotImplementedError
+
     def _predict(self, X: Any) -> FloatArray:
         raise NotImplementedError
 
@@ -277,14 +291,14 @@ class GroupedLDL(BaseLDL):
     of whole numbers, one for each row.
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn from features and label distributions.
 
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
             Features.
-        y : array-like or DataFrame of shape (n_samples, n_labels)
+        y : array-like or DataFrame of shape (n_samples, n_labels), default=None
             Label distributions: non-negative rows that sum to one.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row; None means that all count the same.
@@ -338,19 +352,6 @@ def kept_rows(sample_weight: Any, n_kept: int) -> tuple[IntArray, int]:
     return np.flatnonzero(in_safe_range(weight)), len(weight)
 
 
-def data_frame(distributions: FloatArray, names: list[str], output: str, index: Any) -> Any:
-    """Make a DataFrame of distributions; pandas and polars are imported only here, where one was asked for."""
-    try:
-        frames = import_module(output)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"set_output(predict={output!r}) needs {output}: pip install {output}", name=error.name
-        ) from error
-    if output == "polars":
-        return frames.DataFrame(distributions, schema=names)
-    return frames.DataFrame(distributions, columns=names, index=index)
-
-
 def in_safe_range(weight: FloatArray) -> FloatArray:
     """Weights times a power of two, so that sums and products of huge or denormal ones neither overflow nor vanish.
 
@@ -361,36 +362,3 @@ def in_safe_range(weight: FloatArray) -> FloatArray:
         return weight if abs(exponent) <= LARGEST_WEIGHT_EXPONENT else weight * 2.0 ** -float(exponent)
     _, exponent = np.frexp(weight.max())
     return weight if abs(exponent) <= LARGEST_WEIGHT_EXPONENT else np.ldexp(weight, -exponent)
-
-
-def _sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
-    """Take out the last rounding error, in double precision; what is no distribution at all is an error, never nan."""
-    if is_device_array(distributions):
-        return _sum_to_one_on_device(distributions, name)
-    rows = np.asarray(distributions, dtype=np.float64)
-    sums = rows.sum(axis=1, keepdims=True)
-    if not (rows.min(initial=0.0) >= 0 and sums.min(initial=1.0) > 0 and sums.max(initial=1.0) < np.inf):
-        bad = ~((rows >= 0).all(axis=1) & (sums[:, 0] > 0) & (sums[:, 0] < np.inf))
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"{name} predicted {np.array2string(rows[row], threshold=6)} for row {row} ({int(bad.sum())} such rows), "
-            "which is no distribution: degrees are finite, at least zero, and not all zero. Scale the features, or "
-            f"look into {name}._predict if it is your own."
-        )
-    return np.asarray(rows / sums)
-
-
-def _sum_to_one_on_device(rows: Any, name: str) -> Any:
-    """The same for an array on a device, in its own precision."""
-    xp = namespace(rows)
-    sums = xp.sum(rows, axis=1, keepdims=True)
-    right = (xp.min(rows) >= 0) & (xp.min(sums) > 0) & (xp.max(sums) < float("inf"))
-    if not bool(right):
-        bad = ~(xp.all(rows >= 0, axis=1) & (sums[:, 0] > 0) & (sums[:, 0] < float("inf")))
-        row = int(xp.argmax(xp.astype(bad, xp.int32)))
-        raise ValueError(
-            f"{name} predicted {np.array2string(to_numpy(as_double(rows[row, ...])), threshold=6)} for row {row} "
-            f"({int(xp.sum(xp.astype(bad, xp.int64)))} such rows), which is no distribution: degrees are finite, at "
-            "least zero, and not all zero. Scale the features."
-        )
-    return rows / sums

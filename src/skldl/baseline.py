@@ -12,6 +12,7 @@ from skldl._array_api import as_type_of, is_device_array, namespace, weighted_me
 from skldl._missing import COMPLETE, mean_distribution
 from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray
+from skldl.chunks import Chunk, Rows
 
 
 class MeanDistribution(PartialLDL):
@@ -61,8 +62,21 @@ class MeanDistribution(PartialLDL):
             return
         self.distribution_ = weighted_mean(D, sample_weight)
 
+    def _fit_rows(self, rows: Rows) -> None:
+        self.missing_, self.n_left_out_ = COMPLETE, 0
+        mass, total = rows.sum(_mass)
+        self.distribution_ = mass / total
+
     def _predict(self, X: Any) -> FloatArray:
         if is_device_array(X):
             row = as_type_of(self.distribution_, X)
             return namespace(X).broadcast_to(row[None, :], (X.shape[0], self.n_labels_))
         return np.tile(self.distribution_, (X.shape[0], 1))
+
+
+def _mass(chunk: Chunk) -> tuple[FloatArray, float]:
+    """Weighted sum of the distributions of a chunk, and the sum of the weights."""
+    D = np.asarray(chunk.D)
+    if chunk.weight is None:
+        return D.sum(axis=0), float(len(D))
+    return chunk.weight @ D, float(chunk.weight.sum())

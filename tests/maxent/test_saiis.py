@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skldl import SABFGS, SAIIS
 from skldl.maxent import _scaling
 from skldl.maxent._saiis import _Scaling
-from skldl.maxent._scaling import ScalingEquations, _chebyshev, node_count
+from skldl.maxent._scaling import ScalingEquations, chebyshev, node_count
 from skldl.testing import check_estimator, make_distributions
 
 
@@ -186,7 +186,7 @@ def test_number_of_nodes_is_enough_and_not_much_more(exponent):
     t = np.linspace(-1, 1, 201)
 
     def error(count):
-        nodes, shares = _chebyshev(t, 0.0, 1.0, count)
+        nodes, shares = chebyshev(t, 0.0, 1.0, count)
         return np.abs(shares @ np.exp(exponent * nodes) / np.exp(exponent * t) - 1).max()
 
     count = node_count(exponent)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skldl._missing import COMPLETE, informative_rows
 from skldl._solvers import Metric, Minimum, minimise
 from skldl._typing import FloatArray
-from skldl.maxent._objective import CrossEntropy, row_weights, weighted_softmax
+from skldl.maxent._objective import CrossEntropy, row_weights
 from skldl.maxent._partial_objective import PartialCrossEntropy, cross_entropy
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
 
@@ -93,12 +93,8 @@ class PlainMetric(WhitenedMetric):
     def primal(self, step: FloatArray) -> float:
         objective = self.objective
         parameters = step.reshape(objective.shape)
-        U = parameters[: objective.X.shape[1]]
-        scores = objective.X @ U
-        if objective.fit_intercept:
-            scores = scores + parameters[-1]
-        scores *= scores
-        return float(objective.weight @ (scores @ objective.mean_prediction)) + objective.alpha * float(np.vdot(U, U))
+        U = parameters[: objective.n_columns]
+        return objective.squared_scores(parameters) + objective.alpha * float(np.vdot(U, U))
 
     def dual(self, gradient: FloatArray) -> float:
         of_design = self.factorisation.gradient_from_features(gradient.reshape(self.objective.shape))
@@ -121,11 +117,23 @@ def fit_weights(
     factorisation = factorise(
         X, weight, fit_intercept=settings.fit_intercept, scale_free=alpha == 0 and settings.whiten
     )
-    fit = _fit_whitened if settings.whiten else _fit_plain
     design = factorisation.design if settings.whiten else X
     objective = cross_entropy(
         design, D, weight, reading=settings.reading, alpha=alpha, fit_intercept=settings.fit_intercept
     )
+    return fit_objective(objective, factorisation, settings, start=start, keep=keep)
+
+
+def fit_objective(
+    objective: CrossEntropy,
+    factorisation: Factorisation,
+    settings: Settings,
+    *,
+    start: tuple[FloatArray, FloatArray] | None = None,
+    keep: Collection[int] = (),
+) -> Weights:
+    """Fit one alpha, that of the objective; see `fit_weights`."""
+    fit = _fit_whitened if settings.whiten else _fit_plain
     origin = None
     if start is not None:
         origin = factorisation.from_features(*start) if settings.whiten else _stack(*start, settings.fit_intercept)
@@ -144,13 +152,24 @@ def fit_path(
     weight = row_weights(X.shape[0], sample_weight)
     shared = factorise(X, weight, fit_intercept=settings.fit_intercept, scale_free=False)
     objective = cross_entropy(shared.design, D, weight, reading=settings.reading, fit_intercept=settings.fit_intercept)
+    yield from walk_path(objective, shared, alphas, settings, lambda: fit_weights(X, D, sample_weight, 0.0, settings))
+
+
+def walk_path(
+    objective: CrossEntropy,
+    factorisation: Factorisation,
+    alphas: Sequence[float],
+    settings: Settings,
+    fit_zero: Callable[[], Weights],
+) -> Iterator[tuple[int, Weights]]:
+    """Fit many alphas, each from the one before; ``fit_zero`` fits without a penalty. See `fit_path`."""
     origin, curvature = None, 1.0
     for place in sorted(range(len(alphas)), key=lambda place: -alphas[place]):
         if alphas[place] == 0:
-            yield place, fit_weights(X, D, sample_weight, 0.0, settings)
+            yield place, fit_zero()
             continue
         objective.alpha = alphas[place]
-        weights = _fit_whitened(objective, shared, settings, origin, curvature=curvature)
+        weights = _fit_whitened(objective, factorisation, settings, origin, curvature=curvature)
         origin, curvature = weights.end, weights.run.curvature
         yield place, weights
 
@@ -224,14 +243,13 @@ def _towards_mean(objective: CrossEntropy, whitening: Whitening) -> tuple[FloatA
         return origin, mean
     if isinstance(objective, PartialCrossEntropy):  # what lies between zero and the mean is not a matter of D alone
         return origin, np.full(n_labels, 1.0 / n_labels)
-    u = whitening.solve(np.asarray(objective.weight @ objective.X, dtype=np.float64))  # X u is nearest to 1 on all rows
-    scores = np.asarray(objective.X @ u, dtype=np.float64)
+    u = whitening.solve(objective.column_means())  # X u is nearest to 1 on all rows
+    at = objective.along(u, goal)
     for size in 0.5 ** np.arange(MAX_HALVINGS):
-        P = np.multiply.outer(size * goal, scores)
-        loss = weighted_softmax(P, objective.weight) - size * float(goal @ (u @ objective.target))
+        loss, labels = at(size)
         loss += 0.5 * objective.alpha * size**2 * float(u @ u) * float(goal @ goal)
         if loss < np.log(n_labels):
-            return np.multiply.outer(u, size * goal), P.sum(axis=1)
+            return np.multiply.outer(u, size * goal), labels
     return origin, np.full(n_labels, 1.0 / n_labels)
 
 
@@ -253,7 +271,7 @@ def _fit_plain(
 
     def features(flat: FloatArray) -> tuple[FloatArray, FloatArray]:
         parameters = flat.reshape(objective.shape)
-        n_features = objective.X.shape[1]
+        n_features = objective.n_columns
         b = parameters[n_features] if objective.fit_intercept else np.zeros(n_labels)
         return _centred(parameters[:n_features], b)
 

@@ -15,6 +15,7 @@ memory; dense rows are taken in blocks that stay in the cache, and single precis
 (`skldl.maxent._blocks`).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,7 @@ class CrossEntropy:
             self.X = X.astype(np.float64, copy=False)
         weighted = D * weight[:, None]
         self.entropy = float(weight @ entropy(D))
+        self.n_columns = X.shape[1]
         self.shape = (X.shape[1] + fit_intercept, D.shape[1])
         self.target = np.empty(self.shape)  # Xᵀ diag(ω) D, and the mean of D for the intercept
         self.target[: X.shape[1]] = self.X.T @ weighted
@@ -82,15 +84,38 @@ class CrossEntropy:
             self._last = (parameters.copy(), *self._without_penalty(parameters))
         _, loss, gradient, self.mean_prediction = self._last
         if self.alpha:
-            U = parameters[: self.X.shape[1]]
+            U = parameters[: self.n_columns]
             loss += 0.5 * self.alpha * float(np.vdot(U, U))
             gradient = gradient.copy()
-            gradient[: self.X.shape[1]] += self.alpha * U
+            gradient[: self.n_columns] += self.alpha * U
         return loss, gradient
+
+    def column_means(self) -> FloatArray:
+        """Weighted mean of the columns of X."""
+        return np.asarray(self.weight @ self.X, dtype=np.float64)
+
+    def along(self, u: FloatArray, goal: FloatArray) -> Callable[[float], tuple[float, FloatArray]]:
+        """A function from a size to loss (without penalty) and mean prediction at U = size · u goalᵀ, without b."""
+        scores = np.asarray(self.X @ u, dtype=np.float64)
+
+        def at(size: float) -> tuple[float, FloatArray]:
+            P = np.multiply.outer(size * goal, scores)
+            loss = weighted_softmax(P, self.weight) - size * float(goal @ (u @ self.target))
+            return loss, P.sum(axis=1)
+
+        return at
+
+    def squared_scores(self, parameters: FloatArray) -> float:
+        """Σ_i ω_i Σ_j p̄_j s_ij², with the mean prediction p̄."""
+        scores = self.X @ parameters[: self.n_columns]
+        if self.fit_intercept:
+            scores = scores + parameters[-1]
+        scores *= scores
+        return float(self.weight @ (scores @ self.mean_prediction))
 
     def _without_penalty(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Loss and gradient without the penalty, and the mean prediction: what takes a pass over the rows."""
-        n_columns = self.X.shape[1]
+        n_columns = self.n_columns
         b = parameters[n_columns] if self.fit_intercept else None
         gradient = np.empty(self.shape)
         log_partition, gradient[:n_columns], mean = _blocks.sum_of_blocks(

@@ -16,12 +16,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy import special
 
-from skldl._missing import has_gaps
+from skldl._missing import COMPLETE, has_gaps
 from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH, number, one_of
 from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray
-from skldl.maxent._fitting import Settings, Weights, fit_path, fit_weights
+from skldl.base import in_safe_range
+from skldl.chunks import Rows
+from skldl.chunks._memory import in_memory
+from skldl.maxent._fitting import Settings, Weights, fit_objective, fit_path, fit_weights
 from skldl.maxent._objective import probabilities, row_weights
+from skldl.maxent._rows_objective import rows_problem
 from skldl.maxent._start import INIT, Init, starting_weights
 
 ALPHA = number(at_least=0, cure="0 means no penalty")
@@ -169,20 +173,45 @@ class SABFGS(PartialLDL):
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         settings = self._settings()
-        start = self._start(X.shape[1], D.shape[1])
-        if self.warm_start and hasattr(self, "coef_"):
-            if self.coef_.shape != (D.shape[1], X.shape[1]):
-                raise ValueError(
-                    f"warm_start=True, but the fit before had {self.coef_.shape[1]} features and {self.coef_.shape[0]} "
-                    f"labels, and this one has {X.shape[1]} and {D.shape[1]}. Use a new estimator, or warm_start=False."
-                )
-            start = np.ascontiguousarray(self.coef_.T), self.intercept_
+        start = self._start_of_fit(X.shape[1], D.shape[1])
         weights = fit_weights(X, D, sample_weight, self.alpha, settings, start=start)
         weights.warn_unless_converged(type(self).__name__, self.alpha, settings)
         if not self.fit_intercept and weights.run.converged and not has_gaps(D):
-            penalty = 0.5 * self.alpha * float(np.vdot(weights.W, weights.W))
-            _warn_if_the_mean_is_better(weights.run.loss - penalty, D, sample_weight)
+            weight = row_weights(len(D), sample_weight)
+            self._compare_with_mean(weights, float(weight @ special.entr(D).sum(axis=1)), weight @ D)
         self._store(weights)
+
+    def _fit_rows(self, rows: Rows) -> None:
+        self.missing_, self.n_left_out_ = COMPLETE, 0
+        settings = self._settings()
+        start = self._start_of_fit(self.n_features_in_, self.n_labels_)
+        problem = rows_problem(rows, self.alpha, fit_intercept=settings.fit_intercept)
+        if problem is None:  # few rows of many features are whitened in the space of the rows
+            X, D, weight = in_memory(rows)
+            self._fit(X, D, None if weight is None else in_safe_range(weight))
+            return
+        weights = fit_objective(*problem, settings, start=start)
+        weights.warn_unless_converged(type(self).__name__, self.alpha, settings)
+        if not self.fit_intercept and weights.run.converged:
+            self._compare_with_mean(weights, problem[0].entropy, problem[0].mean_target)
+        self._store(weights)
+
+    def _compare_with_mean(self, weights: Weights, entropy: float, mean: FloatArray) -> None:
+        """Warn where the mean distribution, which an intercept alone can express, is better on the training rows."""
+        loss = weights.run.loss - 0.5 * self.alpha * float(np.vdot(weights.W, weights.W))
+        _warn_if_the_mean_is_better(loss - entropy, float(special.entr(mean).sum()) - entropy)
+
+    def _start_of_fit(self, n_features: int, n_labels: int) -> tuple[FloatArray, FloatArray] | None:
+        """Where to begin: at the fit before if ``warm_start`` says so, else at ``init``."""
+        start = self._start(n_features, n_labels)
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return start
+        if self.coef_.shape != (n_labels, n_features):
+            raise ValueError(
+                f"warm_start=True, but the fit before had {self.coef_.shape[1]} features and {self.coef_.shape[0]} "
+                f"labels, and this one has {n_features} and {n_labels}. Use a new estimator, or warm_start=False."
+            )
+        return np.ascontiguousarray(self.coef_.T), self.intercept_
 
     def _start(self, n_features: int, n_labels: int) -> tuple[FloatArray, FloatArray] | None:
         """Weights and intercepts of ``init``; None stands for zeros."""
@@ -241,11 +270,8 @@ class SABFGS(PartialLDL):
         )
 
 
-def _warn_if_the_mean_is_better(loss: float, D: FloatArray, sample_weight: FloatArray | None) -> None:
-    """Warn where the mean distribution, which an intercept alone can express, has a lower loss on the training rows."""
-    weight = row_weights(len(D), sample_weight)
-    floor = float(weight @ special.entr(D).sum(axis=1))
-    of_model, of_mean = loss - floor, float(special.entr(weight @ D).sum()) - floor
+def _warn_if_the_mean_is_better(of_model: float, of_mean: float) -> None:
+    """Warn where the divergence of the model is clearly above that of the mean distribution."""
     if of_model > WORSE_THAN_MEAN * of_mean + 1e-6:
         warnings.warn(
             f"SABFGS without intercept has a mean Kullback-Leibler divergence of {of_model:.3g} on its training rows, "

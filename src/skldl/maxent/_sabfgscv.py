@@ -12,13 +12,17 @@ from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from skldl._held_out import check_groups, two_valued_columns
-from skldl._missing import has_gaps, informative, row_divergences
+from skldl._missing import COMPLETE, has_gaps, informative, row_divergences
 from skldl._parameters import COUNT, FOLDS, N_JOBS, NOT_NEGATIVE, NOTHING, TRUTH, one_of, sequence_of
 from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray, IntArray
-from skldl.base import kept_rows
-from skldl.maxent._fitting import Settings, fit_path, fit_weights
+from skldl.base import in_safe_range, kept_rows
+from skldl.chunks import Rows
+from skldl.chunks._memory import in_memory
+from skldl.exceptions import DataError
+from skldl.maxent._fitting import Settings, Weights, fit_path, fit_weights
 from skldl.maxent._objective import probabilities, row_weights
+from skldl.maxent._rows_selection import fold_rows, fold_settings
 from skldl.maxent._sabfgs import ALPHA
 from skldl.maxent._whitening import column_deviations
 from skldl.simplex import entropy, log_softmax
@@ -93,6 +97,10 @@ class SABFGSCV(PartialLDL):
     -----
     A row with weight two is not quite the same row twice: the two copies can fall into different folds.
 
+    Rows in chunks take a number of folds. Up to 4,194,304 rows the folds are those in memory, and so are the scores up
+    to rounding; beyond that a hash of its position says which fold a row belongs to, and nothing is kept for each row.
+    All folds and scalings share each pass over the rows. There are no ``oof_predictions_``.
+
     See Also
     --------
     skldl.SABFGS : One alpha, the paper's objective by default.
@@ -146,15 +154,15 @@ class SABFGSCV(PartialLDL):
         self.n_jobs = n_jobs
         self.missing = missing
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose alpha and fit.
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or DataFrame of shape (n_samples, n_labels)
-            Label distributions: non-negative rows that sum to one.
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features), or Rows
+            Features; or rows that are read in chunks, with their distributions and weights, from `skldl.chunks`.
+        y : array-like or DataFrame of shape (n_samples, n_labels), default=None
+            Label distributions: non-negative rows that sum to one. None if X is a `skldl.chunks.Rows`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, in training and in the held-out divergence; None means that all count the same.
         groups : array-like of shape (n_samples,), default=None
@@ -165,6 +173,10 @@ class SABFGSCV(PartialLDL):
         self
             The fitted estimator.
         """
+        if isinstance(X, Rows):
+            if groups is not None:
+                raise DataError("groups need all rows in memory. Leave them out, or pass X and y as arrays.")
+            return super().fit(X, y, sample_weight)
         with self._unchanged_on_failure():
             X, D, weight = self._check_training_set(X, y, sample_weight)
             kept, n_samples = kept_rows(sample_weight, len(D))
@@ -175,10 +187,9 @@ class SABFGSCV(PartialLDL):
         self._select(X, D, sample_weight, self._splits(D, None, np.arange(len(D)), len(D)))
 
     def _select(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, splits: list[Split]) -> None:
-        alphas = np.atleast_1d(np.asarray(DEFAULT_ALPHAS if self.alphas is None else self.alphas, dtype=np.float64))
-        settings = Settings(True, True, "lbfgs", int(self.max_iter), float(self.tol), self.missing_)
+        alphas, settings = self._alphas(), self._settings()
         keep = len(alphas) * D.size <= MOST_KEPT_NUMBERS and _holds_out_once(splits, len(D))
-        candidates = self._scalings(X)
+        candidates = self._scalings(_rare_columns(X) if self.scaling == "auto" else np.zeros(0, dtype=bool))
         outcomes = Parallel(n_jobs=self.n_jobs)(
             delayed(_held_out)(X, D, sample_weight, *split, alphas, settings, scaling, keep)
             for scaling in candidates
@@ -186,29 +197,59 @@ class SABFGSCV(PartialLDL):
         )
         by_scaling = [outcomes[start : start + len(splits)] for start in range(0, len(outcomes), len(splits))]
         scores = [np.column_stack([divergences for divergences, _ in folds]) for folds in by_scaling]
+        best, place = self._choose(alphas, candidates, scores)
+        if keep:
+            self.oof_predictions_ = np.empty_like(D)
+            for (_, test), (_, predictions) in zip(splits, by_scaling[best], strict=True):
+                self.oof_predictions_[test] = predictions[place]
+        scaled, inverse = _scaled(X, sample_weight, self.scaling_)
+        self._store(fit_weights(scaled, D, sample_weight, self.alpha_, settings), inverse, settings)
+
+    def _fit_rows(self, rows: Rows) -> None:
+        self.missing_, self.n_left_out_ = COMPLETE, 0
+        if not isinstance(self.cv, Integral):
+            raise DataError(f"cv={self.cv!r}, but rows in chunks take a number of folds. Set one, or pass arrays.")
+        folded = fold_rows(rows, int(self.cv))
+        if folded is None:  # few rows of many features are whitened in the space of the rows
+            X, D, weight = in_memory(rows)
+            self._fit(X, D, None if weight is None else in_safe_range(weight))
+            return
+        alphas, settings = self._alphas(), self._settings()
+        candidates = self._scalings(folded.of_all.rare_columns())
+        scores = folded.held_out_scores(alphas, candidates, fold_settings(settings, FOLD_TOL))
+        self._choose(alphas, candidates, list(scores))
+        self.__dict__.pop("oof_predictions_", None)
+        self._store(*folded.fit(self.alpha_, self.scaling_, settings), settings)
+
+    def _alphas(self) -> FloatArray:
+        return np.atleast_1d(np.asarray(DEFAULT_ALPHAS if self.alphas is None else self.alphas, dtype=np.float64))
+
+    def _settings(self) -> Settings:
+        return Settings(True, True, "lbfgs", int(self.max_iter), float(self.tol), self.missing_)
+
+    def _scalings(self, rare: npt.NDArray[np.bool_]) -> list[str]:
+        """The scalings to try, given which columns are rare."""
+        if self.scaling != "auto":
+            return [self.scaling]
+        return ["standard", "mixed"] if rare.any() else ["standard"]
+
+    def _choose(self, alphas: FloatArray, candidates: list[str], scores: list[FloatArray]) -> tuple[int, int]:
+        """Choose scaling and alpha from held-out divergences (n_alphas, n_folds) for each scaling; their places."""
         best = int(np.argmin([table.mean(axis=1).min() for table in scores]))
         self.alphas_ = alphas
         self.scaling_ = candidates[best]
         self.cv_scores_ = scores[best]
         place = _choose(alphas, self.cv_scores_, self.one_standard_error)
         self.alpha_ = float(alphas[place])
-        if keep:
-            self.oof_predictions_ = np.empty_like(D)
-            for (_, test), (_, predictions) in zip(splits, by_scaling[best], strict=True):
-                self.oof_predictions_[test] = predictions[place]
-        scaled, inverse = _scaled(X, sample_weight, self.scaling_)
-        weights = fit_weights(scaled, D, sample_weight, self.alpha_, settings)
+        return best, place
+
+    def _store(self, weights: Weights, factors: FloatArray, settings: Settings) -> None:
+        """Keep the weights of the features as they came in."""
         weights.warn_unless_converged(type(self).__name__, self.alpha_, settings)
-        self.coef_ = np.ascontiguousarray(weights.W.T * inverse)
+        self.coef_ = np.ascontiguousarray(weights.W.T * factors)
         self.intercept_ = weights.b
         self.n_iter_ = weights.run.n_iter
         self.loss_curve_ = weights.run.loss_curve
-
-    def _scalings(self, X: Any) -> list[str]:
-        """The scalings to try."""
-        if self.scaling != "auto":
-            return [self.scaling]
-        return ["standard", "mixed"] if _rare_columns(X).any() else ["standard"]
 
     def _splits(self, D: FloatArray, groups: Any, kept: IntArray, n_samples: int) -> list[Split]:
         """Training and test rows of each fold among the rows kept, which are those with weight."""

@@ -5,8 +5,7 @@ which every weight stands alone. So T never falls, and its maximum is the one of
 """
 
 import warnings
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,92 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
-from skldl.maxent._objective import probabilities, row_weights, weighted_softmax
-from skldl.maxent._scaling import ScalingEquations
+from skldl.chunks import Rows
+from skldl.maxent._iterations import Scaling, run_iterations
+from skldl.maxent._objective import probabilities
+from skldl.maxent._rows_scaling import RowsScaling
 from skldl.maxent._start import INIT, Init, starting_weights
-
-SHORTEST_EXTRAPOLATION = 1.5
-
-
-@dataclass
-class _State:
-    """Weights (n_features, n_labels), the predictions they give, and the loss −T."""
-
-    theta: FloatArray
-    P: FloatArray
-    loss: float
-
-
-class _Scaling:
-    """Improved iterative scaling on one training set."""
-
-    def __init__(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        weight = row_weights(X.shape[0], sample_weight)
-        X = X.astype(np.float64, copy=False)
-        self.target = np.asarray(X.T @ (D * weight[:, None]))
-        # a row of zeros has no part in the equations, and its prediction stays uniform
-        filled = np.asarray(abs(X).sum(axis=1)).ravel() > 0
-        is_empty = not filled.any()
-        self.X, self.weight = (X, weight) if is_empty or filled.all() else (X[filled], weight[filled])
-        self.constant_loss = (1.0 - float(self.weight.sum())) * float(np.log(D.shape[1]))
-        self.equations = None if is_empty else ScalingEquations(self.X, self.weight, self.target)
-
-    def state(self, theta: FloatArray) -> _State:
-        scores = np.ascontiguousarray(np.asarray(self.X @ theta).T)
-        log_partition = weighted_softmax(scores, self.weight)
-        P = (scores / self.weight).T
-        return _State(theta, P, log_partition - float(np.vdot(self.target, theta)) + self.constant_loss)
-
-    def improve(self, state: _State) -> _State:
-        """One iteration of algorithm 1."""
-        assert self.equations is not None
-        return self.state(state.theta + self.equations.solve(state.P))
-
-    def extrapolate(self, first: _State, second: _State, third: _State) -> _State:
-        """SQUAREM: follow the last two steps further, if that is better than where they ended."""
-        step = second.theta - first.theta
-        bend = third.theta - second.theta - step
-        length = float(np.linalg.norm(bend))
-        factor = float(np.linalg.norm(step)) / length if length > 0 else 1.0
-        while factor > SHORTEST_EXTRAPOLATION:  # at 1 it is the third state itself
-            candidate = self.state(first.theta + 2.0 * factor * step + factor**2 * bend)
-            if candidate.loss < third.loss:
-                return candidate
-            factor = 0.5 * (factor + 1.0)
-        return third
-
-
-@dataclass
-class _Run:
-    state: _State
-    loss_curve: list[float]
-    converged: bool
-    kept: dict[int, FloatArray]
-
-
-def _run(
-    scaling: _Scaling, theta: FloatArray, max_iter: int, tol: float, accelerate: bool, keep: Collection[int] = ()
-) -> _Run:
-    """Iterate until the gain of one iteration falls below ``tol``; keep the weights after some iterations."""
-    state = scaling.state(theta)
-    curve = [state.loss]
-    kept = {}
-    converged = scaling.equations is None
-    history = [state]
-    while not converged and len(curve) <= max_iter:
-        before, state = state, scaling.improve(state)
-        converged = before.loss - state.loss < tol
-        if state.loss > before.loss:  # only rounding can do this: stay where it was better
-            state = before
-        if accelerate:  # a state holds a prediction for every row: none is kept without need
-            history.append(state)
-            if len(history) == 3 and not converged:
-                state = scaling.extrapolate(*history)
-                history = [state]
-        curve.append(state.loss)
-        if len(curve) - 1 in keep:
-            kept[len(curve) - 1] = state.theta
-    return _Run(state, curve, converged, kept)
 
 
 class SAIIS(BaseLDL):
@@ -145,6 +63,9 @@ class SAIIS(BaseLDL):
     that is zero throughout keeps weight zero. Where a feature of one sign has target zero for a label, its weight
     belongs at infinity: one iteration moves it by 10 / max g# at most. Single precision is computed in double.
 
+    Rows in chunks take about one pass for each iteration, and more where increments are so large that their equations
+    need sums over all rows.
+
     References
     ----------
     .. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
@@ -173,8 +94,14 @@ class SAIIS(BaseLDL):
         self.init = init
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        start = self._start(X.shape[1], D.shape[1])
-        run = _run(_Scaling(X, D, sample_weight), start, self.max_iter, self.tol, self.accelerate)
+        self._iterate(Scaling(X, D, sample_weight), X.shape[1], D.shape[1])
+
+    def _fit_rows(self, rows: Rows) -> None:
+        self._iterate(RowsScaling(rows), self.n_features_in_, self.n_labels_)
+
+    def _iterate(self, scaling: Scaling, n_features: int, n_labels: int) -> None:
+        start = self._start(n_features, n_labels)
+        run = run_iterations(scaling, start, self.max_iter, self.tol, self.accelerate)
         if not run.converged:
             more = "Raise max_iter" + ("." if self.accelerate else ", set accelerate=True, or use SABFGS.")
             warnings.warn(
@@ -184,7 +111,7 @@ class SAIIS(BaseLDL):
                 stacklevel=2,
             )
         self.coef_ = _centred(run.state.theta)
-        self.intercept_ = np.zeros(D.shape[1])
+        self.intercept_ = np.zeros(n_labels)
         self.n_iter_ = len(run.loss_curve) - 1
         self.loss_curve_ = run.loss_curve
 
@@ -202,9 +129,9 @@ class SAIIS(BaseLDL):
         if param != "max_iter":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        scaling = _Scaling(X, D, sample_weight)
+        scaling = Scaling(X, D, sample_weight)
         start = self._start(X.shape[1], D.shape[1])
-        run = _run(scaling, start, max(values), self.tol, self.accelerate, frozenset(values))
+        run = run_iterations(scaling, start, max(values), self.tol, self.accelerate, frozenset(values))
         for value in values:
             yield probabilities(X_new, _centred(run.kept.get(value, run.state.theta)).T)
 

@@ -57,20 +57,23 @@ class ScalingEquations:
 
     def __init__(self, X: Any, weight: FloatArray, target: FloatArray) -> None:
         self.X, self.weight = X, weight
+        self.g = row_lengths(X)
+        self.has_negative = holds_negative(X)
+        self.positive, self.negative = parts_by_sign(X, self.has_negative)
+        self._last: tuple[FloatArray, FloatArray] | None = None
+        self._prepare(target, np.unique(self.g))
+
+    def _prepare(self, target: FloatArray, values: FloatArray) -> None:
+        """Keep the target and the values of g; of many values the least and the largest are enough."""
         self.up = np.maximum(target, 0.0)
         self.down = np.maximum(-target, 0.0)
-        self.log_up, self.log_down = _log(self.up), _log(self.down)
-        self.g = np.asarray(abs(X).sum(axis=1), dtype=np.float64).ravel()
-        has_negative = (X.data if sparse.issparse(X) else X).min(initial=0.0) < 0
-        self.positive = X.maximum(0) if has_negative and sparse.issparse(X) else np.maximum(X, 0) if has_negative else X
-        self.negative = self.positive - X if has_negative else None
-        low, high = float(self.g.min()), float(self.g.max())
+        self.log_up, self.log_down = log_of(self.up), log_of(self.down)
+        low, high = float(values[0]), float(values[-1])
         self.middle, self.half_width = 0.5 * (low + high), 0.5 * (high - low)
         self.smallest, self.largest = low, high
-        self.values = np.unique(self.g)
+        self.values = values
         self.is_constant = high - low <= CONSTANT * high
         self._exponent = 0.0  # the κ that the last solution needed, and so the next one probably will
-        self._last: tuple[FloatArray, FloatArray] | None = None
 
     def solve(self, P: FloatArray) -> FloatArray:
         """Return the increments (n_features, n_labels) for predictions P (n_samples, n_labels).
@@ -79,13 +82,15 @@ class ScalingEquations:
         infinity: the increment is cut at 10 / max g in that direction, which is still a step upwards. Features that are
         zero throughout get no increment.
         """
-        P = P * self.weight[:, None]
+        return self._solve(P * self.weight[:, None])
+
+    def _solve(self, masses: Any) -> FloatArray:
+        """The increments; ``masses`` is what the sums over rows are taken of."""
         if self.is_constant:
-            A, B = self._sums(P)
+            A, B = self._sums(masses)
             return self._without_root(A, B, _closed_form(A, B, self.up, self.down, self.middle))
         if len(self.values) <= FEW_VALUES:
-            shares = (self.g[:, None] == self.values).astype(np.float64)
-            moments = self._moments(P, shares)
+            moments = self._moments_at_values(masses)
             A, B = (m.sum(axis=0) for m in moments)
             places = np.nonzero(self._has_root(A, B))
             delta = np.zeros_like(A)
@@ -97,14 +102,13 @@ class ScalingEquations:
                 delta[places],
             )
             return self._without_root(A, B, delta)
-        return self._solve_by_interpolation(P)
+        return self._solve_by_interpolation(masses)
 
-    def _solve_by_interpolation(self, P: FloatArray) -> FloatArray:
+    def _solve_by_interpolation(self, masses: Any) -> FloatArray:
         limit = LARGEST_EXPONENT / self.half_width
         need = self._exponent
         while True:
-            nodes, shares = self._interpolation(node_count(need))
-            moments = self._moments(P, shares)
+            nodes, moments = self._moments_at_nodes(masses, node_count(need))
             A, B = (m.sum(axis=0) for m in moments)  # Σ_r ℓ_r = 1
             has_root = self._has_root(A, B)
             delta, error = self._newton_at_nodes(moments, nodes, limit, has_root)
@@ -116,40 +120,20 @@ class ScalingEquations:
         self._exponent = largest
         far = np.argwhere(~near & has_root)
         if len(far):
-            for some in np.array_split(far, -(-len(far) * len(self.g) // BLOCK_CELLS)):
-                places = some[:, 0], some[:, 1]
-                delta[places] = self._solve_exactly(P, places, delta[places])
+            self._solve_far(masses, far, delta)
         return self._without_root(A, B, delta)
 
-    def _interpolation(self, count: int) -> tuple[FloatArray, FloatArray]:
-        """Chebyshev nodes and their shares in each row; the last ones are kept, since they often serve again."""
-        if self._last is None or len(self._last[0]) != count:
-            self._last = _chebyshev(self.g, self.middle, self.half_width, count)
-        return self._last
-
     def _sums(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
-        A = np.asarray(self.positive.T @ P)
-        return A, np.zeros_like(A) if self.negative is None else np.asarray(self.negative.T @ P)
+        return sums_by_sign(self.positive, self.negative, P)
 
-    def _moments(self, P: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """m_r for the positive and the negative part of X, each of shape (n_nodes, n_features, n_labels)."""
-        if sparse.issparse(self.X):
-            sums = [self._sums(P * share[:, None]) for share in shares.T]
-            return np.stack([A for A, _ in sums]), np.stack([B for _, B in sums])
-        # all nodes in one product for each block of rows, which stays in the cache
-        n_nodes, n_labels = shares.shape[1], P.shape[1]
-        A = np.zeros((n_nodes * n_labels, self.X.shape[1]))
-        B = np.zeros_like(A)
-        columns, transposed = np.ascontiguousarray(shares.T)[:, None], np.ascontiguousarray(P.T)
-        step = max(64, MOMENT_CELLS // (n_nodes * n_labels + 2 * self.X.shape[1]))
-        for start in range(0, len(P), step):
-            rows = slice(start, start + step)
-            masses = (columns[:, :, rows] * transposed[:, rows]).reshape(n_nodes * n_labels, -1)
-            A += masses @ self.positive[rows]
-            if self.negative is not None:
-                B += masses @ self.negative[rows]
-        shape = (n_nodes, n_labels, self.X.shape[1])
-        return A.reshape(shape).transpose(0, 2, 1), B.reshape(shape).transpose(0, 2, 1)
+    def _moments_at_values(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return node_moments(self.positive, self.negative, P, value_shares(self.g, self.values))
+
+    def _moments_at_nodes(self, P: FloatArray, count: int) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+        """Chebyshev nodes and the moments there; the shares of the rows are kept, since they often serve again."""
+        if self._last is None or len(self._last[0]) != count:
+            self._last = chebyshev(self.g, self.middle, self.half_width, count)
+        return self._last[0], node_moments(self.positive, self.negative, P, self._last[1])
 
     def _newton_at_nodes(
         self,
@@ -166,26 +150,28 @@ class ScalingEquations:
             terms *= m
             total, derivative = terms.sum(axis=0), np.tensordot(nodes, terms, axes=1)
             slope = np.divide(derivative, total, out=np.full_like(total, self.largest), where=total > TINY)
-            return _log(total) + self.middle * delta, np.clip(slope, self.smallest, self.largest)
+            return log_of(total) + self.middle * delta, np.clip(slope, self.smallest, self.largest)
 
         def evaluate(delta: FloatArray) -> tuple[FloatArray, FloatArray]:
             value, slope = one_side(moments[0], delta)
-            if self.negative is None:
+            if not self.has_negative:
                 value = value - self.log_up
             else:
-                value, slope = _balance(value, slope, *one_side(moments[1], -delta), self.log_up, self.log_down)
+                value, slope = balance(value, slope, *one_side(moments[1], -delta), self.log_up, self.log_down)
             return np.where(has_root, value, 0.0), slope
 
-        return _newton(evaluate, np.zeros_like(self.up), limit)
+        return newton(evaluate, np.zeros_like(self.up), limit)
 
-    def _solve_exactly(
-        self, P: FloatArray, places: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]], start: FloatArray
-    ) -> FloatArray:
-        """Roots for the features and labels in ``places``, with sums over all rows."""
-        columns = self.X[:, places[0]]
-        masses = P[:, places[1]] * (columns.toarray() if sparse.issparse(columns) else columns)
-        masses_of_signs = np.maximum(masses, 0), np.maximum(-masses, 0)
-        return _newton_on_masses(masses_of_signs, self.g, self.log_up[places], self.log_down[places], start)
+    def _solve_far(self, P: FloatArray, far: npt.NDArray[np.intp], delta: FloatArray) -> None:
+        """Roots for the features and labels in ``far``, with sums over all rows, put into ``delta``."""
+        for some in np.array_split(far, -(-len(far) * len(self.g) // BLOCK_CELLS)):
+            places = some[:, 0], some[:, 1]
+            columns = self.X[:, places[0]]
+            masses = P[:, places[1]] * (columns.toarray() if sparse.issparse(columns) else columns)
+            by_sign = np.maximum(masses, 0), np.maximum(-masses, 0)
+            delta[places] = _newton_on_masses(
+                by_sign, self.g, self.log_up[places], self.log_down[places], delta[places]
+            )
 
     def _has_root(self, A: FloatArray, B: FloatArray) -> npt.NDArray[np.bool_]:
         return ((A > 0) | (self.down > 0)) & ((B > 0) | (self.up > 0))
@@ -194,6 +180,56 @@ class ScalingEquations:
         """Put in the increments of those weights whose equation has no root."""
         step = CAP / self.largest
         return np.where(self._has_root(A, B), delta, step * ((B > 0).astype(np.float64) - (A > 0)))
+
+
+def row_lengths(X: Any) -> FloatArray:
+    """g_i = Σ_k |x_ik|."""
+    return np.asarray(abs(X).sum(axis=1), dtype=np.float64).ravel()
+
+
+def holds_negative(X: Any) -> bool:
+    """Whether any feature is negative."""
+    return bool((X.data if sparse.issparse(X) else X).min(initial=0.0) < 0)
+
+
+def parts_by_sign(X: Any, has_negative: bool) -> tuple[Any, Any]:
+    """The positive part of X and, where there is one, the negative part, both at least zero."""
+    if not has_negative:
+        return X, None
+    positive = X.maximum(0) if sparse.issparse(X) else np.maximum(X, 0)
+    return positive, positive - X
+
+
+def sums_by_sign(positive: Any, negative: Any, P: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A(0) and B(0)."""
+    A = np.asarray(positive.T @ P)
+    return A, np.zeros_like(A) if negative is None else np.asarray(negative.T @ P)
+
+
+def value_shares(g: FloatArray, values: FloatArray) -> FloatArray:
+    """Which rows have which value of g, as ones and zeros (n_samples, n_values)."""
+    return np.asarray((g[:, None] == values).astype(np.float64))
+
+
+def node_moments(positive: Any, negative: Any, P: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """m_r for the positive and the negative part of X, each of shape (n_nodes, n_features, n_labels)."""
+    if sparse.issparse(positive):
+        sums = [sums_by_sign(positive, negative, P * share[:, None]) for share in shares.T]
+        return np.stack([A for A, _ in sums]), np.stack([B for _, B in sums])
+    # all nodes in one product for each block of rows, which stays in the cache
+    n_nodes, n_labels, n_features = shares.shape[1], P.shape[1], positive.shape[1]
+    A = np.zeros((n_nodes * n_labels, n_features))
+    B = np.zeros_like(A)
+    columns, transposed = np.ascontiguousarray(shares.T)[:, None], np.ascontiguousarray(P.T)
+    step = max(64, MOMENT_CELLS // (n_nodes * n_labels + 2 * n_features))
+    for start in range(0, len(P), step):
+        rows = slice(start, start + step)
+        masses = (columns[:, :, rows] * transposed[:, rows]).reshape(n_nodes * n_labels, -1)
+        A += masses @ positive[rows]
+        if negative is not None:
+            B += masses @ negative[rows]
+    shape = (n_nodes, n_labels, n_features)
+    return A.reshape(shape).transpose(0, 2, 1), B.reshape(shape).transpose(0, 2, 1)
 
 
 def node_count(exponent: float) -> int:
@@ -205,7 +241,7 @@ def node_count(exponent: float) -> int:
     return int(counts[np.argmax(log_error <= np.log(NODE_ERROR))])
 
 
-def _chebyshev(g: FloatArray, middle: float, half_width: float, count: int) -> tuple[FloatArray, FloatArray]:
+def chebyshev(g: FloatArray, middle: float, half_width: float, count: int) -> tuple[FloatArray, FloatArray]:
     """Chebyshev nodes in the range of g, and the Lagrange polynomials of the nodes at each g (n_samples, n_nodes)."""
     angles = (np.arange(count) + 0.5) * np.pi / count
     t = np.clip((g - middle) / half_width, -1.0, 1.0)
@@ -216,7 +252,7 @@ def _chebyshev(g: FloatArray, middle: float, half_width: float, count: int) -> t
     return middle + half_width * np.cos(angles), at_rows @ at_nodes
 
 
-def _balance(
+def balance(
     log_A: FloatArray,
     slope_A: FloatArray,
     log_B: FloatArray,
@@ -234,22 +270,30 @@ def _newton_on_masses(
     masses: tuple[FloatArray, FloatArray], g: FloatArray, log_up: FloatArray, log_down: FloatArray, start: FloatArray
 ) -> FloatArray:
     """Roots from the masses ω p |x| of the positive and the negative part, one row for each value in g."""
-    log_masses = _log(masses[0]), _log(masses[1])
+    log_masses = log_of(masses[0]), log_of(masses[1])
 
     def one_side(log_mass: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        exponents = log_mass + np.multiply.outer(g, delta)
-        top = exponents.max(axis=0)
-        terms = np.exp(exponents - top)
-        total = terms.sum(axis=0)
-        return np.log(total) + top, (g @ terms) / total
+        top, total, weighted = exponential_sums(log_mass, g, delta)
+        return np.log(total) + top, weighted / total
 
     def evaluate(delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return _balance(*one_side(log_masses[0], delta), *one_side(log_masses[1], -delta), log_up, log_down)
+        return balance(*one_side(log_masses[0], delta), *one_side(log_masses[1], -delta), log_up, log_down)
 
-    return _newton(evaluate, start, np.inf)[0]
+    return newton(evaluate, start, np.inf)[0]
 
 
-def _log(values: FloatArray) -> FloatArray:
+def exponential_sums(
+    log_masses: FloatArray, g: FloatArray, delta: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Largest exponent of m e^{δg}, and the sums of m e^{δg} and g m e^{δg} over rows divided by its exponential."""
+    exponents = log_masses + np.multiply.outer(g, delta)
+    top = exponents.max(axis=0)
+    terms = np.exp(exponents - top)
+    return top, terms.sum(axis=0), g @ terms
+
+
+def log_of(values: FloatArray) -> FloatArray:
+    """Logarithms; of zero a number that is low enough, and finite."""
     return np.asarray(np.log(values, out=np.full_like(values, LOG_OF_NOTHING), where=values > 0))
 
 
@@ -260,7 +304,7 @@ def _closed_form(A: FloatArray, B: FloatArray, up: FloatArray, down: FloatArray,
     return np.log(np.maximum(above, TINY) / np.maximum(below, TINY)) / g
 
 
-def _newton(
+def newton(
     evaluate: Callable[[FloatArray], tuple[FloatArray, FloatArray]], start: FloatArray, limit: float
 ) -> tuple[FloatArray, FloatArray]:
     """Roots of increasing functions inside ±limit, and what the functions are there.

@@ -19,6 +19,7 @@ length keep weight zero. Directions whose share of the scaled G is below 1e-10 (
 deficiency: there the weights stay where they began.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -255,22 +256,46 @@ def _variances(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def _is_constant(variances: FloatArray, X: Any, mean: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which columns have a variance that is nothing but rounding error.
+    """Which columns have a variance that is nothing but rounding error."""
+    if not sparse.issparse(X):
+        return np.asarray(variances <= 1e-26 * mean**2)
+
+    def ends(column: int) -> tuple[float, float]:
+        values = X[:, [column]].toarray().ravel().astype(np.float64)
+        return float(values.min()), float(values.max())
+
+    doubtful = bool((variances <= SPARSE_DIGITS * mean**2).any())
+    full = X.getnnz(axis=0) == X.shape[0] if doubtful else np.zeros(len(mean), dtype=bool)
+    return refuse_lost_digits(variances, mean, ends, full)
+
+
+def refuse_lost_digits(
+    variances: FloatArray,
+    mean: FloatArray,
+    ends: Callable[[int], tuple[float, float]],
+    full: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.bool_]:
+    """Which columns of sparse rows are constant.
 
     The variance of a sparse column is a difference of two sums, whose rounding error is about 1e-15 of the squared
     mean. Below 1e-10 of that, too few digits are left: the column's own entries decide, and one that does vary is
     refused, because its products with other columns have lost their digits too.
+
+    Parameters
+    ----------
+    variances, mean : ndarray of shape (n_columns,)
+        Variance and mean of each column.
+    ends : callable
+        From a column to its least and its largest value.
+    full : ndarray of shape (n_columns,)
+        Which columns have an entry in every row. With one that is not stored, a column of such a small relative
+        variance has mean 0.
     """
-    if not sparse.issparse(X):
-        return np.asarray(variances <= 1e-26 * mean**2)
-    doubtful = np.flatnonzero(variances <= SPARSE_DIGITS * mean**2)
-    constant = np.zeros(len(variances), dtype=bool)
-    constant[doubtful] = True
-    full = doubtful[X.getnnz(axis=0)[doubtful] == X.shape[0]] if len(doubtful) else doubtful
-    for column in full:  # with an entry that is not stored, a column of such a small relative variance has mean 0
-        values = X[:, [column]].toarray().ravel().astype(np.float64)
-        spread = float(np.ptp(values))
-        if spread > 1e-13 * float(np.abs(values).max()):
+    constant = np.asarray(variances <= SPARSE_DIGITS * mean**2)
+    for column in np.flatnonzero(constant & full):
+        low, high = ends(int(column))
+        spread = high - low
+        if spread > 1e-13 * max(abs(low), abs(high)):
             raise ValueError(
                 f"Column {column} of the sparse X has mean {mean[column]:.4g} and varies by {spread:.4g} only: its "
                 "variance is lost in rounding, and the column would be dropped. Centre or scale it, or pass a dense X."

@@ -20,6 +20,9 @@ from scipy import linalg, sparse
 from skldl._parameters import NOT_NEGATIVE, NOTHING, RANDOM_STATE, SHARE, one_of
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
+from skldl.chunks import Chunk, Rows
+from skldl.chunks._rows import Sums, add
+from skldl.exceptions import DataError
 from skldl.simplex import softmax
 from skldl.transformation._resampling import RandomState, multinomial_counts
 
@@ -52,27 +55,80 @@ def _moments(X: Any, mass: FloatArray, covariance: str) -> Moments:
     shares = mass / mass.sum(axis=0)
     row_shares = row_mass / row_mass.sum()
     mean = np.asarray(X.T @ row_shares, dtype=np.float64).ravel()
-    if sparse.issparse(X):  # centring would make it dense
-        X, center = X.astype(np.float64), np.zeros_like(mean)
-        squares = X.multiply(X)
-    else:  # fewer digits are lost near the origin
-        X, center = X - mean, mean
-        squares = X**2
-    means = np.asarray(shares.T @ X)
-    variances = np.asarray(squares.T @ row_shares).ravel() - (mean - center) ** 2
+    center = np.zeros_like(mean) if sparse.issparse(X) else mean  # centring would make sparse rows dense
+    return _assemble(labels, priors, mean, center, covariance, _sums_about(X, center, shares, row_shares, covariance))
+
+
+def _sums_about(X: Any, center: FloatArray, shares: FloatArray, row_shares: FloatArray, covariance: str) -> Sums:
+    """What some rows contribute to the moments, features measured from ``center``, where fewer digits are lost.
+
+    The means of the labels, the mean squares of the features, the products of features (for each label unless they are
+    "tied"; only squares if "diag"), and the largest square.
+    """
+    X = X.astype(np.float64) if sparse.issparse(X) else X - center
+    squares = X.multiply(X) if sparse.issparse(X) else X**2
+    if covariance == "diag":
+        products = np.asarray((squares.T @ shares).T)
+    elif covariance == "full":
+        products = np.stack([_gram(X, share) for share in shares.T])
+    else:
+        products = _gram(X, row_shares)
+    largest = float(np.max(np.asarray(squares.max(axis=0).max())))
+    return np.asarray(shares.T @ X), np.asarray(squares.T @ row_shares).ravel(), products, largest
+
+
+def _assemble(
+    labels: npt.NDArray[np.intp], priors: FloatArray, mean: FloatArray, center: FloatArray, covariance: str, sums: Sums
+) -> Moments:
+    """Moments from the sums of `_sums_about` over all rows."""
+    means, mean_squares, products, largest_square = sums
+    variances = mean_squares - (mean - center) ** 2
     covariances = pooled = None
     if covariance == "diag":
-        covariances = np.maximum(np.asarray((squares.T @ shares).T) - means**2, 0.0)
+        covariances = np.maximum(products - means**2, 0.0)
         pooled = priors @ covariances
     elif covariance == "full":
-        covariances = np.stack([_gram(X, share) - np.outer(mu, mu) for share, mu in zip(shares.T, means, strict=True)])
+        covariances = np.stack([product - np.outer(mu, mu) for product, mu in zip(products, means, strict=True)])
         pooled = np.tensordot(priors, covariances, axes=1)
     else:
-        pooled = _gram(X, row_shares) - (means.T * priors) @ means
+        pooled = products - (means.T * priors) @ means
     largest = float(variances.max())
-    negligible = 1e-14 * float(np.max(np.asarray(squares.max(axis=0).max())))
-    largest = largest if largest > negligible else 1.0  # no feature varies: any scale serves
+    largest = largest if largest > 1e-14 * largest_square else 1.0  # no feature varies: any scale serves
     return Moments(labels, center, np.log(priors), means, covariances, pooled, largest)
+
+
+def _rows_moments(rows: Rows, covariance: str) -> Moments:
+    """Moments of rows in chunks: one pass for masses and mean, one for the products about it."""
+    mass, sums = rows.sum(_masses)
+    total = mass.sum()
+    labels = np.flatnonzero(mass)
+    mean = sums / total
+    center = np.zeros_like(mean) if rows.layout.is_sparse else mean
+    return _assemble(
+        labels,
+        mass[labels] / total,
+        mean,
+        center,
+        covariance,
+        rows.sum(_chunk_sums_about, center, labels, mass[labels], covariance, merge=_add_sums),
+    )
+
+
+def _masses(chunk: Chunk) -> Sums:
+    """Mass of each label, and the sum of the rows weighted by their mass."""
+    mass = chunk.weights()[:, None] * np.asarray(chunk.D)
+    return mass.sum(axis=0), np.asarray(chunk.X.T @ mass.sum(axis=1), dtype=np.float64).ravel()
+
+
+def _chunk_sums_about(
+    chunk: Chunk, center: FloatArray, labels: npt.NDArray[np.intp], of_labels: FloatArray, covariance: str
+) -> Sums:
+    mass = chunk.weights()[:, None] * np.asarray(chunk.D)[:, labels]
+    return _sums_about(chunk.X, center, mass / of_labels, mass.sum(axis=1) / of_labels.sum(), covariance)
+
+
+def _add_sums(total: Sums, part: Sums) -> Sums:
+    return *add(total[:3], part[:3]), max(total[3], part[3])
 
 
 def _gram(X: Any, weight: FloatArray) -> FloatArray:
@@ -150,7 +206,7 @@ class PTBayes(BaseLDL):
     -----
     With ``covariance="diag"``, ``pooling=0`` and no resampling, this is Gaussian naive Bayes on weighted copies with
     ``var_smoothing=reg``. Sparse X is never made dense as a whole; "full" and "tied" hold matrices of n_features ×
-    n_features, "diag" none.
+    n_features, "diag" none. Rows in chunks take two passes, and no resampling.
 
     References
     ----------
@@ -194,14 +250,26 @@ class PTBayes(BaseLDL):
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         self._regularize(self._moments(X, D, sample_weight))
 
+    def _fit_rows(self, rows: Rows) -> None:
+        if self.resample is not None:
+            raise DataError("resample='multinomial' needs all rows in memory. Set resample=None, its limit.")
+        try:
+            moments = _rows_moments(rows, self.covariance)
+        except MemoryError as error:
+            raise self._too_large(rows.n_features) from error
+        self._regularize(moments)
+
     def _moments(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> Moments:
         try:
             return _moments(X, self._mass(D, sample_weight), self.covariance)
         except MemoryError as error:
-            raise MemoryError(
-                f"covariance={self.covariance!r} needs matrices of {X.shape[1]:,} × {X.shape[1]:,} numbers, which do "
-                "not fit into memory. Choose covariance='diag', or fewer features (sklearn.decomposition.TruncatedSVD)."
-            ) from error
+            raise self._too_large(X.shape[1]) from error
+
+    def _too_large(self, n_features: int) -> MemoryError:
+        return MemoryError(
+            f"covariance={self.covariance!r} needs matrices of {n_features:,} × {n_features:,} numbers, which do not "
+            "fit into memory. Choose covariance='diag', or fewer features (sklearn.decomposition.TruncatedSVD)."
+        )
 
     def _mass(self, D: FloatArray, sample_weight: FloatArray | None) -> FloatArray:
         """Mass of each pair of row and label: its weight, or how often it was drawn."""

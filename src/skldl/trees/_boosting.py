@@ -175,7 +175,7 @@ class GradientBoostingLDL(GroupedLDL):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Boost one model for each fold.
 
         Parameters

@@ -111,7 +111,7 @@ class DirichletSpread(GroupedLDL):
         self.floor = floor
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, counts: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None, counts: Any = None) -> Self:
         """Fit the learner, and the scatter around its held-out predictions.
 
         Parameters

@@ -1,0 +1,129 @@
+"""Rows from arrays: in memory, memory-mapped or sparse."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skldl.chunks._layout import Layout, Piece
+from skldl.chunks._rows import Rows, check_chunk_rows, rows_in_chunk
+from skldl.exceptions import DatasetError, LengthMismatchError
+
+
+class ArrayRows(Rows):
+    """Rows of arrays, read in chunks.
+
+    A memory-mapped array is read from the disk chunk by chunk in every pass, so that it may be larger than the memory.
+
+    Parameters
+    ----------
+    X : array-like, DataFrame, sparse matrix or path of a ``.npy`` file, of shape (n_samples, n_features)
+        Features. A path is opened as a memory map.
+    y : array-like, DataFrame or path of a ``.npy`` file, of shape (n_samples, n_labels), default=None
+        Label distributions; None for rows to predict.
+    weight : array-like of shape (n_samples,) or path of a ``.npy`` file, default=None
+        Weight of each row.
+    chunk_rows : int, default=None
+        Rows in a chunk; None makes chunks of about two million numbers.
+    feature_names, label_names : sequence of str, default=None
+        Names, for arrays that have none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import SABFGS
+    >>> from skldl.chunks import ArrayRows
+    >>> X = np.arange(12.0).reshape(6, 2)
+    >>> D = np.tile([0.25, 0.75], (6, 1))
+    >>> rows = ArrayRows(X, D, chunk_rows=4)
+    >>> [chunk.X.shape for chunk in rows.read()]
+    [(4, 2), (2, 2)]
+    >>> rows.n_features, rows.n_labels
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        weight: Any = None,
+        *,
+        chunk_rows: int | None = None,
+        feature_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        self.X, self.y, self.weight = (_opened(values) for values in (X, y, weight))
+        if not hasattr(self.X, "shape"):
+            self.X = np.asarray(self.X)
+        elif sparse.issparse(self.X):
+            self.X = self.X.tocsr()
+        self.y = self.y if self.y is None or hasattr(self.y, "shape") else np.asarray(self.y)
+        self.weight = None if self.weight is None else np.asarray(self.weight)
+        for values, name in ((self.y, "y"), (self.weight, "weight")):
+            if values is not None and values.shape and self.X.shape and values.shape[0] != self.X.shape[0]:
+                raise LengthMismatchError(
+                    f"X has {self.X.shape[0]} rows and {name} has {values.shape[0]}. Pass one entry for each row of X."
+                )
+        self.chunk_rows = check_chunk_rows(chunk_rows)
+        self.names = feature_names, label_names
+
+    def _pieces(self, labels: bool) -> Iterator[Piece]:
+        size = self._chunk_size()
+        for first in range(0, self.X.shape[0], size):
+            some = slice(first, first + size)
+            weight = self.weight[some] if self.weight is not None and self.weight.ndim else self.weight
+            y = None if self.y is None or not labels else _some(self.y, some)
+            yield Piece(_some(self.X, some), y, weight, f"{self._name()}", first)
+
+    def _find_layout(self) -> Layout:
+        layout = super()._find_layout()
+        return with_names(layout, *self.names)
+
+    def _chunk_size(self) -> int:
+        if sparse.issparse(self.X):
+            n_cells = 1 + self.X.nnz // max(self.X.shape[0], 1)
+        else:
+            n_cells = self.X.shape[1] if len(self.X.shape) == 2 else 1
+        return rows_in_chunk(n_cells, self.chunk_rows)
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+
+def with_names(layout: Layout, feature_names: Sequence[str] | None, label_names: Sequence[str] | None) -> Layout:
+    """Put in names that were given; they must be as many as there are columns."""
+    for names, count, what in (
+        (feature_names, layout.n_features, "feature_names"),
+        (label_names, layout.n_labels, "label_names"),
+    ):
+        if names is not None and len(names) != count:
+            raise LengthMismatchError(f"{what} has {len(names)} names for {count} columns. Pass one name for each.")
+    if feature_names is not None:
+        layout = replace(layout, feature_names=tuple(str(name) for name in feature_names))
+    if label_names is not None:
+        layout = replace(layout, label_names=tuple(str(name) for name in label_names))
+    return layout
+
+
+def _opened(values: Any) -> Any:
+    """Memory-map the file of a path; anything else as it is."""
+    if not isinstance(values, str | PathLike):
+        return values
+    try:
+        return np.load(fspath(values), mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{fspath(values)} does not exist. Pass the path of a .npy file.") from error
+    except (ValueError, OSError, EOFError) as error:
+        raise DatasetError(
+            f"{fspath(values)} cannot be opened as a .npy file ({error}). Write it with numpy.save, without objects."
+        ) from error
+
+
+def _some(table: Any, rows: slice) -> Any:
+    """Some rows of an array, a sparse matrix or a DataFrame."""
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]

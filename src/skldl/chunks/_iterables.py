@@ -1,0 +1,74 @@
+"""Rows from any Python code that can give its chunks again."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from skldl.chunks._arrays import with_names
+from skldl.chunks._layout import Layout, Piece
+from skldl.chunks._rows import Rows
+from skldl.exceptions import DataError
+
+CURE = "Pass a function that returns a new iterator each time it is called."
+
+
+class IterableRows(Rows):
+    """Rows from a function that returns a new iterator over chunks each time it is called.
+
+    Parameters
+    ----------
+    source : callable or iterable
+        A function without arguments that returns an iterable of chunks, or something that can be iterated over again,
+        such as a list of chunks. A chunk is a tuple (X, y) or (X, y, weight), or X alone for rows to predict; each part
+        is what ``fit`` takes: arrays, DataFrames, X also a sparse matrix. A generator can be read only once and is
+        refused.
+    feature_names, label_names : sequence of str, default=None
+        Names, for arrays that have none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import SABFGS
+    >>> from skldl.chunks import IterableRows
+    >>> def simulate():
+    ...     rng = np.random.default_rng(0)
+    ...     for _ in range(3):
+    ...         X = rng.normal(size=(100, 2))
+    ...         D = np.exp(X @ [[1.0, 0.0], [0.0, 0.5]])
+    ...         yield X, D / D.sum(axis=1, keepdims=True)
+    >>> SABFGS(fit_intercept=True).fit(IterableRows(simulate)).predict([[0.5, 1.0]]).round(2)
+    array([[0.5, 0.5]])
+    """
+
+    def __init__(
+        self,
+        source: Callable[[], Iterable[Any]] | Iterable[Any],
+        *,
+        feature_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        if not callable(source):
+            if not hasattr(source, "__iter__"):
+                raise DataError(f"source is a {type(source).__name__}, which holds no chunks. {CURE}")
+            if iter(source) is source:
+                raise DataError(f"source is a {type(source).__name__}, which can be read only once. {CURE}")
+        self.source = source
+        self.names = feature_names, label_names
+        self._iterator: Iterator[Any] | None = None
+
+    def _pieces(self, labels: bool) -> Iterator[Piece]:
+        iterator = iter(self.source() if callable(self.source) else self.source)
+        if iterator is self._iterator:
+            raise DataError(
+                f"The function {getattr(self.source, '__name__', self.source)!r} returned the same iterator again, "
+                f"which can be read only once. {CURE}"
+            )
+        self._iterator = iterator
+        for number, chunk in enumerate(iterator):
+            parts = chunk if isinstance(chunk, tuple) else (chunk,)
+            if not 1 <= len(parts) <= 3:
+                raise DataError(f"Chunk {number} has {len(parts)} parts. A chunk is (X, y), (X, y, weight) or X alone.")
+            X, y, weight = (*parts, None, None)[:3]
+            yield Piece(X, y, weight)
+
+    def _find_layout(self) -> Layout:
+        return with_names(super()._find_layout(), *self.names)

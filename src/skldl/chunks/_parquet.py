@@ -1,0 +1,221 @@
+"""Rows from Parquet files, which Arrow reads: only the columns that are needed, a batch of rows at a time."""
+
+import glob
+from collections.abc import Iterator, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skldl._extras import import_with_extra
+from skldl._typing import AnyArray
+from skldl.chunks._columns import Columns, Names, find_columns
+from skldl.chunks._layout import Layout, Piece
+from skldl.chunks._rows import Rows, check_chunk_rows, rows_in_chunk
+from skldl.exceptions import DatasetNotFoundError, EmptyDataError, NonFiniteError, NotNumericError, TableError
+
+READ_BUFFER = 1 << 20
+
+
+class ParquetRows(Rows):
+    """Rows of Parquet files, read again in every pass.
+
+    Only the columns that are needed are read, and labels only in passes that use them. The memory needed does not
+    depend on the number of rows.
+
+    Parameters
+    ----------
+    path : str, path or sequence of them
+        A file, a folder (all ``.parquet`` and ``.pq`` files in it and in its folders, but none whose name begins with a
+        dot or an underscore), a pattern such as ``"ratings/*.parquet"``, or several of these. The files of a folder
+        or pattern are read in the order of their names.
+    labels : str, sequence of str or None, default=None
+        Columns of degrees: names, or patterns such as ``"r_*"``; None for rows to predict.
+    features : str, sequence of str or None, default=None
+        Columns of features, all of them numbers; None takes every column that is neither a label nor the weight.
+    weight : str, default=None
+        Column of weights.
+    batch_rows : int, default=None
+        Rows in a chunk, at most; None makes chunks of about two million numbers.
+
+    Notes
+    -----
+    Columns of text, categories or dates are refused: ``skldl fit --stream`` encodes them. Feature columns that are all
+    in single precision stay so. A file without rows is passed over. Values in names of folders (``year=2024/``)
+    are no columns.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+    >>> from skldl import SABFGS
+    >>> from skldl.chunks import ParquetRows
+    >>> folder = tempfile.mkdtemp()
+    >>> table = pa.table({"x": [0.0, 1.0, 2.0], "r_no": [0.5, 0.6, 0.7], "r_yes": [0.5, 0.4, 0.3]})
+    >>> pq.write_table(table, folder + "/part-0.parquet")
+    >>> rows = ParquetRows(folder, labels="r_*")
+    >>> SABFGS(fit_intercept=True).fit(rows).predict([[1.5]]).round(2)
+    array([[0.65, 0.35]])
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        labels: Names = None,
+        *,
+        features: Names = None,
+        weight: str | None = None,
+        batch_rows: int | None = None,
+    ) -> None:
+        self.files = find_files(path)
+        self.labels, self.features, self.weight = labels, features, weight
+        self.batch_rows = check_chunk_rows(batch_rows, "batch_rows")
+        self.columns, self._row_counts, self._single = self._inspect()
+
+    def _inspect(self) -> tuple[Columns, list[int], bool]:
+        """Look at the foot of every file: the columns of all must be the same."""
+        columns: Columns | None = None
+        counts = []
+        single = True
+        for file in self.files:
+            with _opened(file) as opened:
+                schema, n_rows = opened.schema_arrow, opened.metadata.num_rows
+            if columns is None:
+                columns = find_columns(schema.names, self.labels, self.features, self.weight, place=str(file))
+            single &= _check_columns(schema, columns, file, self.files[0], every=self.features is None)
+            counts.append(n_rows)
+        if columns is None or not sum(counts):
+            raise EmptyDataError(f"There are no rows in {self._name()}. At least one is needed.")
+        return columns, counts, single
+
+    def _pieces(self, labels: bool) -> Iterator[Piece]:
+        for file in self.files:
+            yield from self.pieces_of(file, labels)
+
+    def pieces_of(self, file: Path, labels: bool) -> Iterator[Piece]:
+        """The rows of one file."""
+        columns = self.columns
+        wanted = [*columns.features, *(columns.labels if labels else ()), *([columns.weight] if columns.weight else ())]
+        first = 0
+        with _opened(file) as opened:
+            batches = opened.iter_batches(batch_size=self._chunk_size(), columns=wanted)
+            while True:
+                try:
+                    batch = next(batches, None)
+                except (OSError, ValueError) as error:  # pyarrow.ArrowInvalid is a ValueError
+                    raise _damaged(file, error) from error
+                if batch is None:
+                    return
+                if not batch.num_rows:
+                    continue
+                X = self._matrix(batch, columns.features, file, first, np.float32 if self._single else np.float64)
+                y = self._matrix(batch, columns.labels, file, first, np.float64) if labels and columns.labels else None
+                weight = None
+                if columns.weight:
+                    weight = self._matrix(batch, (columns.weight,), file, first, np.float64)[:, 0]
+                yield Piece(X, y, weight, str(file), first)
+                first += batch.num_rows
+
+    def _matrix(self, batch: Any, names: Sequence[str], file: Path, first: int, dtype: Any) -> AnyArray:
+        """Columns of a batch as an array in which each column is contiguous, as Arrow has them."""
+        cells = np.empty((len(names), batch.num_rows), dtype=dtype)
+        for k, name in enumerate(names):
+            column = batch.column(name)
+            if column.null_count:
+                row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+                raise NonFiniteError(
+                    f"In {file}: column {name!r} has no value in row {row}. Fill such cells in, drop these rows, or "
+                    "leave the column out with features=."
+                )
+            cells[k] = column.to_numpy(zero_copy_only=False)
+        return cells.T
+
+    def _find_layout(self) -> Layout:
+        columns = self.columns
+        return Layout(
+            len(columns.features),
+            len(columns.labels) or None,
+            columns.features,
+            columns.labels or None,
+            columns.weight is not None,
+        )
+
+    def _name(self) -> str:
+        return str(self.files[0]) if len(self.files) == 1 else f"{self.files[0]} and {len(self.files) - 1} more files"
+
+    def _chunk_size(self) -> int:
+        return rows_in_chunk(len(self.columns.features) + len(self.columns.labels), self.batch_rows)
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, as the files say."""
+        return sum(self._row_counts)
+
+
+def find_files(path: Any) -> list[Path]:
+    """Files that a path, folder, pattern or sequence of them stands for, each once."""
+    files: dict[Path, None] = {}
+    for one in [path] if isinstance(path, str | PathLike) else list(path):
+        text = fspath(one)
+        if Path(text).is_dir():
+            inside = Path(text).rglob("*")
+            found = sorted(file for file in inside if file.suffix in (".parquet", ".pq") and not _is_hidden(file, text))
+        elif Path(text).exists():
+            found = [Path(text)]
+        else:
+            found = sorted(Path(match) for match in glob.glob(text, recursive=True) if Path(match).is_file())
+        if not found:
+            raise DatasetNotFoundError(
+                f"There is no Parquet file at {text}. Pass a file, a folder that holds .parquet files, or a pattern."
+            )
+        files |= dict.fromkeys(found)
+    if not files:
+        raise DatasetNotFoundError("No Parquet file was named. Pass a file, a folder or a pattern.")
+    return list(files)
+
+
+def _is_hidden(file: Path, folder: str) -> bool:
+    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+
+
+def _opened(file: Path) -> Any:
+    parquet = import_with_extra("pyarrow.parquet", "cli", user="skldl.chunks.ParquetRows")
+    try:
+        return parquet.ParquetFile(file, buffer_size=READ_BUFFER, pre_buffer=False)
+    except FileNotFoundError as error:
+        raise DatasetNotFoundError(f"{file} does not exist any more.") from error
+    except (OSError, ValueError) as error:
+        raise _damaged(file, error) from error
+
+
+def _damaged(file: Path, error: Exception) -> TableError:
+    return TableError(
+        f"{file} cannot be read as Parquet ({' '.join(str(error).split())[:300]}). It may be damaged or cut off: write "
+        "it again, or leave it out."
+    )
+
+
+def _check_columns(schema: Any, columns: Columns, file: Path, first_file: Path, *, every: bool) -> bool:
+    """Demand the columns of the first file, all numbers; say whether the features are in single precision."""
+    types = import_with_extra("pyarrow.types", "cli")
+    wanted = {*columns.labels, *columns.features, *([columns.weight] if columns.weight else [])}
+    lacking = next((name for name in (*columns.features, *columns.labels) if name not in schema.names), None)
+    further = next((name for name in schema.names if name not in wanted), None) if every else None
+    if lacking is not None or further is not None or (columns.weight and columns.weight not in schema.names):
+        what = f"has a column {further!r} that" if lacking is None and further else f"lacks the column {lacking!r} that"
+        if lacking is None and not further:
+            what = f"lacks the column {columns.weight!r} that"
+        has = "does not have" if lacking is None and further else "has"
+        raise TableError(f"{file} {what} {first_file} {has}. All files need the same columns: name them in features=.")
+    single = True
+    for name in wanted:
+        kind = schema.field(name).type
+        is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+        if not (is_number or types.is_decimal(kind)):
+            raise NotNumericError(
+                f"Column {name!r} of {file} holds {kind}, where numbers belong. Leave it out with features=, or let "
+                "the encoder of tables turn it into numbers: skldl fit --stream."
+            )
+        if name in columns.features:
+            single &= kind.bit_width == 32 and types.is_floating(kind)
+    return single

@@ -1,0 +1,164 @@
+"""Fits that go on after they were interrupted: the result of every pass is kept, and read instead of computed again.
+
+A learner in chunks sees the rows only through `Rows.sum`, and everything else it does is a function of these sums. So
+the results of the passes so far are its whole state: replayed in their order they bring it to where it stopped, to the
+last digit. Each pass is written once, in a file of its own, whole or not at all.
+"""
+
+import hashlib
+import pickle
+from collections.abc import Callable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from skldl._whole_files import whole_file
+from skldl.chunks._layout import Layout, Piece
+from skldl.chunks._rows import Rows, Sums, add
+from skldl.exceptions import DataError
+
+
+class Journal(Protocol):
+    """Where the results of passes are kept, by the number of the pass from 1."""
+
+    def get(self, number: int) -> tuple[str, Sums] | None:
+        """The key and the result of a pass, or None if it is not there."""
+
+    def put(self, number: int, key: str, sums: Sums) -> None:
+        """Keep the key and the result of a pass."""
+
+
+class FolderJournal:
+    """Results of passes in files ``pass-00001.npz``, ``pass-00002.npz``, … of a folder.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder; it is made if it is not there.
+    """
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def get(self, number: int) -> tuple[str, Sums] | None:
+        """The key and the result of a pass, or None if it is not there or cannot be read."""
+        try:
+            with np.load(self._file(number), allow_pickle=False) as stored:
+                key, *sums = (stored[f"arr_{k}"] for k in range(len(stored.files)))
+                return str(key), tuple(part[()] if part.ndim == 0 else part for part in sums)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, EOFError):  # damaged: the pass is read again
+            return None
+
+    def put(self, number: int, key: str, sums: Sums) -> None:
+        """Write a pass, whole or not at all."""
+        with whole_file(self._file(number)) as stream:
+            np.savez(stream, np.array(key), *(np.asarray(part) for part in sums))
+
+    def clear(self) -> None:
+        """Take all passes away, when the fit is done."""
+        for file in self.folder.glob("pass-*.npz"):
+            file.unlink(missing_ok=True)
+
+    def _file(self, number: int) -> Path:
+        return self.folder / f"pass-{number:05d}.npz"
+
+
+class RecordedRows(Rows):
+    """Rows whose passes are recorded, so that a fit can go on where it was stopped.
+
+    Parameters
+    ----------
+    rows : Rows
+        Where the rows come from.
+    journal : Journal, str or path
+        Where to keep the results of the passes; a path stands for a `FolderJournal`.
+    fingerprint : str, default=""
+        What the record belongs to besides the rows and the learner, such as names and sizes of files.
+    on_pass : callable, default=None
+        Called with the number of the pass, and whether it came from the journal, after each pass.
+
+    Notes
+    -----
+    A pass is taken from the journal if it has the same number, function, arguments, columns and fingerprint; else it is
+    read, and written over what stood there. A journal of other data or other hyper-parameters so does no harm, but the
+    fingerprint must tell data apart that have the same columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skldl import SABFGS
+    >>> from skldl.chunks import ArrayRows, RecordedRows
+    >>> X, D = [[0.0], [1.0], [2.0]], [[0.5, 0.5], [0.6, 0.4], [0.7, 0.3]]
+    >>> folder = tempfile.mkdtemp()
+    >>> first = RecordedRows(ArrayRows(X, D), folder)
+    >>> model = SABFGS(fit_intercept=True).fit(first)
+    >>> again = RecordedRows(ArrayRows(X, D), folder)
+    >>> bool((SABFGS(fit_intercept=True).fit(again).coef_ == model.coef_).all()), again.rows.n_passes
+    (True, 0)
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        journal: Journal | str | PathLike[str],
+        *,
+        fingerprint: str = "",
+        on_pass: Callable[[int, bool], None] | None = None,
+    ) -> None:
+        if not isinstance(rows, Rows):
+            raise DataError(f"rows is a {type(rows).__name__}, not a source of rows in chunks.")
+        self.rows = rows
+        self.journal = FolderJournal(journal) if isinstance(journal, str | PathLike) else journal
+        self.fingerprint = fingerprint
+        self.on_pass = on_pass
+
+    def _pieces(self, labels: bool) -> Iterator[Piece]:
+        return self.rows._pieces(labels)
+
+    def _find_layout(self) -> Layout:
+        return self.rows.layout
+
+    def _name(self) -> str:
+        return self.rows._name()
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, where it is known."""
+        return self.rows.n_rows
+
+    def sum(
+        self,
+        function: Callable[..., Sums],
+        *arguments: Any,
+        merge: Callable[[Sums, Sums], Sums] = add,
+        labels: bool = True,
+    ) -> Sums:
+        """One pass, from the journal if it is there; see `Rows.sum`."""
+        self.n_passes += 1
+        key = self._key(function, arguments)
+        known = self.journal.get(self.n_passes)
+        replayed = known is not None and known[0] == key
+        if known is not None and replayed:
+            sums = known[1]
+        else:
+            self.rows.progress = self.progress and self._progress
+            sums = self.rows.sum(function, *arguments, merge=merge, labels=labels)
+            self.journal.put(self.n_passes, key, sums)
+        if self.on_pass is not None:
+            self.on_pass(self.n_passes, replayed)
+        return sums
+
+    def _progress(self, _: int, n_read: int) -> None:
+        if self.progress is not None:
+            self.progress(self.n_passes, n_read)
+
+    def _key(self, function: Callable[..., Sums], arguments: tuple[Any, ...]) -> str:
+        """A digest of what the result depends on."""
+        digest = hashlib.sha256(pickle.dumps((self.fingerprint, self.layout, arguments), protocol=5))
+        digest.update(f"{function.__module__}.{function.__qualname__}".encode())
+        return digest.hexdigest()

@@ -1,0 +1,163 @@
+"""The choice of alpha by cross-validation over rows that are read in chunks.
+
+All folds and scalings walk along their paths of alphas side by side, and each pass over the rows serves all of them.
+The paths are those of `skldl.SABFGSCV` in memory, so that the scores are the same up to rounding. The held-out
+divergences of all alphas, folds and scalings come from one last pass.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from skldl._typing import FloatArray
+from skldl.chunks import Chunk, Rows
+from skldl.chunks._rows import Sums
+from skldl.maxent._fitting import Settings, fit_objective, walk_path
+from skldl.maxent._folds import Folds
+from skldl.maxent._lockstep import run_together
+from skldl.maxent._row_moments import Moments, merged, read_moments
+from skldl.maxent._rows_objective import RowsCrossEntropy, few_rows, pass_over, sums_of_rows
+from skldl.simplex import entropy, log_softmax
+
+Request = tuple[int, FloatArray, FloatArray]
+"""A fold to leave out, U and b."""
+
+
+@dataclass
+class FoldedRows:
+    """Rows in folds, with the moments of each fold and of all rows."""
+
+    rows: Rows
+    folds: Folds
+    of_folds: list[Moments]
+
+    def __post_init__(self) -> None:
+        self.of_all = merged(self.of_folds)
+        n_folds = self.folds.n_folds
+        self.without = [merged([self.of_folds[g] for g in range(n_folds) if g != fold]) for fold in range(n_folds)]
+
+    def scaling_factors(self, moments: Moments, scaling: str) -> FloatArray:
+        """What the columns are multiplied by; 0 for constant ones."""
+        second = moments.second(centred=True)
+        deviations = np.sqrt(np.maximum(np.diag(second) if second.ndim == 2 else second, 0.0))
+        factors = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
+        if scaling == "standard":
+            return factors
+        as_they_are = np.ones(len(factors), dtype=bool) if scaling == "raw" else moments.rare_columns()
+        return np.where(as_they_are & (factors > 0), 1.0, factors)
+
+    def held_out_scores(self, alphas: FloatArray, scalings: list[str], settings: Settings) -> FloatArray:
+        """Held-out mean divergences (n_scalings, n_alphas, n_folds)."""
+        n_folds = self.folds.n_folds
+        jobs = [self._job(scaling, fold, alphas, settings) for scaling in scalings for fold in range(n_folds)]
+        totals = np.array([moments.total for moments in self.without])
+
+        def answer(requests: Mapping[int, Request]) -> dict[int, tuple[float, FloatArray, FloatArray]]:
+            sums = self.rows.sum(_fold_sums, list(requests.values()), self.folds, totals, labels=False)
+            parts = zip(*sums, strict=True)
+            return {
+                job: (float(part), gradient, mean) for job, (part, gradient, mean) in zip(requests, parts, strict=True)
+            }
+
+        paths = run_together(jobs, answer)
+        shape = (len(scalings), n_folds, len(alphas))
+        U = np.stack([weights for weights, _ in paths]).reshape(*shape, *self.of_all.target.shape)
+        b = np.stack([intercepts for _, intercepts in paths]).reshape(*shape, -1)
+        held_out = np.array([moments.total for moments in self.of_folds])
+        (scores,) = self.rows.sum(_held_out_sums, U, b, self.folds, held_out)
+        return np.asarray(scores).transpose(0, 2, 1)
+
+    def _job(
+        self, scaling: str, fold: int, alphas: FloatArray, settings: Settings
+    ) -> Callable[[Callable[[Request], Any]], tuple[FloatArray, FloatArray]]:
+        """The path of one fold and scaling: weights of the features as they are, and intercepts, for each alpha."""
+        moments = self.without[fold]
+
+        def job(ask: Callable[[Request], Any]) -> tuple[FloatArray, FloatArray]:
+            factors = self.scaling_factors(moments, scaling)
+            objective = RowsCrossEntropy(
+                lambda U, b: ask((fold, U, np.asarray(b))), moments, factors=factors, fit_intercept=True
+            )
+            factorisation = moments.factorisation(factors, fit_intercept=True)
+
+            def fit_zero() -> Any:
+                objective.alpha = 0.0
+                return fit_objective(objective, factorisation, settings)
+
+            U = np.empty((len(alphas), *moments.target.shape))
+            b = np.empty((len(alphas), len(moments.mass)))
+            for place, weights in walk_path(objective, factorisation, list(alphas), settings, fit_zero):
+                U[place], b[place] = weights.W * factors[:, None], weights.b
+            return U, b
+
+        return job
+
+    def fit(self, alpha: float, scaling: str, settings: Settings) -> tuple[Any, FloatArray]:
+        """Fit all rows; the weights of the scaled features, and what the columns were multiplied by."""
+        factors = self.scaling_factors(self.of_all, scaling)
+        objective = RowsCrossEntropy(
+            pass_over(self.rows, self.of_all),
+            self.of_all,
+            factors=factors,
+            alpha=alpha,
+            fit_intercept=True,
+        )
+        return fit_objective(objective, self.of_all.factorisation(factors, fit_intercept=True), settings), factors
+
+
+def fold_rows(rows: Rows, n_folds: int) -> FoldedRows | None:
+    """Put rows into folds and read their moments; None if the rows of a fold are too few for that."""
+    count = rows.n_rows
+    if count is None or rows.layout.has_weight:
+        count = int(rows.sum(_count, labels=False)[0])
+    if n_folds > count:
+        raise ValueError(
+            f"cv={n_folds} folds need at least {n_folds} rows with weight, but there are n_samples={count}. Set a "
+            "smaller cv, or use SABFGS with an alpha of your choice."
+        )
+    if few_rows(count - -(-count // n_folds), rows.n_features):
+        return None
+    folds = Folds.shuffled(n_folds, count)
+    return FoldedRows(rows, folds, read_moments(rows, folds, about_mean=True))
+
+
+def fold_settings(settings: Settings, tol: float) -> Settings:
+    """Settings of the fits of the folds."""
+    return replace(settings, tol=max(settings.tol, tol))
+
+
+def _count(chunk: Chunk) -> Sums:
+    return (len(chunk),)
+
+
+def _fold_sums(chunk: Chunk, requests: list[Request], folds: Folds, totals: FloatArray) -> Sums:
+    """What one chunk contributes to the evaluations of several searches, each of which leaves one fold out."""
+    order, ends = folds.sorted_by_fold(chunk)
+    X, weight = chunk.X[order], chunk.weights()[order]
+    outcomes = []
+    for fold, U, b in requests:
+        log_partition, gradient, mean = 0.0, np.zeros(U.shape), np.zeros(U.shape[1])
+        for some in (slice(0, ends[fold]), slice(ends[fold + 1], None)):
+            if X[some].shape[0]:
+                part, products, sums = sums_of_rows(X[some], weight[some] / totals[fold], U, b)
+                log_partition, gradient, mean = log_partition + part, gradient + products, mean + sums
+        outcomes.append((log_partition, gradient, mean))
+    return tuple(np.stack([np.asarray(outcome[k]) for outcome in outcomes]) for k in range(3))
+
+
+def _held_out_sums(chunk: Chunk, U: FloatArray, b: FloatArray, folds: Folds, totals: FloatArray) -> Sums:
+    """What one chunk contributes to the held-out divergences (n_scalings, n_folds, n_alphas)."""
+    scores = np.zeros(U.shape[:3])
+    weights = chunk.weights()
+    for fold, some in enumerate(folds.segments(chunk)):
+        if not some.X.shape[0]:
+            continue
+        D, weight = np.asarray(some.D), weights[some.rows] / totals[fold]
+        weighted = D * weight[:, None]
+        minus_entropy = -float(weight @ entropy(D))
+        for scaling, alpha in np.ndindex(U.shape[0], U.shape[2]):
+            log_P = log_softmax(some.X @ U[scaling, fold, alpha] + b[scaling, fold, alpha])
+            scores[scaling, fold, alpha] = minus_entropy - float(np.vdot(weighted, log_P))
+    return (scores,)
