@@ -214,6 +214,36 @@ def computing_on(array: Any, what: str) -> Iterator[None]:
             torch.set_float32_matmul_precision(before)
 
 
+PRODUCT_ROWS = 2048
+"""Products of single precision are summed over so many rows at a time, and then in double precision."""
+
+
+def product_over_rows(left: Any, right: Any) -> Any:
+    """Left (q × n) times right (n × p), of which n is by far the largest, in double precision.
+
+    In single precision a sum over millions of rows would lose all but four digits. So the rows are cut into pieces, all
+    of which are multiplied at once, and the products of the pieces are added up in double precision.
+    """
+    xp = namespace(right)
+    n, whole = right.shape[0], right.shape[0] // PRODUCT_ROWS * PRODUCT_ROWS
+    if right.dtype == xp.float64 or n <= PRODUCT_ROWS:
+        return as_double(left @ right)
+    q, p = left.shape[0], right.shape[1]
+    pieces = xp.permute_dims(xp.reshape(left[:, :whole], (q, -1, PRODUCT_ROWS)), (1, 0, 2))
+    total = sum_in_double(xp.matmul(pieces, xp.reshape(right[:whole, ...], (-1, PRODUCT_ROWS, p))), axis=0)
+    return total if whole == n else total + as_double(left[:, whole:] @ right[whole:, ...])
+
+
+def exp_in_place(values: Any, xp: Any) -> None:
+    """Replace numbers on a device by their exponentials, without another array where the library can."""
+    if hasattr(values, "exp_"):
+        values.exp_()
+    elif library_name(xp) == "cupy":
+        xp.exp(values, out=values)
+    else:
+        values[...] = xp.exp(values)
+
+
 def softmax(scores: Any) -> Any:
     """Distributions proportional to exp(scores) along the last axis of an array that is not NumPy's."""
     xp = namespace(scores)
@@ -244,6 +274,8 @@ def log_softmax(scores: Any) -> Any:
 def entropies(rows: Any) -> Any:
     """Shannon entropy of each row, with 0 ln 0 = 0."""
     xp = namespace(rows)
+    if hasattr(xp, "special") and hasattr(xp.special, "entr"):
+        return xp.sum(xp.special.entr(rows), axis=-1)
     return -xp.sum(xp.where(rows > 0, rows, 0.0) * xp.log(xp.where(rows > 0, rows, 1.0)), axis=-1)
 
 

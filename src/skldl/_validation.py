@@ -22,7 +22,8 @@ from skldl._device_door import (
     follow,
 )
 from skldl._real_numbers import refuse_unreal
-from skldl._row_numbers import row_number, rows_from
+from skldl._row_numbers import row_number as _row
+from skldl._row_numbers import rows_from
 from skldl._typing import FloatArray
 from skldl._weights import check_weights
 from skldl.exceptions import (
@@ -121,7 +122,7 @@ def _explain_features(estimator: BaseEstimator, X: Any, message: str, *, reset: 
     if place is not None:
         row, column, value = place
         return NotNumericError(
-            f"X holds {value!r} in row {row_number(row)}, column {column}, where a number belongs ({message}). "
+            f"X holds {value!r} in row {_row(row)}, column {column}, where a number belongs ({message}). "
             "Encode such columns (for example with sklearn.preprocessing.OneHotEncoder) or leave them out."
         )
     if "NaN" in message or "infinity" in message or "too large" in message:
@@ -167,7 +168,7 @@ def _first_non_finite_cell(X: Any, columns: list[Any]) -> str:
         return ""
     row, column = (int(i) for i in bad[0])
     label = repr(columns[column]) if columns else column
-    return f" The first of {len(bad)} such cells is {values[row, column]} in row {row_number(row)}, column {label}."
+    return f" The first of {len(bad)} such cells is {values[row, column]} in row {_row(row)}, column {label}."
 
 
 def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: str = "") -> FloatArray:
@@ -205,9 +206,7 @@ def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: 
             row, column = (int(i) for i in bad[0])
             kind = "NaN" if np.isnan(array[row, column]) else "infinity"
             cure = nan_cure if nan_cure and kind == "NaN" else DEFAULT_NAN_CURE
-            raise NonFiniteError(
-                f"Input {name} contains {kind}: row {row_number(row)}, {_label(columns, column)}. {cure}"
-            )
+            raise NonFiniteError(f"Input {name} contains {kind}: row {_row(row)}, {_label(columns, column)}. {cure}")
     return array
 
 
@@ -236,10 +235,10 @@ def _from_objects(values: Any, columns: list[Any], name: str, *, allow_nan: bool
                 if allow_nan:
                     cells[row, column] = np.nan
                     continue
-                where = f"row {row_number(row)}, {_label(columns, column)} is missing."
+                where = f"row {_row(row)}, {_label(columns, column)} is missing."
                 raise NonFiniteError(f"Input {name} contains NaN: {where} {nan_cure}".rstrip())
             raise NotNumericError(
-                f"{name} holds {cell!r} in row {row_number(row)}, {_label(columns, column)}, where a number belongs. "
+                f"{name} holds {cell!r} in row {_row(row)}, {_label(columns, column)}, where a number belongs. "
                 "For single labels or label sets use skldl.distributions.from_labels or from_label_sets."
             )
     return cells.astype(np.float64)
@@ -303,7 +302,7 @@ def check_degrees(array: FloatArray, D: Any, *, name: str) -> None:
     if array.min() < 0:
         row, column = (int(i) for i in np.argwhere(array < 0)[0])
         raise NegativeDegreeError(
-            f"Row {row_number(row)} of {name} holds the negative degree {array[row, column]:g} ({_label(columns, column)}). "
+            f"Row {_row(row)} of {name} holds the negative degree {array[row, column]:g} ({_label(columns, column)}). "
             "Degrees are at least zero: use skldl.simplex.project for predictions of a regression, "
             "or skldl.distributions.from_scores for scores."
         )
@@ -317,11 +316,11 @@ def check_row_sums(sums: FloatArray, *, name: str) -> None:
         more = f" ({int(wrong.sum())} rows in all)" if wrong.sum() > 1 else ""
         if sums[row] == 0:
             raise ZeroRowError(
-                f"Row {row_number(row)} of {name} is all zero{more}. A row without mass is no distribution: drop it, or say "
+                f"Row {_row(row)} of {name} is all zero{more}. A row without mass is no distribution: drop it, or say "
                 "how it shall be filled with skldl.distributions.from_counts(y, smoothing=...)."
             )
         raise RowSumError(
-            f"Row {row_number(row)} of {name} sums to {sums[row]:.6g}, not 1{more}. "
+            f"Row {_row(row)} of {name} sums to {sums[row]:.6g}, not 1{more}. "
             f"If these are counts, use skldl.distributions.from_counts({name}); for intensities, from_scores; "
             f"to divide each row by its sum, skldl.simplex.normalize({name})."
         )

@@ -7,7 +7,7 @@ import numpy as np
 from skldl._array_api import is_device_array, space_of
 from skldl._device_door import check_device_weights, follow
 from skldl._real_numbers import refuse_unreal
-from skldl._row_numbers import row_number
+from skldl._row_numbers import row_number as _row
 from skldl._typing import FloatArray
 from skldl.exceptions import SampleWeightError
 
@@ -44,13 +44,11 @@ def check_weights(
     if not np.isfinite(weight).all():
         row = int(np.argmin(np.isfinite(weight)))
         raise SampleWeightError(
-            f"sample_weight of row {row_number(row)} is {weight[row]}. Give such rows weight 0 or drop them."
+            f"sample_weight of row {_row(row)} is {weight[row]}. Give such rows weight 0 or drop them."
         )
     if weight.min() < 0:
         row = int(np.argmax(weight < 0))
-        raise SampleWeightError(
-            f"sample_weight of row {row_number(row)} is {weight[row]:g}. Weights are at least zero."
-        )
+        raise SampleWeightError(f"sample_weight of row {_row(row)} is {weight[row]:g}. Weights are at least zero.")
     if weight.max() == 0 and not may_be_zero:
         raise SampleWeightError("sample_weight is zero for every row, so nothing is left to learn from.")
     return weight
