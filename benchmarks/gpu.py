@@ -84,10 +84,12 @@ class Bench:
     def distributions(self, n_rows: int, n_labels: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         return torch.softmax(self.random(n_rows, n_labels, dtype=dtype), dim=1)
 
-    def problem(self, n_rows: int, n_features: int, n_labels: int, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
-        """Features in [0, 1) and distributions of a noisy maximum entropy model."""
+    def problem(
+        self, n_rows: int, n_features: int, n_labels: int, dtype: torch.dtype, spread: float = 0.25
+    ) -> tuple[torch.Tensor, ...]:
+        """Features in [0, 1) and distributions of a noisy maximum entropy model; ``spread`` is that of its weights."""
         X = torch.rand(n_rows, n_features, device=self.device, dtype=dtype)
-        D = X @ (0.7 * self.random(n_features, n_labels, dtype=dtype))
+        D = X @ (spread * self.random(n_features, n_labels, dtype=dtype))
         for rows in torch.split(D, 1_000_000):  # no second table of this size
             rows += 0.5 * torch.randn_like(rows)
             rows.copy_(torch.softmax(rows, dim=1))
@@ -229,6 +231,18 @@ def fit(bench: Bench) -> None:
 
     bare = bench.time(evaluation)
     bench.record("fit", "one evaluation in bare torch: softmax(X W), Xᵀ P", bare)
+    from skldl.maxent import _device_rows
+
+    rows = _device_rows.DeviceRows(X, D, None)
+    for about_mean in (False, True):
+        timing = bench.time(lambda rows=rows, about_mean=about_mean: rows.moments(about_mean=about_mean))
+        bench.record("fit", f"moments of X and D, about the mean: {about_mean}", timing)
+    U, before = np.full((n_features, n_labels), 0.01), _device_rows.SCORE_CELLS
+    for power in (22, 23, 24, 25, 26, 27):
+        _device_rows.SCORE_CELLS = 2**power
+        timing = bench.time(lambda rows=rows: rows.evaluate(U, None), 3)
+        bench.record("fit", f"one evaluation, blocks of 2^{power} scores", timing)
+    _device_rows.SCORE_CELLS = before
     for settings in ({}, {"fit_intercept": True, "alpha": 1e-4}):
         model = SABFGS(**settings)
         ours = bench.time(lambda model=model: model.fit(X, D).loss_curve_[-1])

@@ -159,6 +159,11 @@ def at_least(values: Any, low: float) -> Any:
     return np.maximum(values, low) if xp is np else xp.clip(values, low)
 
 
+def copy_of(array: Any) -> Any:
+    """A copy of an array."""
+    return array.copy() if isinstance(array, np.ndarray) else namespace(array).asarray(array, copy=True)
+
+
 def least_number(X: Any) -> float:
     """The least number of an array or a sparse matrix."""
     return float(namespace(X).min(X) if is_foreign(X) else X.min())

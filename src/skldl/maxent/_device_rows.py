@@ -189,6 +189,8 @@ def column_facts(X: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray
 class DeviceMoments(Moments):
     """`Moments` whose products may have the rounding of single precision."""
 
+    constant: float
+
     def __init__(self, *, constant: float, **moments: Any) -> None:
         super().__init__(**moments)
         object.__setattr__(self, "constant", constant)  # the dataclass is frozen

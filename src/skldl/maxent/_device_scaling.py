@@ -49,7 +49,7 @@ class DeviceScaling(Scaling):
         self.g = xp.concat(lengths)
         self.target = to_numpy(target) / self.total
         self.n_labels = D.shape[1]
-        self.equations = None
+        self.equations: DeviceEquations | None = None
         values = to_numpy(xp.unique_values(self.g))
         values = values[values > 0]
         if len(values):
@@ -149,8 +149,8 @@ class DeviceEquations(RowsEquations):
                 terms = xp.exp(exponents - top[:, None])
                 parts[side].append(tuple(to_numpy(part) for part in (top, xp.sum(terms, axis=1), terms @ g)))
         values, slopes = [], []
-        for side in parts:
-            tops, totals, weighted = (np.stack(column) for column in zip(*side, strict=True))
+        for blocks in parts:
+            tops, totals, weighted = (np.stack(column) for column in zip(*blocks, strict=True))
             top = tops.max(axis=0)
             scale = np.exp(np.maximum(tops - top, LOG_OF_NOTHING))
             total = (totals * scale).sum(axis=0)
