@@ -19,6 +19,7 @@ from skldl._predictions import data_frame, sum_to_one
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions, check_features, check_same_length, check_weights
 from skldl.chunks import Rows
+from skldl.chunks import predict as predict_chunks
 from skldl.chunks._names import keep_names, refuse_rows
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
@@ -133,8 +134,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Features, in the columns that ``fit`` saw.
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features), or Rows
+            Features, in the columns that ``fit`` saw. Rows that are read in chunks are predicted chunk by chunk; where
+            not even the predictions fit into memory, `skldl.chunks.predict` yields them.
 
         Returns
         -------
@@ -143,6 +145,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             `set_output` asked for it. For X on a device, an array of its library, device and precision.
         """
         check_is_fitted(self)
+        if isinstance(X, Rows):
+            parts = [np.asarray(part) for part in predict_chunks(self, X)]
+            return self._as_set(np.concatenate(parts or [np.zeros((0, self.n_labels_))]), X)
         features = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
         with computing_on(features, f"{type(self).__name__}.predict"):
             distributions = sum_to_one(self._predict(features), type(self).__name__)

@@ -3,20 +3,27 @@
 An estimator that can learn from sums over rows takes such a source instead of arrays:
 ``SABFGS(alpha=1e-4, fit_intercept=True).fit(ParquetRows("ratings/", labels="r_*"))``. Sources are `ArrayRows` (arrays,
 memory maps, sparse matrices), `IterableRows` (any Python code), `ParquetRows` and `DaskRows`; a source of your own
-derives from `Rows`. `RecordedRows` keeps the result of every pass, so that a fit can go on after it was stopped.
+derives from `Rows`. `ClusterRows` lets the workers of a Dask cluster read and keep them. `RecordedRows` keeps the
+result of every pass, so that a fit can go on after it was stopped.
+
+`predict` yields predictions chunk by chunk, where ``model.predict(rows)`` gives them in one array; `evaluate` and
+`skill` judge a model on rows in chunks, `evaluate_pairs` and `skill_of_pairs` predictions that come in chunks.
 """
 
 from skldl.chunks._arrays import ArrayRows
+from skldl.chunks._cluster import ClusterRows
 from skldl.chunks._dask import DaskRows
 from skldl.chunks._iterables import IterableRows
 from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._parquet import ParquetRows
 from skldl.chunks._recorded import FolderJournal, Journal, RecordedRows
 from skldl.chunks._rows import Chunk, Rows
+from skldl.chunks._scoring import evaluate, evaluate_pairs, predict, skill, skill_of_pairs
 
 __all__ = [
     "ArrayRows",
     "Chunk",
+    "ClusterRows",
     "DaskRows",
     "FolderJournal",
     "IterableRows",
@@ -26,4 +33,9 @@ __all__ = [
     "Piece",
     "RecordedRows",
     "Rows",
+    "evaluate",
+    "evaluate_pairs",
+    "predict",
+    "skill",
+    "skill_of_pairs",
 ]

@@ -78,8 +78,7 @@ class ArrayRows(Rows):
             y = None if self.y is None or not labels else _some(self.y, some)
             yield Piece(_some(self.X, some), y, weight, f"{self._name()}", first)
 
-    def _find_layout(self) -> Layout:
-        layout = super()._find_layout()
+    def _named(self, layout: Layout) -> Layout:
         return with_names(layout, *self.names)
 
     def _chunk_size(self) -> int:

@@ -1,20 +1,22 @@
 """Rows of Dask arrays and DataFrames."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from skldl._extras import import_with_extra
+from skldl.chunks._cluster import ClusterRows, active_client
 from skldl.chunks._columns import Columns, Names, find_columns
 from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Rows
+from skldl.chunks._rows import Rows, Sums, add
 from skldl.exceptions import DataError, LengthMismatchError, NotNumericError
 
 
 class DaskRows(Rows):
     """Rows of Dask arrays or of a Dask DataFrame: each block of rows, or partition, is a chunk.
 
-    Without a cluster the blocks are computed one at a time, in every pass.
+    Without a cluster the blocks are computed one at a time, in every pass. Where there is a `distributed.Client`, they
+    are computed once, stay on their workers, and the fit runs there; see `skldl.chunks.ClusterRows`.
 
     Parameters
     ----------
@@ -28,6 +30,8 @@ class DaskRows(Rows):
         Columns of a DataFrame X that are degrees: names, or patterns such as ``"r_*"``.
     features : str or sequence of str, default=None
         Columns of a DataFrame X that are features; None takes every column that is neither a label nor the weight.
+    client : distributed.Client, default=None
+        The cluster; None takes the client that was made last, if there is one.
 
     Examples
     --------
@@ -41,8 +45,17 @@ class DaskRows(Rows):
     """
 
     def __init__(
-        self, X: Any, y: Any = None, weight: Any = None, *, labels: Names = None, features: Names = None
+        self,
+        X: Any,
+        y: Any = None,
+        weight: Any = None,
+        *,
+        labels: Names = None,
+        features: Names = None,
+        client: Any = None,
     ) -> None:
+        self.client = client
+        self._on_cluster: ClusterRows | None = None
         self._dask = import_with_extra("dask", "dask", user="skldl.chunks.DaskRows")
         if not hasattr(X, "to_delayed") or not hasattr(X, "__dask_graph__"):
             raise DataError(f"X is a {type(X).__name__}, not a Dask array or DataFrame. For arrays use ArrayRows.")
@@ -79,17 +92,48 @@ class DaskRows(Rows):
         y = frame[list(columns.labels)] if columns.labels else y
         return X, y, frame[weight] if by_name else weight
 
+    def sum(
+        self,
+        function: Callable[..., Sums],
+        *arguments: Any,
+        merge: Callable[[Sums, Sums], Sums] = add,
+        labels: bool = True,
+    ) -> Sums:
+        """One pass, on the cluster if there is one; see `Rows.sum`."""
+        client = self.client or active_client()
+        if client is None:
+            return super().sum(function, *arguments, merge=merge, labels=labels)
+        if self._on_cluster is None or self._on_cluster.client is not client:
+            self._on_cluster = ClusterRows(self, client)
+        self._on_cluster.progress = self.progress
+        sums = self._on_cluster.sum(function, *arguments, merge=merge, labels=labels)
+        self.n_passes, self._n_read = self._on_cluster.n_passes, self._on_cluster.n_rows
+        return sums
+
+    def _tasks(self, client: Any) -> list[tuple[Any, ...]] | None:
+        if client is None:
+            return []
+        parts = [[part for part in block if part is not None] for block in self.blocks]
+        futures = iter(client.compute([part for block in parts for part in block]))
+        return [
+            (_piece, number, *(None if part is None else next(futures) for part in block))
+            for number, block in enumerate(self.blocks)
+        ]
+
     def _pieces(self, labels: bool) -> Iterator[Piece]:
         for number, (X, y, weight) in enumerate(self.blocks):
-            X, y, weight = self._dask.compute(X, y if labels else None, weight)
-            yield Piece(X, y, weight, f"block {number} of the Dask collection")
+            yield from _piece(number, *self._dask.compute(X, y if labels else None, weight))
 
-    def _find_layout(self) -> Layout:
-        layout = super()._find_layout()
+    def _named(self, layout: Layout) -> Layout:
         if self.columns is None:
             return layout
         labels = self.columns.labels or layout.label_names
         return replace(layout, feature_names=self.columns.features, label_names=labels)
+
+
+def _piece(number: int, X: Any, y: Any, weight: Any) -> list[Piece]:
+    """A computed block as a piece, on a worker."""
+    return [Piece(X, y, weight, f"block {number} of the Dask collection")]
 
 
 def _row_blocks(values: Any, like: Any) -> list[Any] | None:

@@ -70,5 +70,5 @@ class IterableRows(Rows):
             X, y, weight = (*parts, None, None)[:3]
             yield Piece(X, y, weight)
 
-    def _find_layout(self) -> Layout:
-        return with_names(super()._find_layout(), *self.names)
+    def _named(self, layout: Layout) -> Layout:
+        return with_names(layout, *self.names)

@@ -54,8 +54,10 @@ class ParquetRows(Rows):
     >>> table = pa.table({"x": [0.0, 1.0, 2.0], "r_no": [0.5, 0.6, 0.7], "r_yes": [0.5, 0.4, 0.3]})
     >>> pq.write_table(table, folder + "/part-0.parquet")
     >>> rows = ParquetRows(folder, labels="r_*")
-    >>> SABFGS(fit_intercept=True).fit(rows).predict([[1.5]]).round(2)
-    array([[0.65, 0.35]])
+    >>> SABFGS(fit_intercept=True).fit(rows).predict(rows).round(2)
+    array([[0.5, 0.5],
+           [0.6, 0.4],
+           [0.7, 0.3]])
     """
 
     def __init__(
@@ -70,21 +72,21 @@ class ParquetRows(Rows):
         self.files = find_files(path)
         self.labels, self.features, self.weight = labels, features, weight
         self.batch_rows = check_chunk_rows(batch_rows, "batch_rows")
-        self.columns, self._row_counts, self._single = self._inspect()
+        self.columns, self._groups, self._single = self._inspect()
 
-    def _inspect(self) -> tuple[Columns, list[int], bool]:
+    def _inspect(self) -> tuple[Columns, list[list[int]], bool]:
         """Look at the foot of every file: the columns of all must be the same."""
         columns: Columns | None = None
-        counts = []
+        counts: list[list[int]] = []  # rows of each row group of each file
         single = True
         for file in self.files:
             with _opened(file) as opened:
-                schema, n_rows = opened.schema_arrow, opened.metadata.num_rows
+                schema, metadata = opened.schema_arrow, opened.metadata
             if columns is None:
                 columns = find_columns(schema.names, self.labels, self.features, self.weight, place=str(file))
             single &= _check_columns(schema, columns, file, self.files[0], every=self.features is None)
-            counts.append(n_rows)
-        if columns is None or not sum(counts):
+            counts.append([metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)])
+        if columns is None or not any(map(sum, counts)):
             raise EmptyDataError(f"There are no rows in {self._name()}. At least one is needed.")
         return columns, counts, single
 
@@ -92,13 +94,29 @@ class ParquetRows(Rows):
         for file in self.files:
             yield from self.pieces_of(file, labels)
 
-    def pieces_of(self, file: Path, labels: bool) -> Iterator[Piece]:
-        """The rows of one file."""
+    def _tasks(self, client: Any) -> list[tuple[Any, ...]] | None:
+        """One task for each row group, or for several small ones together."""
+        if client is None:
+            return []
+        tasks = []
+        for file, groups in zip(self.files, self._groups, strict=True):
+            some: list[int] = []
+            first = n_rows = 0
+            for group, count in enumerate(groups):
+                some.append(group)
+                n_rows += count
+                if n_rows >= self._chunk_size() or group == len(groups) - 1:
+                    if n_rows:
+                        tasks.append((ParquetRows.pieces_of, self, file, True, some, first))
+                    first, n_rows, some = first + n_rows, 0, []
+        return tasks
+
+    def pieces_of(self, file: Path, labels: bool, groups: list[int] | None = None, first: int = 0) -> Iterator[Piece]:
+        """The rows of one file, or of some of its row groups, the first of which begins at row ``first``."""
         columns = self.columns
         wanted = [*columns.features, *(columns.labels if labels else ()), *([columns.weight] if columns.weight else ())]
-        first = 0
         with _opened(file) as opened:
-            batches = opened.iter_batches(batch_size=self._chunk_size(), columns=wanted)
+            batches = opened.iter_batches(batch_size=self._chunk_size(), columns=wanted, row_groups=groups)
             while True:
                 try:
                     batch = next(batches, None)
@@ -130,7 +148,7 @@ class ParquetRows(Rows):
             cells[k] = column.to_numpy(zero_copy_only=False)
         return cells.T
 
-    def _find_layout(self) -> Layout:
+    def _known_layout(self) -> Layout:
         columns = self.columns
         return Layout(
             len(columns.features),
@@ -149,7 +167,7 @@ class ParquetRows(Rows):
     @property
     def n_rows(self) -> int | None:
         """Number of rows, as the files say."""
-        return sum(self._row_counts)
+        return sum(map(sum, self._groups))
 
 
 def find_files(path: Any) -> list[Path]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from skldl._whole_files import whole_file
 from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Rows, Sums, add
+from skldl.chunks._rows import Chunk, Rows, Sums, add
 from skldl.exceptions import DataError
 
 
@@ -120,8 +120,12 @@ class RecordedRows(Rows):
     def _pieces(self, labels: bool) -> Iterator[Piece]:
         return self.rows._pieces(labels)
 
-    def _find_layout(self) -> Layout:
+    def _known_layout(self) -> Layout:
         return self.rows.layout
+
+    def read(self, *, labels: bool = True) -> Iterator[Chunk]:
+        """Read all rows once; this is not recorded."""
+        return self.rows.read(labels=labels)
 
     def _name(self) -> str:
         return self.rows._name()

@@ -75,9 +75,9 @@ def add(total: Sums, part: Sums) -> Sums:
 class Rows(ABC):
     """Rows of features, distributions and weights that can be read again and again, chunk by chunk.
 
-    A source writes ``_pieces``, which yields what it holds in a fixed order, and ``_find_layout`` where the names and
-    numbers of columns can be known without reading. Iterating over rows gives checked triples (X, D, weight); D and
-    weight are None where there are none.
+    A source writes ``_pieces``, which yields what it holds in a fixed order, and ``_known_layout`` where numbers and
+    names of columns can be known without reading, or ``_named`` where names can. Iterating over rows gives checked
+    triples (X, D, weight); D and weight are None where there are none.
 
     Attributes
     ----------
@@ -91,20 +91,26 @@ class Rows(ABC):
     n_passes: int = 0
     _layout: Layout | None = None
     _n_read: int | None = None
-    _exponent: int = 0
+    _exponent: int | None = None  # of weights; not known before the first pass
 
     @abstractmethod
     def _pieces(self, labels: bool) -> Iterator[Piece]:
         """What there is, in a fixed order; ``labels`` says whether distributions are needed."""
 
-    def _find_layout(self) -> Layout:
-        """Look at the first piece."""
-        for chunk in self.read():
-            del chunk
-            break
-        if self._layout is None:
-            raise EmptyDataError(f"{self._name()} holds no rows. At least one is needed.")
-        return self._layout
+    def _known_layout(self) -> Layout | None:
+        """What is known about the columns without reading."""
+        return None
+
+    def _tasks(self, client: Any) -> list[tuple[Any, ...]] | None:
+        """For a cluster: a function and its arguments for each part of the rows, which give its pieces on a worker.
+
+        None if other processes cannot read the rows. With ``client`` None it is only asked whether they can.
+        """
+        return None
+
+    def _named(self, layout: Layout) -> Layout:
+        """What the first chunk shows about the columns, with the names that the source knows besides."""
+        return layout
 
     def _name(self) -> str:
         return type(self).__name__
@@ -113,7 +119,13 @@ class Rows(ABC):
     def layout(self) -> Layout:
         """Numbers and names of the columns; the first chunk is read where they cannot be known otherwise."""
         if self._layout is None:
-            self._layout = self._find_layout()
+            self._layout = self._known_layout()
+        if self._layout is None:
+            for chunk in self.read():
+                del chunk
+                break
+        if self._layout is None:
+            raise EmptyDataError(f"{self._name()} holds no rows. At least one is needed.")
         return self._layout
 
     @property
@@ -163,12 +175,12 @@ class Rows(ABC):
             If a chunk cannot be used, with its place, or if the rows are not those of the pass before.
         """
         first = 0
-        known = self._layout
+        known = self._layout or self._known_layout()
         for number, piece in enumerate(self._pieces(labels)):
             X, D, weight, layout = check_piece(piece, number, labels=labels, known=known)
             if known is None:
-                known = layout
-                self._layout = layout if labels else None  # else nothing is known about labels
+                known = self._named(layout) if labels else layout
+                self._layout = known if labels else None  # else nothing is known about labels
             chunk = Chunk(X, D, weight, first)
             first += len(chunk)
             del piece, X, D, weight  # the consumer alone holds the rows
@@ -212,20 +224,24 @@ class Rows(ABC):
         """
         total: Sums | None = None
         n_weighted = n_read = 0
-        largest = 0.0
+        largest, skipped = 0.0, False
         self.n_passes += 1
         for chunk in self.read(labels=labels):
             n_read = chunk.first + len(chunk)
-            largest = max(largest, 1.0 if chunk.weight is None else float(chunk.weight.max()))
-            chunk = replace(chunk.with_weight().reduced(self._exponent), first=n_weighted)
-            n_weighted += len(chunk)
-            if len(chunk):
-                part = function(chunk, *arguments)
-                total = part if total is None else merge(total, part)
+            if self._exponent is None:
+                largest = max(largest, 1.0 if chunk.weight is None else float(chunk.weight.max()))
+            skipped |= weight_exponent(largest) != 0  # then this pass finds the largest weight alone
+            if not skipped:
+                chunk = replace(chunk.with_weight().reduced(self._exponent or 0), first=n_weighted)
+                n_weighted += len(chunk)
+                if len(chunk):
+                    part = function(chunk, *arguments)
+                    total = part if total is None else merge(total, part)
             if self.progress is not None:
                 self.progress(self.n_passes, n_read)
-        if self._exponent != weight_exponent(largest):
+        if self._exponent is None and n_read:
             self._exponent = weight_exponent(largest)
+        if skipped:
             return self.sum(function, *arguments, merge=merge, labels=labels)
         if total is None:
             if n_read:

@@ -34,7 +34,9 @@ class Scaling:
         is_empty = not filled.any()
         self.X, self.weight = (X, weight) if is_empty or filled.all() else (X[filled], weight[filled])
         self.constant_loss = (1.0 - float(self.weight.sum())) * float(np.log(D.shape[1]))
-        self.equations = None if is_empty else ScalingEquations(self.X, self.weight, self.target)
+        self.equations: ScalingEquations | None = (
+            None if is_empty else ScalingEquations(self.X, self.weight, self.target)
+        )
 
     def state(self, theta: FloatArray) -> State:
         scores = np.ascontiguousarray(np.asarray(self.X @ theta).T)

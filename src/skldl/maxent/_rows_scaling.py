@@ -75,7 +75,7 @@ class RowsScaling(Scaling):
         total, target, filled, values, negative = rows.sum(_scan, merge=_merge_scans)
         self.total = float(total)
         self.target = target / total
-        self.equations = None
+        self.equations: RowsEquations | None = None
         if filled:
             self.equations = RowsEquations(rows, self.total, self.target, values, bool(negative))
 
@@ -108,10 +108,10 @@ class RowsEquations(ScalingEquations):
         return self._solve(P)
 
     def _sums(self, P: Any) -> tuple[FloatArray, FloatArray]:
-        return P.moments  # type: ignore[no-any-return]
+        return P.moments
 
     def _moments_at_values(self, P: Any) -> tuple[FloatArray, FloatArray]:
-        return P.moments  # type: ignore[no-any-return]
+        return P.moments
 
     def _moments_at_nodes(self, P: Any, count: int) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
         if P.nodes.count != count:

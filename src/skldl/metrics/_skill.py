@@ -14,6 +14,7 @@ first, and the groups take the place of the rows.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -162,24 +163,67 @@ def skill_of_losses(
     if place is not None:
         own, reference = (np.asarray(np.bincount(place, loss), dtype=np.float64) for loss in (own, reference))
         unit = "groups"
-    if len(own) < 2:
-        raise DataError(
-            f"Skill with an interval needs at least two {unit} with weight, and there is {len(own)}. One alone does "
-            "not show how much they differ; its losses can be compared with skldl.metrics.kullback_leibler."
-        )
+    demand_two(len(own), unit)
     total, reference_total = float(own.sum()), float(reference.sum())
+
+    def squares() -> float:
+        z = own / total - reference / reference_total
+        return float(z @ z)
+
+    return skill_of_sums(total, reference_total, squares, len(own), n_rows=n_rows, confidence=confidence, floor=floor)
+
+
+def skill_of_sums(
+    total: float,
+    reference_total: float,
+    squares: Callable[[], float],
+    n_units: int,
+    *,
+    n_rows: float,
+    confidence: float,
+    floor: float | None = None,
+) -> Skill:
+    """Skill from sums over rows (or groups): weighted losses, and Σ z² as it says above.
+
+    Parameters
+    ----------
+    total, reference_total : float
+        Sums of the weighted losses of the model and of the reference.
+    squares : callable
+        Gives Σ z²; called only where both sums are finite and above zero.
+    n_units : int
+        Number of rows with weight, or of groups.
+    n_rows : float
+        Sum of the weights.
+    confidence : float
+        Confidence of the interval.
+    floor : float, default=None
+        Noise floor of the loss.
+
+    Returns
+    -------
+    Skill
+        The skill.
+    """
     value = float(skill_ratio(total, reference_total))
     known = () if floor is None else (floor, explainable_share(total / n_rows, reference_total / n_rows, floor))
     if not (np.isfinite(value) and total > 0 and reference_total > 0):
         return Skill(value, value, value, confidence, *known)
-    z = own / total - reference / reference_total
-    n_units = len(own)
-    error = float(np.sqrt(n_units / (n_units - 1) * (z @ z)))
+    error = float(np.sqrt(n_units / (n_units - 1) * squares()))
     reach = float(stats.t.ppf(0.5 + confidence / 2, n_units - 1)) * error
     log_ratio = float(np.log(total) - np.log(reference_total))
     with np.errstate(over="ignore"):
         low, high = 1.0 - np.exp(log_ratio + reach), 1.0 - np.exp(log_ratio - reach)
     return Skill(value, float(low), float(high), confidence, *known)
+
+
+def demand_two(n_units: int, unit: str = "rows") -> None:
+    """Raise if there is only one row, or group, with weight."""
+    if n_units < 2:
+        raise DataError(
+            f"Skill with an interval needs at least two {unit} with weight, and there is {n_units}. One alone does "
+            "not show how much they differ; its losses can be compared with skldl.metrics.kullback_leibler."
+        )
 
 
 def skill_ratio(losses: Any, reference: Any) -> FloatArray:

@@ -1,0 +1,98 @@
+"""Predictions and measures over chunks: what `skldl.metrics` gives for all rows at once."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skldl import SABFGS, MeanDistribution
+from skldl.chunks import ArrayRows, evaluate, evaluate_pairs, predict, skill, skill_of_pairs
+from skldl.exceptions import DataError, EmptyDataError, FeatureMismatchError, LengthMismatchError, RowSumError
+from skldl.metrics import MEASURES
+from skldl.metrics import evaluate as evaluate_all
+from skldl.metrics import skill as skill_of_all
+
+
+def _cut(*tables, size=30):
+    return [tuple(table[first : first + size] for table in tables) for first in range(0, len(tables[0]), size)]
+
+
+def test_predictions_come_in_the_order_of_the_rows(table):
+    X, D, weight = table(100)
+    model = SABFGS(1e-3, fit_intercept=True).fit(X, D)
+    rows = ArrayRows(X, D, weight, chunk_rows=30)
+    parts = list(predict(model, rows))
+    assert [len(part) for part in parts] == [30, 30, 30, 10]  # rows without weight, too
+    np.testing.assert_array_equal(np.concatenate(parts), model.predict(rows))
+    np.testing.assert_allclose(model.predict(rows), model.predict(X), rtol=1e-14)
+    frame = model.set_output(predict="pandas").predict(rows)
+    assert list(frame.columns) == list(model.label_names_)
+
+
+def test_features_are_compared_by_name(table):
+    X, D, _ = table(50, 3)
+    model = MeanDistribution().fit(pd.DataFrame(X, columns=list("abc")), D)
+    assert model.predict(ArrayRows(X, feature_names=list("abc"))).shape == (50, 4)
+    assert model.predict(ArrayRows(X)).shape == (50, 4)
+    with pytest.raises(FeatureMismatchError, match="they lack 'c'"):
+        model.predict(ArrayRows(X, feature_names=list("abd")))
+    with pytest.raises(FeatureMismatchError, match="in another order"):
+        model.predict(ArrayRows(X, feature_names=list("cba")))
+
+
+def test_measures_are_those_of_all_rows(table):
+    X, D, weight = table(100)
+    model = SABFGS(1e-3, fit_intercept=True).fit(X, D)
+    P = model.predict(X)
+    for w in (None, weight):
+        expected = evaluate_all(D, P, w, measures=MEASURES)
+        found = evaluate(model, ArrayRows(X, D, w, chunk_rows=30), measures=MEASURES)
+        assert found == pytest.approx(expected, rel=1e-12)
+        pairs = _cut(D, P) if w is None else _cut(D, P, w)
+        assert evaluate_pairs(iter(pairs), measures=MEASURES) == pytest.approx(expected, rel=1e-12)
+    assert list(evaluate_pairs(_cut(D, P))) == list(evaluate_all(D, P))
+
+
+def test_labels_are_compared_by_name(table):
+    X, D, _ = table(50, 3, 3)
+    model = SABFGS(1e-3, fit_intercept=True).fit(X, pd.DataFrame(D, columns=list("abc")))
+    turned = ArrayRows(X, D[:, ::-1], label_names=list("cba"), chunk_rows=20)
+    straight = ArrayRows(X, D, chunk_rows=20)
+    assert evaluate(model, turned) == pytest.approx(evaluate(model, straight), rel=1e-12)
+
+
+def test_skill_is_that_of_all_rows(table):
+    X, D, weight = table(100)
+    model, mean = SABFGS(1e-3, fit_intercept=True).fit(X, D), MeanDistribution().fit(X, D)
+    P, reference = model.predict(X), mean.predict(X)
+    for w in (None, weight):
+        expected = skill_of_all(D, P, reference, w, confidence=0.9)
+        rows = ArrayRows(X, D, w, chunk_rows=30)
+        chunks = _cut(D, P, reference) if w is None else _cut(D, P, reference, w)
+        for found in (
+            skill(model, rows, mean, confidence=0.9),
+            skill(model, rows, mean.distribution_, confidence=0.9),
+            skill_of_pairs(chunks, confidence=0.9),
+        ):
+            assert found == pytest.approx(expected, rel=1e-12)
+            assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+    perfect = skill_of_pairs([(D, D, mean.distribution_[None])])
+    assert (perfect, perfect.low) == (1.0, 1.0)
+
+
+def test_bad_chunks_are_named(table):
+    X, D, _ = table(40)
+    model = MeanDistribution().fit(X, D)
+    with pytest.raises(RowSumError, match="In chunk 1: Row 0 of D_pred sums to 2"):
+        evaluate_pairs([(D, D), (D[:1], 2 * D[:1])])
+    with pytest.raises(DataError, match=r"Chunk 0 is not a tuple \(D_true, D_pred\)"):
+        evaluate_pairs([D])
+    with pytest.raises(DataError, match="Chunk 0 is not a tuple"):
+        skill_of_pairs([(D, D)])
+    with pytest.raises(EmptyDataError, match="no row with weight"):
+        evaluate_pairs([(D, D, np.zeros(40))])
+    with pytest.raises(DataError, match="hold no distributions"):
+        evaluate(model, ArrayRows(X))
+    with pytest.raises(LengthMismatchError, match="reference has shape"):
+        skill(model, ArrayRows(X, D), D[:2])
+    with pytest.raises(DataError, match="at least two rows"):
+        skill_of_pairs([(D[:1], D[:1], D[:1])])
