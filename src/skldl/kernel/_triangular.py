@@ -2,15 +2,18 @@
 
 The library routines of most array libraries return a new matrix, so that they need twice the memory: of 100,000 rows in
 double precision, 160 GB. Here nearly all arithmetic is in matrix products of blocks, n³/3 multiplications for the
-factor and as many for its inverse. Blocks of the diagonal are factorised by the library and inverted by halves.
+factor and as many for its inverse. Blocks of the diagonal are factorised by the library and inverted by a triangular
+solver, where the library has one, or by halves. Products are written to their place without a temporary array where the
+library can.
 """
 
 from typing import Any
 
-from skldl._array_api import namespace
+from skldl._array_api import namespace, space
 
-BLOCK = 4096
-"""Rows of a block: large enough for products at full speed, small enough that the diagonal blocks cost little."""
+BLOCK = 2048
+"""Rows of a block: large enough for products at full speed, small enough that the work on whole blocks of the diagonal,
+of which half is zero, costs little."""
 SMALLEST = 256
 
 
@@ -25,7 +28,7 @@ def factorise_in_place(A: Any, block: int = BLOCK) -> None:
     ----------
     A : array of shape (n, n)
         Only its lower triangle is read.
-    block : int, default=4096
+    block : int, default=2048
         Rows of a block.
 
     Raises
@@ -42,10 +45,25 @@ def factorise_in_place(A: Any, block: int = BLOCK) -> None:
         if end == n:
             break
         A[end:, start:end] = A[end:, start:end] @ inverse_of_lower(corner).T
-        for first in range(end, n, block):
-            last = min(first + block, n)
-            below = A[first:, first:last]
-            below -= A[first:, start:end] @ A[first:last, start:end].T
+        for first in range(end, n, 2 * block):
+            last = min(first + 2 * block, n)
+            _subtract_product(A[first:, first:last], A[first:, start:end], A[first:last, start:end].T)
+
+
+def _subtract_product(values: Any, left: Any, right: Any) -> None:
+    """Values minus left times right, in the memory of the values."""
+    if hasattr(values, "addmm_"):
+        values.addmm_(left, right, alpha=-1.0)
+    else:
+        values -= left @ right
+
+
+def _negative_product(values: Any, left: Any, right: Any) -> None:
+    """Write −left times right over some values, which the factors may not share memory with."""
+    if hasattr(values, "addmm_"):
+        values.addmm_(left, right, beta=0.0, alpha=-1.0)
+    else:
+        values[...] = -(left @ right)
 
 
 def _factor(block: Any) -> Any:
@@ -63,8 +81,10 @@ def _factor(block: Any) -> Any:
 
 def inverse_of_lower(L: Any) -> Any:
     """Inverse of a lower triangular matrix, by halves: (A 0; B C)⁻¹ = (A⁻¹ 0; −C⁻¹BA⁻¹ C⁻¹)."""
-    xp = namespace(L)
+    xp, device = space(L)
     n = L.shape[0]
+    if hasattr(xp.linalg, "solve_triangular"):  # torch
+        return xp.linalg.solve_triangular(L, xp.eye(n, dtype=L.dtype, device=device), upper=False)
     if n <= SMALLEST:
         return xp.tril(xp.linalg.inv(L))
     half = n // 2
@@ -79,15 +99,15 @@ def inverse_of_lower(L: Any) -> Any:
 def invert_in_place(L: Any, block: int = BLOCK) -> None:
     """Replace a lower triangular matrix, zero above, by its inverse.
 
-    Block columns are inverted from the last to the first, and each from the bottom up: a block then needs only what is
-    inverted already on its left and below, and what is not yet above it.
+    Block columns are inverted from the last to the first: of (A 0; B C), with C⁻¹ in the place of C already, the block
+    column becomes A⁻¹ and −C⁻¹ (B A⁻¹).
     """
     n = L.shape[0]
-    starts = list(range(0, n, block))
-    for start in reversed(starts):
+    for start in reversed(range(0, n, block)):
         end = min(start + block, n)
         corner = inverse_of_lower(L[start:end, start:end])
-        for first in [first for first in reversed(starts) if first >= end]:
-            last = min(first + block, n)
-            L[first:last, start:end] = -(L[first:last, end:last] @ L[end:last, start:end]) @ corner
+        below = L[end:, start:end] @ corner
+        for first in range(end, n, 2 * block):
+            last = min(first + 2 * block, n)
+            _negative_product(L[first:last, start:end], L[first:last, end:last], below[: last - end, :])
         L[start:end, start:end] = corner

@@ -26,8 +26,8 @@ from skldl.maxent._row_moments import Moments
 from skldl.maxent._rows_objective import RowsCrossEntropy, few_rows
 from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
 
-SCORE_CELLS = 2**24
-"""Scores of one block, labels × rows: large enough for full speed, small enough to stay near the cache of a device."""
+SCORE_CELLS = 2**26
+"""Scores of one block, labels × rows: large enough for full speed, small enough to leave memory to the rows."""
 SINGLE_ROWS = 2**17
 """Fewer rows are computed in double precision always: their rounding errors would not average out in the loss."""
 SAFE_SCORES = {4: 60.0, 8: _blocks.SAFE_SCORE}

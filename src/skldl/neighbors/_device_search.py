@@ -6,16 +6,19 @@ whose last place could still belong to a row that is no candidate, by the bound 
 asked again with more candidates. Products are in double precision whatever the precision of the features.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from skldl._array_api import as_double, least_of_rows, namespace, row_blocks, take_rows, to_numpy
+from skldl._array_api import as_double, least_of_rows, namespace, row_blocks, space, take_rows, to_numpy
 from skldl.exceptions import DeviceError
 
 CELLS = 2**28
 """A block of products holds at most about this many numbers (2 GiB)."""
 QUERIES = 2**13
+GROUP = 64
+"""Neighbouring training rows of which first only the nearest is looked at."""
 SPARE = 2
 EUCLIDEAN = ("euclidean", "l2", "sqeuclidean")
 
@@ -105,12 +108,16 @@ class DeviceSearch:
         return last < rough[:, -1] + norms - 2 * noise, distances, found
 
     def _candidates(self, X: Any, count: int) -> tuple[Any, Any]:
-        """The least ‖y‖² − 2xᵀy of each query, ascending, and the rows y that they belong to."""
+        """The least ‖y‖² − 2xᵀy of each query, ascending, and the rows y that they belong to.
+
+        One product gives them, of (−2x, 1) and (y, ‖y‖²): each further pass over such a block would take as long.
+        """
         xp = namespace(X)
+        queries = xp.concat([-2.0 * X, xp.ones_like(X[:, :1])], axis=1)
         best = None
-        for rows in row_blocks(self.n_samples, X.shape[0], CELLS):
-            squares = self._norms[rows] - 2.0 * (X @ as_double(self._X[rows, ...]).T)
-            values, found = least_of_rows(squares, min(count, squares.shape[1]))
+        for rows in self._training_blocks(X.shape[0]):
+            training = xp.concat([as_double(self._X[rows, ...]), self._norms[rows, None]], axis=1)
+            values, found = least_in_groups(queries @ training.T, count)
             found = found + rows.start
             if best is not None:
                 values, found = xp.concat([best[0], values], axis=1), xp.concat([best[1], found], axis=1)
@@ -119,3 +126,29 @@ class DeviceSearch:
             best = values, found
         assert best is not None
         return best
+
+    def _training_blocks(self, n_queries: int) -> Iterator[slice]:
+        """Blocks of training rows: whole groups, and the rest of the rows as the last one."""
+        whole = self.n_samples // GROUP * GROUP
+        for groups in row_blocks(whole // GROUP, GROUP * n_queries, CELLS):
+            yield slice(groups.start * GROUP, groups.stop * GROUP)
+        if whole < self.n_samples:
+            yield slice(whole, self.n_samples)
+
+
+def least_in_groups(values: Any, count: int) -> tuple[Any, Any]:
+    """The least numbers of each row, ascending, and their places, after one pass over the numbers.
+
+    That pass finds the least number of each group of neighbouring columns. The ``count`` least numbers of a row are in
+    the ``count`` groups with the least of these, and only there they are looked for.
+    """
+    xp, device = space(values)
+    n_rows, n_columns = values.shape
+    if n_columns % GROUP or n_columns <= 2 * GROUP * count:
+        return least_of_rows(values, min(count, n_columns))
+    groups = xp.reshape(values, (n_rows, -1, GROUP))
+    _, chosen = least_of_rows(xp.min(groups, axis=2), count)
+    inside = chosen[:, :, None] * GROUP + xp.arange(GROUP, dtype=chosen.dtype, device=device)
+    inside = xp.reshape(inside, (n_rows, -1))
+    least, places = least_of_rows(xp.take_along_axis(values, inside, axis=1), count)
+    return least, xp.take_along_axis(inside, places, axis=1)
