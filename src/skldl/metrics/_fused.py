@@ -3,12 +3,14 @@
 On such a device every operation on arrays reads and writes the memory, which is all that a measure costs: six measures
 made of some fifty operations take fifty times as long as reading the tables. Here `skldl.metrics._trace` writes the
 measures as C code, the compiler that torch and CuPy carry (NVRTC) translates it once for each set of measures, and one
-kernel reads each row once. Terms have the precision of the tables; sums over labels and rows are in double precision.
+kernel reads each row once. Terms and sums over the few labels have the precision of the tables; sums over rows are in
+double precision.
 """
 
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -21,67 +23,65 @@ from skldl.metrics._trace import NotTraceable, Recording, c_function
 LEAST_CELLS = 2**22
 """Smaller tables are computed operation by operation: the translation takes longer."""
 MOST_LABELS = 24
-"""A block's rows of both tables, in double precision, must fit into 48 KiB of shared memory."""
-ROWS = 128
+"""A row of both tables must fit into the registers of a thread."""
+ROWS = 256
 BLOCKS_PER_PROCESSOR = 8
+OPERATORS = {
+    "float": """
+DEVICE float quotient(float a, float b) { return b > 1e-37f ? __fdividef(a, b) : a / b; }
+#define QUOTIENT(a, b) quotient(a, b)
+""",
+    "double": """
+#define QUOTIENT(a, b) ((a) / (b))
+""",
+}
+"""Division: in single precision the quick one, which is right to two units in the last place."""
 
 KERNEL = r"""
 extern "C" __global__ void __launch_bounds__(ROWS) means_of_measures(
-    const T* __restrict__ p, const T* __restrict__ q, const double* __restrict__ weight, double* partial,
+    const T* __restrict__ p, const T* __restrict__ q, const double* __restrict__ weight, double* results,
     int n_rows, int weighted)
 {
-  __shared__ T tile_p[ROWS * LABELS];
-  __shared__ T tile_q[ROWS * LABELS];
   __shared__ double across[ROWS / 32];
+  __shared__ bool is_last;
   double sums[MEASURES];
   for (int m = 0; m < MEASURES; ++m) sums[m] = 0;
-  double worst = 0, least = 0;
-  bool is_number = true;
+  SUM worst = 0;
+  T least = 0;
+  bool are_numbers = true;
   const int own = threadIdx.x;
-  for (long long first = (long long)blockIdx.x * ROWS; first < n_rows; first += (long long)gridDim.x * ROWS) {
-    const int rows = n_rows - first < ROWS ? (int)(n_rows - first) : ROWS;
-    const T* from_p = p + first * LABELS;
-    const T* from_q = q + first * LABELS;
-    __syncthreads();
-    if (rows == ROWS) {
-      UNROLL
-      for (int k = 0; k < LABELS; ++k) {
-        tile_p[own + k * ROWS] = from_p[own + k * ROWS];
-        tile_q[own + k * ROWS] = from_q[own + k * ROWS];
-      }
-    } else {
-      for (int i = own; i < rows * LABELS; i += ROWS) {
-        tile_p[i] = from_p[i];
-        tile_q[i] = from_q[i];
-      }
+  for (long long row = (long long)blockIdx.x * ROWS + own; row < n_rows; row += (long long)gridDim.x * ROWS) {
+    union { T degrees[LABELS]; PACK packs[PACKS]; } row_p, row_q;
+    const PACK* from_p = (const PACK*)(p + row * LABELS);
+    const PACK* from_q = (const PACK*)(q + row * LABELS);
+    UNROLL
+    for (int k = 0; k < PACKS; ++k) {
+      row_p.packs[k] = from_p[k];
+      row_q.packs[k] = from_q[k];
     }
-    __syncthreads();
-    if (own < rows) {
-      const T* row_p = tile_p + own * LABELS;
-      const T* row_q = tile_q + own * LABELS;
-      double sum_p = 0, sum_q = 0;
-      T low = 0;
-      UNROLL
-      for (int j = 0; j < LABELS; ++j) {
-        const T a = row_p[j], b = row_q[j];
-        sum_p += a;
-        sum_q += b;
-        low = a < low ? a : low;
-        low = b < low ? b : low;
-      }
-      const double off_p = fabs(sum_p - 1), off_q = fabs(sum_q - 1), off = off_p > off_q ? off_p : off_q;
-      is_number = is_number && off_p + off_q < 1e300;
-      worst = off > worst ? off : worst;
-      least = low < least ? (double)low : least;
-      double out[MEASURES];
-      row_values(row_p, row_q, out);
-      const double w = weighted ? weight[first + own] : 1.0;
-      if (w > 0)
-        for (int m = 0; m < MEASURES; ++m) sums[m] += w * out[m];
+    SUM sum_p = 0, sum_q = 0;
+    UNROLL
+    for (int j = 0; j < LABELS; ++j) {
+      const T a = row_p.degrees[j], b = row_q.degrees[j];
+      sum_p += a;
+      sum_q += b;
+      least = a < least ? a : least;
+      least = b < least ? b : least;
     }
+    const SUM off_p = fabs(sum_p - 1), off_q = fabs(sum_q - 1);
+    worst = off_p > worst ? off_p : worst;
+    worst = off_q > worst ? off_q : worst;
+    are_numbers = are_numbers && off_p + off_q < 1e30f;
+    double out[MEASURES];
+    row_values(row_p.degrees, row_q.degrees, out);
+    const double w = weighted ? weight[row] : 1.0;
+    if (w > 0)
+      for (int m = 0; m < MEASURES; ++m) sums[m] += w * out[m];
   }
+  double* own_results = results + (1 + (long long)blockIdx.x) * (MEASURES + 2);
   for (int m = 0; m < MEASURES + 2; ++m) {
-    double value = m < MEASURES ? sums[m < MEASURES ? m : 0] : m == MEASURES ? (is_number ? worst : 1e300) : -least;
+    double value = m < MEASURES ? sums[m < MEASURES ? m : 0] : m > MEASURES ? -(double)least
+                   : are_numbers ? (double)worst : 1e30;
     for (int step = 16; step > 0; step /= 2) {
       const double other = __shfl_down_sync(0xffffffffu, value, step);
       value = m < MEASURES ? value + other : (other > value ? other : value);
@@ -93,9 +93,29 @@ extern "C" __global__ void __launch_bounds__(ROWS) means_of_measures(
       double total = across[0];
       for (int i = 1; i < ROWS / 32; ++i)
         total = m < MEASURES ? total + across[i] : (across[i] > total ? across[i] : total);
-      partial[(long long)blockIdx.x * (MEASURES + 2) + m] = total;
+      own_results[m] = total;
     }
   }
+  if (own == 0) {  // the block that is done last adds up the results of all blocks, always in the same order
+    __threadfence();
+    unsigned int* done = (unsigned int*)(results + (1 + (long long)gridDim.x) * (MEASURES + 2));
+    is_last = atomicAdd(done, 1u) == gridDim.x - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  if (is_last && own / 32 < MEASURES + 2)
+    for (int m = own / 32; m < MEASURES + 2; m += ROWS / 32) {
+      double value = 0;
+      for (int block = own % 32; block < gridDim.x; block += 32) {
+        const double other = ((volatile double*)results)[(1 + (long long)block) * (MEASURES + 2) + m];
+        value = m < MEASURES ? value + other : (other > value ? other : value);
+      }
+      for (int step = 16; step > 0; step /= 2) {
+        const double other = __shfl_down_sync(0xffffffffu, value, step);
+        value = m < MEASURES ? value + other : (other > value ? other : value);
+      }
+      if (own % 32 == 0) results[m] = value;
+    }
 }
 """
 
@@ -128,73 +148,111 @@ def fused_means(
         return None
     if n_rows * n_labels < LEAST_CELLS or n_rows >= 2**31:
         return None
-    source = _source(tuple(measures), n_labels, eps, kind)
+    D_true, D_pred = contiguous(D_true, where.xp), contiguous(D_pred, where.xp)
+    pack = pack_bytes(n_labels * (4 if kind == "float" else 8), address(D_true), address(D_pred))
+    source = _source(tuple(measures), n_labels, eps, kind, pack)
     if source is None:
         return None
     weight = check_device_weights(sample_weight, n_rows, where)
-    partial = launch(source, D_true, D_pred, weight, len(measures))
-    if partial is None:
+    results = launch(source, D_true, D_pred, weight, len(measures))
+    if results is None:
         return None
-    worst, least = float(partial[:, -2].max()), -float(partial[:, -1].max())
-    if not (worst <= ROUNDING * np.finfo(np.float32 if kind == "float" else np.float64).eps and least >= 0):
+    *sums, worst, least = results
+    if not (worst <= ROUNDING * EPS[kind] and least <= 0):
         return None
     total = float(n_rows) if weight is None else float(where.xp.sum(weight))
-    means = partial[:, : len(measures)].sum(axis=0) / total
-    return {measure.name: float(value) for measure, value in zip(measures, means, strict=True)}
+    return {measure.name: value / total for measure, value in zip(measures, sums, strict=True)}
+
+
+EPS = {"float": float(np.finfo(np.float32).eps), "double": float(np.finfo(np.float64).eps)}
+PACKS = {4: "int", 8: "int2", 16: "int4"}
+"""Types of the device's language by bytes; as many bytes are read at once."""
+
+
+def contiguous(table: Any, xp: Any) -> Any:
+    """The table with its rows one after the other in memory."""
+    return table.detach().contiguous() if library_name(xp) == "torch" else xp.ascontiguousarray(table)
+
+
+def address(table: Any) -> int:
+    """Where a table begins in memory."""
+    return int(table.data_ptr() if hasattr(table, "data_ptr") else table.data.ptr)
+
+
+def pack_bytes(row_bytes: int, *addresses: int) -> int:
+    """The most bytes, at most 16, that can be read at once from each row."""
+    return gcd(16, row_bytes, *addresses)
 
 
 @lru_cache(maxsize=64)
-def _source(measures: tuple[Any, ...], n_labels: int, eps: float, kind: str) -> str | None:
+def _source(measures: tuple[Any, ...], n_labels: int, eps: float, kind: str, pack: int) -> str | None:
     try:
         function = row_function(measures, n_labels, eps)
     except (NotTraceable, AttributeError, TypeError):  # the latter two: someone's own measure, written for NumPy
         return None
     head = [
         f"#define T {kind}",
+        f"#define SUM {kind}",
         f"#define LABELS {n_labels}",
         f"#define MEASURES {len(measures)}",
         f"#define ROWS {ROWS}",
+        f"#define PACK {PACKS[pack]}",
+        f"#define PACKS {n_labels * (4 if kind == 'float' else 8) // pack}",
         "#define DEVICE static __device__ __forceinline__",
         "#define INFINITY __longlong_as_double(0x7ff0000000000000ULL)",
+        OPERATORS[kind],
     ]
     return "\n".join([*head, function, KERNEL]).replace("UNROLL", "#pragma unroll")
 
 
-def _launch_torch(source: str, p: Any, q: Any, weight: Any, n_measures: int) -> Any:
-    cuda = sys.modules["torch"].cuda
-    if not hasattr(cuda, "_compile_kernel"):  # before version 2.9
+def _launch_torch(source: str, p: Any, q: Any, weight: Any, n_measures: int) -> list[float] | None:
+    torch = sys.modules["torch"]
+    if not hasattr(torch.cuda, "_compile_kernel"):  # before version 2.9
         return None
-    p, q = p.detach().contiguous(), q.detach().contiguous()
-    with cuda.device(p.device):
-        grid = BLOCKS_PER_PROCESSOR * cuda.get_device_properties(p.device).multi_processor_count
-        kernel = _torch_kernel(source, str(p.device))
-        partial = p.new_empty((grid, n_measures + 2), dtype=sys.modules["torch"].float64)
-        arguments = [p, q, partial if weight is None else weight, partial, int(p.shape[0]), int(weight is not None)]
-        kernel(grid=(grid, 1, 1), block=(ROWS, 1, 1), args=arguments)
-        return partial.cpu().numpy()
+    kernel, grid = _torch_kernel(source, p.device)
+    width = n_measures + 2
+    with torch.cuda.device(p.device):
+        results = torch.zeros((grid + 1) * width + 1, dtype=torch.float64, device=p.device)
+        kernel(
+            grid=(grid, 1, 1),
+            block=(ROWS, 1, 1),
+            args=[p, q, results if weight is None else weight, results, int(p.shape[0]), int(weight is not None)],
+        )
+        found: list[float] = results[:width].tolist()
+    return found
 
 
 @lru_cache(maxsize=64)
-def _torch_kernel(source: str, device: str) -> Any:
-    return sys.modules["torch"].cuda._compile_kernel(source, "means_of_measures")
+def _torch_kernel(source: str, device: Any) -> tuple[Any, int]:
+    """The translated kernel, and the number of blocks that a device of this kind computes at a time."""
+    cuda = sys.modules["torch"].cuda
+    with cuda.device(device):
+        kernel = cuda._compile_kernel(source, "means_of_measures")
+    return kernel, BLOCKS_PER_PROCESSOR * cuda.get_device_properties(device).multi_processor_count
 
 
-def _launch_cupy(source: str, p: Any, q: Any, weight: Any, n_measures: int) -> Any:
+def _launch_cupy(source: str, p: Any, q: Any, weight: Any, n_measures: int) -> list[float]:
     cupy = sys.modules["cupy"]
-    p, q = cupy.ascontiguousarray(p), cupy.ascontiguousarray(q)
+    width = n_measures + 2
     with p.device:
         grid = BLOCKS_PER_PROCESSOR * p.device.attributes["MultiProcessorCount"]
-        partial = cupy.empty((grid, n_measures + 2), dtype=cupy.float64)
+        results = cupy.zeros((grid + 1) * width + 1, dtype=cupy.float64)
         arguments = (
             p,
             q,
-            partial if weight is None else weight,
-            partial,
+            results if weight is None else weight,
+            results,
             np.int32(p.shape[0]),
             np.int32(weight is not None),
         )
-        cupy.RawKernel(source, "means_of_measures")((grid,), (ROWS,), arguments)
-        return partial.get()
+        _cupy_kernel(source)((grid,), (ROWS,), arguments)
+        found: list[float] = results[:width].tolist()
+    return found
+
+
+@lru_cache(maxsize=64)
+def _cupy_kernel(source: str) -> Any:
+    return sys.modules["cupy"].RawKernel(source, "means_of_measures")
 
 
 _LAUNCHERS = {"torch": _launch_torch, "cupy": _launch_cupy}

@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+QUOTIENTS = {"{0} / {1}": "QUOTIENT({0}, {1})", "{1} / {0}": "QUOTIENT({1}, {0})"}
+"""Divisions of numbers that have the type of the tables: a device has a quick one for single precision."""
+
+
 class NotTraceable(Exception):
     """A measure uses something that has no symbol, such as sorting."""
 
@@ -217,7 +221,11 @@ class SymbolicNamespace:
 
 
 def c_function(recording: Recording, results: list[Symbol]) -> str:
-    """Write a C function ``row_values(p, q, out)`` that computes the results of one row; T and LABELS are macros."""
+    """Write a C function ``row_values(p, q, out)`` that computes the results of one row.
+
+    Macros that it needs: T, the type of the tables; SUM, the type in which labels are added up; LABELS; QUOTIENT(a, b)
+    of two T; DEVICE, what stands before a function; UNROLL, what stands before a loop.
+    """
     needed = _needed(results)
     lines = []
     for stage in range(max((symbol.stage for symbol in results), default=0) + 1):
@@ -235,18 +243,20 @@ def c_function(recording: Recording, results: list[Symbol]) -> str:
 
 def _loop(reductions: list[Symbol]) -> list[str]:
     start = {"sum": "0", "max": "-INFINITY"}
-    lines = [f"  {symbol.kind} {symbol.name} = {start[symbol.reduction]};" for symbol in reductions]
+    types = [symbol.kind if symbol.reduction == "max" else "SUM" for symbol in reductions]
+    lines = [f"  {t} {s.name}_ = {start[s.reduction]};" for s, t in zip(reductions, types, strict=True)]
     lines += ["  UNROLL", "  for (int j = 0; j < LABELS; ++j) {"]
     for symbol in _needed([symbol.operands[0] for symbol in reductions]):
         if symbol.per_label:
             lines.append(f"    const {symbol.kind} {symbol.name} = {_expression(symbol)};")
     for symbol in reductions:
-        value = f"({symbol.kind}){symbol.operands[0].name}"
+        value, total = symbol.operands[0].name, f"{symbol.name}_"
         if symbol.reduction == "sum":
-            lines.append(f"    {symbol.name} += {value};")
+            lines.append(f"    {total} += {value};")
         else:
-            lines.append(f"    {symbol.name} = {value} > {symbol.name} ? {value} : {symbol.name};")
-    return [*lines, "  }"]
+            lines.append(f"    {total} = {value} > {total} ? {value} : {total};")
+    lines.append("  }")
+    return lines + [f"  const {symbol.kind} {symbol.name} = {symbol.name}_;" for symbol in reductions]
 
 
 def _needed(results: list[Symbol]) -> list[Symbol]:
@@ -271,4 +281,7 @@ def _expression(symbol: Symbol) -> str:
     def text(operand: Any) -> str:
         return operand.name if isinstance(operand, Symbol) else f"(({kind}){float(operand)!r})"
 
-    return symbol.code.format(*[text(operand) for operand in symbol.operands])
+    code = symbol.code
+    if symbol.kind == "T" and kind == "T" and code in QUOTIENTS:
+        code = QUOTIENTS[code]
+    return code.format(*[text(operand) for operand in symbol.operands])
