@@ -2,12 +2,29 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-__all__ = ["distribution_targets_in_estimator_checks", "validate_data"]
+__all__ = ["array_api_compat", "distribution_targets_in_estimator_checks", "validate_data"]
+
+
+@cache
+def array_api_compat() -> Any:
+    """The package array-api-compat: the copy that scikit-learn carries from version 1.7 on, or the one installed."""
+    for name in ("sklearn.externals.array_api_compat", "array_api_compat"):
+        try:
+            return import_module(name)
+        except ModuleNotFoundError:
+            continue
+    raise ModuleNotFoundError(
+        "Arrays of other libraries than NumPy need scikit-learn 1.7 or later, or array-api-compat: "
+        "pip install 'scikit-ldl[gpu]'",
+        name="array_api_compat",
+    )
 
 
 @contextmanager

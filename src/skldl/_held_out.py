@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
+from skldl._array_api import as_double, as_type_of, is_device_array, namespace, row_blocks, to_numpy, weighted_mean
 from skldl._typing import AnyArray, BoolArray, FloatArray, IntArray
 from skldl.exceptions import DataError, LengthMismatchError
 
@@ -38,7 +39,7 @@ def row_weights(n_samples: int, sample_weight: FloatArray | None) -> FloatArray:
 
 def mean_distribution(D: FloatArray, weight: FloatArray | None) -> FloatArray:
     """Weighted mean of the rows, with every degree at least 1e-12."""
-    return _floored(np.average(D, axis=0, weights=weight)[None])[0]
+    return _floored(weighted_mean(D, weight)[None])[0]
 
 
 def means_without(D: FloatArray, weight: FloatArray | None, codes: IntArray | None) -> FloatArray:
@@ -46,6 +47,9 @@ def means_without(D: FloatArray, weight: FloatArray | None, codes: IntArray | No
 
     Where all rows are one row or one group, nothing remains: then it is their own mean.
     """
+    if is_device_array(D):  # sums over groups are NumPy's; the table is small beside the matrices of those who ask
+        host = means_without(to_numpy(as_double(D)), None if weight is None else to_numpy(weight), codes)
+        return as_type_of(host, as_double(D))
     w = np.ones(len(D)) if weight is None else weight
     own = np.arange(len(D)) if codes is None else codes
     weighted = w[:, None] * D
@@ -70,7 +74,7 @@ def _floored(means: FloatArray) -> FloatArray:
 
 def mix(P: FloatArray, means: FloatArray, share: float) -> FloatArray:
     """Give the mean distribution its share: (1 − share)·P + share·means."""
-    return np.asarray((1 - share) * P + share * means)
+    return (1 - share) * P + share * means
 
 
 def best_share(
@@ -86,6 +90,8 @@ def share_divergences(
     D: FloatArray, tables: FloatArray, means: FloatArray, weight: FloatArray | None, shares: Sequence[float]
 ) -> FloatArray:
     """Mean Kullback-Leibler divergence of each table of predictions (n_tables × n × c) mixed with each share."""
+    if is_device_array(D):
+        return _share_divergences_on_device(D, tables, means, weight, shares)
     row_weight = row_weights(len(D), weight)
     weighted = row_weight[:, None] * D
     constant = -float(row_weight @ special.entr(D).sum(axis=1))
@@ -101,6 +107,22 @@ def share_divergences(
                 score = special.xlogy(weighted, mixed).sum(axis=(1, 2))
             divergences[block, column] = constant - score
     return divergences
+
+
+def _share_divergences_on_device(D: Any, tables: Any, means: Any, weight: Any, shares: Sequence[float]) -> FloatArray:
+    xp = namespace(D)
+    D = as_double(D)
+    weighted = D / D.shape[0] if weight is None else (weight / xp.sum(weight))[:, None] * D
+    constant = xp.sum(xp.where(D > 0, weighted * xp.log(xp.where(D > 0, D, 1.0)), 0.0))
+    found = []
+    for block in row_blocks(tables.shape[0], D.shape[0] * D.shape[1]):
+        columns = []
+        for share in shares:
+            logarithm = xp.log(mix(tables[block, ...], means, float(share)))
+            terms = xp.where(weighted > 0, weighted * logarithm, 0.0)
+            columns.append(constant - xp.sum(xp.sum(terms, axis=2), axis=1))
+        found.append(to_numpy(xp.stack(columns, axis=1)))
+    return np.concatenate(found)
 
 
 def first_best(divergences: npt.ArrayLike) -> int:
@@ -130,6 +152,8 @@ class Scaling:
 
     def apply(self, X: Any, *, copy: bool = False) -> Any:
         """Scale rows, in double precision; with ``copy`` the result never shares memory with X."""
+        if is_device_array(X):
+            return self._apply_on_device(X, copy=copy)
         X = X.astype(np.float64, copy=copy and self.name == "raw")
         if self.divisor is not None:
             return X.multiply(1 / self.divisor).tocsr() if sparse.issparse(X) else X / self.divisor
@@ -139,15 +163,28 @@ class Scaling:
             return np.sign(X) * np.sqrt(np.abs(X))
         return X
 
+    def _apply_on_device(self, X: Any, *, copy: bool) -> Any:
+        xp = namespace(X)
+        X = xp.astype(X, xp.float64, copy=copy and self.name == "raw")
+        if self.divisor is not None:
+            return X / as_type_of(self.divisor, X)
+        return xp.sign(X) * xp.sqrt(xp.abs(X)) if self.name == "sqrt" else X
+
 
 def is_non_negative(X: Any) -> bool:
     """Say whether no feature is negative."""
+    if is_device_array(X):
+        return bool(namespace(X).min(X) >= 0)
     values = X.data if sparse.issparse(X) else X
     return bool(values.size == 0 or values.min() >= 0)
 
 
 def two_valued_columns(X: Any) -> npt.NDArray[np.bool_]:
     """Say for each column whether it holds exactly two different values."""
+    if is_device_array(X):
+        xp = namespace(X)
+        low, high = xp.min(X, axis=0), xp.max(X, axis=0)
+        return to_numpy((low < high) & xp.all((low == X) | (high == X), axis=0))
     if not sparse.issparse(X):
         low, high = X.min(axis=0), X.max(axis=0)
         return np.asarray((low < high) & ((low == X) | (high == X)).all(axis=0))
@@ -159,6 +196,11 @@ def two_valued_columns(X: Any) -> npt.NDArray[np.bool_]:
 
 def _column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
     """Standard deviation of each column, difference of the values of a two-valued one, and 1 for a constant one."""
+    if is_device_array(X):
+        xp, mean = namespace(X), weighted_mean(X, weight)
+        variance = weighted_mean((as_double(X) - as_type_of(mean, as_double(X))) ** 2, weight)
+        low, high = (to_numpy(as_double(bound(X, axis=0))) for bound in (xp.min, xp.max))
+        return _divisors(variance, low, high, two_valued_columns(X))
     w = row_weights(X.shape[0], weight)
     if sparse.issparse(X):
         X = X.astype(np.float64)
@@ -169,9 +211,13 @@ def _column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
         mean = w @ X.astype(np.float64)
         variance = w @ (X - mean) ** 2
         low, high = X.min(axis=0), X.max(axis=0)
+    return _divisors(variance, low, high, two_valued_columns(X))
+
+
+def _divisors(variance: FloatArray, low: FloatArray, high: FloatArray, two_valued: BoolArray) -> FloatArray:
     divisor = np.sqrt(variance)
     spread = (high - low).astype(np.float64)
-    divisor = np.where(two_valued_columns(X), spread, divisor)
+    divisor = np.where(two_valued, spread, divisor)
     return np.where((spread > 0) & (divisor > 1e-12 * spread), divisor, 1.0)
 
 

@@ -5,7 +5,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._missing import READINGS, check_partial_distributions, has_gaps, informative, observed_pair, rest_of
+from skldl._array_api import is_device_array, is_foreign
+from skldl._missing import (
+    COMPLETE,
+    READINGS,
+    check_partial_distributions,
+    has_gaps,
+    informative,
+    observed_pair,
+    rest_of,
+)
 from skldl._parameters import one_of
 from skldl._typing import FloatArray
 from skldl._validation import check_numbers, check_same_length, check_weights
@@ -34,7 +43,10 @@ class PartialLDL(BaseLDL):
     _allow_missing_degrees = True
     missing: str = "auto"  # models of versions that did not have it
 
-    def _check_target(self, y: Any) -> FloatArray:
+    def _check_target(self, y: Any, X: Any) -> FloatArray:
+        if is_device_array(X):  # NaN is refused there
+            self.missing_, self.n_left_out_ = COMPLETE, 0
+            return super()._check_target(y, X)
         D, self.missing_ = check_partial_distributions(y, self.missing)
         self.n_left_out_ = int((~informative(D, self.missing_)).sum())
         return D
@@ -57,7 +69,7 @@ class PartialLDL(BaseLDL):
         float
             At most 0, which only a perfect prediction reaches.
         """
-        if y is None or not has_gaps(check_numbers(y, name="y", allow_nan=True)):
+        if y is None or is_foreign(y) or not has_gaps(check_numbers(y, name="y", allow_nan=True)):
             return super().score(X, y, sample_weight)
         predicted = self._in_order_of(y, np.asarray(self.predict(X)))
         D, reading = check_partial_distributions(y, self.missing, to_learn=False)

@@ -4,19 +4,28 @@ Good data pass with one scan and, where the dtype fits, without a copy. Only whe
 looked for, so that the message can name it.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from skldl._array_api import is_device_array, space_of
 from skldl._column_names import check_integer_columns, column_names, label_names, order_of_labels
 from skldl._compat import validate_data
+from skldl._device_door import (
+    check_device_distributions,
+    check_device_features,
+    check_device_pair,
+    check_same_space,
+    follow,
+)
 from skldl._real_numbers import refuse_unreal
+from skldl._row_numbers import row_number as _row
+from skldl._row_numbers import rows_from
 from skldl._typing import FloatArray
+from skldl._weights import check_weights
 from skldl.exceptions import (
     DataError,
     DimensionError,
@@ -27,7 +36,6 @@ from skldl.exceptions import (
     NonFiniteError,
     NotNumericError,
     RowSumError,
-    SampleWeightError,
     SingleLabelError,
     SparseDistributionError,
     ZeroRowError,
@@ -45,29 +53,13 @@ __all__ = [
     "check_row_sums",
     "check_same_length",
     "check_same_shape",
+    "check_same_space",
     "check_weights",
     "column_names",
     "label_names",
     "order_of_labels",
     "rows_from",
 ]
-
-_FIRST_ROW: ContextVar[int] = ContextVar("first_row", default=0)
-
-
-@contextmanager
-def rows_from(first: int) -> Iterator[None]:
-    """Let messages count the rows from a number other than 0, where what is checked is a part of something larger."""
-    token = _FIRST_ROW.set(first)
-    try:
-        yield
-    finally:
-        _FIRST_ROW.reset(token)
-
-
-def _row(row: int) -> int:
-    """Number of a row as messages say it."""
-    return row + _FIRST_ROW.get()
 
 
 def check_features(
@@ -82,12 +74,16 @@ def check_features(
     estimator : BaseEstimator
         Receives ``n_features_in_`` and ``feature_names_in_`` when ``reset`` is true; otherwise X must fit them.
     X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-        The features.
+        The features. With scikit-learn's setting ``array_api_dispatch``, an array of torch, CuPy or another library of
+        the array API comes back as it is, if the class says ``_array_api = True``.
     reset : bool
         True in ``fit``, False in ``predict``.
     accept_sparse : bool, str or list of str, default=False
         Sparse formats that the estimator takes, as in scikit-learn.
     """
+    where = space_of(X)
+    if where is not None:
+        return check_device_features(estimator, X, where, reset=reset)
     if not sparse.issparse(X):
         refuse_unreal(X, name="X")
     try:
@@ -180,6 +176,7 @@ def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: 
 
     With ``allow_nan``, cells may be missing (NaN, None, ``pandas.NA``); ``nan_cure`` is what the error says otherwise.
     """
+    follow(values, None, name=name)
     if sparse.issparse(values):
         raise SparseDistributionError(f"{name} is a sparse matrix. Distributions are dense: pass {name}.toarray().")
     columns = column_names(values)
@@ -259,7 +256,9 @@ def _label(columns: list[Any], column: int) -> str:
     return f"label {str(columns[column])!r}" if columns else f"label {column}"
 
 
-def check_distributions(D: Any, *, name: str = "y", renormalize: bool = True, nan_cure: str = "") -> FloatArray:
+def check_distributions(
+    D: Any, *, name: str = "y", renormalize: bool = True, nan_cure: str = "", like: Any = None
+) -> FloatArray:
     """Return D as rows that sum to one, in float64; the argument itself is never changed.
 
     Parameters
@@ -272,7 +271,14 @@ def check_distributions(D: Any, *, name: str = "y", renormalize: bool = True, na
         Divide each row by its sum, so that it sums to one exactly.
     nan_cure : str, default=""
         What the error about NaN says instead of "drop or fill in".
+    like : array, default=None
+        Checked features. If they are on a device, D must be there too, and takes their precision.
     """
+    if like is not None and is_device_array(like):
+        where = space_of(like)
+        follow(D, where, name=name)
+        assert where is not None  # the door has let it through
+        return check_device_distributions(D, where, dtype=like.dtype, name=name, renormalize=renormalize)
     array = check_numbers(D, name=name, nan_cure=nan_cure)
     check_degrees(array, D, name=name)
     with np.errstate(over="ignore"):
@@ -321,7 +327,13 @@ def check_row_sums(sums: FloatArray, *, name: str) -> None:
 
 
 def check_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
-    """Return true and predicted distributions as they are, checked, of one shape and with the labels in one order."""
+    """Return true and predicted distributions as they are, checked, of one shape and with the labels in one order.
+
+    Those on a device come back with sums of one, which NumPy's get later.
+    """
+    where = space_of(D_true, name="D_true")
+    if where is not None:
+        return check_device_pair(D_true, D_pred, where)
     true = check_distributions(D_true, name="D_true", renormalize=False)
     pred = check_distributions(D_pred, name="D_pred", renormalize=False)
     check_same_shape(true, pred)
@@ -337,41 +349,6 @@ def check_same_shape(true: FloatArray, pred: FloatArray) -> None:
             f"D_true has shape {true.shape} and D_pred {pred.shape}: the number of {what} differs. "
             "Compare each true row with the prediction for the same instance over the same labels."
         )
-
-
-def check_weights(sample_weight: Any, n_samples: int, *, may_be_zero: bool = False) -> FloatArray | None:
-    """Return the weights as float64, or None where every row counts the same.
-
-    With ``may_be_zero``, all may be zero: other rows have weight.
-    """
-    if sample_weight is None:
-        return None
-    refuse_unreal(sample_weight, name="sample_weight", error=SampleWeightError)
-    weight = np.asarray(sample_weight)
-    if weight.ndim == 0:
-        weight = np.full(n_samples, weight)
-    try:
-        weight = weight.astype(np.float64)
-    except (ValueError, TypeError) as error:
-        raise SampleWeightError(f"sample_weight must hold numbers, one per row ({error}).") from error
-    if weight.ndim != 1:
-        raise SampleWeightError(
-            f"Sample weights must be 1D array or scalar: sample_weight has shape {weight.shape}. "
-            "Pass one number per row."
-        )
-    if len(weight) != n_samples:
-        raise SampleWeightError(f"sample_weight has {len(weight)} entries, but there are {n_samples} rows.")
-    if not np.isfinite(weight).all():
-        row = int(np.argmin(np.isfinite(weight)))
-        raise SampleWeightError(
-            f"sample_weight of row {_row(row)} is {weight[row]}. Give such rows weight 0 or drop them."
-        )
-    if weight.min() < 0:
-        row = int(np.argmax(weight < 0))
-        raise SampleWeightError(f"sample_weight of row {_row(row)} is {weight[row]:g}. Weights are at least zero.")
-    if weight.max() == 0 and not may_be_zero:
-        raise SampleWeightError("sample_weight is zero for every row, so nothing is left to learn from.")
-    return weight
 
 
 def check_same_length(X: Any, D: FloatArray) -> None:

@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._algorithms import MISSING_DEGREES_CURE
+from skldl._array_api import computing_on, is_device_array, namespace, to_numpy
 from skldl._column_names import column_names, label_names, order_of_labels
 from skldl._held_out import check_groups as check_groups
 from skldl._missing import DistributionTargetTags
 from skldl._parameters import NOTHING, Constraint, check_parameters, check_value, one_of
+from skldl._predictions import data_frame, sum_to_one
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions, check_features, check_same_length, check_weights
 from skldl.chunks import Rows
@@ -76,6 +76,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     _accept_sparse: bool = True
     _allow_nan: bool = False  # whether NaN in X is a missing value that the algorithm can use
     _allow_missing_degrees: bool = False  # whether NaN in y is a degree that was not observed
+    _array_api: bool = False  # whether ``_fit`` and ``_predict`` compute on arrays of torch, CuPy and the like
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from features and label distributions.
@@ -96,7 +97,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         self
             The fitted estimator. If fitting fails, an estimator that was fitted before stays as it was.
         """
-        with self._unchanged_on_failure():
+        with self._unchanged_on_failure(), computing_on(X, f"{type(self).__name__}.fit"):
             if isinstance(X, Rows) and type(self)._fit_rows is not BaseLDL._fit_rows:
                 check_parameters(self)
                 keep_names(self, X, y, sample_weight)
@@ -126,19 +127,22 @@ class BaseLDL(RegressorMixin, BaseEstimator):
                 "Pass the label distributions of the rows of X."
             )
         X = check_features(self, X, reset=True, accept_sparse=self._accept_sparse)
-        D = self._check_target(y)
+        D = self._check_target(y, X)
         check_same_length(X, D)
-        weight = check_weights(sample_weight, X.shape[0])
+        weight = check_weights(sample_weight, X.shape[0], X)
         if weight is not None:
             weight = in_safe_range(weight)
-            if weight.min() == 0:  # a row without weight is a row that is not there
-                X, D, weight = X[weight > 0], D[weight > 0], weight[weight > 0]
+            if weight.min() == 0 if isinstance(weight, np.ndarray) else not bool(namespace(weight).all(weight > 0)):
+                # a row without weight is a row that is not there
+                kept = weight > 0
+                X, D, weight = X[kept], D[kept], weight[kept]
         self.label_names_ = label_names(y, D.shape[1])
         self.n_labels_ = D.shape[1]
         return X, D, weight
 
-    def _check_target(self, y: Any) -> FloatArray:
-        return check_distributions(y, nan_cure=f"{type(self).__name__} needs every degree. {MISSING_DEGREES_CURE}")
+    def _check_target(self, y: Any, X: Any) -> FloatArray:
+        cure = f"{type(self).__name__} needs every degree. {MISSING_DEGREES_CURE}"
+        return check_distributions(y, nan_cure=cure, like=X)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a label distribution for each row.
@@ -153,14 +157,16 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         -------
         ndarray or DataFrame of shape (n_samples, n_labels)
             Non-negative rows that sum to one, in double precision for X of any precision; a DataFrame if
-            `set_output` asked for it.
+            `set_output` asked for it. For X on a device, an array of its library, device and
+            precision.
         """
         check_is_fitted(self)
         if isinstance(X, Rows):
             parts = [np.asarray(part) for part in predict_chunks(self, X)]
             return self._as_set(np.concatenate(parts or [np.zeros((0, self.n_labels_))]), X)
         features = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
-        distributions = _sum_to_one(self._predict(features), type(self).__name__)
+        with computing_on(features, f"{type(self).__name__}.predict"):
+            distributions = sum_to_one(self._predict(features), type(self).__name__)
         return self._as_set(distributions, X)
 
     def set_output(self, *, predict: str | None = None) -> Self:
@@ -197,6 +203,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         output = getattr(self, "_sklearn_output_config", {}).get("predict", "default")
         if output == "default":
             return distributions
+        distributions = to_numpy(distributions)
         index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None  # a list has a method of that name
         return data_frame(distributions, list(self.label_names_), output, index)
 
@@ -237,7 +244,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         X, D, weight = model._check_training_set(X, y, sample_weight)
         X_new = check_features(model, X_new, reset=False, accept_sparse=self._accept_sparse)
         for distributions in model._predict_path(X, D, weight, X_new, param, list(values)):
-            yield _sum_to_one(distributions, type(self).__name__)
+            yield sum_to_one(distributions, type(self).__name__)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the mean Kullback-Leibler divergence from the true to the predicted distributions: higher is better.
@@ -256,7 +263,10 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         float
             At most 0, which only a perfect prediction reaches.
         """
-        return -kullback_leibler(y, self._in_order_of(y, np.asarray(self.predict(X))), sample_weight=sample_weight)
+        predicted = self.predict(X)
+        if not is_device_array(predicted):
+            predicted = self._in_order_of(y, np.asarray(predicted))
+        return -kullback_leibler(y, predicted, sample_weight=sample_weight)
 
     def _in_order_of(self, y: Any, predicted: FloatArray) -> FloatArray:
         """Predictions with the labels in the order of the columns of y."""
@@ -329,7 +339,7 @@ class GroupedLDL(BaseLDL):
         self
             The fitted estimator.
         """
-        with self._unchanged_on_failure():
+        with self._unchanged_on_failure(), computing_on(X, f"{type(self).__name__}.fit"):
             self._fit_grouped(*self._check_grouped_set(X, y, sample_weight, groups))
         return self
 
@@ -338,7 +348,7 @@ class GroupedLDL(BaseLDL):
     ) -> tuple[Any, FloatArray, FloatArray | None, IntArray | None]:
         """`_check_training_set`, and the groups of the rows that it kept."""
         X, D, weight = self._check_training_set(X, y, sample_weight)
-        return X, D, weight, check_groups(groups, *kept_rows(sample_weight, len(D)))
+        return X, D, weight, check_groups(groups, *kept_rows(sample_weight, D.shape[0]))
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         self._fit_grouped(X, D, sample_weight, None)
@@ -366,21 +376,8 @@ def kept_rows(sample_weight: Any, n_kept: int) -> tuple[IntArray, int]:
     """
     if sample_weight is None or np.ndim(sample_weight) == 0:
         return np.arange(n_kept), n_kept
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = np.asarray(to_numpy(sample_weight) if is_device_array(sample_weight) else sample_weight, dtype=np.float64)
     return np.flatnonzero(in_safe_range(weight)), len(weight)
-
-
-def data_frame(distributions: FloatArray, names: list[str], output: str, index: Any) -> Any:
-    """Make a DataFrame of distributions; pandas and polars are imported only here, where one was asked for."""
-    try:
-        frames = import_module(output)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"set_output(predict={output!r}) needs {output}: pip install {output}", name=error.name
-        ) from error
-    if output == "polars":
-        return frames.DataFrame(distributions, schema=names)
-    return frames.DataFrame(distributions, columns=names, index=index)
 
 
 def in_safe_range(weight: FloatArray) -> FloatArray:
@@ -388,20 +385,8 @@ def in_safe_range(weight: FloatArray) -> FloatArray:
 
     Weights of ordinary size come back as they are: an estimator may compare their sum with a penalty.
     """
+    if not isinstance(weight, np.ndarray):
+        _, exponent = np.frexp(float(namespace(weight).max(weight)))
+        return weight if abs(exponent) <= LARGEST_WEIGHT_EXPONENT else weight * 2.0 ** -float(exponent)
     _, exponent = np.frexp(weight.max())
     return weight if abs(exponent) <= LARGEST_WEIGHT_EXPONENT else np.ldexp(weight, -exponent)
-
-
-def _sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
-    """Remove rounding errors, in double precision; rows that are not distributions raise an error."""
-    rows = np.asarray(distributions, dtype=np.float64)
-    sums = rows.sum(axis=1, keepdims=True)
-    if not (rows.min(initial=0.0) >= 0 and sums.min(initial=1.0) > 0 and sums.max(initial=1.0) < np.inf):
-        bad = ~((rows >= 0).all(axis=1) & (sums[:, 0] > 0) & (sums[:, 0] < np.inf))
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"{name} predicted {np.array2string(rows[row], threshold=6)} for row {row} ({int(bad.sum())} such rows), "
-            "which is no distribution: degrees are finite, at least zero, and not all zero. Scale the features, or "
-            f"check {name}._predict if you wrote it."
-        )
-    return np.asarray(rows / sums)

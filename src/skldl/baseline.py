@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skldl._array_api import as_type_of, is_device_array, namespace, weighted_mean
 from skldl._missing import COMPLETE, mean_distribution
 from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray
@@ -49,6 +50,7 @@ class MeanDistribution(PartialLDL):
     """
 
     _constraints: ClassVar = {"missing": MISSING}
+    _array_api = True
 
     def __init__(self, missing: str = "auto") -> None:
         self.missing = missing
@@ -58,7 +60,7 @@ class MeanDistribution(PartialLDL):
             weight = np.ones(len(D)) if sample_weight is None else sample_weight
             self.distribution_ = mean_distribution(D, weight, self.missing_)
             return
-        self.distribution_ = np.average(D, axis=0, weights=sample_weight)
+        self.distribution_ = weighted_mean(D, sample_weight)
 
     def _fit_rows(self, rows: Rows) -> None:
         self.missing_, self.n_left_out_ = COMPLETE, 0
@@ -66,6 +68,9 @@ class MeanDistribution(PartialLDL):
         self.distribution_ = mass / total
 
     def _predict(self, X: Any) -> FloatArray:
+        if is_device_array(X):
+            row = as_type_of(self.distribution_, X)
+            return namespace(X).broadcast_to(row[None, :], (X.shape[0], self.n_labels_))
         return np.tile(self.distribution_, (X.shape[0], 1))
 
 

@@ -212,6 +212,10 @@ class LabelMismatchError(DataError):
     """
 
 
+class DeviceError(DataError):
+    """Arrays on different devices, of different libraries, or of a precision that is not computed with."""
+
+
 class UnknownLabelError(DataError):
     """A label that is not among the known ones. To fix it, name it in ``classes`` or ``labels``.
 

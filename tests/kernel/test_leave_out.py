@@ -41,7 +41,7 @@ def predict_without(K, Y, weight, penalty, groups):
 def test_coefficients_solve_the_penalised_problem(weighted):
     _, Y, K, weight = problem()
     weight = weight if weighted else None
-    weighting = Weighting.of(weight, len(K))
+    weighting = Weighting.of(weight, K)
     spectrum = decompose(K.copy(), weight)
     for penalty in PENALTIES:
         dual = spectrum.dual(Y, penalty)

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from skldl import AAKNN
 from skldl.metrics import PAPER_MEASURES, evaluate
-from skldl.neighbors import _aaknn, _search
+from skldl.neighbors import _averages, _search
 from skldl.neighbors._search import StableSearch
 from skldl.testing import CHECKS, check_estimator, make_distributions
 
@@ -374,7 +374,7 @@ def test_small_searches_equal_large_ones(monkeypatch, metric, dtype):
     small = AAKNN(4, metric=metric, weights="distance").fit(X, D)
     predictions = [small.predict(X), *small.predict_all(X, 60)]
     monkeypatch.setattr(_search, "DIRECT_CELLS", 0)
-    monkeypatch.setattr(_aaknn, "GATHER_CELLS", 0)
+    monkeypatch.setattr(_averages, "GATHER_CELLS", 0)
     large = AAKNN(4, metric=metric, weights="distance").fit(X, D)
     np.testing.assert_allclose(predictions[0], large.predict(X), atol=1e-12)
     np.testing.assert_allclose(predictions[1:], large.predict_all(X, 60), atol=1e-12)

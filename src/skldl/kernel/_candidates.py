@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from skldl._array_api import as_type_of, is_device_array, namespace
 from skldl._held_out import SCALINGS, is_non_negative, two_valued_columns
 from skldl.kernel._kernels import FAMILIES, KernelFunction
 
@@ -59,7 +60,14 @@ def has_width(candidate: Candidate) -> bool:
 
 def density(X: Any) -> float:
     """Share of features that are not zero."""
-    return float((X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)) / (X.shape[0] * X.shape[1]))
+    return _n_non_zero(X) / (X.shape[0] * X.shape[1])
+
+
+def _n_non_zero(X: Any) -> int:
+    if is_device_array(X):
+        xp = namespace(X)
+        return int(xp.sum(xp.astype(X != 0, xp.int64)))
+    return int(X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X))
 
 
 def _families_for(X: Any, non_negative: bool) -> tuple[str, ...]:
@@ -69,8 +77,11 @@ def _families_for(X: Any, non_negative: bool) -> tuple[str, ...]:
     one operation for each pair of rows and each of a row's non-zeros.
     """
     many_valued = ~two_valued_columns(X)
-    part = X[:, many_valued]
-    operations = X.shape[0] * (part.count_nonzero() if sparse.issparse(part) else np.count_nonzero(part))
+    if is_device_array(X):
+        part = namespace(X).take(X, as_type_of(np.flatnonzero(many_valued), X, namespace(X).int64), axis=1)
+    else:
+        part = X[:, many_valued]
+    operations = X.shape[0] * _n_non_zero(part)
     refused = set()
     if operations > MOST_OPERATIONS:
         refused.add("laplacian")

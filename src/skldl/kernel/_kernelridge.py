@@ -7,10 +7,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from skldl._array_api import as_type_of, is_device_array, least_number, namespace
+from skldl._array_api import row_blocks as device_blocks
 from skldl._held_out import MEAN_SHARES, SCALINGS, Scaling, is_non_negative, mean_distribution, mix
 from skldl._parameters import CALLABLE, NOTHING, POSITIVE, RANDOM_STATE, SHARE, one_of, whole
 from skldl._typing import FloatArray, IntArray
+from skldl._validation import check_same_space
 from skldl.base import GroupedLDL
+from skldl.exceptions import DeviceError
 from skldl.kernel._candidates import SPARSE_DENSITY, candidates_for, density
 from skldl.kernel._kernels import FAMILIES, KernelFunction, kernel_values, row_blocks
 from skldl.kernel._selection import fit_targets
@@ -116,6 +120,12 @@ class KernelRidgeLDL(GroupedLDL):
 
     Predictions are computed in blocks, so that memory does not grow with the number of new rows.
 
+    With scikit-learn's setting ``array_api_dispatch``, X and y on a device stay there, and so do ``X_fit_``,
+    ``dual_coef_``, ``intercept_`` and ``loo_predictions_``, in double precision. Kernels are screened on ``n_screen``
+    rows in NumPy; all rows are solved on the device, always exactly: by eigenvectors if ``alpha`` is to be chosen, else
+    (beyond 3,500 rows) by a Cholesky factorisation in the memory of the kernel matrix, 8·n² bytes. ``max_bytes`` is of
+    no account there.
+
     See Also
     --------
     skldl.kernel.fit_each_target : Both targets from shared decompositions.
@@ -141,6 +151,7 @@ class KernelRidgeLDL(GroupedLDL):
     True
     """
 
+    _array_api = True
     _constraints: ClassVar = {
         "target": one_of("auto", *TARGETS),
         "kernel": one_of("auto", *FAMILIES) | CALLABLE,
@@ -209,7 +220,7 @@ class KernelRidgeLDL(GroupedLDL):
         self.candidates_ = [_record(each) for each in tried]
         scaling = Scaling.fit(self.scaling_, data.X, data.weight)
         self._divisor = scaling.divisor
-        support = data.X if solution.support is None else data.X[solution.support]
+        support = data.X if solution.support is None else data.X[solution.support]  # on a device all rows
         self.X_fit_ = scaling.apply(support, copy=True)  # the caller may change his own array afterwards
         self.dual_coef_ = solution.dual
         self.intercept_ = solution.intercept
@@ -219,6 +230,9 @@ class KernelRidgeLDL(GroupedLDL):
 
     def _predict(self, X: Any) -> FloatArray:
         scaling = Scaling(self.scaling_, self._divisor)
+        check_same_space(self, X, self.X_fit_)
+        if is_device_array(X):
+            return self._predict_on_device(X, scaling)
         scores = np.empty((X.shape[0], self.n_labels_))
         for block in row_blocks(X.shape[0], max(self.X_fit_.shape)):
             K = kernel_values(self.kernel_, scaling.apply(X[block]), self.X_fit_, self.length_scale_)
@@ -226,8 +240,24 @@ class KernelRidgeLDL(GroupedLDL):
         scores += self.intercept_
         return mix(to_distributions(scores, self.target_), self.distribution_, self.mean_share_)
 
+    def _predict_on_device(self, X: Any, scaling: Scaling) -> Any:
+        xp, parts = namespace(X), []
+        mean = as_type_of(self.distribution_, self.dual_coef_)
+        for block in device_blocks(X.shape[0], max(self.X_fit_.shape)):
+            K = kernel_values(self.kernel_, scaling.apply(X[block, ...]), self.X_fit_, self.length_scale_)
+            scores = K @ self.dual_coef_ + self.intercept_
+            parts.append(mix(to_distributions(scores, self.target_), mean, self.mean_share_))
+        return xp.astype(xp.concat(parts), X.dtype, copy=False)
+
     def _solver(self, data: Data) -> str:
-        n_rows = len(data.D)
+        n_rows = data.n_rows
+        if is_device_array(data.X):
+            if self.solver not in ("auto", "exact"):
+                raise DeviceError(
+                    f"solver={self.solver!r} computes with NumPy alone: on a device set solver='exact' or 'auto', or "
+                    "pass NumPy arrays."
+                )
+            return "eigen" if self.alpha is None or n_rows <= EIGEN_ROWS else "cholesky"
         if self.solver == "exact" or (self.solver == "auto" and 12 * n_rows**2 <= self.max_bytes):
             return "eigen" if n_rows <= EIGEN_ROWS else "cholesky"
         if self.solver == "auto":
@@ -237,18 +267,18 @@ class KernelRidgeLDL(GroupedLDL):
     def _options(self, data: Data) -> Options:
         """Check the hyper-parameters against the data."""
         X = data.X
-        if len(data.D) < 2:
+        if data.n_rows < 2:
             raise ValueError("KernelRidgeLDL leaves rows out, so it needs at least two rows, but n_samples=1.")
         for name, value in (("kernel", "chi2"), ("scaling", "sqrt")):
             if getattr(self, name) == value and not is_non_negative(X):
                 raise ValueError(
-                    f"{name}={value!r} needs non-negative features, but X holds {X.min():g}. "
+                    f"{name}={value!r} needs non-negative features, but X holds {least_number(X):g}. "
                     f"Choose another {name}, or 'auto'."
                 )
         solver = self._solver(data)
         # Beyond the eigenvectors, penalties near the rounding errors would make the linear systems unsolvable.
         alphas = ALPHAS if solver == "eigen" else tuple(alpha for alpha in ALPHAS if alpha > 0.9e-9)
-        most = max(2, int(self.max_bytes // (24 * len(data.D))))
+        most = max(2, int(self.max_bytes // (24 * data.n_rows)))
         return Options(
             candidates=candidates_for(X, self.kernel, self.scaling, self.width),
             targets=TARGETS if self.target == "auto" else (self.target,),
@@ -312,7 +342,7 @@ def fit_each_target(
 
 def _compact(X: Any) -> Any:
     """Store features that are nearly all zero as a sparse matrix."""
-    return X if sparse.issparse(X) or density(X) > SPARSE_DENSITY else sparse.csr_matrix(X)
+    return X if sparse.issparse(X) or is_device_array(X) or density(X) > SPARSE_DENSITY else sparse.csr_matrix(X)
 
 
 def _record(choice: Choice) -> dict[str, Any]:

@@ -21,15 +21,15 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 from sklearn.utils.extmath import row_norms
 
+from skldl._array_api import as_double, is_device_array, namespace
 from skldl._held_out import two_valued_columns
 from skldl._typing import FloatArray
+from skldl.kernel._device_distances import CLOSE, device_distances
 
 KernelFunction = Callable[[Any, Any], Any]
 
 BLOCK_CELLS = 2**22
 """A block of kernel values holds at most about this many numbers (32 MiB)."""
-CLOSE = 1e-6
-"""Squared distances below this share of the squared norms are computed again from differences."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,12 @@ FAMILIES = {
 def kernel_values(kernel: str | KernelFunction, A: Any, B: Any, length_scale: float) -> FloatArray:
     """Return the kernel between the rows of A and those of B, both scaled features."""
     if callable(kernel):
-        values = np.asarray(kernel(A, B), dtype=np.float64)
-        if values.shape != (A.shape[0], B.shape[0]):
+        values = kernel(A, B)
+        values = as_double(values) if is_device_array(values) else np.asarray(values, dtype=np.float64)
+        if tuple(values.shape) != (A.shape[0], B.shape[0]):
             raise ValueError(
-                f"kernel returned shape {values.shape} for {A.shape[0]} and {B.shape[0]} rows. A kernel takes two "
-                "tables of features and returns one number for each pair of rows."
+                f"kernel returned shape {tuple(values.shape)} for {A.shape[0]} and {B.shape[0]} rows. A kernel takes "
+                "two tables of features and returns one number for each pair of rows."
             )
         return values
     return from_distances(kernel, distances(A, B, FAMILIES[kernel].distance), length_scale)
@@ -67,6 +68,11 @@ def from_distances(
     kernel: str, values: FloatArray, length_scale: float, *, out: FloatArray | None = None
 ) -> FloatArray:
     """Turn distances into kernel values; ``out`` may be the distances themselves."""
+    if is_device_array(values):
+        if kernel == "linear":
+            return values / length_scale
+        exponents = values**2 * (-0.5 / length_scale**2) if kernel == "rbf" else values * (-1 / length_scale)
+        return namespace(values).exp(exponents)
     out = np.empty_like(values) if out is None else out
     if kernel == "linear":
         return np.divide(values, length_scale, out=out)
@@ -105,6 +111,8 @@ def distances(A: Any, B: Any, metric: str) -> FloatArray:
     metric : {"euclidean", "cityblock", "chi2", "product"}
         Which distance.
     """
+    if is_device_array(A):
+        return device_distances(A, B, metric)
     if sparse.issparse(A) != sparse.issparse(B):
         A = sparse.csr_matrix(A) if sparse.issparse(B) else A.toarray()
     if metric == "product":

@@ -19,7 +19,18 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from skldl._array_api import (
+    as_type_of,
+    at_least,
+    is_device_array,
+    namespace,
+    row_blocks,
+    space,
+    take_rows,
+    to_numpy,
+)
 from skldl._typing import FloatArray, IntArray
+from skldl.kernel._triangular import NotPositiveDefinite, factorise_in_place, invert_in_place
 
 LARGEST_BLOCK = 2**24
 """Group blocks of the matrix M are formed for at most about this many numbers at a time."""
@@ -34,15 +45,18 @@ class Weighting:
     share: FloatArray
 
     @classmethod
-    def of(cls, weight: FloatArray | None, n_samples: int) -> "Weighting":
-        """Take the weights as they are; None counts every row once."""
-        w = np.ones(n_samples) if weight is None else weight
-        root = np.sqrt(w)
-        return cls(root, root / np.sqrt(w.sum()), w / w.sum())
+    def of(cls, weight: FloatArray | None, rows: FloatArray) -> "Weighting":
+        """Take the weights as they are; None counts every row once. They live where ``rows`` are."""
+        xp, device = space(rows)
+        w = weight
+        if w is None:
+            w = np.ones(len(rows)) if xp is np else xp.ones((rows.shape[0],), dtype=xp.float64, device=device)
+        root, total = xp.sqrt(w), xp.sum(w)
+        return cls(root, root / xp.sqrt(total), w / total)
 
     def centred_targets(self, Y: FloatArray) -> FloatArray:
         """S(Y − 1ȳ), orthogonal to u."""
-        return np.asarray(self.root[:, None] * (Y - self.share @ Y))
+        return self.root[:, None] * (Y - self.share @ Y)
 
 
 @dataclass(frozen=True)
@@ -56,26 +70,38 @@ class Spectrum:
 
     def fit(self, Y: FloatArray, penalties: FloatArray) -> FloatArray:
         """Return the weighted residuals S(Y − Ŷ) for all penalties, of shape (n_penalties, n, n_targets)."""
+        xp = namespace(self.vectors)
         targets = self.weighting.centred_targets(Y)
         projected = self.vectors.T @ targets
-        filters = penalties / (self.values[:, None] + penalties)
-        shape = (len(self.values), len(penalties) * Y.shape[1])
-        stacked = (filters[:, :, None] * projected[:, None, :]).reshape(shape)
-        residuals = (self.vectors @ stacked).reshape(len(Y), len(penalties), Y.shape[1])
+        filters = self._filters(penalties)
+        shape = (self.values.shape[0], len(penalties) * Y.shape[1])
+        stacked = xp.reshape(filters[:, :, None] * projected[:, None, :], shape)
+        residuals = xp.reshape(self.vectors @ stacked, (Y.shape[0], len(penalties), Y.shape[1]))
         if not self.complete:
             residuals += (targets - self.vectors @ projected)[:, None, :]
-        return np.ascontiguousarray(residuals.transpose(1, 0, 2))
+        if xp is np:
+            return np.ascontiguousarray(residuals.transpose(1, 0, 2))
+        return xp.permute_dims(residuals, (1, 0, 2))
+
+    def _filters(self, penalties: FloatArray) -> FloatArray:
+        """λ / (Λ + λ), of shape (n_values, n_penalties)."""
+        of_device = as_type_of(penalties, self.values)
+        return of_device / (self.values[:, None] + of_device)
 
     def diagonal(self, penalties: FloatArray) -> FloatArray:
         """Diagonal of M = I − H for all penalties, of shape (n_penalties, n)."""
         squares = self.vectors**2
-        diagonal = squares @ (penalties / (self.values[:, None] + penalties))
+        diagonal = squares @ self._filters(penalties)
         if not self.complete:
             diagonal += (1 - self.weighting.unit**2 - squares.sum(axis=1))[:, None]
-        return np.ascontiguousarray(diagonal.T)
+        return np.ascontiguousarray(diagonal.T) if isinstance(diagonal, np.ndarray) else diagonal.T
 
     def block(self, rows: IntArray, penalties: FloatArray) -> FloatArray:
         """Block of M for some rows and all penalties, of shape (n_penalties, n_rows, n_rows)."""
+        if is_device_array(self.vectors):  # a complete basis
+            V = take_rows(self.vectors, rows)
+            factors = [(V * (penalty / (self.values + penalty))) @ V.T for penalty in penalties.tolist()]
+            return namespace(V).stack(factors)
         V, u = self.vectors[rows], self.weighting.unit[rows]
         rest = 0.0 if self.complete else np.eye(len(rows)) - np.outer(u, u) - V @ V.T
         return np.stack([(V * (penalty / (self.values + penalty))) @ V.T + rest for penalty in penalties])
@@ -103,20 +129,37 @@ class Spectrum:
         for rows in group_rows(codes):
             step = max(1, LARGEST_BLOCK // len(rows) ** 2)
             for start in range(0, len(penalties), step):
-                chosen = slice(start, start + step)
+                chosen = slice(start, min(start + step, len(penalties)))
                 blocks = self.block(rows, penalties[chosen])
-                residuals[chosen, rows] = np.linalg.solve(blocks, residuals[chosen, rows])
-        return np.asarray(Y - residuals / self.weighting.root[:, None])
+                if isinstance(residuals, np.ndarray):
+                    residuals[chosen, rows] = np.linalg.solve(blocks, residuals[chosen, rows])
+                else:
+                    residuals = _solved(residuals, blocks, chosen, rows)
+        return Y - residuals / self.weighting.root[:, None]
 
     def dual(self, Y: FloatArray, penalty: float) -> FloatArray:
         """Return a, the coefficients of the kernel functions; they sum to zero (complete basis only)."""
-        residuals = self.fit(Y, np.array([penalty]))[0]
-        return np.asarray(self.weighting.root[:, None] * residuals / penalty)
+        residuals = self.fit(Y, np.array([penalty]))[0, ...]
+        return self.weighting.root[:, None] * residuals / penalty
+
+
+def _solved(residuals: Any, blocks: Any, chosen: slice, rows: IntArray) -> Any:
+    """Residuals in which those of some rows are those of a fit without them, on a device."""
+    xp, device = space(residuals)
+    part = xp.linalg.solve(blocks, xp.take(residuals[chosen, ...], xp.asarray(rows, device=device), axis=1))
+    inside = np.zeros(residuals.shape[1], dtype=bool)
+    inside[rows] = True
+    places = np.zeros(residuals.shape[1], dtype=np.int64)
+    places[rows] = np.arange(len(rows))
+    spread = xp.take(part, xp.asarray(places, device=device), axis=1)
+    mask = xp.asarray(inside, device=device)[None, :, None]
+    residuals[chosen, ...] = xp.where(mask, spread, residuals[chosen, ...])
+    return residuals
 
 
 def left_out_rows(Y: FloatArray, residuals: FloatArray, diagonal: FloatArray, weighting: Weighting) -> FloatArray:
     """Predictions of left-out rows from weighted residuals and the diagonal of M, one table for each penalty."""
-    return np.asarray(Y - residuals / (diagonal * weighting.root)[:, :, None])
+    return Y - residuals / (diagonal * weighting.root)[:, :, None]
 
 
 def group_rows(codes: IntArray) -> list[IntArray]:
@@ -128,6 +171,8 @@ def group_rows(codes: IntArray) -> list[IntArray]:
 def centre(K: FloatArray, weighting: Weighting) -> tuple[FloatArray, float]:
     """Turn K into A + c·uuᵀ in place, with c above every eigenvalue of A: u is then the last eigenvector."""
     root, u = weighting.root, weighting.unit
+    if is_device_array(K):
+        return _centre_on_device(K, root, u)
     K *= root[:, None]
     K *= root
     product = K @ u
@@ -140,14 +185,38 @@ def centre(K: FloatArray, weighting: Weighting) -> tuple[FloatArray, float]:
     return K, c
 
 
+def _centre_on_device(K: Any, root: Any, u: Any) -> tuple[Any, float]:
+    """The same by blocks of rows: no other array of the size of K is made."""
+    xp = namespace(K)
+    products = []
+    for rows in row_blocks(K.shape[0], K.shape[1]):
+        part = K[rows, ...]
+        part *= root[rows, None]
+        part *= root
+        products.append(part @ u)
+    product = xp.concat(products)
+    product = product - 0.5 * xp.sum(u * product) * u
+    total = float(xp.sum(xp.linalg.diagonal(K)))
+    c = max(2 * (total - 2 * float(xp.sum(u * product))), 1e-6 * total) or 1.0
+    product = product - 0.5 * c * u
+    for rows in row_blocks(K.shape[0], K.shape[1]):
+        part = K[rows, ...]
+        part -= product[rows, None] * u
+        part -= u[rows, None] * product
+    return K, c
+
+
 def decompose(K: FloatArray, weight: FloatArray | None) -> Spectrum:
     """Decompose a kernel matrix, which is overwritten."""
-    weighting = Weighting.of(weight, len(K))
+    weighting = Weighting.of(weight, K)
     A, c = centre(K, weighting)
-    values, vectors = linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+    if is_device_array(A):
+        values, vectors = namespace(A).linalg.eigh(A)
+    else:
+        values, vectors = linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
     values, vectors = values[:-1], vectors[:, :-1]  # without u
-    check_positive(values, c)
-    return Spectrum(weighting, np.maximum(values, 0.0), vectors, complete=True)
+    check_positive(to_numpy(values), c)
+    return Spectrum(weighting, at_least(values, 0.0), vectors, complete=True)
 
 
 def check_positive(values: FloatArray, size: float) -> None:
@@ -173,17 +242,14 @@ class ExactInverse:
     """
 
     def __init__(self, K: FloatArray, weight: FloatArray | None, penalty: float) -> None:
-        self.weighting = Weighting.of(weight, len(K))
+        self.weighting = Weighting.of(weight, K)
         self.penalty = penalty
         A, self._c = centre(K, self.weighting)
         A.flat[:: len(A) + 1] += penalty
         # LAPACK works on columns: the transpose of a symmetric matrix in C order is the matrix, without a copy.
         factor, failed = linalg.lapack.dpotrf(A.T, lower=1, overwrite_a=1, clean=0)
         if failed:
-            raise ValueError(
-                f"The kernel matrix plus {penalty:.3g} on its diagonal is not positive definite. Pass a larger alpha, "
-                "or another kernel if it is a function of yours."
-            )
+            raise ValueError(not_definite(penalty))
         inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
         self._lower = inverse
 
@@ -207,11 +273,74 @@ class ExactInverse:
         return np.asarray(Y - left / self.weighting.root[:, None])
 
 
+class DeviceInverse(ExactInverse):
+    """`ExactInverse` on a device: the inverse V of the Cholesky factor in the memory of K, (A + λI)⁻¹ = VᵀV.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        Kernel matrix; it is overwritten.
+    weight : array of shape (n,) or None
+        Weights.
+    penalty : float
+        λ.
+    """
+
+    def __init__(self, K: Any, weight: Any, penalty: float) -> None:
+        self.weighting = Weighting.of(weight, K)
+        self.penalty = penalty
+        self._factor, self._c = centre(K, self.weighting)
+        _add_to_diagonal(self._factor, penalty)
+        try:
+            factorise_in_place(self._factor)
+        except NotPositiveDefinite as error:
+            raise ValueError(not_definite(penalty)) from error
+        invert_in_place(self._factor)
+
+    def residuals(self, Y: Any) -> Any:
+        """Return the weighted residuals S(Y − Ŷ) = λ z."""
+        return self.penalty * (self._factor.T @ (self._factor @ self.weighting.centred_targets(Y)))
+
+    def left_out(self, Y: Any, residuals: Any, codes: IntArray | None) -> Any:
+        """Predict each row from a fit without it or without its group."""
+        xp, device = space(self._factor)
+        u, shrink = self.weighting.unit, 1 / (self._c + self.penalty)
+        if codes is None:
+            squares = xp.zeros_like(u)
+            for rows in row_blocks(u.shape[0], u.shape[0]):
+                squares = squares + xp.sum(self._factor[rows, ...] ** 2, axis=0)
+            diagonal = self.penalty * (squares - u**2 * shrink)
+            return left_out_rows(Y, residuals[None, ...], diagonal[None, :], self.weighting)[0, ...]
+        left = residuals[None, ...]
+        for group in group_rows(codes):
+            columns = xp.take(self._factor, xp.asarray(group, device=device), axis=1)
+            part = take_rows(u, group)
+            block = columns.T @ columns - shrink * part[:, None] * part
+            left = _solved(left, self.penalty * block[None, ...], slice(None), group)
+        return Y - left[0, ...] / self.weighting.root[:, None]
+
+
+def _add_to_diagonal(A: Any, value: float) -> None:
+    """Add a number to the diagonal in place, block by block."""
+    xp, device = space(A)
+    for rows in row_blocks(A.shape[0], 1024, 2**20):
+        corner = A[rows, rows]
+        corner += value * xp.eye(corner.shape[0], dtype=A.dtype, device=device)
+
+
+def not_definite(penalty: float) -> str:
+    """What the error about a matrix without Cholesky factor says."""
+    return (
+        f"The kernel matrix plus {penalty:.3g} on its diagonal is not positive definite. Pass a larger alpha, "
+        "or another kernel if it is a function of yours."
+    )
+
+
 def intercept(Y: FloatArray, dual: FloatArray, kernel_means: FloatArray, weighting: Weighting) -> FloatArray:
     """Return b = ȳ − Σ_j k̄_j a_j, where k̄_j is the weighted mean of the kernel between row j and all rows."""
-    return np.asarray(weighting.share @ Y - kernel_means @ dual)
+    return weighting.share @ Y - kernel_means @ dual
 
 
 def kernel_means(K: Any, weighting: Weighting) -> FloatArray:
     """Weighted mean of each column of the kernel matrix."""
-    return np.asarray(weighting.share @ K)
+    return weighting.share @ K

@@ -26,7 +26,7 @@ WIDTH_STEPS = ((2.0, 2), (2.0**0.5, 1))
 
 def fit_targets(data: Data, options: Options) -> tuple[dict[str, Solution], list[Choice]]:
     """Choose and fit for each target; return the models and all that was tried."""
-    n_rows = len(data.D)
+    n_rows = data.n_rows
     rows = _some_rows(data, options)
     units = _Distances(data, rows)
     finalists = list(options.candidates)
@@ -65,7 +65,7 @@ def _few(shares: Sequence[float]) -> Sequence[float]:
 
 def _some_rows(data: Data, options: Options) -> IntArray:
     """Rows to screen on and to take the median distance from; with groups, rows of at least two."""
-    n_rows = len(data.D)
+    n_rows = data.n_rows
     if n_rows <= options.n_screen:
         return np.arange(n_rows)
     rows = np.sort(options.random_state.permutation(n_rows)[: options.n_screen])

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from skldl._array_api import is_device_array, namespace, space, take_rows, to_numpy
+from skldl._array_api import row_blocks as device_blocks
 from skldl._held_out import means_without, mix
 from skldl._typing import FloatArray, IntArray
 from skldl.kernel import _large
 from skldl.kernel._candidates import Candidate
 from skldl.kernel._kernels import kernel_values, row_blocks
-from skldl.kernel._leave_out import ExactInverse, Spectrum, Weighting, decompose, intercept, kernel_means
+from skldl.kernel._leave_out import DeviceInverse, ExactInverse, Spectrum, Weighting, decompose, intercept, kernel_means
 from skldl.kernel._targets import choose, to_distributions, to_target
 
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-11, 0, 23))
@@ -48,15 +50,30 @@ class Data:
     codes: IntArray | None
 
     def take(self, rows: IntArray) -> "Data":
-        """Return some of the rows."""
+        """Return some of the rows, in NumPy: few rows are compared there whatever device all rows are on."""
+        if is_device_array(self.X):
+            host = [None if part is None else to_numpy(take_rows(part, rows)) for part in (self.X, self.D, self.weight)]
+            codes = None if self.codes is None else np.unique(self.codes[rows], return_inverse=True)[1]
+            return Data(np.asarray(host[0], dtype=np.float64), _rows_of_one(host[1]), host[2], codes)
         weight = None if self.weight is None else self.weight[rows]
         codes = None if self.codes is None else np.unique(self.codes[rows], return_inverse=True)[1]
         return Data(self.X[rows], self.D[rows], weight, codes)
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.D.shape[0])
+
+    @property
     def total_weight(self) -> float:
         """Sum of the weights, which turns alpha into a penalty."""
-        return float(len(self.D)) if self.weight is None else float(self.weight.sum())
+        return float(self.n_rows) if self.weight is None else float(namespace(self.weight).sum(self.weight))
+
+
+def _rows_of_one(D: Any) -> FloatArray:
+    """Distributions in double precision that sum to one in it."""
+    D = np.asarray(D, dtype=np.float64)
+    return np.asarray(D / D.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -91,7 +108,7 @@ def choose_penalty(
     alphas = np.asarray(options.alphas)
     scores = spectrum.left_out(to_target(data.D, target), alphas * data.total_weight, data.codes)
     divergence, place, share = choose(data.D, scores, target, means, data.weight, options.shares)
-    return Choice(candidate, target, len(data.D), float(alphas[place]), share, divergence), scores[place]
+    return Choice(candidate, target, data.n_rows, float(alphas[place]), share, divergence), scores[place, ...]
 
 
 def _mixed(scores: FloatArray, means: FloatArray, choice: Choice) -> FloatArray:
@@ -102,8 +119,8 @@ def _solve_eigen(
     data: Data, scaled: Any, candidate: Candidate, length_scale: float, options: Options
 ) -> list[tuple[str, Solution]]:
     """All penalties on all rows, by eigenvectors."""
-    K = kernel_values(candidate.kernel, scaled, scaled, length_scale)
-    weighting = Weighting.of(data.weight, len(K))
+    K = _kernel_matrix(candidate, scaled, length_scale)
+    weighting = Weighting.of(data.weight, K)
     columns = kernel_means(K, weighting)
     spectrum = decompose(K, data.weight)
     means = means_without(data.D, data.weight, data.codes)
@@ -115,6 +132,23 @@ def _solve_eigen(
         b = intercept(Y, dual, columns, weighting)
         solutions.append((target, Solution(choice, length_scale, dual, b, None, _mixed(scores, means, choice), 1)))
     return solutions
+
+
+def _kernel_matrix(candidate: Candidate, scaled: Any, length_scale: float, *, in_blocks: bool = False) -> FloatArray:
+    """Kernel between all rows; on a device and with ``in_blocks`` no other array of its size is made."""
+    n_rows = scaled.shape[0]
+    if is_device_array(scaled):
+        xp, device = space(scaled)
+        K = xp.empty((n_rows, n_rows), dtype=xp.float64, device=device)
+        for block in device_blocks(n_rows, n_rows):
+            K[block, ...] = kernel_values(candidate.kernel, scaled[block, ...], scaled, length_scale)
+        return K
+    if not in_blocks:
+        return kernel_values(candidate.kernel, scaled, scaled, length_scale)
+    K = np.empty((n_rows, n_rows))
+    for block in row_blocks(n_rows, n_rows):
+        K[block] = kernel_values(candidate.kernel, scaled[block], scaled, length_scale)
+    return K
 
 
 def _sketch(data: Data, scaled: Any, candidate: Candidate, length_scale: float, options: Options) -> _large.Nystroem:
@@ -136,12 +170,11 @@ def _solve_cholesky(
         chosen = dict.fromkeys(options.targets, float(options.alphas[0]))
     solutions = []
     for alpha in sorted(set(chosen.values())):
-        K = np.empty((len(data.D), len(data.D)))
-        for block in row_blocks(len(K), len(K)):
-            K[block] = kernel_values(candidate.kernel, scaled[block], scaled, length_scale)
-        columns = kernel_means(K, Weighting.of(data.weight, len(K)))
+        K = _kernel_matrix(candidate, scaled, length_scale, in_blocks=True)
+        columns = kernel_means(K, Weighting.of(data.weight, K))
         penalty = alpha * data.total_weight
-        inverse = ExactInverse(K, data.weight, penalty)
+        inverse = (DeviceInverse if is_device_array(K) else ExactInverse)(K, data.weight, penalty)
+        del K  # its memory holds the inverse
         for target in [target for target in options.targets if chosen[target] == alpha]:
             Y = to_target(data.D, target)
             residuals = inverse.residuals(Y)
@@ -162,8 +195,8 @@ def _choose_share(
     alpha: float,
     options: Options,
 ) -> tuple[Choice, FloatArray]:
-    divergence, _, share = choose(data.D, scores[None], target, means, data.weight, options.shares)
-    choice = Choice(candidate, target, len(data.D), alpha, share, divergence)
+    divergence, _, share = choose(data.D, scores[None, ...], target, means, data.weight, options.shares)
+    choice = Choice(candidate, target, data.n_rows, alpha, share, divergence)
     return choice, _mixed(scores, means, choice)
 
 

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from skldl._array_api import as_double, is_device_array, namespace
+from skldl._array_api import project as device_project
+from skldl._array_api import softmax as device_softmax
 from skldl._held_out import first_best, share_divergences
 from skldl._typing import FloatArray
 from skldl.simplex import project, softmax
@@ -18,14 +21,20 @@ TARGETS = ("degrees", "clr")
 def to_target(D: FloatArray, target: str) -> FloatArray:
     """Return the table to regress on."""
     if target == "degrees":
-        return D
+        return as_double(D)
     floor = max(1e-4, 1e-3 / D.shape[1])
+    if is_device_array(D):
+        xp = namespace(D)
+        logs = xp.log(xp.clip(as_double(D), floor))
+        return logs - xp.mean(logs, axis=1, keepdims=True)
     logs = np.log(np.maximum(D, floor))
     return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
 
 def to_distributions(scores: FloatArray, target: str) -> FloatArray:
     """Return distributions for predictions of the regression."""
+    if is_device_array(scores):
+        return device_project(scores) if target == "degrees" else device_softmax(scores)
     return project(scores) if target == "degrees" else softmax(scores)
 
 

@@ -23,8 +23,10 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import special
 
+from skldl._array_api import entropies, is_device_array, namespace
 from skldl._parameters import CALLABLE, NOT_NEGATIVE, Constraint, check_value, one_of
 from skldl._typing import FloatArray
+from skldl.exceptions import DeviceError
 
 SMOOTHING = 1e-3
 SMALLEST_VARIANCE = 1e-6  # of a predicted distribution over its positions, in the concentrated penalty
@@ -43,7 +45,7 @@ PredictionTerm = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 def through_softmax(p: FloatArray, slope: FloatArray) -> FloatArray:
     """Gradient in the scores from the slope in p, row by row."""
     weighted = p * slope
-    weighted -= p * weighted.sum(axis=1, keepdims=True)
+    weighted -= p * namespace(weighted).sum(weighted, axis=1, keepdims=True)
     return weighted
 
 
@@ -61,6 +63,9 @@ def smooth_hinge(x: FloatArray, epsilon: float = SMOOTHING) -> tuple[FloatArray,
 
 def kullback_leibler(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Σ_j d_j ln(d_j / p_j)."""
+    if is_device_array(d):
+        xp = namespace(d)
+        return -entropies(d) - xp.sum(d * log_p, axis=1), xp.exp(log_p) - d
     return (special.xlogy(d, d) - d * log_p).sum(axis=1), np.exp(log_p) - d
 
 
@@ -95,9 +100,11 @@ def divergence_plus(D: FloatArray, term: PredictionTerm | None = None) -> RowLos
 
 def squared_error(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Σ_j (p_j − d_j)², the loss of AA-BP."""
-    p = np.exp(log_p)
+    xp = namespace(log_p)
+    p = xp.exp(log_p)
     error = p - d
-    return np.einsum("ij,ij->i", error, error), through_softmax(p, 2.0 * error)
+    values = np.einsum("ij,ij->i", error, error) if xp is np else xp.sum(error * error, axis=1)
+    return values, through_softmax(p, 2.0 * error)
 
 
 def cumulative_absolute(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -202,6 +209,21 @@ LOSS = (
 """What a hyper-parameter ``loss`` may be."""
 
 
+DEVICE_LOSSES = ("kullback_leibler", "squared_error")
+"""Losses that also compute on a device."""
+
+
+def check_device_loss(loss: Any) -> None:
+    """Refuse losses by name that compute with NumPy alone."""
+    names = [loss] if isinstance(loss, str) else list(loss) if isinstance(loss, Mapping) else []
+    for name in names:
+        if name not in DEVICE_LOSSES:
+            raise DeviceError(
+                f"loss={loss!r} is computed with NumPy alone: on a device choose {' or '.join(DEVICE_LOSSES)}, or pass "
+                "NumPy arrays."
+            )
+
+
 def resolve_loss(loss: Any) -> RowLoss:
     """Return the loss that a name, a mapping from names to coefficients, or a function defines.
 
@@ -235,7 +257,9 @@ def resolve_loss(loss: Any) -> RowLoss:
 
 def _sum_of(terms: list[tuple[float, RowLoss]]) -> Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
     def total(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-        values, gradient = np.zeros(len(d)), np.zeros_like(d)
+        xp = namespace(d)
+        gradient = xp.zeros_like(d)
+        values = np.zeros(len(d)) if xp is np else xp.sum(gradient, axis=1)
         for coefficient, term in terms:
             term_values, term_gradient = term(log_p, d)
             values += coefficient * term_values

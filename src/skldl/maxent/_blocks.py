@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from skldl._array_api import as_double, exp_in_place, product_over_rows, sum_in_double
 from skldl._typing import FloatArray
 
 SAFE_SCORE = 500.0
@@ -30,20 +31,34 @@ GRAM_CELLS = 1 << 18
 Normalise = Callable[[Any, slice], Any]
 
 
-def weighted_softmax(scores: Any, weight: Any, xp: Any = np) -> Any:
-    """Turn scores (n_labels, n_samples) into ω_i p_ij in place, and return Σ ω_i ln Σ_j exp s_ij."""
+def weighted_softmax(scores: Any, weight: Any, xp: Any = np, *, safe: bool | None = None, factors: Any = None) -> Any:
+    """Turn scores (n_labels, n_samples) into ω_i p_ij in place, and return Σ ω_i ln Σ_j exp s_ij.
+
+    ``safe`` says that exp can neither overflow nor vanish; None looks at the scores. On a device ``weight`` may be a
+    number, ``factors`` (n_labels, 1) are multiplied to the exponentials, sums are in double precision, and the result
+    is an array of no dimensions.
+    """
+    if safe is None:
+        safe = max(float(xp.max(scores)), -float(xp.min(scores))) < SAFE_SCORE
     shift = None
-    if not max(float(xp.max(scores)), -float(xp.min(scores))) < SAFE_SCORE:  # else exp can neither overflow nor vanish
+    if not safe:
         shift = xp.max(scores, axis=0)
         scores -= shift
-    xp.exp(scores, out=scores)
-    totals = xp.sum(scores, axis=0)
+    if xp is not np:
+        exp_in_place(scores, xp)
+        if factors is not None:
+            scores *= factors
+        totals = sum_in_double(scores, axis=0)
+        scores *= xp.astype(weight / totals, scores.dtype, copy=False)
+        totals = xp.log(totals)
+        return xp.sum(weight * (totals if shift is None else totals + shift))
+    np.exp(scores, out=scores)
+    totals = np.sum(scores, axis=0)
     scores *= weight / totals
-    xp.log(totals, out=totals)
+    np.log(totals, out=totals)
     if shift is not None:
         totals += shift
-    part = weight @ totals
-    return float(part) if xp is np else part
+    return float(weight @ totals)
 
 
 def dense_block(
@@ -80,7 +95,9 @@ def dense_block(
     if intercept is not None:
         P += intercept
     log_partition = normalise(P, which)
-    return log_partition, P @ rows, xp.sum(P, axis=1)
+    if xp is not np:
+        return log_partition, product_over_rows(P, rows), sum_in_double(P, axis=1)
+    return log_partition, P @ rows, np.sum(P, axis=1)
 
 
 def sparse_block(
@@ -155,13 +172,24 @@ def cache_rows(n_labels: int) -> int:
 
 def block_gram(rows: Any, weight: Any, mean: Any, xp: Any = np) -> Any:
     """Σ ω_i (x_i − mean)(x_i − mean)ᵀ of one block of dense rows, without the cancellation of a later subtraction."""
+    if xp is not np:
+        centred = rows if mean is None else rows - mean
+        if weight is not None:
+            centred = centred * xp.astype(xp.sqrt(weight), rows.dtype, copy=False)[:, None]
+        return product_over_rows(centred.T, centred)
     centred = rows - mean
-    centred *= xp.sqrt(weight)[:, None]
+    centred *= np.sqrt(weight)[:, None]
     return centred.T @ centred
 
 
-def block_variances(rows: Any, weight: Any, mean: Any) -> Any:
-    """Σ ω_i (x_ik − mean_k)² of one block of dense rows, for each column k."""
+def block_variances(rows: Any, weight: Any, mean: Any, xp: Any = np) -> Any:
+    """Σ ω_i (x_ik − mean_k)² of one block of dense rows, for each column k.
+
+    On a device ``weight`` None counts each row once, and ``mean`` None stands for zero; so does `block_gram`.
+    """
+    if xp is not np:
+        squares = as_double(rows if mean is None else rows - mean) ** 2
+        return xp.sum(squares, axis=0) if weight is None else weight @ squares
     return weight @ (rows - mean) ** 2
 
 

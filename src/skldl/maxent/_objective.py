@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from skldl._array_api import as_type_of, is_device_array, row_blocks, space
+from skldl._array_api import softmax as device_softmax
 from skldl._held_out import row_weights as row_weights
 from skldl._typing import FloatArray
 from skldl.maxent import _blocks
@@ -133,5 +135,18 @@ class CrossEntropy:
 
 def probabilities(X: Any, W: FloatArray, b: FloatArray | None = None) -> FloatArray:
     """Softmax of X W (+ b) for feature weights W of shape (n_features, n_labels), in double precision."""
+    if is_device_array(X):
+        return _device_probabilities(X, W, b)
     scores = X @ W
     return softmax(scores if b is None else scores + b)
+
+
+def _device_probabilities(X: Any, W: FloatArray, b: FloatArray | None) -> Any:
+    """The same on a device, in the precision of X."""
+    xp, device = space(X)
+    weights, shift = as_type_of(W, X), None if b is None else as_type_of(b, X)
+    P = xp.empty((X.shape[0], W.shape[1]), dtype=X.dtype, device=device)
+    for some in row_blocks(X.shape[0], W.shape[1]):
+        scores = X[some, ...] @ weights
+        P[some, ...] = device_softmax(scores if shift is None else scores + shift)
+    return P

@@ -140,10 +140,10 @@ def _scan(chunk: Chunk) -> Sums:
     X, weight = chunk.X.astype(np.float64, copy=False), chunk.weights()
     g = row_lengths(X)
     target = np.asarray(X.T @ (np.asarray(chunk.D) * weight[:, None]))
-    return float(weight.sum()), target, bool(g.any()), _few(np.unique(g[g > 0])), holds_negative(X)
+    return float(weight.sum()), target, bool(g.any()), few_values(np.unique(g[g > 0])), holds_negative(X)
 
 
-def _few(values: FloatArray) -> FloatArray:
+def few_values(values: FloatArray) -> FloatArray:
     """All values if they are few; else so many that it is seen, the least and the largest among them."""
     if len(values) <= FEW_VALUES:
         return values
@@ -152,7 +152,7 @@ def _few(values: FloatArray) -> FloatArray:
 
 def _merge_scans(total: Sums, part: Sums) -> Sums:
     weight, target, filled, values, negative = total
-    values = _few(np.unique(np.concatenate([values, part[3]])))
+    values = few_values(np.unique(np.concatenate([values, part[3]])))
     return weight + part[0], target + part[1], filled or part[2], values, negative or part[4]
 
 

@@ -25,6 +25,17 @@ Request = tuple[int, FloatArray, FloatArray]
 """A fold to leave out, U and b."""
 
 
+def scaling_factors(moments: Moments, scaling: str) -> FloatArray:
+    """What the columns are multiplied by; 0 for constant ones."""
+    second = moments.second(centred=True)
+    deviations = np.sqrt(np.maximum(np.diag(second) if second.ndim == 2 else second, 0.0))
+    factors = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
+    if scaling == "standard":
+        return factors
+    as_they_are = np.ones(len(factors), dtype=bool) if scaling == "raw" else moments.rare_columns()
+    return np.where(as_they_are & (factors > 0), 1.0, factors)
+
+
 @dataclass
 class FoldedRows:
     """Rows in folds, with the moments of each fold and of all rows."""
@@ -37,16 +48,6 @@ class FoldedRows:
         self.of_all = merged(self.of_folds)
         n_folds = self.folds.n_folds
         self.without = [merged([self.of_folds[g] for g in range(n_folds) if g != fold]) for fold in range(n_folds)]
-
-    def scaling_factors(self, moments: Moments, scaling: str) -> FloatArray:
-        """What the columns are multiplied by; 0 for constant ones."""
-        second = moments.second(centred=True)
-        deviations = np.sqrt(np.maximum(np.diag(second) if second.ndim == 2 else second, 0.0))
-        factors = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
-        if scaling == "standard":
-            return factors
-        as_they_are = np.ones(len(factors), dtype=bool) if scaling == "raw" else moments.rare_columns()
-        return np.where(as_they_are & (factors > 0), 1.0, factors)
 
     def held_out_scores(self, alphas: FloatArray, scalings: list[str], settings: Settings) -> FloatArray:
         """Held-out mean divergences (n_scalings, n_alphas, n_folds)."""
@@ -76,7 +77,7 @@ class FoldedRows:
         moments = self.without[fold]
 
         def job(ask: Callable[[Request], Any]) -> tuple[FloatArray, FloatArray]:
-            factors = self.scaling_factors(moments, scaling)
+            factors = scaling_factors(moments, scaling)
             objective = RowsCrossEntropy(
                 lambda U, b: ask((fold, U, np.asarray(b))), moments, factors=factors, fit_intercept=True
             )
@@ -96,7 +97,7 @@ class FoldedRows:
 
     def fit(self, alpha: float, scaling: str, settings: Settings) -> tuple[Any, FloatArray]:
         """Fit all rows; the weights of the scaled features, and what the columns were multiplied by."""
-        factors = self.scaling_factors(self.of_all, scaling)
+        factors = scaling_factors(self.of_all, scaling)
         objective = RowsCrossEntropy(
             pass_over(self.rows, self.of_all),
             self.of_all,

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy import special
 
+from skldl._array_api import is_device_array
 from skldl._missing import COMPLETE, has_gaps
 from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH, number, one_of
 from skldl._partial_base import MISSING, PartialLDL
@@ -23,10 +24,12 @@ from skldl._typing import FloatArray
 from skldl.base import in_safe_range
 from skldl.chunks import Rows
 from skldl.chunks._memory import in_memory
-from skldl.maxent._fitting import Settings, Weights, fit_objective, fit_path, fit_weights
-from skldl.maxent._objective import probabilities, row_weights
+from skldl.maxent._device_rows import device_problem, on_host
+from skldl.maxent._fitting import Settings, Weights, fit_objective, fit_path, fit_weights, walk_path
+from skldl.maxent._objective import CrossEntropy, probabilities, row_weights
 from skldl.maxent._rows_objective import rows_problem
 from skldl.maxent._start import INIT, Init, starting_weights
+from skldl.maxent._whitening import Factorisation
 
 ALPHA = number(at_least=0, cure="0 means no penalty")
 WORSE_THAN_MEAN = 1.25
@@ -136,6 +139,7 @@ class SABFGS(PartialLDL):
     array([[0.4, 0.4, 0.2]])
     """
 
+    _array_api = True
     _constraints: ClassVar = {
         "alpha": ALPHA,
         "fit_intercept": TRUTH,
@@ -174,6 +178,13 @@ class SABFGS(PartialLDL):
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         settings = self._settings()
         start = self._start_of_fit(X.shape[1], D.shape[1])
+        if is_device_array(X):
+            problem = device_problem(X, D, sample_weight, self.alpha, fit_intercept=settings.fit_intercept)
+            if problem is None:  # few rows of many features are whitened in the space of the rows
+                self._fit(*on_host(X, D, sample_weight))
+            else:
+                self._fit_problem(*problem, settings, start)
+            return
         weights = fit_weights(X, D, sample_weight, self.alpha, settings, start=start)
         weights.warn_unless_converged(type(self).__name__, self.alpha, settings)
         if not self.fit_intercept and weights.run.converged and not has_gaps(D):
@@ -190,10 +201,20 @@ class SABFGS(PartialLDL):
             X, D, weight = in_memory(rows)
             self._fit(X, D, None if weight is None else in_safe_range(weight))
             return
-        weights = fit_objective(*problem, settings, start=start)
+        self._fit_problem(*problem, settings, start)
+
+    def _fit_problem(
+        self,
+        objective: CrossEntropy,
+        factorisation: Factorisation,
+        settings: Settings,
+        start: tuple[FloatArray, FloatArray] | None,
+    ) -> None:
+        """Fit an objective over rows that are not NumPy's: chunks, or rows on a device."""
+        weights = fit_objective(objective, factorisation, settings, start=start)
         weights.warn_unless_converged(type(self).__name__, self.alpha, settings)
         if not self.fit_intercept and weights.run.converged:
-            self._compare_with_mean(weights, problem[0].entropy, problem[0].mean_target)
+            self._compare_with_mean(weights, objective.entropy, objective.mean_target)
         self._store(weights)
 
     def _compare_with_mean(self, weights: Weights, entropy: float, mean: FloatArray) -> None:
@@ -240,6 +261,9 @@ class SABFGS(PartialLDL):
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
         """All alphas from one factorisation, all ``max_iter`` from one run."""
+        if is_device_array(X):
+            yield from self._predict_path_on_device(X, D, sample_weight, X_new, param, values)
+            return
         if param == "alpha" and self.whiten:
             self._start(X.shape[1], D.shape[1])  # refuses an init that has no effect
             settings = self._settings()
@@ -258,6 +282,36 @@ class SABFGS(PartialLDL):
                 yield probabilities(X_new, *weights.kept.get(value, (weights.W, weights.b)))
         else:
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
+
+    def _predict_path_on_device(
+        self, X: Any, D: Any, sample_weight: Any, X_new: Any, param: str, values: list[Any]
+    ) -> Iterator[Any]:
+        shares_work = param == "max_iter" or (param == "alpha" and self.whiten)
+        if param == "max_iter":
+            self.set_params(max_iter=max(values))
+        settings = self._settings()
+        start = self._start(X.shape[1], D.shape[1])
+        problem = None
+        if shares_work:
+            problem = device_problem(X, D, sample_weight, self.alpha, fit_intercept=settings.fit_intercept)
+        if problem is None:
+            yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
+        elif param == "max_iter":
+            weights = fit_objective(*problem, settings, start=start, keep=frozenset(values))
+            for value in values:
+                yield probabilities(X_new, *weights.kept.get(value, (weights.W, weights.b)))
+        else:
+            objective, factorisation = problem
+
+            def fit_zero() -> Weights:
+                objective.alpha = 0.0
+                return fit_objective(objective, factorisation, settings)
+
+            found = {}
+            for place, weights in walk_path(objective, factorisation, values, settings, fit_zero):
+                weights.warn_unless_converged(type(self).__name__, values[place], settings)
+                found[place] = weights.W, weights.b
+            yield from (probabilities(X_new, *found[place]) for place in range(len(values)))
 
     def _settings(self) -> Settings:
         return Settings(

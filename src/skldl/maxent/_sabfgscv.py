@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
+from skldl._array_api import as_type_of, computing_on, is_device_array
 from skldl._held_out import check_groups, two_valued_columns
 from skldl._missing import COMPLETE, has_gaps, informative, row_divergences
 from skldl._parameters import COUNT, FOLDS, N_JOBS, NOT_NEGATIVE, NOTHING, TRUTH, one_of, sequence_of
@@ -20,14 +21,16 @@ from skldl.base import in_safe_range, kept_rows
 from skldl.chunks import Rows
 from skldl.chunks._memory import in_memory
 from skldl.exceptions import DataError
+from skldl.maxent._device_rows import on_host
+from skldl.maxent._device_selection import fit_scaled, held_out_on_device, rare_columns, together
 from skldl.maxent._fitting import Settings, Weights, fit_path, fit_weights
 from skldl.maxent._objective import probabilities, row_weights
+from skldl.maxent._rows_objective import few_rows
 from skldl.maxent._rows_selection import fold_rows, fold_settings
 from skldl.maxent._sabfgs import ALPHA
+from skldl.maxent._splits import Split, as_pairs, holds_out_once, places_of
 from skldl.maxent._whitening import column_deviations
 from skldl.simplex import entropy, log_softmax
-
-Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
 MOST_KEPT_NUMBERS = 20_000_000
@@ -122,6 +125,7 @@ class SABFGSCV(PartialLDL):
     True
     """
 
+    _array_api = True
     _constraints: ClassVar = {
         "alphas": NOTHING | sequence_of(ALPHA) | ALPHA,
         "cv": FOLDS,
@@ -177,18 +181,22 @@ class SABFGSCV(PartialLDL):
             if groups is not None:
                 raise DataError("groups need all rows in memory. Leave them out, or pass X and y as arrays.")
             return super().fit(X, y, sample_weight)
-        with self._unchanged_on_failure():
+        with self._unchanged_on_failure(), computing_on(X, "SABFGSCV.fit"):
             X, D, weight = self._check_training_set(X, y, sample_weight)
-            kept, n_samples = kept_rows(sample_weight, len(D))
-            self._select(X, D, weight, self._splits(D, groups, kept, n_samples))
+            kept, n_samples = kept_rows(sample_weight, D.shape[0])
+            self._select(X, D, weight, self._splits(D.shape[0], groups, kept, n_samples))
         return self
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._select(X, D, sample_weight, self._splits(D, None, np.arange(len(D)), len(D)))
+        n_rows = D.shape[0]
+        self._select(X, D, sample_weight, self._splits(n_rows, None, np.arange(n_rows), n_rows))
 
     def _select(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, splits: list[Split]) -> None:
         alphas, settings = self._alphas(), self._settings()
-        keep = len(alphas) * D.size <= MOST_KEPT_NUMBERS and _holds_out_once(splits, len(D))
+        if is_device_array(X):
+            self._select_on_device(X, D, sample_weight, splits, alphas, settings)
+            return
+        keep = len(alphas) * D.size <= MOST_KEPT_NUMBERS and holds_out_once(splits, len(D))
         candidates = self._scalings(_rare_columns(X) if self.scaling == "auto" else np.zeros(0, dtype=bool))
         outcomes = Parallel(n_jobs=self.n_jobs)(
             delayed(_held_out)(X, D, sample_weight, *split, alphas, settings, scaling, keep)
@@ -204,6 +212,31 @@ class SABFGSCV(PartialLDL):
                 self.oof_predictions_[test] = predictions[place]
         scaled, inverse = _scaled(X, sample_weight, self.scaling_)
         self._store(fit_weights(scaled, D, sample_weight, self.alpha_, settings), inverse, settings)
+
+    def _select_on_device(
+        self, X: Any, D: Any, sample_weight: Any, splits: list[Split], alphas: FloatArray, settings: Settings
+    ) -> None:
+        """The same on a device, one fold after the other; few rows of many features on the host."""
+        n_rows, n_labels = D.shape
+        if few_rows(min(len(train) for train, _ in splits), X.shape[1]):
+            self._select(*on_host(X, D, sample_weight), splits)
+            if hasattr(self, "oof_predictions_"):
+                self.oof_predictions_ = as_type_of(self.oof_predictions_, X)
+            return
+        keep = len(alphas) * n_rows * n_labels <= MOST_KEPT_NUMBERS and holds_out_once(splits, n_rows)
+        candidates = self._scalings(rare_columns(X) if self.scaling == "auto" else np.zeros(0, dtype=bool))
+        loose = fold_settings(settings, FOLD_TOL)
+        by_scaling = [
+            [held_out_on_device(X, D, sample_weight, *split, alphas, loose, scaling, keep) for split in splits]
+            for scaling in candidates
+        ]
+        scores = [np.column_stack([divergences for divergences, _ in folds]) for folds in by_scaling]
+        best, place = self._choose(alphas, candidates, scores)
+        self.__dict__.pop("oof_predictions_", None)
+        if keep:
+            parts = [predictions[place] for _, predictions in by_scaling[best]]
+            self.oof_predictions_ = together([test for _, test in splits], parts)
+        self._store(*fit_scaled(X, D, sample_weight, self.alpha_, self.scaling_, settings), settings)
 
     def _fit_rows(self, rows: Rows) -> None:
         self.missing_, self.n_left_out_ = COMPLETE, 0
@@ -251,15 +284,15 @@ class SABFGSCV(PartialLDL):
         self.n_iter_ = weights.run.n_iter
         self.loss_curve_ = weights.run.loss_curve
 
-    def _splits(self, D: FloatArray, groups: Any, kept: IntArray, n_samples: int) -> list[Split]:
+    def _splits(self, n_rows: int, groups: Any, kept: IntArray, n_samples: int) -> list[Split]:
         """Training and test rows of each fold among the rows kept, which are those with weight."""
         cv, codes = self.cv, check_groups(groups, kept, n_samples)
         if groups is not None:  # splitters see the groups as they were given, not numbered
             groups = np.asarray(groups)[kept]
         if isinstance(cv, Integral):
-            if int(cv) > len(D):
+            if int(cv) > n_rows:
                 raise ValueError(
-                    f"cv={cv} folds need at least {cv} rows with weight, but there are n_samples={len(D)}. Set a "
+                    f"cv={cv} folds need at least {cv} rows with weight, but there are n_samples={n_rows}. Set a "
                     "smaller cv, or use SABFGS with an alpha of your choice."
                 )
             # not the folds of skldl.selection: cv takes any splitter of scikit-learn, and a number means its KFold
@@ -268,51 +301,18 @@ class SABFGSCV(PartialLDL):
                 cv, groups = GroupKFold(min(cv.n_splits, int(codes.max()) + 1), shuffle=True, random_state=0), codes
         if not hasattr(cv, "split"):
             splits = [
-                (_places(train, kept, n_samples, f"train of cv pair {fold}"), _places(test, kept, n_samples, where))
-                for fold, (train, test) in enumerate(_as_pairs(cv))
+                (places_of(train, kept, n_samples, f"train of cv pair {fold}"), places_of(test, kept, n_samples, where))
+                for fold, (train, test) in enumerate(as_pairs(cv))
                 for where in [f"test of cv pair {fold}"]
             ]
         else:
-            splits = list(check_cv(cv).split(np.empty((len(D), 1)), groups=groups))
+            splits = list(check_cv(cv).split(np.empty((n_rows, 1)), groups=groups))
         if not splits:
             raise ValueError(f"cv={cv!r} gives no (train, test) pair. Give at least one, or a number of folds.")
         return splits
 
     def _predict(self, X: Any) -> FloatArray:
         return probabilities(X, self.coef_.T, self.intercept_)
-
-
-def _as_pairs(cv: Any) -> list[tuple[Any, Any]]:
-    pairs = [tuple(pair) for pair in cv]
-    for fold, pair in enumerate(pairs):
-        if len(pair) != 2:
-            raise ValueError(f"Item {fold} of cv holds {len(pair)} parts, not two: give (train, test) pairs.")
-    return [(train, test) for train, test in pairs]
-
-
-def _places(rows: Any, kept: IntArray, n_samples: int, where: str) -> npt.NDArray[np.intp]:
-    """Where the rows stand among those kept, as often as they are given; rows without weight are left out."""
-    rows = np.asarray(rows)
-    if rows.dtype == bool and rows.shape == (n_samples,):
-        rows = np.flatnonzero(rows)
-    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
-        raise ValueError(
-            f"{where} has shape {rows.shape} and type {rows.dtype}: give row numbers, or a mask of {n_samples} rows."
-        )
-    if rows.size and not (rows.min() >= 0 and rows.max() < n_samples):
-        wrong = rows[(rows < 0) | (rows >= n_samples)][0]
-        raise ValueError(f"{where} holds row {wrong}, but rows are numbered from 0 to {n_samples - 1}.")
-    place = np.full(n_samples, -1, dtype=np.intp)
-    place[kept] = np.arange(len(kept))
-    places = place[rows.astype(np.intp)]
-    places = places[places >= 0]
-    if not places.size:
-        raise ValueError(f"{where} is empty (rows without weight do not count). Each part needs at least one row.")
-    return places
-
-
-def _holds_out_once(splits: list[Split], n_rows: int) -> bool:
-    return bool(np.array_equal(np.sort(np.concatenate([test for _, test in splits])), np.arange(n_rows)))
 
 
 def _rare_columns(X: Any) -> npt.NDArray[np.bool_]:

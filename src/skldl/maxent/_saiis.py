@@ -15,6 +15,7 @@ from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.chunks import Rows
+from skldl.maxent._device_scaling import scaling_for
 from skldl.maxent._iterations import Scaling, run_iterations
 from skldl.maxent._objective import probabilities
 from skldl.maxent._rows_scaling import RowsScaling
@@ -83,6 +84,7 @@ class SAIIS(BaseLDL):
     array([[0.65, 0.35]])
     """
 
+    _array_api = True
     _constraints: ClassVar = {"max_iter": COUNT, "tol": NOT_NEGATIVE, "accelerate": TRUTH, "init": INIT}
 
     def __init__(
@@ -94,7 +96,7 @@ class SAIIS(BaseLDL):
         self.init = init
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._iterate(Scaling(X, D, sample_weight), X.shape[1], D.shape[1])
+        self._iterate(scaling_for(X, D, sample_weight), X.shape[1], D.shape[1])
 
     def _fit_rows(self, rows: Rows) -> None:
         self._iterate(RowsScaling(rows), self.n_features_in_, self.n_labels_)
@@ -129,7 +131,7 @@ class SAIIS(BaseLDL):
         if param != "max_iter":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        scaling = Scaling(X, D, sample_weight)
+        scaling = scaling_for(X, D, sample_weight)
         start = self._start(X.shape[1], D.shape[1])
         run = run_iterations(scaling, start, max(values), self.tol, self.accelerate, frozenset(values))
         for value in values:

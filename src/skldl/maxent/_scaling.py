@@ -243,13 +243,18 @@ def node_count(exponent: float) -> int:
 
 def chebyshev(g: FloatArray, middle: float, half_width: float, count: int) -> tuple[FloatArray, FloatArray]:
     """Chebyshev nodes in the range of g, and the Lagrange polynomials of the nodes at each g (n_samples, n_nodes)."""
-    angles = (np.arange(count) + 0.5) * np.pi / count
+    nodes, at_nodes = chebyshev_nodes(middle, half_width, count)
     t = np.clip((g - middle) / half_width, -1.0, 1.0)
-    orders = np.arange(count)
-    at_rows = np.cos(np.multiply.outer(np.arccos(t), orders))  # Chebyshev polynomials
-    at_nodes = np.cos(np.multiply.outer(orders, angles)) * (2.0 / count)
+    at_rows = np.cos(np.multiply.outer(np.arccos(t), np.arange(count)))  # Chebyshev polynomials
+    return nodes, at_rows @ at_nodes
+
+
+def chebyshev_nodes(middle: float, half_width: float, count: int) -> tuple[FloatArray, FloatArray]:
+    """Chebyshev nodes, and the matrix that turns Chebyshev polynomials into Lagrange polynomials of the nodes."""
+    angles = (np.arange(count) + 0.5) * np.pi / count
+    at_nodes = np.cos(np.multiply.outer(np.arange(count), angles)) * (2.0 / count)
     at_nodes[0] *= 0.5
-    return middle + half_width * np.cos(angles), at_rows @ at_nodes
+    return middle + half_width * np.cos(angles), at_nodes
 
 
 def balance(

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
+from skldl._array_api import as_double, as_type_of, namespace, take_rows
 from skldl._typing import FloatArray
 from skldl.metrics._bounds import HALF, ONE
 from skldl.metrics._measure import Measure
 from skldl.metrics._ordered import ORDERED
-from skldl.metrics._pair import Pair, column_dot, divide
+from skldl.metrics._pair import Pair, column_dot, divide, sum_over_labels
 
 DECISIONS = "decisions"
 RANKS = "rank correlation"
@@ -23,17 +24,18 @@ RANKS = "rank correlation"
 
 def _top(degrees: FloatArray) -> FloatArray:
     """1.0 where a label has the greatest degree of its row, else 0.0."""
-    return np.asarray(degrees == degrees.max(axis=0), dtype=np.float64)
+    xp = namespace(degrees)
+    return as_double(degrees == xp.max(degrees, axis=0))
 
 
 def _argmax_accuracy(pair: Pair) -> FloatArray:
     chosen = _top(pair.q)
-    return column_dot(chosen, _top(pair.p)) / chosen.sum(axis=0)
+    return column_dot(chosen, _top(pair.p)) / sum_over_labels(chosen)
 
 
 def _error_probability(pair: Pair) -> FloatArray:
     chosen = _top(pair.q)
-    return np.clip(1.0 - column_dot(chosen, pair.p) / chosen.sum(axis=0), 0.0, 1.0)
+    return pair.xp.clip(1.0 - column_dot(chosen, as_double(pair.p)) / sum_over_labels(chosen), 0.0, 1.0)
 
 
 def _check_k(k: Any) -> dict[str, Any]:
@@ -43,41 +45,75 @@ def _check_k(k: Any) -> dict[str, Any]:
 
 
 def _top_k(pair: Pair, k: int) -> FloatArray:
-    n_labels, n_rows = pair.q.shape
+    n_labels = pair.q.shape[0]
+    xp = pair.xp
     if k >= n_labels:
-        return np.ones(n_rows)
-    last_named = np.partition(pair.q, n_labels - k, axis=0)[n_labels - k]
-    true_top = pair.p == pair.p.max(axis=0)
+        return xp.ones_like(xp.max(pair.q, axis=0))
+    last_named = _largest(pair.q, k)
+    true_top = pair.p == xp.max(pair.p, axis=0)
     surely, perhaps = pair.q > last_named, pair.q == last_named
-    places = k - surely.sum(axis=0)
-    tied = perhaps.sum(axis=0)
-    others = tied - (perhaps & true_top).sum(axis=0)
+    places = k - _count(surely)
+    tied = _count(perhaps)
+    others = tied - _count(perhaps & true_top)
     # chance that a draw of `places` from the `tied` labels holds none of the true top labels
-    missed = np.exp(_log_choose(np.maximum(others, places), places) - _log_choose(tied, places))
-    missed[others < places] = 0.0
-    return np.where((surely & true_top).any(axis=0), 1.0, 1.0 - missed)
+    log_choices = as_type_of(special.gammaln(np.arange(n_labels + 1) + 1.0), sum_over_labels(pair.q))
+    enough = xp.where(others < places, places, others)
+    missed = xp.exp(_log_choose(enough, places, log_choices) - _log_choose(tied, places, log_choices))
+    missed = xp.where(others < places, 0.0, missed)
+    return xp.where(xp.any(surely & true_top, axis=0), 1.0, 1.0 - missed)
 
 
-def _log_choose(n: FloatArray, k: FloatArray) -> FloatArray:
-    return np.asarray(special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1.0))
+def _largest(degrees: FloatArray, k: int) -> FloatArray:
+    """The k-th largest degree of each row."""
+    n_labels = degrees.shape[0]
+    if isinstance(degrees, np.ndarray):
+        return np.asarray(np.partition(degrees, n_labels - k, axis=0)[n_labels - k])
+    return namespace(degrees).sort(degrees, axis=0)[n_labels - k, ...]
+
+
+def _count(truth: Any) -> Any:
+    if isinstance(truth, np.ndarray):
+        return truth.sum(axis=0)
+    xp = namespace(truth)
+    return xp.sum(xp.astype(truth, xp.int64), axis=0)
+
+
+def _log_choose(n: Any, k: Any, log_factorials: FloatArray) -> FloatArray:
+    """Logarithm of the number of ways to choose k of n, from a table of ln m!."""
+    xp = namespace(n)
+    return xp.take(log_factorials, n) - xp.take(log_factorials, k) - xp.take(log_factorials, n - k)
+
+
+def _ranks(degrees: FloatArray) -> FloatArray:
+    """Ranks of the degrees of each row from 1; ties share their mean rank."""
+    if isinstance(degrees, np.ndarray):
+        return np.asarray(stats.rankdata(degrees, axis=0))
+    ranks = [0.5 * (as_double(_count(degrees < own) + _count(degrees <= own)) + 1.0) for own in _rows_of(degrees)]
+    return namespace(degrees).stack(ranks)
+
+
+def _rows_of(degrees: Any) -> list[Any]:
+    return [degrees[j, ...] for j in range(degrees.shape[0])]
 
 
 def _spearman(pair: Pair) -> FloatArray:
-    middle = (len(pair.p) + 1) / 2.0
-    true, pred = stats.rankdata(pair.p, axis=0) - middle, stats.rankdata(pair.q, axis=0) - middle
-    spread = np.sqrt(column_dot(true, true) * column_dot(pred, pred))
-    return np.clip(divide(column_dot(true, pred), spread), -1.0, 1.0)
+    middle = (pair.p.shape[0] + 1) / 2.0
+    true, pred = _ranks(pair.p) - middle, _ranks(pair.q) - middle
+    spread = pair.xp.sqrt(column_dot(true, true) * column_dot(pred, pred))
+    return pair.xp.clip(divide(column_dot(true, pred), spread), -1.0, 1.0)
 
 
 def _kendall(pair: Pair) -> FloatArray:
-    n_labels, n_rows = pair.p.shape
-    agreement, untied_true, untied_pred = np.zeros((3, n_rows))
+    n_labels = pair.p.shape[0]
+    xp = pair.xp
+    agreement, untied_true, untied_pred = (xp.zeros_like(sum_over_labels(pair.p)) for _ in range(3))
     for j in range(n_labels - 1):  # all pairs at once would need c²/2 numbers per row
-        true, pred = np.sign(pair.p[j] - pair.p[j + 1 :]), np.sign(pair.q[j] - pair.q[j + 1 :])
+        true = xp.sign(pair.p[j, ...] - pair.p[j + 1 :, ...])
+        pred = xp.sign(pair.q[j, ...] - pair.q[j + 1 :, ...])
         agreement += column_dot(true, pred)
         untied_true += column_dot(true, true)
         untied_pred += column_dot(pred, pred)
-    return np.clip(divide(agreement, np.sqrt(untied_true * untied_pred)), -1.0, 1.0)
+    return xp.clip(divide(agreement, xp.sqrt(untied_true * untied_pred)), -1.0, 1.0)
 
 
 argmax_accuracy = Measure(
@@ -152,20 +188,19 @@ kendall = Measure(
 
 
 def _zero_one_loss(pair: Pair) -> FloatArray:
-    return np.clip(1.0 - _argmax_accuracy(pair), 0.0, 1.0)
+    return pair.xp.clip(1.0 - _argmax_accuracy(pair), 0.0, 1.0)
 
 
 def _chance_of_top(degrees: FloatArray, k: int) -> FloatArray:
     """Chance of each label to be among the k largest of its row, when ties are broken at random."""
-    n_labels = len(degrees)
-    last_named = np.partition(degrees, n_labels - k, axis=0)[n_labels - k]
-    surely, perhaps = degrees > last_named, degrees == last_named
-    return np.asarray(surely + perhaps * ((k - surely.sum(axis=0)) / perhaps.sum(axis=0)))
+    last_named = _largest(degrees, k)
+    surely, perhaps = (as_double(truth) for truth in (degrees > last_named, degrees == last_named))
+    return surely + perhaps * ((k - sum_over_labels(surely)) / sum_over_labels(perhaps))
 
 
 def _match_rate(pair: Pair, k: int) -> FloatArray:
-    k = min(k, len(pair.p))
-    return np.clip(column_dot(_chance_of_top(pair.p, k), _chance_of_top(pair.q, k)) / k, 0.0, 1.0)
+    k = min(k, pair.p.shape[0])
+    return pair.xp.clip(column_dot(_chance_of_top(pair.p, k), _chance_of_top(pair.q, k)) / k, 0.0, 1.0)
 
 
 def _check_sides(negative: Any, positive: Any) -> dict[str, Any]:
@@ -184,7 +219,7 @@ def _check_sides(negative: Any, positive: Any) -> dict[str, Any]:
 
 
 def _divisiveness_error(pair: Pair, negative: Any, positive: Any) -> FloatArray:
-    n_labels = len(pair.p)
+    n_labels = pair.p.shape[0]
     if negative is None:
         negative, positive = range(n_labels // 2), range(n_labels - n_labels // 2, n_labels)
     if max(*negative, *positive) >= n_labels:
@@ -194,9 +229,10 @@ def _divisiveness_error(pair: Pair, negative: Any, positive: Any) -> FloatArray:
         )
 
     def smaller_side(degrees: FloatArray) -> FloatArray:
-        return np.minimum(degrees[list(negative)].sum(axis=0), degrees[list(positive)].sum(axis=0))
+        sides = (sum_over_labels(take_rows(degrees, list(side))) for side in (negative, positive))
+        return pair.xp.minimum(*sides)
 
-    return np.abs(smaller_side(pair.p) - smaller_side(pair.q))
+    return pair.xp.abs(smaller_side(pair.p) - smaller_side(pair.q))
 
 
 zero_one_loss = Measure(

@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from skldl._array_api import computing_on
 from skldl._validation import check_distributions, check_weights, column_names, order_of_labels
 from skldl.exceptions import LengthMismatchError, UnknownNameError
-from skldl.metrics._measure import Measure, checked_pair, compute_rows, mean, summing_to_one
+from skldl.metrics._fused import fused_means
+from skldl.metrics._measure import MACHINE_EPSILON, Measure, checked_pair, compute_rows, mean, summing_to_one
 from skldl.metrics._skill import Skill, skill_of_losses
 
 
@@ -64,9 +66,13 @@ class Score(float):
 
 def evaluate(D_true: Any, D_pred: Any, sample_weight: Any, measures: Sequence[Measure]) -> dict[str, float]:
     """See `skldl.metrics.evaluate`; the measures come from there."""
-    true, pred = checked_pair(D_true, D_pred)
-    weight = check_weights(sample_weight, len(true))
-    return {name: mean(values, weight) for name, values in compute_rows(true, pred, measures).items()}
+    with computing_on(D_true, "evaluate"):
+        fused = fused_means(D_true, D_pred, sample_weight, measures, MACHINE_EPSILON)
+        if fused is not None:
+            return fused
+        true, pred = checked_pair(D_true, D_pred)
+        weight = check_weights(sample_weight, true.shape[0], true)
+        return {name: mean(values, weight) for name, values in compute_rows(true, pred, measures).items()}
 
 
 def skill(

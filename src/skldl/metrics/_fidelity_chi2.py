@@ -1,7 +1,6 @@
 """Measures 24 to 36 of Cha (2007): the fidelity or squared chord family and the squared L2 or χ² family."""
 
-import numpy as np
-
+from skldl._array_api import at_least
 from skldl.metrics._bounds import FOUR, ONE, ROOT_LABELS, ROOT_TWO, TWICE_LABELS, TWO
 from skldl.metrics._measure import Measure
 
@@ -27,7 +26,7 @@ bhattacharyya = Measure(
     formula=r"-\ln \sum_j \sqrt{d_j \hat d_j}",
     text="−ln Σ√(dp)",
     higher_is_better=False,
-    compute=lambda pair: np.maximum(-np.log(pair.floored(pair.fidelity)), 0.0),
+    compute=lambda pair: at_least(-pair.xp.log(pair.floored(pair.fidelity)), 0.0),
     use="Fidelity as a distance; infinite only where the two share no label at all.",
     zeros="the sum is floored at eps; never below 0",
     uses_eps=True,
@@ -40,7 +39,7 @@ hellinger = Measure(
     formula=r"\sqrt{2 \sum_j \left(\sqrt{d_j} - \sqrt{\hat d_j}\right)^2}",
     text="√(2 Σ(√d−√p)²)",
     higher_is_better=False,
-    compute=lambda pair: np.sqrt(2.0 * pair.squared_chord),
+    compute=lambda pair: pair.xp.sqrt(2.0 * pair.squared_chord),
     use="A bounded metric that zeros do not upset; in Cha's scaling twice the usual textbook one.",
     bound=TWO,
 )
@@ -52,7 +51,7 @@ matusita = Measure(
     formula=r"\sqrt{\sum_j \left(\sqrt{d_j} - \sqrt{\hat d_j}\right)^2}",
     text="√Σ(√d−√p)²",
     higher_is_better=False,
-    compute=lambda pair: np.sqrt(pair.squared_chord),
+    compute=lambda pair: pair.xp.sqrt(pair.squared_chord),
     use="Euclidean distance of the square roots; Hellinger / √2.",
     bound=ROOT_TWO,
 )
@@ -153,7 +152,7 @@ clark = Measure(
     formula=r"\sqrt{\sum_j \frac{(d_j - \hat d_j)^2}{(d_j + \hat d_j)^2}}",
     text="√Σ (d−p)²/(d+p)²",
     higher_is_better=False,
-    compute=lambda pair: np.sqrt(pair.sum_relative_squared),
+    compute=lambda pair: pair.xp.sqrt(pair.sum_relative_squared),
     use="One of the six: relative errors, the large ones more; ruled by labels with degrees near 0.",
     bound=ROOT_LABELS,
     zeros="0/0 is 0; a degree of 0 predicted as anything else counts 1",

@@ -1,10 +1,8 @@
 """Measures 11 to 23 of Cha (2007): the intersection family and the inner product family."""
 
-import numpy as np
-
 from skldl.metrics._bounds import HALF, LABELS, ONE
 from skldl.metrics._measure import Measure
-from skldl.metrics._pair import column_dot, divide
+from skldl.metrics._pair import column_dot, divide, sum_over_labels
 
 INTERSECTION = "intersection"
 INNER_PRODUCT = "inner product"
@@ -28,7 +26,7 @@ wave_hedges = Measure(
     formula=r"\sum_j \frac{|d_j - \hat d_j|}{\max(d_j, \hat d_j)}",
     text="Σ |d−p|/max(d,p)",
     higher_is_better=False,
-    compute=lambda pair: pair.difference_per_larger.sum(axis=0),
+    compute=lambda pair: sum_over_labels(pair.difference_per_larger),
     use="Like Canberra, relative to the larger degree instead of the sum.",
     bound=LABELS,
     zeros="0/0 is 0; a degree of 0 predicted as anything else counts 1",
@@ -128,7 +126,7 @@ cosine = Measure(
     formula=r"\frac{\sum_j d_j \hat d_j}{\sqrt{\sum_j d_j^2} \sqrt{\sum_j \hat d_j^2}}",
     text="Σdp / (√Σd² √Σp²)",
     higher_is_better=True,
-    compute=lambda pair: pair.sum_product / np.sqrt(pair.sum_p_squared * pair.sum_q_squared),
+    compute=lambda pair: pair.sum_product / pair.xp.sqrt(pair.sum_p_squared * pair.sum_q_squared),
     use="One of the six: the angle between the two, independent of their length; dominated by the large degrees.",
     bound=ONE,
 )

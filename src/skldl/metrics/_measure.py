@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from skldl._array_api import as_double, computing_on, is_device_array, namespace
 from skldl._typing import FloatArray
 from skldl._validation import check_pair, check_weights
 from skldl.metrics._bounds import INFINITY, Bound
+from skldl.metrics._fused import fused_means
 from skldl.metrics._pair import blocks
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
@@ -186,10 +188,11 @@ class Measure:
         Returns
         -------
         ndarray of shape (n_samples,)
-            The measure of each row.
+            The measure of each row; of tables on a device, an array of their library in double precision.
         """
         floor = self._floor(eps)
-        return compute_rows(*checked_pair(D_true, D_pred), [self], floor)[self.name]
+        with computing_on(D_true, self.name):
+            return compute_rows(*checked_pair(D_true, D_pred), [self], floor)[self.name]
 
     def __call__(self, D_true: Any, D_pred: Any, sample_weight: Any = None, *, eps: float | None = None) -> float:
         """Compute the (weighted) mean over rows.
@@ -208,8 +211,11 @@ class Measure:
         float
             The mean.
         """
+        fused = fused_means(D_true, D_pred, sample_weight, [self], self._floor(eps))
+        if fused is not None:
+            return fused[self.name]
         values = self.rowwise(D_true, D_pred, eps=eps)
-        return mean(values, check_weights(sample_weight, len(values)))
+        return mean(values, check_weights(sample_weight, values.shape[0], values))
 
     def _floor(self, eps: float | None) -> float:
         if eps is None:
@@ -241,6 +247,8 @@ def _by_name(key: str, options: dict[str, Any]) -> Measure:
 def checked_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
     """Check true and predicted distributions, and divide each row by its sum: no measure may reward a wrong sum."""
     true, pred = check_pair(D_true, D_pred)
+    if is_device_array(true):  # the door has seen to it, in the pass that checked the sums
+        return true, pred
     return summing_to_one(true), summing_to_one(pred)
 
 
@@ -255,17 +263,33 @@ def compute_rows(
     true: FloatArray, pred: FloatArray, measures: Sequence[Measure], eps: float = MACHINE_EPSILON
 ) -> dict[str, FloatArray]:
     """Compute each measure for each row of checked distributions, in one pass over the arrays."""
-    values: dict[str, FloatArray] = {measure.name: np.empty(len(true)) for measure in measures}
     # 0/0, x/0 and overflow are decided term by term, by the rules that each measure states
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        if is_device_array(true):
+            return _compute_rows_on_device(true, pred, measures, eps)
+        values: dict[str, FloatArray] = {measure.name: np.empty(len(true)) for measure in measures}
         for rows, pair in blocks(true, pred, eps):
             for measure in measures:
                 values[measure.name][rows] = measure.compute(pair, **measure.options)
     return values
 
 
+def _compute_rows_on_device(true: Any, pred: Any, measures: Sequence[Measure], eps: float) -> dict[str, Any]:
+    xp = namespace(true)
+    parts: dict[str, list[Any]] = {measure.name: [] for measure in measures}
+    for _, pair in blocks(true, pred, eps):
+        for measure in measures:
+            parts[measure.name].append(as_double(measure.compute(pair, **measure.options)))
+    return {name: part[0] if len(part) == 1 else xp.concat(part) for name, part in parts.items()}
+
+
 def mean(values: FloatArray, weight: FloatArray | None) -> float:
     """Weighted mean; a row without weight does not count even if its value is infinite."""
+    if is_device_array(values):
+        xp = namespace(values)
+        if weight is None:
+            return float(xp.mean(values))
+        return float(xp.sum(xp.where(weight > 0, values * weight, 0.0)) / xp.sum(weight))
     if weight is None:
         return float(values.mean())
     counted = weight > 0

@@ -8,7 +8,7 @@ import numpy as np
 from skldl._typing import FloatArray
 from skldl.metrics._bounds import LABELS, ONE, ROOT_TWO, TWO, TWO_PER_LABEL, Bound
 from skldl.metrics._measure import Measure
-from skldl.metrics._pair import Pair
+from skldl.metrics._pair import Pair, sum_over_labels
 
 MINKOWSKI = "Lp Minkowski"
 L1 = "L1"
@@ -22,8 +22,8 @@ def _check_power(power: Any) -> dict[str, Any]:
 
 def _minkowski(pair: Pair, power: float) -> FloatArray:
     greatest = pair.max_difference
-    scale = np.where(greatest > 0, greatest, 1.0)  # powers of small differences would vanish
-    return np.asarray(scale * ((pair.difference / scale) ** power).sum(axis=0) ** (1.0 / power))
+    scale = pair.xp.where(greatest > 0, greatest, 1.0)  # powers of small differences would vanish
+    return scale * sum_over_labels((pair.difference / scale) ** float(power)) ** (1.0 / float(power))
 
 
 euclidean = Measure(
@@ -33,7 +33,7 @@ euclidean = Measure(
     formula=r"\sqrt{\sum_j (d_j - \hat d_j)^2}",
     text="√Σ(d−p)²",
     higher_is_better=False,
-    compute=lambda pair: np.sqrt(pair.sum_difference_squared),
+    compute=lambda pair: pair.xp.sqrt(pair.sum_difference_squared),
     use="Errors of all labels count by their size, large ones more; the length that everybody knows.",
     bound=ROOT_TWO,
 )
@@ -95,7 +95,7 @@ gower = Measure(
     formula=r"\frac{1}{c} \sum_j |d_j - \hat d_j|",
     text="Σ|d−p| / c",
     higher_is_better=False,
-    compute=lambda pair: pair.sum_difference / len(pair.p),
+    compute=lambda pair: pair.sum_difference / pair.p.shape[0],
     use="The mean absolute error per label; it shrinks as labels are added.",
     bound=TWO_PER_LABEL,
 )
@@ -132,7 +132,7 @@ canberra = Measure(
     formula=r"\sum_j \frac{|d_j - \hat d_j|}{d_j + \hat d_j}",
     text="Σ |d−p|/(d+p)",
     higher_is_better=False,
-    compute=lambda pair: pair.relative.sum(axis=0),
+    compute=lambda pair: sum_over_labels(pair.relative),
     use="One of the six: relative errors, so that small degrees count as much as large ones; grows with c.",
     bound=LABELS,
     zeros="0/0 is 0; a degree of 0 predicted as anything else counts 1",
@@ -145,7 +145,7 @@ lorentzian = Measure(
     formula=r"\sum_j \ln(1 + |d_j - \hat d_j|)",
     text="Σ ln(1+|d−p|)",
     higher_is_better=False,
-    compute=lambda pair: np.log1p(pair.difference).sum(axis=0),
+    compute=lambda pair: sum_over_labels(pair.xp.log1p(pair.difference)),
     use="City block distance that damps large errors on single labels.",
     bound=Bound("c ln(1+2/c)", lambda n_labels: n_labels * np.log1p(2.0 / n_labels)),
 )

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
+from skldl._array_api import namespace
 from skldl._validation import check_weights
 from skldl.metrics._measure import checked_pair, compute_rows, mean
 from skldl.metrics._shannon_combinations import kullback_leibler
@@ -40,12 +39,13 @@ def mu(D_true: Any, D_pred: Any, sample_weight: Any = None) -> float:
     0.889
     """
     true, pred = checked_pair(D_true, D_pred)
-    weight = check_weights(sample_weight, len(true))
-    uniform = np.full_like(true, 1.0 / true.shape[1])
+    weight = check_weights(sample_weight, true.shape[0], true)
+    xp = namespace(true)
+    uniform = xp.full_like(true, 1.0 / true.shape[1])
     divergences, of_uniform = (
         compute_rows(true, P, [kullback_leibler])[kullback_leibler.name] for P in (pred, uniform)
     )
     reference = mean(of_uniform, weight)
     if reference <= 0:
         return float(mean(divergences, weight) <= 0)
-    return 1.0 - mean(np.minimum(divergences, reference), weight) / reference
+    return 1.0 - mean(xp.where(divergences < reference, divergences, reference), weight) / reference

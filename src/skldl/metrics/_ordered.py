@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skldl._array_api import as_double, as_type_of, at_least
 from skldl._typing import FloatArray
 from skldl.metrics._bounds import Bound
 from skldl.metrics._measure import Measure
@@ -57,19 +58,27 @@ def _span(n_labels: int, values: Values) -> float:
 
 
 def _earth_mover(pair: Pair, values: Values) -> FloatArray:
-    steps = np.abs(np.diff(_positions(len(pair.p), values)))
+    steps = np.abs(np.diff(_positions(pair.p.shape[0], values)))
+    if pair.xp is not np:
+        surplus = pair.xp.cumulative_sum(as_double(pair.p) - as_double(pair.q), axis=0)[:-1, ...]
+        return as_type_of(steps, surplus) @ pair.xp.abs(surplus)
     surplus = np.cumsum(pair.p - pair.q, axis=0)[:-1]  # mass that has to cross each gap between neighbours
     return np.asarray(steps @ np.abs(surplus, out=surplus))
 
 
 def _error_of_mean(pair: Pair, values: Values) -> FloatArray:
-    return np.abs(_positions(len(pair.p), values) @ (pair.p - pair.q))
+    positions = _positions(pair.p.shape[0], values)
+    if pair.xp is not np:
+        difference = as_double(pair.p) - as_double(pair.q)
+        return pair.xp.abs(as_type_of(positions, difference) @ difference)
+    return np.abs(positions @ (pair.p - pair.q))
 
 
 def _cumulative_jensen_shannon(pair: Pair) -> FloatArray:
-    true, pred = np.cumsum(pair.p, axis=0), np.cumsum(pair.q, axis=0)
+    running_sum = np.cumsum if pair.xp is np else pair.xp.cumulative_sum
+    true, pred = running_sum(pair.p, axis=0), running_sum(pair.q, axis=0)
     total = true + pred
-    return np.maximum(k_divergence(true, total) + k_divergence(pred, total), 0.0) / 2.0
+    return at_least(k_divergence(true, total) + k_divergence(pred, total), 0.0) / 2.0
 
 
 earth_mover = Measure(

@@ -1,5 +1,8 @@
 """`Pair`: a block of true and predicted rows with all that several measures need, computed once and only if asked.
 
+The arithmetic is written once, for NumPy and for every namespace of the array API: `Pair.xp` is NumPy itself or the
+namespace of the arrays. On a device terms have the precision of the arrays, and sums over labels are in double.
+
 Arrays inside have the shape (n_labels, n_rows): a sum over labels then runs along long contiguous rows, which NumPy
 does several times faster than a sum over a short last axis. `p` is the true distribution and `q` the predicted one.
 
@@ -12,9 +15,11 @@ from functools import cached_property
 
 import numpy as np
 
+from skldl._array_api import as_double, at_least, namespace, row_blocks, sum_in_double
 from skldl._typing import FloatArray
 
 BLOCK_CELLS = 2**15  # a few such blocks fit into the cache of one core
+LEAST_FLOOR = 1e-30  # a degree divided by a larger floor does not overflow, in single precision either
 
 
 class Pair:
@@ -33,10 +38,12 @@ class Pair:
         self.p = p
         self.q = q
         self.eps = eps
+        self.xp = namespace(p)
+        self.bounded = eps > LEAST_FLOOR
 
     def floored(self, values: FloatArray) -> FloatArray:
         """Give max(values, eps)."""
-        return np.maximum(values, self.eps) if self.eps else values
+        return at_least(values, self.eps) if self.eps else values
 
     # -- arrays of shape (n_labels, n_rows)
 
@@ -53,6 +60,8 @@ class Pair:
     @cached_property
     def difference(self) -> FloatArray:
         """|p − q|."""
+        if self.xp is not np:
+            return self.xp.abs(self.p - self.q)
         difference = np.subtract(self.p, self.q)
         return np.abs(difference, out=difference)
 
@@ -69,12 +78,12 @@ class Pair:
     @cached_property
     def smaller(self) -> FloatArray:
         """min(p, q)."""
-        return np.minimum(self.p, self.q)
+        return self.xp.minimum(self.p, self.q)
 
     @cached_property
     def difference_per_larger(self) -> FloatArray:
         """|p − q| / max(p, q), with 0/0 = 0."""
-        return divide(self.difference, np.maximum(self.p, self.q))
+        return divide(self.difference, self.xp.maximum(self.p, self.q))
 
     @cached_property
     def difference_per_smaller(self) -> FloatArray:
@@ -84,12 +93,12 @@ class Pair:
     @cached_property
     def root_p(self) -> FloatArray:
         """√p."""
-        return np.sqrt(self.p)
+        return self.xp.sqrt(self.p)
 
     @cached_property
     def root_q(self) -> FloatArray:
         """√q."""
-        return np.sqrt(self.q)
+        return self.xp.sqrt(self.q)
 
     @cached_property
     def root_difference(self) -> FloatArray:
@@ -99,20 +108,20 @@ class Pair:
     @cached_property
     def floored_geometric_mean(self) -> FloatArray:
         """√p √q, each of p and q floored at eps."""
-        root_eps = np.sqrt(self.eps)
-        return np.maximum(self.root_p, root_eps) * np.maximum(self.root_q, root_eps)
+        root_eps = float(np.sqrt(self.eps))
+        return at_least(self.root_p, root_eps) * at_least(self.root_q, root_eps)
 
     # -- one value per row
 
     @cached_property
     def sum_difference(self) -> FloatArray:
         """Σ|p − q|."""
-        return np.asarray(self.difference.sum(axis=0))
+        return sum_over_labels(self.difference)
 
     @cached_property
     def max_difference(self) -> FloatArray:
         """max|p − q|."""
-        return np.asarray(self.difference.max(axis=0))
+        return as_double(self.xp.max(self.difference, axis=0))
 
     @cached_property
     def sum_difference_squared(self) -> FloatArray:
@@ -122,12 +131,12 @@ class Pair:
     @cached_property
     def sum_total(self) -> FloatArray:
         """Σ (p + q)."""
-        return np.asarray(self.total.sum(axis=0))
+        return sum_over_labels(self.total)
 
     @cached_property
     def sum_smaller(self) -> FloatArray:
         """Σ min(p, q)."""
-        return np.asarray(self.smaller.sum(axis=0))
+        return sum_over_labels(self.smaller)
 
     @cached_property
     def sum_larger(self) -> FloatArray:
@@ -182,12 +191,14 @@ class Pair:
     @cached_property
     def relative_entropy(self) -> FloatArray:
         """Σ p ln(p / q), the prediction floored at eps."""
-        return np.maximum(log_ratio_sum(self.p, self.floored_q), 0.0)  # below zero only by rounding and the floor
+        return at_least(
+            log_ratio_sum(self.p, self.floored_q, bounded=self.bounded), 0.0
+        )  # below zero only by rounding and the floor
 
     @cached_property
     def reversed_relative_entropy(self) -> FloatArray:
         """Σ q ln(q / p), the truth floored at eps."""
-        return np.maximum(log_ratio_sum(self.q, self.floored_p), 0.0)
+        return at_least(log_ratio_sum(self.q, self.floored_p, bounded=self.bounded), 0.0)
 
     @cached_property
     def k_divergence(self) -> FloatArray:
@@ -197,24 +208,41 @@ class Pair:
     @cached_property
     def topsoe(self) -> FloatArray:
         """Σ p ln(2p / (p + q)) + q ln(2q / (p + q))."""
-        return np.maximum(self.k_divergence + k_divergence(self.q, self.total), 0.0)
+        return at_least(self.k_divergence + k_divergence(self.q, self.total), 0.0)
+
+
+def sum_over_labels(values: FloatArray) -> FloatArray:
+    """Σ over labels; on a device in double precision."""
+    return np.asarray(values.sum(axis=0)) if isinstance(values, np.ndarray) else sum_in_double(values, axis=0)
 
 
 def column_dot(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Σ a·b over labels, without a temporary array."""
+    """Σ a·b over labels, in NumPy without a temporary array."""
+    if not isinstance(a, np.ndarray):
+        return sum_in_double(a * b, axis=0)
     return np.asarray(np.einsum("ij,ij->j", a, b))
 
 
 def divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """Quotient with 0/0 = 0; a positive number over zero is infinite."""
+    if not isinstance(denominator, np.ndarray):  # without a look at the numbers, for which a device would have to wait
+        xp = namespace(denominator)
+        return xp.where((numerator == 0) & (denominator == 0), 0.0, numerator / denominator)
     quotient = np.divide(numerator, denominator)
     if not denominator.all():
         quotient[(numerator == 0) & (denominator == 0)] = 0.0
     return quotient
 
 
-def log_ratio_sum(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Σ a ln(a / b) over labels with 0 ln 0 = 0, infinite where b = 0 < a."""
+def log_ratio_sum(a: FloatArray, b: FloatArray, *, bounded: bool = False) -> FloatArray:
+    """Σ a ln(a / b) over labels with 0 ln 0 = 0, infinite where b = 0 < a; ``bounded``: a / b cannot overflow."""
+    if not isinstance(a, np.ndarray):
+        xp = namespace(a)
+        ratio = a / b
+        logarithm = xp.log(ratio)
+        if not bounded:
+            logarithm = xp.where(xp.isinf(ratio), xp.log(a) - xp.log(b), logarithm)
+        return sum_in_double(xp.where(a == 0, 0.0, a * logarithm), axis=0)
     terms = np.divide(a, b)
     if np.isinf(terms).any():  # a tiny b: the quotient overflows although its logarithm does not
         np.subtract(np.log(a), np.log(b), out=terms)
@@ -228,12 +256,16 @@ def log_ratio_sum(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def k_divergence(a: FloatArray, total: FloatArray) -> FloatArray:
     """Σ a ln(2a / total) over labels; doubling instead of halving the total keeps the least of numbers exact."""
-    return log_ratio_sum(2.0 * a, total) / 2.0
+    return log_ratio_sum(2.0 * a, total, bounded=True) / 2.0
 
 
 def blocks(true: FloatArray, pred: FloatArray, eps: float) -> Iterator[tuple[slice, Pair]]:
-    """Cut two tables into blocks of rows that fit into the cache."""
+    """Cut two tables into blocks of rows that fit into the cache; on a device, into large ones."""
     n_rows, n_labels = true.shape
+    if not isinstance(true, np.ndarray):
+        for rows in row_blocks(n_rows, n_labels):
+            yield rows, Pair(true[rows, ...].T, pred[rows, ...].T, eps)
+        return
     step = max(16, BLOCK_CELLS // n_labels)
     for start in range(0, n_rows, step):
         rows = slice(start, min(start + step, n_rows))

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from skldl._array_api import at_least
 from skldl._typing import FloatArray
 from skldl.metrics._bounds import LN_TWO, THREE_HALVES, TWICE_LN_TWO
 from skldl.metrics._measure import Measure
-from skldl.metrics._pair import Pair, divide
+from skldl.metrics._pair import Pair, divide, sum_over_labels
 
 SHANNON = "Shannon's entropy"
 COMBINATIONS = "combinations"
@@ -13,6 +14,11 @@ COMBINATIONS = "combinations"
 
 def _jeffreys(pair: Pair) -> FloatArray:
     ratio = divide(pair.floored_p, pair.floored_q)
+    if pair.xp is not np:
+        xp = pair.xp
+        apart = xp.log(pair.floored_p) - xp.log(pair.floored_q)
+        log_ratio = xp.where(xp.isinf(ratio), apart, xp.log(ratio))
+        return sum_over_labels(xp.where(pair.difference == 0, 0.0, pair.difference * xp.abs(log_ratio)))
     if np.isinf(ratio).any():  # only for eps = 0: the quotient may overflow although its logarithm does not
         log_ratio = np.log(pair.floored_p) - np.log(pair.floored_q)
     else:
@@ -24,17 +30,15 @@ def _jeffreys(pair: Pair) -> FloatArray:
 
 def _taneja(pair: Pair) -> FloatArray:
     middle = pair.total / 2.0
-    terms = middle * np.log(divide(middle, pair.floored_geometric_mean))
-    terms[middle == 0] = 0.0
-    return np.maximum(terms.sum(axis=0), 0.0)
+    terms = middle * pair.xp.log(divide(middle, pair.floored_geometric_mean))
+    return at_least(sum_over_labels(pair.xp.where(middle == 0, 0.0, terms)), 0.0)
 
 
 def _kumar_johnson(pair: Pair) -> FloatArray:
     product = pair.floored_geometric_mean
     slope = divide(pair.difference, product) * pair.total
     terms = divide(slope * slope, 2.0 * product)
-    terms[pair.difference == 0] = 0.0
-    return np.asarray(terms.sum(axis=0))
+    return sum_over_labels(pair.xp.where(pair.difference == 0, 0.0, terms))
 
 
 kullback_leibler = Measure(

@@ -1,10 +1,8 @@
 """The vicissitude group of Cha (2007): six variations outside the eight families."""
 
-import numpy as np
-
 from skldl.metrics._bounds import TWO
 from skldl.metrics._measure import Measure
-from skldl.metrics._pair import column_dot
+from skldl.metrics._pair import column_dot, sum_over_labels
 
 VICISSITUDE = "vicissitude"
 
@@ -15,7 +13,7 @@ vicis_wave_hedges = Measure(
     formula=r"\sum_j \frac{|d_j - \hat d_j|}{\min(d_j, \hat d_j)}",
     text="Σ |d−p|/min(d,p)",
     higher_is_better=False,
-    compute=lambda pair: pair.difference_per_smaller.sum(axis=0),
+    compute=lambda pair: sum_over_labels(pair.difference_per_smaller),
     use="Wave Hedges relative to the smaller degree: explodes near 0.",
     zeros="the denominator is floored at eps",
     uses_eps=True,
@@ -67,7 +65,7 @@ max_symmetric_chi2 = Measure(
     formula=r"\max\left(\sum_j \frac{(d_j - \hat d_j)^2}{d_j}, \sum_j \frac{(d_j - \hat d_j)^2}{\hat d_j}\right)",
     text="max(Σ (d−p)²/d, Σ (d−p)²/p)",
     higher_is_better=False,
-    compute=lambda pair: np.maximum(pair.pearson_chi2, pair.neyman_chi2),
+    compute=lambda pair: pair.xp.maximum(pair.pearson_chi2, pair.neyman_chi2),
     use="The greater of Pearson χ² and Neyman χ².",
     zeros="each denominator is floored at eps",
     uses_eps=True,
@@ -80,7 +78,7 @@ min_symmetric_chi2 = Measure(
     formula=r"\min\left(\sum_j \frac{(d_j - \hat d_j)^2}{d_j}, \sum_j \frac{(d_j - \hat d_j)^2}{\hat d_j}\right)",
     text="min(Σ (d−p)²/d, Σ (d−p)²/p)",
     higher_is_better=False,
-    compute=lambda pair: np.minimum(pair.pearson_chi2, pair.neyman_chi2),
+    compute=lambda pair: pair.xp.minimum(pair.pearson_chi2, pair.neyman_chi2),
     use="The lesser of Pearson χ² and Neyman χ²: explodes only where both do.",
     zeros="each denominator is floored at eps",
     uses_eps=True,

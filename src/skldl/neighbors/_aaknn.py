@@ -16,16 +16,14 @@ from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skldl._array_api import computing_on, is_device_array, namespace, space
 from skldl._parameters import CALLABLE, COUNT, N_JOBS, NOTHING, Constraint, check_value, one_of
 from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_features
+from skldl._validation import check_features, check_same_space
 from skldl.base import BaseLDL, kept_rows
+from skldl.neighbors._averages import Weights, average, averages, neighbor_weights
+from skldl.neighbors._device_search import DeviceSearch
 from skldl.neighbors._search import StableSearch
-
-Weights = str | Callable[[FloatArray], FloatArray]
-
-GATHER_CELLS = 2**15
-"""Up to so many numbers the neighbours' distributions are copied: quicker than a sparse product, and 256 KiB."""
 
 
 class AAKNN(BaseLDL):
@@ -75,6 +73,9 @@ class AAKNN(BaseLDL):
 
     The search works in blocks: memory grows with n_new × k, not with n_new × n_samples.
 
+    With scikit-learn's setting ``array_api_dispatch``, X and y on a device stay there: Euclidean distances only, with
+    the same order of ties, and ``distributions_`` is an array of that device.
+
     References
     ----------
     .. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
@@ -93,6 +94,7 @@ class AAKNN(BaseLDL):
            [0.4, 0.6]])
     """
 
+    _array_api = True
     _constraints: ClassVar = {
         "n_neighbors": COUNT,
         "weights": one_of("uniform", "distance") | CALLABLE,
@@ -136,8 +138,8 @@ class AAKNN(BaseLDL):
         """
         check_is_fitted(self)
         _check_count("max_neighbors", max_neighbors, self.n_samples_fit_)
-        distances, neighbors = self._nearest(self._check_new(X), max_neighbors)
-        return self._averages(distances, neighbors, range(1, max_neighbors + 1))
+        with computing_on(X, "AAKNN.predict_all"):
+            return self._averages(*self._nearest(self._check_new(X), max_neighbors), range(1, max_neighbors + 1))
 
     def leave_one_out(self, max_neighbors: int) -> FloatArray:
         """Predict every training row from all the others, with every number of neighbours up to ``max_neighbors``.
@@ -157,6 +159,8 @@ class AAKNN(BaseLDL):
         check_is_fitted(self)
         _check_count("max_neighbors", max_neighbors, self.n_samples_fit_ - 1)
         distances, neighbors = self._search.query(self._training_rows, max_neighbors + 1, exact=self._by_distance())
+        if not isinstance(neighbors, np.ndarray):
+            return self._averages(*_without_own_row(distances, neighbors), range(1, max_neighbors + 1))
         keep = neighbors != np.arange(len(neighbors))[:, None]
         keep[keep.all(axis=1), -1] = False  # a row behind so many duplicates that it is not in its own list
         distances, neighbors = (part[keep].reshape(-1, max_neighbors) for part in (distances, neighbors))
@@ -182,7 +186,9 @@ class AAKNN(BaseLDL):
         check_is_fitted(self)
         n_neighbors = self.n_neighbors if n_neighbors is None else n_neighbors
         _check_count("n_neighbors", n_neighbors, self.n_samples_fit_)
-        return self._search.query(self._known_columns(self._check_new(X)), n_neighbors, exact=True)
+        X = self._known_columns(self._check_new(X))
+        check_same_space(self, X, self.distributions_)
+        return self._search.query(X, n_neighbors, exact=True)
 
     def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
         X, D, weight = super()._check_training_set(X, y, sample_weight)
@@ -205,10 +211,16 @@ class AAKNN(BaseLDL):
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         _check_count("n_neighbors", self.n_neighbors, X.shape[0])
-        X, D = X.copy(), D.copy()  # they are kept: what the caller does to his own arrays must not reach the model
-        self._search = StableSearch(
-            X, metric=self.metric, metric_params=self.metric_params, algorithm=self.algorithm, n_jobs=self.n_jobs
-        )
+        # they are kept: what the caller does to his own arrays must not reach the model
+        if is_device_array(X):
+            xp = namespace(X)
+            X, D = xp.asarray(X, copy=True), xp.asarray(D, copy=True)
+            self._search: Any = DeviceSearch(X, metric=self.metric, metric_params=self.metric_params)
+        else:
+            X, D = X.copy(), D.copy()
+            self._search = StableSearch(
+                X, metric=self.metric, metric_params=self.metric_params, algorithm=self.algorithm, n_jobs=self.n_jobs
+            )
         self._training_rows = X
         self.distributions_ = D
         self.n_samples_fit_ = X.shape[0]
@@ -216,9 +228,11 @@ class AAKNN(BaseLDL):
 
     def _predict(self, X: Any) -> FloatArray:
         X = self._known_columns(X)
+        check_same_space(self, X, self.distributions_)
         by_distance = self._by_distance()  # a plain mean does not see the order of its terms
         distances, neighbors = self._search.query(X, self.n_neighbors, ordered=by_distance, exact=by_distance)
-        return self._average(self._neighbor_weights(distances, neighbors), neighbors)
+        weights = neighbor_weights(distances, neighbors, self.weights, self._row_weight)
+        return average(weights, neighbors, self.distributions_)
 
     def _predict_path(
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
@@ -241,58 +255,27 @@ class AAKNN(BaseLDL):
     def _by_distance(self) -> bool:
         return callable(self.weights) or self.weights != "uniform"
 
-    def _nearest(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
-        return self._search.query(self._known_columns(X), n_neighbors, exact=self._by_distance())
-
-    def _average(self, weights: FloatArray, neighbors: IntArray) -> FloatArray:
-        """Weighted mean of the neighbours' distributions."""
-        n_new, n_neighbors = neighbors.shape
-        if neighbors.size * self.n_labels_ <= GATHER_CELLS:
-            total = np.einsum("ij,ijk->ik", weights, self.distributions_[neighbors])
-            return np.asarray(total / weights.sum(axis=1, keepdims=True))
-        starts = np.arange(0, n_new * n_neighbors + 1, n_neighbors)
-        shape = (n_new, self.n_samples_fit_)
-        chosen = sparse.csr_array((np.ravel(weights), np.ravel(neighbors), starts), shape=shape)  # gathers no copies
-        return np.asarray(chosen @ self.distributions_ / weights.sum(axis=1, keepdims=True))
-
     def _averages(self, distances: FloatArray, neighbors: IntArray, counts: Sequence[int]) -> FloatArray:
-        """Predictions from the first k neighbours for each k in ``counts``: one table for each."""
-        tables = np.empty((len(counts), len(neighbors), self.n_labels_))
-        if callable(self.weights):  # it may look at a whole row of distances, so each k asks again
-            for table, k in zip(tables, counts, strict=True):
-                table[:] = self._average(self._neighbor_weights(distances[:, :k], neighbors[:, :k]), neighbors[:, :k])
-            return tables
-        weights = np.ascontiguousarray(self._neighbor_weights(distances, neighbors).T)[:, :, None]
-        places: dict[int, list[int]] = {}
-        for place, k in enumerate(counts):
-            places.setdefault(k, []).append(place)
-        total, total_weight = np.zeros(tables.shape[1:]), np.zeros((len(neighbors), 1))
-        for k, (weight, rows) in enumerate(zip(weights, neighbors.T, strict=True), start=1):
-            total += weight * self.distributions_[rows]
-            total_weight += weight
-            for place in places.get(k, ()):
-                np.divide(total, total_weight, out=tables[place])
-        return tables
+        return averages(distances, neighbors, counts, self.distributions_, self.weights, self._row_weight)
 
-    def _neighbor_weights(self, distances: FloatArray, neighbors: IntArray) -> FloatArray:
-        """Weights of the neighbours up to a factor per row: by distance, times the weights of the training rows."""
-        if callable(self.weights):
-            weights = _check_callable_weights(self.weights(distances), distances.shape)
-        elif self.weights == "distance":
-            nearest = distances[:, :1]
-            with np.errstate(invalid="ignore"):  # 0/0 where the nearest is at distance zero, replaced at once
-                weights = np.where(nearest > 0, nearest / distances, distances == 0)
-        else:
-            weights = np.ones(distances.shape)
-        if self._row_weight is not None:
-            of_rows = self._row_weight[neighbors]
-            weights = weights * (of_rows / of_rows.max(axis=1, keepdims=True))  # tiny weights must not vanish in sums
-        return weights
+    def _nearest(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+        check_same_space(self, X, self.distributions_)
+        return self._search.query(self._known_columns(X), n_neighbors, exact=self._by_distance())
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
         return tags
+
+
+def _without_own_row(distances: Any, neighbors: Any) -> tuple[Any, Any]:
+    """Strike each row from its own list; a row that is behind so many duplicates that it is not there, the last."""
+    xp, device = space(neighbors)
+    own = neighbors == xp.arange(neighbors.shape[0], device=device)[:, None]
+    last = xp.arange(neighbors.shape[1], device=device) == neighbors.shape[1] - 1
+    struck = xp.where(xp.any(own, axis=1, keepdims=True), own, last[None, :])
+    order = xp.argsort(xp.astype(struck, xp.int32), axis=1, stable=True)[:, :-1]
+    return xp.take_along_axis(distances, order, axis=1), xp.take_along_axis(neighbors, order, axis=1)
 
 
 def _check_count(name: str, value: Any, most: int) -> None:
@@ -302,15 +285,3 @@ def _check_count(name: str, value: Any, most: int) -> None:
             f"{name}={value} is more than the {most} rows that can be neighbours (n_samples={most}). "
             "Choose fewer neighbours or fit on more rows."
         )
-
-
-def _check_callable_weights(weights: Any, shape: tuple[int, ...]) -> FloatArray:
-    weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != shape:
-        raise ValueError(f"weights returned shape {weights.shape} for distances of shape {shape}: one weight for each.")
-    if not np.isfinite(weights).all() or weights.min() < 0:
-        raise ValueError("weights returned numbers that are negative or not finite. Weights are at least zero.")
-    if not weights.any(axis=1).all():
-        row = int(np.argmin(weights.any(axis=1)))
-        raise ValueError(f"weights gave no weight to any neighbour of row {row}. Let far neighbours keep some weight.")
-    return weights

@@ -14,15 +14,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
+from skldl._array_api import (
+    as_double,
+    as_type_of,
+    is_device_array,
+    namespace,
+    row_blocks,
+    space,
+    take_rows,
+    to_numpy,
+    weighted_mean,
+)
 from skldl._parameters import COUNT, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, sequence_of
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
-from skldl.losses._rows import LOSS, RowLoss, resolve_loss
+from skldl.losses._rows import LOSS, RowLoss, check_device_loss, resolve_loss
 from skldl.neural._network import (
     ACTIVATIONS,
     BLOCK_ROWS,
@@ -31,96 +40,14 @@ from skldl.neural._network import (
     initial_weights,
     log_outputs,
     loss_and_gradient,
+    standardisation,
     standardize,
     unflatten,
 )
+from skldl.neural._training import Watch, run_adam, run_lbfgs
 
-Objective = Callable[..., tuple[float, FloatArray]]
-
-
-class _Watch:
-    """Keep the losses and the best weights, and decide when to stop."""
-
-    def __init__(
-        self, held_out: Callable[[FloatArray], float] | None, patience: int, tol: float, wanted: Collection[int]
-    ) -> None:
-        self.losses: list[float] = []
-        self.scores: list[float] = []
-        self.snapshots: dict[int, FloatArray] = {}
-        self.best = np.inf
-        self.best_theta: FloatArray | None = None
-        self._held_out = held_out
-        self._patience, self._tol, self._wanted = patience, tol, wanted
-        self._since_best = 0
-
-    def start(self, theta: FloatArray, loss: float) -> None:
-        """Take the weights before the first iteration into account."""
-        self.best = loss if self._held_out is None else self._held_out(theta)
-        self.best_theta = theta.copy()
-
-    def step(self, theta: FloatArray, loss: float) -> bool:
-        """Record an iteration; true if nothing got better for too long."""
-        self.losses.append(loss)
-        value, least = loss, self._tol
-        if self._held_out is not None:
-            value, least = self._held_out(theta), 0.0
-            self.scores.append(-value)
-        if value < self.best - least:
-            self.best, self._since_best = value, 0
-            self.best_theta = theta.copy()
-        else:
-            self._since_best += 1
-        if len(self.losses) in self._wanted:
-            self.snapshots[len(self.losses)] = self.result(theta).copy()
-        return self._since_best >= self._patience
-
-    def result(self, theta: FloatArray) -> FloatArray:
-        """The weights to keep: the best on held-out rows, else the last."""
-        return theta if self._held_out is None or self.best_theta is None else self.best_theta
-
-
-def _lbfgs(
-    objective: Objective, theta: FloatArray, max_iter: int, tol: float, watch: _Watch
-) -> tuple[FloatArray, bool]:
-    """Minimise with L-BFGS on all rows; one step of the watch for each iteration."""
-    stopped = False
-
-    def callback(intermediate_result: optimize.OptimizeResult) -> None:
-        nonlocal stopped
-        stopped = watch.step(intermediate_result.x, float(intermediate_result.fun))
-        if stopped:
-            raise StopIteration
-
-    options = {"maxiter": max_iter, "maxfun": 100 * max_iter, "ftol": tol, "gtol": 0.0, "maxcor": 20}
-    outcome = optimize.minimize(objective, theta, jac=True, method="L-BFGS-B", callback=callback, options=options)
-    out_of_iterations = outcome.status == 1  # 0 and 2: no step lowers the objective any more
-    return np.asarray(outcome.x), stopped or not out_of_iterations
-
-
-def _adam(
-    objective: Objective,
-    theta: FloatArray,
-    max_iter: int,
-    batches: Callable[[], Iterator[npt.NDArray[np.intp]]],
-    learning_rate: float,
-    watch: _Watch,
-) -> tuple[FloatArray, bool]:
-    """Minimise with Adam on batches; one step of the watch for each pass over the rows."""
-    theta = theta.copy()
-    first, second, n_steps = np.zeros_like(theta), np.zeros_like(theta), 0
-    for _ in range(max_iter):
-        losses = []
-        for rows in batches():
-            loss, gradient = objective(theta, rows)
-            losses.append(loss)
-            n_steps += 1
-            first += 0.1 * (gradient - first)
-            second += 0.001 * (gradient**2 - second)
-            step = learning_rate * np.sqrt(1 - 0.999**n_steps) / (1 - 0.9**n_steps)
-            theta -= step * first / (np.sqrt(second) + 1e-8)
-        if watch.step(theta, float(np.mean(losses))):
-            return theta, True
-    return theta, False
+SINGLE_ROWS = 2**17
+"""On a device, fewer rows of single precision are computed in double: it costs little, and the path is the same."""
 
 
 class AABP(BaseLDL):
@@ -203,6 +130,7 @@ class AABP(BaseLDL):
 
     loss: str | Mapping[str, float] | RowLoss = "squared_error"  # models saved by version 0.1 hold none
 
+    _array_api = True
     _constraints: ClassVar = {
         "hidden_layer_sizes": COUNT | sequence_of(COUNT),
         "activation": one_of(*ACTIVATIONS),
@@ -259,12 +187,17 @@ class AABP(BaseLDL):
         """Fit, and return the layers after each wanted number of iterations that was reached."""
         row_loss = resolve_loss(self.loss)
         random = check_random_state(self.random_state)
+        xp, device = space(D)
+        if device is not None:
+            check_device_loss(self.loss)
+            if X.shape[0] < SINGLE_ROWS:
+                X, D = as_double(X), as_double(D)
         if sample_weight is not None:
-            sample_weight = sample_weight / sample_weight.max()  # sums of huge weights must not overflow
-        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-        scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=sample_weight)
+            sample_weight = sample_weight / xp.max(sample_weight)  # sums of huge weights must not overflow
+        weight = xp.ones_like(xp.sum(D, axis=1, dtype=xp.float64)) if sample_weight is None else sample_weight
+        scaler: Any = standardisation(X, sample_weight)
         features = standardize(X, scaler.mean_, scaler.scale_)
-        mean = np.average(D, axis=0, weights=weight)
+        mean = weighted_mean(D, weight)
         sizes = [X.shape[1], *np.atleast_1d(self.hidden_layer_sizes).tolist(), D.shape[1]]
         theta = initial_weights(sizes, mean, random)
         activation = ACTIVATIONS[self.activation]
@@ -272,24 +205,38 @@ class AABP(BaseLDL):
         held_out = None
         if self.early_stopping:
             train, test = self._split(X.shape[0], random)
-            held_out = _cross_entropy(features.take(test), D[test], weight[test], sizes, self.activation)
-            features, D, weight = features.take(train), D[train], weight[train]
-        log_mean = np.log(np.maximum(mean, np.finfo(np.float64).tiny))
-        spread = float(weight @ row_loss(np.tile(log_mean, (len(D), 1)), D)[0])  # what the mean distribution costs
-        row_weight = weight / (spread if spread > 1e-12 * weight.sum() else weight.sum())
-        watch = _Watch(held_out, self.n_iter_no_change, self.tol, wanted)
+            held_out = _cross_entropy(
+                features.take(test), take_rows(D, test), take_rows(weight, test), sizes, self.activation
+            )
+            features, D, weight = features.take(train), take_rows(D, train), take_rows(weight, train)
+        log_mean = as_type_of(np.log(np.maximum(mean, np.finfo(np.float64).tiny)), D)
+        n_rows = D.shape[0]
+        of_mean = row_loss(np.tile(log_mean, (n_rows, 1)) if xp is np else xp.broadcast_to(log_mean, D.shape), D)[0]
+        spread = float(weight @ as_double(of_mean))  # what the mean distribution costs
+        total = float(xp.sum(weight))
+        row_weight = weight / (spread if spread > 1e-12 * total else total)
+        watch = Watch(held_out, self.n_iter_no_change, self.tol, wanted)
 
         def objective(theta: FloatArray, rows: Any = slice(None)) -> tuple[float, FloatArray]:
-            part = row_weight[rows] * (len(D) / len(row_weight[rows]))  # a batch represents all rows
-            batch = features if isinstance(rows, slice) else features.take(rows)
-            return loss_and_gradient(theta, sizes, batch, D[rows], part, activation, self.alpha, row_loss)
+            if isinstance(rows, slice):
+                batch, of_rows, part = features, D, row_weight
+            else:
+                batch, of_rows, part = features.take(rows), take_rows(D, rows), take_rows(row_weight, rows)
+            part = part * (n_rows / part.shape[0])  # a batch represents all rows
+            return loss_and_gradient(theta, sizes, batch, of_rows, part, activation, self.alpha, row_loss)
 
-        watch.start(theta, objective(theta)[0])
+        def on_host(theta: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = objective(as_type_of(theta, weight))
+            return float(value), to_numpy(gradient)
+
+        theta = theta if self.solver == "lbfgs" or xp is np else as_type_of(theta, weight)
+        evaluate = objective if xp is np or self.solver != "lbfgs" else on_host
+        watch.start(theta, float(evaluate(theta)[0]))
         if self.solver == "lbfgs":
-            theta, converged = _lbfgs(objective, theta, self.max_iter, self.tol, watch)
+            theta, converged = run_lbfgs(evaluate, theta, self.max_iter, self.tol, watch)
         else:
-            theta, converged = _adam(
-                objective, theta, self.max_iter, self._batches(len(D), random), self.learning_rate, watch
+            theta, converged = run_adam(
+                objective, theta, self.max_iter, self._batches(n_rows, random), self.learning_rate, watch
             )
         if not converged:
             warnings.warn(
@@ -326,6 +273,12 @@ class AABP(BaseLDL):
         return self._outputs(X, list(zip(self.coefs_, self.intercepts_, strict=True)))
 
     def _outputs(self, X: Any, layers: Layers) -> FloatArray:
+        if is_device_array(X):
+            xp, activation = namespace(X), ACTIVATIONS[self.activation]
+            there = [(as_type_of(weights, X), as_type_of(intercepts, X)) for weights, intercepts in layers]
+            widest = max(weights.shape[1] for weights, _ in layers)
+            rows = row_blocks(X.shape[0], widest)
+            return xp.concat([xp.exp(log_outputs(there, X[some, ...], activation)) for some in rows])
         blocks = range(0, X.shape[0], BLOCK_ROWS)
         activation = ACTIVATIONS[self.activation]
         return np.exp(np.vstack([log_outputs(layers, X[start : start + BLOCK_ROWS], activation) for start in blocks]))
@@ -348,15 +301,20 @@ def _cross_entropy(
     """Mean cross-entropy on held-out rows as a function of the flat vector."""
 
     def held_out(theta: FloatArray) -> float:
+        if is_device_array(D):
+            xp = namespace(D)
+            layers = unflatten(as_type_of(theta, D), sizes)
+            log_z = log_outputs(layers, features, ACTIVATIONS[activation])
+            return -float(xp.sum(weight * as_double(xp.sum(D * log_z, axis=1))) / xp.sum(weight))
         log_z = log_outputs(unflatten(theta, sizes), features, ACTIVATIONS[activation])
         return -float(weight @ np.einsum("ij,ij->i", D, log_z)) / float(weight.sum())
 
     return held_out
 
 
-def _for_raw_features(theta: FloatArray, sizes: Sequence[int], scaler: StandardScaler) -> Layers:
+def _for_raw_features(theta: FloatArray, sizes: Sequence[int], scaler: Any) -> Layers:
     """Move the standardisation of the features into the first layer."""
-    layers = [(weights.copy(), intercepts.copy()) for weights, intercepts in unflatten(theta, sizes)]
+    layers = [(weights.copy(), intercepts.copy()) for weights, intercepts in unflatten(to_numpy(theta), sizes)]
     weights = layers[0][0] / scaler.scale_[:, None]
     layers[0] = (weights, layers[0][1] - scaler.mean_ @ weights)
     return layers

@@ -13,7 +13,22 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse, special
+from sklearn.preprocessing import StandardScaler
 
+from skldl._array_api import (
+    as_double,
+    as_type_of,
+    at_least,
+    is_device_array,
+    namespace,
+    product_over_rows,
+    row_blocks,
+    space,
+    sum_in_double,
+    take_rows,
+    weighted_mean,
+)
+from skldl._array_api import log_softmax as device_log_softmax
 from skldl._typing import FloatArray
 from skldl.losses._rows import RowLoss, squared_error
 from skldl.simplex import log_softmax
@@ -33,11 +48,21 @@ class Activation:
 
 
 ACTIVATIONS = {
-    "tanh": Activation(np.tanh, lambda value: 1 - value**2),
-    "logistic": Activation(special.expit, lambda value: value * (1 - value)),
-    "relu": Activation(lambda net: np.maximum(net, 0), lambda value: (value > 0).astype(np.float64)),
-    "identity": Activation(lambda net: net, np.ones_like),
+    "tanh": Activation(lambda net: namespace(net).tanh(net), lambda value: 1 - value**2),
+    "logistic": Activation(lambda net: _expit(net), lambda value: value * (1 - value)),
+    "relu": Activation(lambda net: at_least(net, 0), lambda value: _is_positive(value)),
+    "identity": Activation(lambda net: net, lambda value: namespace(value).ones_like(value)),
 }
+
+
+def _expit(net: Any) -> Any:
+    return special.expit(net) if isinstance(net, np.ndarray) else 1.0 / (1.0 + namespace(net).exp(-net))
+
+
+def _is_positive(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return (value > 0).astype(np.float64)
+    return namespace(value).astype(value > 0, value.dtype)
 
 
 @dataclass(frozen=True)
@@ -50,6 +75,8 @@ class StandardizedFeatures:
 
     def times(self, weights: FloatArray) -> FloatArray:
         """Return the product of the standardised rows with a matrix of weights."""
+        if is_device_array(self.X):  # dense rows are standardised already
+            return self.X @ weights
         scaled = weights / self.scale[:, None]
         return np.asarray(self.X @ scaled) - self.mean @ scaled
 
@@ -62,6 +89,9 @@ class StandardizedFeatures:
 
     def take(self, rows: Any) -> "StandardizedFeatures":
         """Return some of the rows."""
+        if is_device_array(self.X):
+            part = self.X[rows, ...] if isinstance(rows, slice) else take_rows(self.X, rows)
+            return StandardizedFeatures(part, self.mean, self.scale)
         return StandardizedFeatures(self.X[rows], self.mean, self.scale)
 
 
@@ -69,7 +99,29 @@ def standardize(X: Any, mean: FloatArray, scale: FloatArray) -> StandardizedFeat
     """Standardise dense rows at once, sparse rows only in products."""
     if sparse.issparse(X):
         return StandardizedFeatures(X, mean, scale)
+    if is_device_array(X):
+        return StandardizedFeatures((X - as_type_of(mean, X)) / as_type_of(scale, X), mean, scale)
     return StandardizedFeatures((X - mean) / scale, np.zeros_like(mean), np.ones_like(scale))
+
+
+@dataclass(frozen=True)
+class Standardisation:
+    """Mean and standard deviation of the columns; names as in scikit-learn's `StandardScaler`."""
+
+    mean_: FloatArray
+    scale_: FloatArray
+
+
+def standardisation(X: Any, sample_weight: Any) -> Any:
+    """Means and deviations of the columns, by scikit-learn, and by its rules for constant columns on a device."""
+    if not is_device_array(X):
+        return StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=sample_weight)
+    n_rows = float(X.shape[0]) if sample_weight is None else float(namespace(X).sum(sample_weight))
+    mean = weighted_mean(X, sample_weight)
+    variance = weighted_mean((as_double(X) - as_type_of(mean, as_double(X))) ** 2, sample_weight)
+    eps = float(np.finfo(np.float64).eps)
+    constant = variance <= n_rows * eps * variance + (n_rows * mean * eps) ** 2
+    return Standardisation(mean, np.where(constant, 1.0, np.sqrt(variance)))
 
 
 def unflatten(theta: FloatArray, sizes: Sequence[int]) -> Layers:
@@ -77,7 +129,10 @@ def unflatten(theta: FloatArray, sizes: Sequence[int]) -> Layers:
     layers, start = [], 0
     for n_in, n_out in pairwise(sizes):
         middle, end = start + n_in * n_out, start + (n_in + 1) * n_out
-        layers.append((theta[start:middle].reshape(n_in, n_out), theta[middle:end]))
+        weights = theta[start:middle]
+        shape = (n_in, n_out)
+        weights = weights.reshape(shape) if isinstance(theta, np.ndarray) else namespace(theta).reshape(weights, shape)
+        layers.append((weights, theta[middle:end]))
         start = end
     return layers
 
@@ -98,14 +153,18 @@ def initial_weights(sizes: Sequence[int], mean: FloatArray, random: np.random.Ra
 
 def log_outputs(layers: Layers, features: Any, activation: Activation) -> FloatArray:
     """Return the log of the predicted distributions; ``features`` is an array, CSR matrix or StandardizedFeatures."""
-    return log_softmax(_net_outputs(layers, features, activation)[-1])
+    net = _net_outputs(layers, features, activation)[-1]
+    return device_log_softmax(net) if is_device_array(net) else log_softmax(net)
 
 
 def _net_outputs(layers: Layers, features: Any, activation: Activation) -> list[FloatArray]:
     """Values of the hidden units, layer by layer, then the net input of the output units."""
     weights, intercepts = layers[0]
-    product = features.times(weights) if isinstance(features, StandardizedFeatures) else np.asarray(features @ weights)
-    values = [product + intercepts]
+    if isinstance(features, StandardizedFeatures):
+        product = features.times(weights)
+    else:
+        product = features @ weights if is_device_array(features) else np.asarray(features @ weights)
+    values: list[FloatArray] = [product + intercepts]
     for weights, intercepts in layers[1:]:
         values[-1] = activation.value(values[-1])
         values.append(values[-1] @ weights + intercepts)
@@ -123,6 +182,8 @@ def loss_and_gradient(
     loss: RowLoss = squared_error,
 ) -> tuple[float, FloatArray]:
     """Return Σᵢ row_weightᵢ loss(zᵢ, dᵢ) + alpha/2 Σ_l ‖W_l‖² and its gradient in the flat vector."""
+    if is_device_array(D):
+        return _on_device(theta, sizes, features, D, row_weight, activation, alpha, loss)
     layers = unflatten(theta, sizes)
     gradient = np.zeros_like(theta)
     gradients = unflatten(gradient, sizes)
@@ -137,6 +198,31 @@ def loss_and_gradient(
     return total, gradient
 
 
+def _on_device(
+    theta: Any,
+    sizes: Sequence[int],
+    features: StandardizedFeatures,
+    D: Any,
+    row_weight: Any,
+    activation: Activation,
+    alpha: float,
+    loss: RowLoss,
+) -> tuple[Any, Any]:
+    """The same in large blocks; the gradient is in double precision, and the loss an array of no dimensions."""
+    xp, device = space(D)
+    layers = unflatten(theta, sizes)
+    working = unflatten(xp.astype(theta, D.dtype, copy=False), sizes)
+    gradients = [tuple(xp.zeros(part.shape, dtype=xp.float64, device=device) for part in layer) for layer in layers]
+    total = xp.zeros((), dtype=xp.float64, device=device)
+    for rows in row_blocks(D.shape[0], sum(sizes)):
+        part = features.take(rows)
+        total += _backpropagate(working, gradients, part, D[rows, ...], row_weight[rows], activation, loss)
+    for (weights, _), (weight_gradient, _) in zip(layers, gradients, strict=True):
+        total += 0.5 * alpha * xp.sum(weights * weights)
+        weight_gradient += alpha * weights
+    return total, xp.concat([xp.reshape(part, (-1,)) for layer in gradients for part in layer])
+
+
 def _backpropagate(
     layers: Layers,
     gradients: Layers,
@@ -148,13 +234,23 @@ def _backpropagate(
 ) -> float:
     """Return the weighted loss of some rows and add its gradient to ``gradients``."""
     *hidden, net = _net_outputs(layers, features, activation)
-    values, delta = loss(log_softmax(net), D)
-    error = float(row_weight @ values)
-    delta = delta * row_weight[:, None]
+    if is_device_array(net):
+        values, delta = loss(device_log_softmax(net), D)
+        error = namespace(net).sum(as_double(values) * row_weight)
+        delta = delta * namespace(net).astype(row_weight, delta.dtype, copy=False)[:, None]
+    else:
+        values, delta = loss(log_softmax(net), D)
+        error = float(row_weight @ values)
+        delta = delta * row_weight[:, None]
     for depth in range(len(layers) - 1, -1, -1):
         weight_gradient, intercept_gradient = gradients[depth]
-        weight_gradient += hidden[depth - 1].T @ delta if depth else features.transposed_times(delta)
-        intercept_gradient += delta.sum(axis=0)
+        if is_device_array(delta):
+            below = hidden[depth - 1] if depth else features.X
+            weight_gradient += product_over_rows(below.T, delta)
+            intercept_gradient += sum_in_double(delta, axis=0)
+        else:
+            weight_gradient += hidden[depth - 1].T @ delta if depth else features.transposed_times(delta)
+            intercept_gradient += delta.sum(axis=0)
         if depth:
             delta = delta @ layers[depth][0].T
             delta *= activation.slope(hidden[depth - 1])

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from skldl._predictions import sum_to_one
 from skldl._typing import FloatArray
-from skldl.base import BaseLDL, _sum_to_one
+from skldl.base import BaseLDL
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
 from skldl.exceptions import DataError, ModelFileError
 from skldl.persistence import read
@@ -195,7 +196,7 @@ class ServedModel:
         if self._linear is not None:
             D = _softmax(X @ self._linear[0] + self._linear[1])
         elif type(self.estimator).predict is BaseLDL.predict:  # X is checked already
-            D = _sum_to_one(self.estimator._predict(X), type(self.estimator).__name__)
+            D = sum_to_one(self.estimator._predict(X), type(self.estimator).__name__)
         else:
             D = np.asarray(self.estimator.predict(X))
         cells: list[list[Any]] = D.T.tolist()

@@ -1,0 +1,308 @@
+"""Arrays of other libraries, such as torch tensors and CuPy arrays: where they live, and what computing there needs.
+
+NumPy arrays, tables, lists and sparse matrices are no matter of this module: they are computed with NumPy. Arrays of
+other libraries are taken as they are if ``sklearn.set_config(array_api_dispatch=True)`` is set, as in scikit-learn.
+Then everything follows X: its library, its device and its precision.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn import get_config
+
+from skldl._compat import array_api_compat
+from skldl._typing import AnyArray, FloatArray
+from skldl.exceptions import DeviceError
+
+SETTING = "sklearn.set_config(array_api_dispatch=True)"
+_LIBRARIES = ("torch", "cupy", "jax", "jaxlib", "dpnp", "array_api_strict")
+DEVICE_CELLS = 2**26
+"""Temporary arrays on a device hold at most about this many numbers: enough to keep an accelerator busy."""
+
+
+class Space(NamedTuple):
+    """A namespace of the array API and a device in it."""
+
+    xp: Any
+    device: Any
+
+    def __str__(self) -> str:
+        return "NumPy" if self.device is None else f"{library_name(self.xp)} on {self.device}"
+
+    def asarray(self, values: Any, dtype: Any = None) -> Any:
+        """Numbers of NumPy, or a list of them, as an array here."""
+        return self.xp.asarray(values, dtype=dtype, device=self.device)
+
+
+def is_foreign(values: Any) -> bool:
+    """Say whether something is an array of a library other than NumPy that may live on another device."""
+    if isinstance(values, np.ndarray | np.generic | list | tuple):
+        return False
+    return type(values).__module__.partition(".")[0] in _LIBRARIES
+
+
+def is_device_array(values: Any) -> bool:
+    """Say whether an array is computed in its own library: then `skldl._validation` has let it through as it is."""
+    return not isinstance(values, np.ndarray) and is_foreign(values)
+
+
+def space_of(values: Any, *, name: str = "X") -> Space | None:
+    """Where an array lives if it is to be computed there; None for all that is computed with NumPy.
+
+    Parameters
+    ----------
+    values : any
+        What a caller passed.
+    name : str, default="X"
+        What the message calls it.
+
+    Raises
+    ------
+    DeviceError
+        If it lives outside of the main memory and the setting is off.
+    """
+    if not is_foreign(values):
+        return None
+    if get_config()["array_api_dispatch"]:
+        return Space(array_api_compat().array_namespace(values), array_api_compat().device(values))
+    device = array_api_compat().device(values)
+    if not is_main_memory(device):
+        raise DeviceError(
+            f"{name} is on the device {device}. To compute there, call {SETTING} (with SCIPY_ARRAY_API=1 in the "
+            "environment); to compute with NumPy, move it to the CPU first."
+        )
+    return None
+
+
+def is_main_memory(device: Any) -> bool:
+    """Say whether a device is the processor itself."""
+    return "cpu" in str(device).lower()
+
+
+def namespace(array: Any) -> Any:
+    """NumPy for its own arrays, else the namespace of the array's library."""
+    return np if isinstance(array, np.ndarray) else array_api_compat().array_namespace(array)
+
+
+def space(array: Any) -> Space:
+    """Namespace and device of an array; the device of NumPy is None."""
+    return (
+        Space(np, None) if isinstance(array, np.ndarray) else Space(namespace(array), array_api_compat().device(array))
+    )
+
+
+def library_name(xp: Any) -> str:
+    """Name of the library behind a namespace."""
+    return str(xp.__name__).rpartition(".")[2]
+
+
+def same_space(one: Any, other: Any) -> bool:
+    """Say whether two arrays can be computed with each other."""
+    return space(one) == space(other)
+
+
+def to_numpy(array: Any) -> AnyArray:
+    """Copy an array to NumPy; one of NumPy comes back as it is."""
+    if isinstance(array, np.ndarray):
+        return array
+    library = library_name(namespace(array))
+    if library == "torch":
+        return np.asarray(array.detach().cpu().numpy())
+    if library == "cupy":
+        return np.asarray(array.get())
+    if library == "array_api_strict":
+        xp = namespace(array)
+        return np.asarray(xp.asarray(array, device=xp.Device("CPU_DEVICE")))
+    return np.asarray(array)
+
+
+def as_type_of(values: Any, array: Any, dtype: Any = None) -> Any:
+    """Numbers of NumPy beside an array: in its library, on its device and, unless a dtype is given, of its dtype."""
+    if isinstance(array, np.ndarray):
+        return np.asarray(values, dtype=dtype or array.dtype)
+    xp, device = space(array)
+    values = values if is_foreign(values) else np.ascontiguousarray(values)
+    return xp.asarray(values, dtype=dtype or array.dtype, device=device)
+
+
+def as_double(array: Any) -> Any:
+    """The array in double precision, itself if it is."""
+    xp = namespace(array)
+    if xp is np:
+        return array.astype(np.float64, copy=False)
+    return xp.astype(array, xp.float64, copy=False)
+
+
+def take_rows(array: Any, rows: Any) -> Any:
+    """Rows by number; the numbers may be NumPy's."""
+    if isinstance(array, np.ndarray) or not is_foreign(array):
+        return array[rows]
+    xp, device = space(array)
+    if not is_foreign(rows):
+        rows = xp.asarray(np.asarray(rows, dtype=np.int64), device=device)
+    return xp.take(array, rows, axis=0)
+
+
+def sum_in_double(array: Any, axis: int | None = None) -> Any:
+    """Sum whose running total is in double precision."""
+    xp = namespace(array)
+    return xp.sum(array, axis=axis, dtype=xp.float64)
+
+
+def at_least(values: Any, low: float) -> Any:
+    """The larger of each number and ``low``."""
+    xp = namespace(values)
+    return np.maximum(values, low) if xp is np else xp.clip(values, low)
+
+
+def copy_of(array: Any) -> Any:
+    """A copy of an array."""
+    return array.copy() if isinstance(array, np.ndarray) else namespace(array).asarray(array, copy=True)
+
+
+def least_number(X: Any) -> float:
+    """The least number of an array or a sparse matrix."""
+    return float(namespace(X).min(X) if is_foreign(X) else X.min())
+
+
+def least_of_rows(values: Any, count: int) -> tuple[Any, Any]:
+    """The least numbers of each row, ascending, and their places."""
+    xp = namespace(values)
+    if hasattr(xp, "topk"):
+        least, found = xp.topk(values, count, dim=1, largest=False, sorted=True)
+        return least, found
+    order = xp.argsort(values, axis=1)[:, :count]
+    return xp.take_along_axis(values, order, axis=1), order
+
+
+def row_blocks(n_rows: int, cells_per_row: int, cells: int = DEVICE_CELLS) -> Iterator[slice]:
+    """Cut rows into blocks of a bounded number of cells."""
+    size = max(1, cells // max(1, cells_per_row))
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def _torch() -> ModuleType | None:
+    """The library torch if the program has imported it: this package never does."""
+    return sys.modules.get("torch")
+
+
+@contextmanager
+def computing_on(array: Any, what: str) -> Iterator[None]:
+    """Compute on the device of an array: products of float32 in float32, and one line if its memory is full.
+
+    With TF32, whose numbers have 10 bits, optimisers do not converge; it is switched off inside.
+    """
+    if not is_foreign(array):
+        yield
+        return
+    torch = _torch()
+    before = torch.get_float32_matmul_precision() if torch is not None else "highest"
+    if torch is not None and before != "highest":
+        torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    except Exception as error:
+        if type(error).__name__ != "OutOfMemoryError":
+            raise
+        where = array_api_compat().device(array)
+        raise MemoryError(
+            f"{what} needs more memory than the device {where} has free, for an array of shape {tuple(array.shape)}. "
+            "Free other arrays there, pass float32 or fewer rows, or compute with NumPy on the CPU."
+        ) from error
+    finally:
+        if torch is not None and before != "highest":
+            torch.set_float32_matmul_precision(before)
+
+
+PRODUCT_ROWS = 2048
+"""Products of single precision are summed over so many rows at a time, and then in double precision."""
+
+
+def product_over_rows(left: Any, right: Any) -> Any:
+    """Left (q × n) times right (n × p), of which n is by far the largest, in double precision.
+
+    In single precision a sum over millions of rows would lose all but four digits. So the rows are cut into pieces, all
+    of which are multiplied at once, and the products of the pieces are added up in double precision.
+    """
+    xp = namespace(right)
+    n, whole = right.shape[0], right.shape[0] // PRODUCT_ROWS * PRODUCT_ROWS
+    if right.dtype == xp.float64 or n <= PRODUCT_ROWS:
+        return as_double(left @ right)
+    q, p = left.shape[0], right.shape[1]
+    pieces = xp.permute_dims(xp.reshape(left[:, :whole], (q, -1, PRODUCT_ROWS)), (1, 0, 2))
+    total = sum_in_double(xp.matmul(pieces, xp.reshape(right[:whole, ...], (-1, PRODUCT_ROWS, p))), axis=0)
+    return total if whole == n else total + as_double(left[:, whole:] @ right[whole:, ...])
+
+
+def exp_in_place(values: Any, xp: Any) -> None:
+    """Replace numbers on a device by their exponentials, without another array where the library can."""
+    if hasattr(values, "exp_"):
+        values.exp_()
+    elif library_name(xp) == "cupy":
+        xp.exp(values, out=values)
+    else:
+        values[...] = xp.exp(values)
+
+
+def softmax(scores: Any) -> Any:
+    """Distributions proportional to exp(scores) along the last axis of an array that is not NumPy's."""
+    xp = namespace(scores)
+    shifted = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
+    return shifted / xp.sum(shifted, axis=-1, keepdims=True)
+
+
+def project(rows: Any) -> Any:
+    """Nearest distributions in Euclidean distance along the last axis: `skldl.simplex.project` on a device."""
+    xp, device = space(rows)
+    values = rows - xp.max(rows, axis=-1, keepdims=True)
+    descending = xp.sort(values, axis=-1, descending=True)
+    excess = xp.cumulative_sum(descending, axis=-1) - 1.0
+    counts = xp.arange(1, values.shape[-1] + 1, dtype=values.dtype, device=device)
+    support = xp.sum(xp.astype(descending * counts > excess, xp.int64), axis=-1, keepdims=True)
+    threshold = xp.take_along_axis(excess, support - 1, axis=-1) / xp.astype(support, values.dtype)
+    values = xp.clip(values - threshold, 0.0)
+    return values / xp.sum(values, axis=-1, keepdims=True)
+
+
+def log_softmax(scores: Any) -> Any:
+    """Logarithms of these distributions."""
+    xp = namespace(scores)
+    shifted = scores - xp.max(scores, axis=-1, keepdims=True)
+    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=-1, keepdims=True))
+
+
+def entropies(rows: Any) -> Any:
+    """Shannon entropy of each row, with 0 ln 0 = 0."""
+    xp = namespace(rows)
+    if hasattr(xp, "special") and hasattr(xp.special, "entr"):
+        return xp.sum(xp.special.entr(rows), axis=-1)
+    return -xp.sum(xp.where(rows > 0, rows, 0.0) * xp.log(xp.where(rows > 0, rows, 1.0)), axis=-1)
+
+
+def as_numpy_vector(values: Any) -> FloatArray:
+    """A small array in NumPy and double precision."""
+    return np.asarray(to_numpy(values), dtype=np.float64)
+
+
+def weighted_mean(rows: Any, weight: Any) -> FloatArray:
+    """Weighted mean of the rows, as a vector of NumPy, with sums in double precision."""
+    if isinstance(rows, np.ndarray):
+        return np.asarray(np.average(rows, axis=0, weights=weight))
+    if weight is None:
+        return as_numpy_vector(sum_in_double(rows, axis=0)) / rows.shape[0]
+    share = weight / sum_in_double(weight)
+    return as_numpy_vector(weighted_row_sum(rows, share))
+
+
+def weighted_row_sum(rows: Any, weight: Any) -> Any:
+    """Σ_i weight_i rows_i in double precision, without a copy of all rows in double precision."""
+    xp = namespace(rows)
+    total = xp.zeros((rows.shape[1],), dtype=xp.float64, device=space(rows).device)
+    for block in row_blocks(rows.shape[0], rows.shape[1]):
+        total = total + weight[block] @ as_double(rows[block, ...])
+    return total
