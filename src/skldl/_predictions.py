@@ -35,7 +35,7 @@ def sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
         raise ValueError(
             f"{name} predicted {np.array2string(rows[row], threshold=6)} for row {row} ({int(bad.sum())} such rows), "
             "which is no distribution: degrees are finite, at least zero, and not all zero. Scale the features, or "
-            f"look into {name}._predict if it is your own."
+            f"check {name}._predict if you wrote it."
         )
     return np.asarray(rows / sums)
 
