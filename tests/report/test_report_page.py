@@ -342,4 +342,4 @@ def test_steps_of_a_pipeline_are_no_names_for_a_reader(tmp_path):
     assert "sensitivity to min_samples_leaf" in page
     assert "min_samples_leaf from 1, 4, 8" in page
     assert "Settings that failed in a selection" in texts[1] + texts[2] + texts[-1]
-    assert "Selection goes by Kullback-Leibler." in page
+    assert "Selection criterion: Kullback-Leibler." in page

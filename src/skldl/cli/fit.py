@@ -111,7 +111,7 @@ def fit(
         Address of a Dask scheduler, such as tcp://host:8786: its workers read the files, one file each, encode their
         rows, keep them in memory and fit the model. They must see the files under the same names. Implies --stream.
     overwrite
-        Write over a file that is there already and is no model.
+        Overwrite an existing file that is not a model.
     """
     if out.is_dir() or not out.parent.is_dir():
         raise TableError(f"--out {out} is a folder, or is in a folder that does not exist. Name a file.")

@@ -77,7 +77,7 @@ def predict(
         alone. By default as many as there are processors, for tables with more than 100,000 rows. The result does not
         depend on it.
     overwrite
-        Write over files that are there already.
+        Overwrite existing files.
     escape_formulas
         Put an apostrophe before text that a spreadsheet would take for a formula.
     """
