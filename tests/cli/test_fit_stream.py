@@ -231,6 +231,16 @@ def test_the_same_command_goes_on_after_a_stop(here, monkeypatch, capsys, cache)
     assert reported[0] == reported[1]
 
 
+def test_a_stop_before_anything_is_kept_leaves_nothing(here, monkeypatch):
+    def interrupted(*arguments, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skldl.tabular._stream_training.ChunkedFit.end_pass", interrupted)
+    before = sorted(here.rglob("*"))
+    assert call(f"fit all.csv {FIT} --out m.skldl") == 130
+    assert sorted(here.rglob("*")) == before
+
+
 def test_the_state_of_another_fit_is_not_used(here, monkeypatch, capsys):
     with monkeypatch.context() as patched:
         stopped_after(patched, 2)
