@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up the environment .venv first, if need be.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint unit test-slow bench study docs site clean
+.PHONY: help setup demo test lint unit test-slow bench bench-scale study docs site clean
 
 PYTHON ?=
 BIN := .venv/bin
@@ -20,6 +20,7 @@ help:
 	@echo 'make test       set up the environment and run every check and test (a few minutes)'
 	@echo 'make test-slow  the tests that take longer, the reproduction of published numbers among them'
 	@echo 'make bench      speed and memory, side by side with other packages, and accuracy (hours; one part: benchmarks/run.py)'
+	@echo 'make bench-scale  time and memory of fits from 10^5 to 10^7 rows: arrays, Parquet files, Dask workers (an hour; 20 GB of disk)'
 	@echo 'make study      run the studies of the paper, under its protocol and under nested (hours to days; goes on where it stopped)'
 	@echo 'make docs       make the pictures and generated pages of docs/ again, and what follows from the table of algorithms'
 	@echo 'make site       build the documentation site into site/ (open site/index.html), from the repository alone'
@@ -75,6 +76,9 @@ study: setup
 
 bench: setup
 	@$(BIN)/python benchmarks/run.py
+
+bench-scale: setup
+	@$(BIN)/python benchmarks/scale.py
 
 clean:
 	rm -rf .venv .venv-* build dist results site docs/api docs/gallery docs/project .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache

@@ -51,16 +51,17 @@ class PartialLDL(BaseLDL):
         self.n_left_out_ = int((~informative(D, self.missing_)).sum())
         return D
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the mean Kullback-Leibler divergence from the true to the predicted distributions: higher is better.
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or DataFrame of shape (n_samples, n_labels)
-            True label distributions. With gaps, what was observed is compared: the observed labels and the rest of the
-            mass, or the observed labels with both rows divided by their sums there, as ``missing`` says.
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features), or Rows
+            Features; or rows that are read in chunks, with their distributions and weights.
+        y : array-like or DataFrame of shape (n_samples, n_labels), default=None
+            True label distributions; None if X is a `skldl.chunks.Rows`. With gaps, what was observed is compared: the
+            observed labels and the rest of the mass, or the observed labels with both rows divided by their sums there,
+            as ``missing`` says.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row.
 

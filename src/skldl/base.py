@@ -19,8 +19,9 @@ from skldl._predictions import data_frame, sum_to_one
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions, check_features, check_same_length, check_weights
 from skldl.chunks import Rows
+from skldl.chunks import evaluate as evaluate_chunks
 from skldl.chunks import predict as predict_chunks
-from skldl.chunks._names import keep_names, refuse_rows
+from skldl.chunks._names import keep_names, refuse_more, refuse_rows
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
 
@@ -246,15 +247,15 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         for distributions in model._predict_path(X, D, weight, X_new, param, list(values)):
             yield sum_to_one(distributions, type(self).__name__)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the mean Kullback-Leibler divergence from the true to the predicted distributions: higher is better.
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or DataFrame of shape (n_samples, n_labels)
-            True label distributions.
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features), or Rows
+            Features; or rows that are read in chunks, with their distributions and weights.
+        y : array-like or DataFrame of shape (n_samples, n_labels), default=None
+            True label distributions. None if X is a `skldl.chunks.Rows`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row.
 
@@ -263,6 +264,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         float
             At most 0, which only a perfect prediction reaches.
         """
+        if isinstance(X, Rows):
+            refuse_more(X, y, sample_weight)
+            return -evaluate_chunks(self, X, measures=[kullback_leibler])[kullback_leibler.name]
         predicted = self.predict(X)
         if not is_device_array(predicted):
             predicted = self._in_order_of(y, np.asarray(predicted))

@@ -59,6 +59,19 @@ def test_cross_validation_scores_are_those_in_memory(table):
         assert rows.n_passes < 60  # 170 fits share them
 
 
+def test_threads_change_no_digit(table):
+    X, D, weight = table(9000, 5, 40)  # several blocks
+    for form in (X, X.astype(np.float32)):
+        expected = SABFGS(1e-3, fit_intercept=True).fit(form, D, weight)
+        found = SABFGS(1e-3, fit_intercept=True, n_jobs=3).fit(form, D, weight)
+        np.testing.assert_array_equal(found.coef_, expected.coef_)
+    D = np.where(np.random.default_rng(0).random(D.shape) < 0.02, np.nan, D)
+    models = [SABFGS(1e-2, missing="degrees", max_iter=3, n_jobs=n_jobs) for n_jobs in (None, 2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_array_equal(*(model.fit(X, D).coef_ for model in models))
+
+
 def test_few_passes(table):
     X, D, _ = table(400)
     rows = ArrayRows(X, D, chunk_rows=100)

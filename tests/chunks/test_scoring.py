@@ -49,6 +49,9 @@ def test_measures_are_those_of_all_rows(table):
         assert found == pytest.approx(expected, rel=1e-12)
         pairs = _cut(D, P) if w is None else _cut(D, P, w)
         assert evaluate_pairs(iter(pairs), measures=MEASURES) == pytest.approx(expected, rel=1e-12)
+        assert model.score(ArrayRows(X, D, w, chunk_rows=30)) == pytest.approx(model.score(X, D, w), rel=1e-12)
+    with pytest.raises(DataError, match="leave y and sample_weight out"):
+        model.score(ArrayRows(X, D), D)
     assert list(evaluate_pairs(_cut(D, P))) == list(evaluate_all(D, P))
 
 

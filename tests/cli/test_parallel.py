@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from skldl.cli._app import run
-from skldl.cli._parallel import CHUNKS_ALONE, in_order
+from skldl.cli._parallel import CHUNKS_ALONE, _serve, in_order
 from skldl.exceptions import DataError
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
@@ -82,6 +82,39 @@ def test_warnings_of_the_processes_are_shown_once():
         warnings.simplefilter("always")
         list(in_order(iter(["too small", "too small", "too small"]), warnings.warn, 2))
     assert [str(entry.message) for entry in caught] == ["too small"]
+
+
+class Given:
+    """A pipe that hands out what it was given, and keeps the answers."""
+
+    def __init__(self, chunks):
+        self.chunks, self.answers = list(chunks), []
+
+    def recv(self):
+        if not self.chunks:
+            raise EOFError
+        return self.chunks.pop(0)
+
+    def send(self, answer):
+        self.answers.append(answer)
+
+
+def test_what_a_process_answers():
+    pipe = Given([4, -1])
+    _serve(pipe, math.sqrt)
+    (result, nothing, told), (_, error, _) = pipe.answers
+    assert (result, nothing, told) == (2.0, None, [])
+    assert isinstance(error, ValueError)
+    pipe = Given([1])
+    _serve(pipe, unpicklable)
+    assert str(pipe.answers[0][1]) == "Local: cannot travel"
+
+
+def unpicklable(chunk):
+    class Local(Exception):
+        pass
+
+    raise Local("cannot travel")
 
 
 def test_jobs_must_be_one_or_more(tmp_path, capsys):

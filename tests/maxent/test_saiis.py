@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skldl import SABFGS, SAIIS
 from skldl.maxent import _scaling
-from skldl.maxent._saiis import _Scaling
+from skldl.maxent._iterations import Scaling
 from skldl.maxent._scaling import ScalingEquations, chebyshev, node_count
 from skldl.testing import check_estimator, make_distributions
 
@@ -213,8 +213,8 @@ def test_path_over_max_iter_equals_single_fits(accelerate):
 
 def test_path_over_max_iter_is_one_run(monkeypatch):
     calls = []
-    original = _Scaling.improve
-    monkeypatch.setattr(_Scaling, "improve", lambda self, state: calls.append(1) or original(self, state))
+    original = Scaling.improve
+    monkeypatch.setattr(Scaling, "improve", lambda self, state: calls.append(1) or original(self, state))
     X, D = make_distributions(40, 4, 3)
     list(SAIIS(tol=0.0).predict_path(X, D, X, param="max_iter", values=[10, 20, 30]))
     assert len(calls) == 30
@@ -247,7 +247,7 @@ def test_senseless_parameters_are_refused(settings):
 def test_residuals_on_the_papers_data(name, paper_data):
     X, D = paper_data(name)
     X, D = X[:400, :30], D[:400]
-    scaling = _Scaling(X, D, None)
+    scaling = Scaling(X, D, None)
     state = scaling.state(np.zeros((X.shape[1], D.shape[1])))
     for _ in range(3):
         delta = scaling.equations.solve(state.P)

@@ -5,11 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import skldl
+from skldl.chunks import Piece
 from skldl.data._cells import kind_of
 from skldl.exceptions import DataError, TableError
 from skldl.tabular import TableEncoder
+from skldl.tabular._chunk_cache import ChunkCache
 from skldl.tabular._chunked_encoder import ChunkedFit, Moments
 from skldl.tabular._column_kinds import ColumnKind
 from skldl.tabular._kept_rows import typical_values
@@ -59,7 +62,7 @@ def as_array(features):
     return features.toarray() if hasattr(features, "toarray") else features
 
 
-@pytest.mark.parametrize("sizes", [(3000,), (700, 11, 256)])
+@pytest.mark.parametrize("sizes", [pytest.param((3000,), marks=pytest.mark.slow), (700, 11, 256)])
 def test_every_kind_of_column(sizes):
     table = mixed_table()
     whole, chunked = both(
@@ -218,3 +221,49 @@ def test_hashed_text_is_kept_in_model_files(tmp_path):
         "comment~#0",
         "comment~#1",
     ]
+
+
+def pieces(n_pieces=3):
+    """Dense and sparse chunks, with and without weights."""
+    for place in range(n_pieces):
+        X = np.arange(6.0).reshape(3, 2) + place
+        yield Piece(
+            sparse.csr_matrix(X) if place % 2 else X,
+            np.full((3, 2), 0.5),
+            None if place else np.ones(3),
+            "é.csv",
+            3 * place,
+        )
+
+
+def test_a_cache_gives_back_what_it_was_given(tmp_path):
+    cache = ChunkCache(tmp_path / "state", "one", 2**20)
+    assert not cache.is_complete()
+    assert len(list(cache.kept(pieces()))) == 3
+    assert cache.is_complete()
+    for given, found in zip(pieces(), cache.read(), strict=True):
+        assert sparse.issparse(given.X) == sparse.issparse(found.X)
+        np.testing.assert_array_equal(as_array(found.X), as_array(given.X))
+        np.testing.assert_array_equal(found.y, given.y)
+        assert (found.weight is None) == (given.weight is None)
+        assert (found.place, found.first_row) == (given.place, given.first_row)
+    assert not ChunkCache(tmp_path / "state", "another", 2**20).is_complete()
+    cache.remove()
+    assert not list((tmp_path / "state").iterdir())
+
+
+def test_a_cache_that_is_not_complete_leaves_nothing(tmp_path):
+    cache = ChunkCache(tmp_path, "one", 2**20)
+    reading = cache.kept(pieces())
+    next(reading)
+    reading.close()  # a pass that was broken off
+    assert not list(tmp_path.iterdir())
+    assert not cache.given_up
+    small = ChunkCache(tmp_path, "one", 100)
+    assert len(list(small.kept(pieces()))) == 3
+    assert "more than" in small.given_up
+    assert not list(tmp_path.iterdir())
+    nowhere = ChunkCache(tmp_path / "no" / "folder", "one", 2**20)
+    assert len(list(nowhere.kept(pieces()))) == 3
+    assert "could not be written: No such file" in nowhere.given_up
+    assert ChunkCache(tmp_path, "one", 0).given_up

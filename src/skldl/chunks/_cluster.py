@@ -11,6 +11,7 @@ import concurrent.futures
 import copy
 import sys
 import time
+import uuid
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any
@@ -95,9 +96,10 @@ class ClusterRows(Rows):
             return self._blocks
         known = self.rows._layout or self.rows._known_layout()
         tasks = self.rows._tasks(self.client) or []
+        name = uuid.uuid4().hex
         blocks = [
             self.client.submit(
-                _read, function, number, known, *arguments, pure=False, key=f"skldl-read-{id(self)}-{number}"
+                _read, function, number, known, *arguments, pure=False, key=f"skldl-read-{name}-{number}"
             )
             for number, (function, *arguments) in enumerate(tasks)
         ]

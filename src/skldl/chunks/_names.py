@@ -20,13 +20,18 @@ def refuse_rows(estimator: BaseEstimator, X: Any) -> None:
         )
 
 
-def keep_names(estimator: BaseEstimator, rows: Rows, y: Any, sample_weight: Any) -> None:
-    """Check what was given to ``fit`` besides the rows, and keep numbers and names of features and labels."""
+def refuse_more(rows: Rows, y: Any, sample_weight: Any) -> None:
+    """Raise if distributions or weights are given beside rows in chunks."""
     if y is not None or sample_weight is not None:
         raise DataError(
             "X is a source of rows in chunks, which brings its own distributions and weights: give them to "
             f"{type(rows).__name__}, and leave y and sample_weight out."
         )
+
+
+def keep_names(estimator: BaseEstimator, rows: Rows, y: Any, sample_weight: Any) -> None:
+    """Check what was given to ``fit`` besides the rows, and keep numbers and names of features and labels."""
+    refuse_more(rows, y, sample_weight)
     layout = rows.layout
     if layout.n_labels is None:
         raise DataError(

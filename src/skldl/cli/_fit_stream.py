@@ -188,10 +188,10 @@ def fit_in_chunks(
         state.close()
         raise DatasetError(f"{error} What was found so far is kept in {state.folder}.") from error
     except BaseException as error:
-        if state.n_passes() and isinstance(error, KeyboardInterrupt):
+        if not state.n_passes() and (isinstance(error, DataError) or not state.has_encoder()):
+            state.remove()  # nothing is worth keeping
+        elif isinstance(error, KeyboardInterrupt):
             note(f"{state.n_passes()} passes are kept in {state.folder}: the same command goes on from there.")
-        elif isinstance(error, DataError) and not state.n_passes():
-            state.remove()
         state.close()
         raise
     finally:

@@ -105,6 +105,10 @@ class ResumeFolder:
                 stream.write(json.dumps({"fingerprint": self.fingerprint}).encode())
             save(encoder, self.folder / _ENCODER, description=facts)
 
+    def has_encoder(self) -> bool:
+        """Whether the encoder is kept."""
+        return (self.folder / _ENCODER).is_file()
+
     def n_passes(self) -> int:
         """Number of passes of the fit that are kept."""
         return len(list(self.folder.glob("pass-*.npz"))) if self.folder.is_dir() else 0

@@ -102,7 +102,7 @@ def fit(
         sa-iis, pt-bayes and mean; --text columns are hashed; the estimate comes from rows that are held out. A run that
         is stopped leaves its passes in OUT.resume, and the same command goes on from there.
     memory
-        Bound on memory for --stream, such as 500MiB or 4GiB: it sets how many rows are read at a time.
+        Bound on memory for --stream, such as 800MiB or 4GiB: it sets how many rows are read at a time.
     cache
         Disk space for --stream: the encoded rows are kept in OUT.resume until the model is written, so that the files
         are parsed only three to five times. If they take more than this, or half of the free space, they are encoded in

@@ -13,11 +13,14 @@ the array namespace ``xp`` alone, no indexing and nothing of SciPy. Block, param
 log-partition is returned as an array of no dimensions of ``xp`` where a device would have to wait for a float.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import ThreadpoolController
 
 from skldl._array_api import as_double, exp_in_place, product_over_rows, sum_in_double
 from skldl._typing import FloatArray
@@ -117,6 +120,7 @@ def sum_of_blocks(
     b: FloatArray | None,
     normalise: Normalise,
     block_rows: int,
+    n_threads: int = 1,
 ) -> tuple[float, FloatArray, FloatArray]:
     """Log-partition, gradient of it over U, and mean prediction of many rows, block by block.
 
@@ -133,6 +137,8 @@ def sum_of_blocks(
         as `weighted_softmax`.
     block_rows : int
         Number of dense rows in a block.
+    n_threads : int, default=1
+        Number of blocks of dense rows to work on at once. They are added in the same order, so that it changes nothing.
 
     Returns
     -------
@@ -151,13 +157,33 @@ def sum_of_blocks(
     log_partition = 0.0
     mean = np.zeros(U.shape[1])
     across = np.ascontiguousarray(U.T)
-    for some in row_blocks(X.shape[0], block_rows):
+
+    def contribution(some: slice) -> tuple[Any, Any, Any]:
         rows = X[some].astype(np.float64, copy=False)
-        part, products, sums = dense_block(rows, across, intercept, normalise, some)
+        return dense_block(rows, across, intercept, normalise, some)
+
+    for part, products, sums in in_threads(contribution, row_blocks(X.shape[0], block_rows), n_threads):
         log_partition += float(part)
         gradient += products.T
         mean += sums
     return log_partition, gradient, mean
+
+
+def in_threads(function: Callable[[slice], Any], blocks: Iterable[slice], n_threads: int) -> Iterator[Any]:
+    """Results of a function of each block, in the order of the blocks.
+
+    With several threads the products of each are left to one thread of the linear algebra library.
+    """
+    if n_threads == 1:
+        yield from map(function, blocks)
+        return
+    with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
+        yield from pool.map(function, blocks)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()  # looking for them takes milliseconds
 
 
 def row_blocks(n_rows: int, size: int) -> Iterator[slice]:
@@ -193,7 +219,7 @@ def block_variances(rows: Any, weight: Any, mean: Any, xp: Any = np) -> Any:
     return weight @ (rows - mean) ** 2
 
 
-def gram(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
+def gram(X: Any, weight: FloatArray, mean: FloatArray, n_threads: int = 1) -> FloatArray:
     """Σ ω_i (x_i − mean)(x_i − mean)ᵀ of many rows.
 
     For sparse rows Σ ω_i x_i x_iᵀ, from which the caller subtracts the product of the means: sparse rows stay sparse.
@@ -202,8 +228,9 @@ def gram(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
         rooted = X.multiply(np.sqrt(weight)[:, None]).tocsr().astype(np.float64)
         return np.asarray((rooted.T @ rooted).toarray())
     total = np.zeros((X.shape[1], X.shape[1]))
-    for some in row_blocks(X.shape[0], gram_rows(X.shape[1])):
-        total += block_gram(X[some], weight[some], mean)
+    blocks = row_blocks(X.shape[0], gram_rows(X.shape[1]))
+    for part in in_threads(lambda some: block_gram(X[some], weight[some], mean), blocks, n_threads):
+        total += part
     return total
 
 

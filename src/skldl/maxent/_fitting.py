@@ -30,6 +30,7 @@ class Settings:
     max_iter: int
     tol: float
     reading: str = COMPLETE  # of missing degrees
+    n_threads: int = 1
 
 
 @dataclass
@@ -115,12 +116,17 @@ def fit_weights(
     X, D, sample_weight = informative_rows(X, D, sample_weight, settings.reading)
     weight = row_weights(X.shape[0], sample_weight)
     factorisation = factorise(
-        X, weight, fit_intercept=settings.fit_intercept, scale_free=alpha == 0 and settings.whiten
+        X,
+        weight,
+        fit_intercept=settings.fit_intercept,
+        scale_free=alpha == 0 and settings.whiten,
+        n_threads=settings.n_threads,
     )
     design = factorisation.design if settings.whiten else X
     objective = cross_entropy(
         design, D, weight, reading=settings.reading, alpha=alpha, fit_intercept=settings.fit_intercept
     )
+    objective.n_threads = settings.n_threads
     return fit_objective(objective, factorisation, settings, start=start, keep=keep)
 
 
@@ -150,8 +156,9 @@ def fit_path(
     """
     X, D, sample_weight = informative_rows(X, D, sample_weight, settings.reading)
     weight = row_weights(X.shape[0], sample_weight)
-    shared = factorise(X, weight, fit_intercept=settings.fit_intercept, scale_free=False)
+    shared = factorise(X, weight, fit_intercept=settings.fit_intercept, scale_free=False, n_threads=settings.n_threads)
     objective = cross_entropy(shared.design, D, weight, reading=settings.reading, fit_intercept=settings.fit_intercept)
+    objective.n_threads = settings.n_threads
     yield from walk_path(objective, shared, alphas, settings, lambda: fit_weights(X, D, sample_weight, 0.0, settings))
 
 

@@ -56,7 +56,11 @@ class CrossEntropy:
         Weighted mean of P at the last evaluation.
     loss_at_zero : float
         The loss of the uniform prediction.
+    n_threads : int
+        Number of blocks of dense rows to work on at once; it changes no number.
     """
+
+    n_threads: int = 1
 
     def __init__(
         self, X: Any, D: FloatArray, weight: FloatArray, *, alpha: float = 0.0, fit_intercept: bool = False
@@ -121,7 +125,7 @@ class CrossEntropy:
         b = parameters[n_columns] if self.fit_intercept else None
         gradient = np.empty(self.shape)
         log_partition, gradient[:n_columns], mean = _blocks.sum_of_blocks(
-            self.X, parameters[:n_columns], b, self._normalise, self._block
+            self.X, parameters[:n_columns], b, self._normalise, self._block, self.n_threads
         )
         if self.fit_intercept:
             gradient[-1] = mean

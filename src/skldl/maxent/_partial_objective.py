@@ -81,6 +81,7 @@ class PartialCrossEntropy(CrossEntropy):
     def _without_penalty(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Loss and gradient without the penalty, and the mean prediction: what takes a pass over the rows."""
         self._rest_mean = np.zeros(self.shape[1])
+        self.n_threads = 1  # blocks add to the line above
         loss, gradient, mean = super()._without_penalty(parameters)
         return loss, gradient, mean + self._rest_mean
 

@@ -188,7 +188,9 @@ class RowSpace:
         return np.asarray(self.left.T @ Y / np.sqrt(self.eigenvalues)[:, None])
 
 
-def factorise(X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bool) -> Factorisation:
+def factorise(
+    X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bool, n_threads: int = 1
+) -> Factorisation:
     """Factorise a training set once, in the way that its shape allows.
 
     Parameters
@@ -201,6 +203,8 @@ def factorise(X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bo
         Whether columns are centred.
     scale_free : bool
         Whether columns may be scaled in the space of the rows, as they may without a penalty.
+    n_threads : int, default=1
+        Number of blocks of dense rows to work on at once.
     """
     n_samples, n_features = X.shape
     mean = np.asarray(weight @ X, dtype=np.float64) if fit_intercept else np.zeros(n_features)
@@ -212,7 +216,7 @@ def factorise(X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bo
         return Factorisation(design, centre, eigenvalues=rows.eigenvalues, rows=rows)
     if n_features > LARGEST_MATRIX:
         return Factorisation(X, centre, eigenvalues=_variances(X, weight, mean))
-    return Factorisation(X, centre, gram=_gram(X, weight, mean))
+    return Factorisation(X, centre, gram=_gram(X, weight, mean, n_threads))
 
 
 def column_deviations(X: Any, weight: FloatArray) -> FloatArray:
@@ -236,9 +240,9 @@ def _inverse_root(gram: FloatArray, ridge: float) -> FloatArray:
     return np.asarray(inverse.T * scale[:, None])
 
 
-def _gram(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
+def _gram(X: Any, weight: FloatArray, mean: FloatArray, n_threads: int) -> FloatArray:
     """Σ ω_i (x_i − mean)(x_i − mean)ᵀ; for dense X without the cancellation of subtracting afterwards."""
-    gram = _blocks.gram(X, weight, mean)
+    gram = _blocks.gram(X, weight, mean, n_threads)
     if sparse.issparse(X) and mean.any():
         gram -= np.multiply.outer(mean, mean)
     constant = _is_constant(np.diag(gram), X, mean)
