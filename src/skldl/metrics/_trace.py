@@ -11,7 +11,6 @@ first into the second. Where a label's value depends on a sum over labels, a fur
 from dataclasses import dataclass, field
 from typing import Any
 
-
 QUOTIENTS = {"{0} / {1}": "QUOTIENT({0}, {1})", "{1} / {0}": "QUOTIENT({1}, {0})"}
 """Divisions of numbers that have the type of the tables: a device has a quick one for single precision."""
 
