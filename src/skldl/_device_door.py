@@ -32,10 +32,7 @@ def check_device_features(estimator: Any, X: Any, where: Space, *, reset: bool) 
     """Return X, finite and of floating point, and record or compare the number of its columns."""
     name = type(estimator).__name__
     if not getattr(estimator, "_array_api", False):
-        raise DeviceError(
-            f"{name} computes with NumPy alone, and X is an array of {where}: pass X and y as NumPy arrays, or use "
-            "SABFGS, SABFGSCV, SAIIS, AAKNN, AABP, KernelRidgeLDL or MeanDistribution."
-        )
+        refuse_device_arrays(estimator, X)
     X = _real(X, where, name="X")
     if X.ndim != 2:
         raise DimensionError(
@@ -55,6 +52,16 @@ def check_device_features(estimator: Any, X: Any, where: Space, *, reset: bool) 
         )
     _check_finite(X, where.xp, name="X")
     return X
+
+
+def refuse_device_arrays(estimator: Any, X: Any) -> None:
+    """Raise an error if X is to be computed on a device, which this estimator cannot."""
+    where = space_of(X)
+    if where is not None:
+        raise DeviceError(
+            f"{type(estimator).__name__} computes with NumPy alone, and X is an array of {where}: pass X and y as "
+            "NumPy arrays, or use SABFGS, SABFGSCV, SAIIS, AAKNN, AABP, KernelRidgeLDL or MeanDistribution."
+        )
 
 
 def _real(values: Any, where: Space, *, name: str, error: type[DataError] = NotNumericError) -> Any:

@@ -20,6 +20,7 @@ from skldl._device_door import (
     check_device_pair,
     check_same_space,
     follow,
+    refuse_device_arrays,
 )
 from skldl._real_numbers import refuse_unreal
 from skldl._row_numbers import row_number as _row
@@ -58,6 +59,7 @@ __all__ = [
     "column_names",
     "label_names",
     "order_of_labels",
+    "refuse_device_arrays",
     "rows_from",
 ]
 

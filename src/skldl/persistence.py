@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 import skldl
 from skldl._algorithms import ALGORITHMS, MODEL_PARTS
 from skldl._extras import import_with_extra
+from skldl._host_copy import host_copy
 from skldl._whole_files import whole_file
 from skldl.exceptions import ModelFileError
 
@@ -61,7 +62,8 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
     """Write a fitted model to a file, whole or not at all.
 
     The file is written under a temporary name and renamed when it is complete: a crash leaves an older
-    file of that name as it was.
+    file of that name as it was. What was fitted on arrays of a device is written with NumPy copies of them: the model
+    that is read computes with NumPy, on any machine.
 
     Parameters
     ----------
@@ -88,7 +90,7 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
     """
     io = import_with_extra("skops.io", "save", user="A model file")
     check_is_fitted(model)
-    content = io.dumps(model, compression=zipfile.ZIP_DEFLATED)
+    content = io.dumps(host_copy(model), compression=zipfile.ZIP_DEFLATED)
     about = {
         "format": FORMAT,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

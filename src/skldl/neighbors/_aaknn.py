@@ -244,7 +244,8 @@ class AAKNN(BaseLDL):
             _check_count("n_neighbors", value, X.shape[0])
         self.set_params(n_neighbors=max(values))
         self._fit(X, D, sample_weight)
-        yield from self._averages(*self._nearest(X_new, self.n_neighbors), values)
+        tables = self._averages(*self._nearest(X_new, self.n_neighbors), values)
+        yield from (tables[place, ...] for place in range(len(values)))
 
     def _check_new(self, X: Any) -> Any:
         return check_features(self, X, reset=False, accept_sparse=self._accept_sparse)

@@ -13,6 +13,7 @@ import numpy as np
 
 from skldl._array_api import as_double, least_of_rows, namespace, row_blocks, space, take_rows, to_numpy
 from skldl.exceptions import DeviceError
+from skldl.neighbors._search import StableSearch
 
 CELLS = 2**28
 """A block of products holds at most about this many numbers (2 GiB)."""
@@ -46,10 +47,16 @@ class DeviceSearch:
         xp = namespace(X)
         self.n_samples = X.shape[0]
         self._squared = metric == "sqeuclidean"
+        self._metric, self._metric_params = metric, metric_params
         self._X = X
         parts = [xp.sum(as_double(X[rows, ...]) ** 2, axis=1) for rows in row_blocks(X.shape[0], X.shape[1])]
         self._norms = xp.concat(parts)
         self._largest_norm = float(xp.max(self._norms))
+
+    def _on_host(self) -> StableSearch:
+        """The same search with NumPy."""
+        X = np.asarray(to_numpy(self._X), dtype=np.float64)
+        return StableSearch(X, metric=self._metric, metric_params=self._metric_params, algorithm="auto", n_jobs=None)
 
     def query(self, X: Any, n_neighbors: int, *, ordered: bool = True, exact: bool = False) -> tuple[Any, Any]:
         """Return distances and indices of the nearest training rows, nearest first.

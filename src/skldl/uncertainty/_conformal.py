@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from skldl._algorithms import MISSING_DEGREES_CURE
 from skldl._parameters import RANDOM_STATE, TRUTH, Constraint, check_parameters, check_value, number, one_of, whole
 from skldl._typing import AnyArray, BoolArray, FloatArray, IntArray
-from skldl._validation import check_distributions, check_weights
+from skldl._validation import check_distributions, check_weights, refuse_device_arrays
 from skldl.base import BaseLDL, check_groups
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import fit_rows, seed_of, shuffled_folds
@@ -178,6 +178,7 @@ class ConformalLDL(BaseEstimator):
             The fitted object.
         """
         self._check_parameters()
+        refuse_device_arrays(self, X)
         D = check_distributions(y, nan_cure=f"ConformalLDL needs every degree. {MISSING_DEGREES_CURE}")
         n_rows = len(D)
         weight = check_weights(sample_weight, n_rows)
