@@ -19,6 +19,7 @@ help:
 	@echo 'make demo       set up the environment and run the main job on embedded data'
 	@echo 'make test       set up the environment and run every check and test (a few minutes)'
 	@echo 'make test-slow  the tests that take longer, the reproduction of published numbers among them'
+	@echo 'make release-check  every Python, the lowest versions of all dependencies, wheel and extras (SESSION=lowest: one part)'
 	@echo 'make bench      speed and memory, side by side with other packages, and accuracy (hours; one part: benchmarks/run.py)'
 	@echo 'make bench-scale  time and memory of fits from 10^5 to 10^7 rows: arrays, Parquet files, Dask workers (an hour; 20 GB of disk)'
 	@echo 'make study      run the studies of the paper, under its protocol and under nested (hours to days; goes on where it stopped)'
@@ -79,6 +80,20 @@ bench: setup
 
 bench-scale: setup
 	@$(BIN)/python benchmarks/scale.py
+
+# What noxfile.py holds, with tools of their own; SESSION names one part, such as tests-3.13, lowest, wheel or smoke.
+.PHONY: release-check release-version
+release-check: .venv-release/.complete
+	@.venv-release/bin/nox $(if $(SESSION),--session "$(SESSION)")
+
+# Do the tag of a release (TAG=v0.2.0), the package, the citation and the changelog name one version?
+release-version: .venv-release/.complete
+	@.venv-release/bin/python tools/check_release.py version "$(TAG)"
+
+.venv-release/.complete: tools/release-tools.txt
+	@$(or $(PYTHON),python3) -m venv --clear .venv-release
+	@.venv-release/bin/python -m pip install --disable-pip-version-check -q -r tools/release-tools.txt
+	@touch $@
 
 clean:
 	rm -rf .venv .venv-* build dist results site docs/api docs/gallery docs/project .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache

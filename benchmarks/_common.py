@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+import skldl
 from skldl.data import load_dataset
 from skldl.metrics import kullback_leibler
 
@@ -76,8 +77,8 @@ def divergence(D: np.ndarray, P: np.ndarray) -> float:
 
 def machine() -> dict[str, str]:
     """What a figure depends on."""
-    names = ("scikit-ldl", "numpy", "scipy", "scikit-learn", "python-ldl", "torch", "keras")
-    versions = {}
+    names = ("numpy", "scipy", "scikit-learn", "python-ldl", "torch", "keras")
+    versions = {"scikit-ldl": skldl.__version__}  # that of the source: an editable install can declare an older one
     for name in names:
         try:
             versions[name] = metadata.version(name)
@@ -102,11 +103,15 @@ def keep(section: str, row: dict[str, Any]) -> None:
     print(markdown([row]), flush=True)
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{section}.json"
-    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    before = json.loads(path.read_text()) if path.exists() else {"machine": {}, "rows": []}
+    rows, now = before["rows"], machine()
     name = next(iter(row))
     rows = [old for old in rows if old[name] != row[name]] + [row]
     rows.sort(key=lambda row: ALL_SETS.index(row[name]) if row[name] in ALL_SETS else 0)
-    path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+    # rows of an earlier version stay until they are measured again, so each says which version it belongs to
+    versions = {str(old[name]): before["machine"].get("scikit-ldl", "") for old in rows} | before.get("versions", {})
+    versions[str(row[name])] = now.get("scikit-ldl", "")
+    path.write_text(json.dumps({"machine": now, "versions": versions, "rows": rows}, indent=1) + "\n")
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:

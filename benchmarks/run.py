@@ -1,4 +1,4 @@
-"""Run every benchmark and write the tables: what `make bench` calls.
+"""Run every benchmark and write the tables and the history: what `make bench` calls.
 
     python benchmarks/run.py                                   # all parts, one after the other (hours)
     python benchmarks/run.py accuracy SJAFFE:10 --models auto  # one part, with its options
@@ -14,6 +14,8 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+
+import skldl
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -71,6 +73,10 @@ def write_tables() -> None:
         parts.append(", ".join(f"{key} {value}" for key, value in content["machine"].items()))
     (RESULTS / "README.md").write_text("\n".join(parts) + "\n")
     print(f"Tables: {RESULTS / 'README.md'}")
+    from history import write
+
+    if path := write(skldl.__version__):
+        print(f"History: {path}; compare it with: python benchmarks/history.py compare")
 
 
 def main() -> None:

@@ -298,6 +298,7 @@ class NeighbourTree:
     kind: str
     data: AnyArray
     leaf_size: int
+    metric: str
 
     def build(self) -> Any:
         """Build the tree; from the same data scikit-learn builds the same tree."""
@@ -306,9 +307,16 @@ class NeighbourTree:
         data = np.asarray(self.data, dtype=np.float64)
         if data.ndim != 2 or not data.size or not np.isfinite(data).all():
             raise ValueError("a neighbour tree has no data")
-        return _TREE_KINDS[self.kind](data, leaf_size=self.leaf_size, metric="euclidean")
+        if self.metric not in _DISTANCES.values():
+            raise ValueError("a neighbour tree has an unknown distance")
+        return _TREE_KINDS[self.kind](data, leaf_size=self.leaf_size, metric=self.metric)
 
 
+_DISTANCES = {  # those without parameters of their own, which a file could set to anything
+    EUCLIDEAN: "euclidean",
+    "sklearn.metrics._dist_metrics.ManhattanDistance64": "manhattan",
+    "sklearn.metrics._dist_metrics.ChebyshevDistance64": "chebyshev",
+}
 _STAND_IN = f"{__name__}.{NeighbourTree.__name__}"
 
 
@@ -316,10 +324,11 @@ def _put_data_in_place(node: dict[str, Any]) -> None:
     """Turn the description of a neighbour tree into that of its `NeighbourTree`."""
     state = node["content"]["content"]
     data, leaf_size, metric, weight = state[0], state[4], state[11], state[12]
-    if type_name(metric) != EUCLIDEAN or weight.get("content") != "null":
-        raise ValueError("a neighbour tree has a distance other than the Euclidean, or weights")
-    kind = _node("JsonNode", str, json.dumps(node["__class__"]))
-    parts = {"kind": kind, "data": data, "leaf_size": leaf_size}
+    distance = _DISTANCES.get(type_name(metric))
+    if distance is None or weight.get("content") != "null":
+        raise ValueError("a neighbour tree has weights, or a distance other than " + ", ".join(_DISTANCES.values()))
+    kind, name = (_node("JsonNode", str, json.dumps(text)) for text in (node["__class__"], distance))
+    parts = {"kind": kind, "data": data, "leaf_size": leaf_size, "metric": name}
     names = _node("ListNode", list, [_node("TypeNode", str) for _ in parts])
     node["__module__"], _, node["__class__"] = _STAND_IN.rpartition(".")
     node["__loader__"] = "ObjectNode"

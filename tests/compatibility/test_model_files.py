@@ -1,5 +1,9 @@
-"""Model files that 0.1 wrote still load, and predict what 0.1 predicted."""
+"""Model files that earlier versions wrote still load, and predict what those versions predicted.
 
+``tools/write_compatibility_files.py`` writes the files of a version; those of 0.1 are older than it.
+"""
+
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,25 +13,67 @@ import skldl
 from skldl import persistence
 
 pandas = pytest.importorskip("pandas")
-FILES = Path(__file__).parent / "files_0_1"
-TABLE = FILES / "table.csv"
+HERE = Path(__file__).parent
+FILES_0_1 = HERE / "files_0_1"
+FOLDERS = sorted(path.parent for path in HERE.glob("files_*/expected.json"))
+MODELS = [path for folder in FOLDERS for path in sorted(folder.glob("*.skldl")) if path.stem != "table"]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.InconsistentVersionWarning", "ignore:.*was written with scikit-learn:UserWarning"
+)
+TOLERANCE = 1e-9  # the last digits depend on the BLAS that the processor gets
 
 
-@pytest.mark.parametrize("path", sorted(FILES.glob("*.skldl")), ids=lambda path: path.stem)
-def test_predictions_are_those_of_0_1(path):
-    about, model = persistence.read(path)
+def version_of(folder):
+    return folder.name.removeprefix("files_").replace("_", ".")
+
+
+@pytest.mark.parametrize("path", sorted(FILES_0_1.glob("*.skldl")), ids=lambda path: path.stem)
+def test_predictions_are_those_of_0_1(path, read_model):
+    about, model = read_model(path)
     assert about["versions"]["scikit-ldl"] == "0.1.0"
-    predicted = pandas.DataFrame(model.predict(pandas.read_csv(TABLE)), columns=model[-1].label_names_)
+    predicted = pandas.DataFrame(
+        model.predict(pandas.read_csv(FILES_0_1 / "table.csv")), columns=model[-1].label_names_
+    )
     written = pandas.read_csv(path.with_suffix(".csv"))
     shared = [name for name in predicted.columns if name in written.columns]
     assert len(shared) == predicted.shape[1] == 3
-    # the last digits depend on the BLAS that the processor gets
-    np.testing.assert_allclose(predicted[shared], written[shared], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(predicted[shared], written[shared], rtol=0, atol=TOLERANCE)
 
 
-def test_the_old_path_of_the_encoder_leads_to_its_new_home():
-    model = skldl.load(FILES / "mean.skldl")
+def test_the_old_path_of_the_encoder_leads_to_its_new_home(read_model):
+    model = read_model(FILES_0_1 / "mean.skldl")[1]
     assert type(model[0]) is skldl.tabular.TableEncoder
     for name in persistence.RENAMED.values():
         module, _, kind = name.rpartition(".")
         assert hasattr(__import__(module, fromlist=[kind]), kind)
+
+
+def test_no_file_is_left_out():
+    """Every estimator with a prediction has its file, and the other way round."""
+    assert FOLDERS
+    for folder in FOLDERS:
+        names = json.loads((folder / "expected.json").read_text(encoding="utf-8")).keys()
+        assert {path.stem for path in folder.glob("*.skldl")} == {*names, "table"}
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{version_of(path.parent)}-{path.stem}")
+def test_every_estimator_predicts_what_it_did(path, read_model):
+    about, model = read_model(path)
+    assert about["versions"]["scikit-ldl"].startswith(version_of(path.parent) + ".")
+    assert type(model).__name__ == path.stem
+    expected = json.loads((path.parent / "expected.json").read_text(encoding="utf-8"))[path.stem]
+    X = pandas.read_csv(path.parent / "small.csv")[["x0", "x1", "x2"]].to_numpy()[:8]
+    np.testing.assert_allclose(model.predict(X), expected, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=version_of)
+def test_a_model_of_a_table_predicts_what_the_command_wrote(folder, read_model, tmp_path):
+    from skldl.cli._app import run
+
+    read_model(folder / "table.skldl")
+    out = tmp_path / "out.csv"
+    files = [str(folder / "table.skldl"), str(folder / "small.csv")]
+    assert run(["predict", *files, "--level", "0.9", "--digits", "12", "--out", str(out)]) == 0
+    now, then = pandas.read_csv(out), pandas.read_csv(folder / "table.csv")
+    assert len([name for name in then.columns if name.endswith("label_a")]) == 3  # with both ends of its interval
+    pandas.testing.assert_frame_equal(now, then, check_exact=False, rtol=0, atol=TOLERANCE)

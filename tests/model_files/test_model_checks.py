@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import skldl
-from skldl._model_archive import check_branches
+from skldl._model_archive import NeighbourTree, check_branches
 from skldl.testing import make_distributions
 
 X, D = make_distributions()
@@ -125,7 +125,7 @@ def test_compiled_code_is_not_given_the_state_of_neighbour_trees(opened):
         tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
         part = tree["content"]["content"][place]
         part["__class__" if place == 11 else "content"] = change
-        file.refuses("distance other than the Euclidean")
+        file.refuses("weights, or a distance other than euclidean, manhattan, chebyshev")
     file = opened(NEIGHBORS)
     tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
     tree["content"]["content"] = tree["content"]["content"][:3]
@@ -180,10 +180,23 @@ def test_training_rows_of_neighbours(opened, name, match):
     file.refuses("cannot be rebuilt")
 
 
-def test_a_neighbour_search_of_scikit_learn(tmp_path):
-    model = skldl.AARegressor(KNeighborsRegressor(3, algorithm="ball_tree")).fit(X, D)
+@pytest.mark.parametrize("metric", ["minkowski", "manhattan", "chebyshev"])
+@pytest.mark.parametrize("algorithm", ["ball_tree", "kd_tree"])
+def test_a_neighbour_search_of_scikit_learn(tmp_path, algorithm, metric):
+    model = skldl.AARegressor(KNeighborsRegressor(3, algorithm=algorithm, metric=metric)).fit(X, D)
     again = skldl.load(skldl.save(model, tmp_path / "m.skldl"))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_neighbours_by_the_manhattan_distance(tmp_path):
+    """Leave-one-out may choose this distance, so that the model of a plain ``skldl fit`` can hold it."""
+    model = skldl.AAKNNCV(metric="manhattan", random_state=0).fit(X, D)
+    again = skldl.load(skldl.save(model, tmp_path / "m.skldl"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    tree = NeighbourTree()
+    tree.kind, tree.data, tree.leaf_size, tree.metric = "KDTree", X, 30, "pyfunc"
+    with pytest.raises(ValueError, match="unknown distance"):
+        tree.build()
 
 
 def test_support_vectors(opened):
