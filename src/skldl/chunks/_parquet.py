@@ -16,6 +16,8 @@ from skldl.chunks._rows import Rows, check_chunk_rows, rows_in_chunk
 from skldl.exceptions import DatasetNotFoundError, EmptyDataError, NonFiniteError, NotNumericError, TableError
 
 READ_BUFFER = 1 << 20
+MOST_TASKS = 512
+"""Blocks of rows on a cluster, about: each costs its scheduler a few milliseconds in each pass."""
 
 
 class ParquetRows(Rows):
@@ -95,17 +97,18 @@ class ParquetRows(Rows):
             yield from self.pieces_of(file, labels)
 
     def _tasks(self, client: Any) -> list[tuple[Any, ...]] | None:
-        """One task for each row group, or for several small ones together."""
+        """One task for each row group, or for several together; how many depends on the files alone."""
         if client is None:
             return []
         tasks = []
+        size = max(self._chunk_size(), -(-(self.n_rows or 0) // MOST_TASKS))
         for file, groups in zip(self.files, self._groups, strict=True):
             some: list[int] = []
             first = n_rows = 0
             for group, count in enumerate(groups):
                 some.append(group)
                 n_rows += count
-                if n_rows >= self._chunk_size() or group == len(groups) - 1:
+                if n_rows >= size or group == len(groups) - 1:
                     if n_rows:
                         tasks.append((ParquetRows.pieces_of, self, file, True, some, first))
                     first, n_rows, some = first + n_rows, 0, []
