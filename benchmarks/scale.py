@@ -9,7 +9,7 @@ Rows of 20 numbers and 5 degrees, from a noisy maximum entropy model. ``copies``
 n · c weighted copies, each with one label, as long as they fit. The kinds that begin with ``text`` are hashed words in
 2²⁰ columns: SABFGS from CSR chunks and in memory, and on copies SGDClassifier and LogisticRegression(solver="saga").
 CPU seconds are those of all processes that take part: what else runs on the machine hardly changes them. Peak memory is
-that of the largest of these processes, with the 130 MiB or so that Python and its libraries take.
+that of the largest of these processes, with the 190 MiB that Python and its libraries take.
 """
 
 import argparse

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from skldl import AAKNN, SABFGS, SABFGSCV, SAIIS, AutoLDL, MeanDistribution, PTBayes, RandomForestLDL, SmoothLossLDL
 from skldl.chunks import ArrayRows, IterableRows, ParquetRows, RecordedRows
 from skldl.exceptions import DataError
-from skldl.maxent import _folds, _row_moments, _rows_objective, _whitening
+from skldl.maxent import _folds, _row_moments, _rows_objective, _rows_selection, _whitening
 from skldl.maxent._folds import Folds
 from skldl.maxent._lockstep import run_together
 
@@ -146,6 +146,10 @@ def test_iterative_scaling_with_roots_far_away():
         expected, rows = clone(model).fit(form, D), ArrayRows(form, D, chunk_rows=17)
         np.testing.assert_allclose(clone(model).fit(rows).coef_, expected.coef_, rtol=1e-9)
         assert rows.n_passes > 10  # Newton's method over all rows
+    few_sums = (rng.random((60, 3)) < 0.5).astype(float)
+    for form in (np.eye(3)[rng.integers(0, 3, 60)], few_sums, -few_sums, few_sums * rng.choice([-1, 1], (60, 3))):
+        found = SAIIS(max_iter=4).fit(ArrayRows(form, D, chunk_rows=17)).coef_
+        np.testing.assert_allclose(found, SAIIS(max_iter=4).fit(form, D).coef_, atol=1e-12)
     zeros = ArrayRows(np.zeros((60, 2)), D, chunk_rows=17)
     np.testing.assert_allclose(SAIIS().fit(zeros).predict(np.zeros((1, 2))), 1 / 3)
 
@@ -187,6 +191,19 @@ def test_folds_are_those_of_scikit_learn_or_of_a_hash(monkeypatch):
     assert abs(sizes - 20_000).max() < 4 * np.sqrt(100_000 * 0.2 * 0.8)
     both = np.bincount(found[:-1] * 5 + found[1:], minlength=25)  # neighbours fall independently
     assert abs(both - 4000).max() < 5 * np.sqrt(4000)
+
+
+def test_searches_that_take_too_much_memory_do_not_run_side_by_side(monkeypatch, table):
+    X, D, _ = table(150)
+    model = SABFGSCV([1e-3, 0.1], cv=3, scaling="raw")
+    together, apart = ArrayRows(X, D, chunk_rows=77), ArrayRows(X, D, chunk_rows=77)
+    expected = clone(model).fit(together)
+    one_by_one = clone(model).fit(ArrayRows(X, D, chunk_rows=1))  # no row of some folds in a chunk
+    np.testing.assert_allclose(one_by_one.cv_scores_, expected.cv_scores_, atol=1e-12)
+    monkeypatch.setattr(_rows_selection, "MOST_NUMBERS", 42 * 24 * 2)  # two of the three folds
+    found = clone(model).fit(apart)
+    np.testing.assert_array_equal(found.cv_scores_, expected.cv_scores_)
+    assert apart.n_passes > together.n_passes
 
 
 def test_cross_validation_with_hashed_folds(monkeypatch, table):
@@ -283,7 +300,9 @@ def test_progress_counts_passes_and_rows(table, tmp_path):
         seen = []
         rows = make(ArrayRows(X, D, chunk_rows=40))
         rows.progress = lambda passes, n_rows, seen=seen: seen.append((passes, n_rows))
-        PTBayes().fit(rows)
+        model = PTBayes().fit(rows)
+        assert model.predict(rows).shape == (100, 4)
+        assert rows.n_rows == 100
         assert seen == [(1, 40), (1, 80), (1, 100), (2, 40), (2, 80), (2, 100)]
     with pytest.raises(DataError, match="not a source of rows"):
         RecordedRows(X, tmp_path)

@@ -99,6 +99,11 @@ def test_parquet(table, parquet_folder):
     some = ParquetRows(folder, labels=["r_1", "r_0", "r_2", "r_3"], features=["x3", "x1"])
     np.testing.assert_array_equal(_all(some)[0], X[:, [3, 1]])
     assert some.label_names == ("r_1", "r_0", "r_2", "r_3")
+    pq = pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pq.read_table(folder / "part-0.parquet").slice(0, 0), folder / "part-3.parquet")
+    assert len(_all(ParquetRows(folder, labels="r_*", weight="w"))[0]) == 250  # a file without rows is passed over
+    with pytest.raises(EmptyDataError, match=r"no rows in .*part-3"):
+        ParquetRows(folder / "part-3.parquet", labels="r_*")
     unlabelled = ParquetRows(folder, features="x*")
     assert unlabelled.n_labels is None
     assert _all(unlabelled)[0].shape == (250, 6)
@@ -251,6 +256,12 @@ def test_parquet_errors_name_the_file(table, parquet_folder):
     with pytest.raises((TableError, DataError), match=r"part-1.parquet"):
         MeanDistribution().fit(rows())
 
+    pq.write_table(whole_table.drop(["w"]), middle)
+    with pytest.raises(TableError, match=r"part-1.parquet lacks the column 'w'"):
+        rows()
+    pq.write_table(whole_table.rename_columns(["x0", "x0", *whole_table.column_names[2:]]), middle)
+    with pytest.raises(TableError, match=r"part-1.parquet has two columns named 'x0'"):
+        ParquetRows(middle, labels="r_*", weight="w")
     pq.write_table(whole_table.drop(["x2"]), middle)
     with pytest.raises(TableError, match=r"part-1.parquet lacks the column 'x2'"):
         rows()

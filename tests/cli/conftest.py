@@ -18,8 +18,4 @@ def here(tmp_path, monkeypatch, faces, faces_model):
     texts = [(*vote, f"text {'of odd' if vote[0] % 2 else 'of even'} number {vote[0]}") for vote in votes]
     pd.DataFrame(texts, columns=["id", "who", "says", "text"]).to_csv("texts.csv", index=False)
     pd.DataFrame({"film": ["a", "b"], "stars_1": [3, 0], "stars_2": [1, 4]}).to_csv("stars.csv", index=False)
-    big = pd.DataFrame({"x": range(60)}).assign(r_no=lambda t: 1 - t["x"] / 60, r_yes=lambda t: t["x"] / 60)
-    (tmp_path / "big").mkdir()
-    for part in (0, 1):
-        big.iloc[30 * part : 30 * part + 30].to_parquet(f"big/part-{part}.parquet", index=False)
     return tmp_path

@@ -38,6 +38,11 @@ def examples():
 def test_examples_of_the_help_work(here, line, capsys, monkeypatch):
     if "fetch" in line:
         monkeypatch.setattr("skldl.cli.datasets.fetch_dataset", lambda name, data_home: skldl.data.load_lexicon(8))
+    if "big/" in line:
+        (here / "big").mkdir()
+        table = pd.DataFrame({"x": range(60)}).assign(r_no=lambda t: 1 - t["x"] / 60, r_yes=lambda t: t["x"] / 60)
+        for part in (0, 1):
+            table.iloc[30 * part : 30 * part + 30].to_parquet(f"big/part-{part}.parquet", index=False)
     line = line.removeprefix("skldl ").partition(" > ")[0]
     line = line if "evaluate" not in line else f"{line} --jobs 1 --folds 2 --inner-folds 2 --models mean"
     assert call(line.replace("--models sa-bfgs ", "")) == 0

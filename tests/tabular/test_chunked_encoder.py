@@ -9,6 +9,7 @@ from scipy import sparse
 
 import skldl
 from skldl.chunks import Piece
+from skldl.data import TableFile
 from skldl.data._cells import kind_of
 from skldl.exceptions import DataError, TableError
 from skldl.tabular import TableEncoder
@@ -221,6 +222,52 @@ def test_hashed_text_is_kept_in_model_files(tmp_path):
         "comment~#0",
         "comment~#1",
     ]
+
+
+def files_as_people_have_them(n_rows=400):
+    """Columns that look like something else at first, and types that Parquet has and CSV has not."""
+    rng = np.random.default_rng(0)
+    whole = rng.integers(0, 50, n_rows)
+    text = pd.DataFrame(
+        {
+            "number, then a word": [*map(str, whole[:-3]), "many", "few", "some"],
+            "number, then a code": [*map(str, whole[:-1]), "007"],
+            "missing words": np.where(whole % 7 == 0, "NA", (whole + 0.5).astype(str)),
+            "comma": [f"{value / 8:.3f}".replace(".", ",") for value in whole],
+            "late date": [*["03/04/2024"] * (n_rows - 1), "31/12/2023"],
+            "late truth": [*["yes", "no"] * (n_rows // 2 - 1), "yes", "perhaps"],
+            "empty at first": [*[""] * 300, *map(str, whole[300:])],
+            "never": [""] * n_rows,
+        }
+    )
+    times = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 10**6, n_rows), unit="min")
+    typed = pd.DataFrame(
+        {
+            "whole with gaps": pd.array(np.where(whole % 5 == 0, None, whole), dtype="Int64"),
+            "truth with gaps": pd.array(np.where(whole % 5 == 0, None, whole % 2 == 0), dtype="boolean"),
+            "kind": pd.Categorical(np.array(["a", "b", "c"])[whole % 3]),
+            "when": times.tz_localize("Europe/Berlin", ambiguous="NaT", nonexistent="NaT"),
+            "single": rng.normal(size=n_rows).astype(np.float32),
+            "span": pd.to_timedelta(whole, unit="s"),
+            "never": pd.Series([None] * n_rows, dtype=object),
+        }
+    )
+    return {"csv": text, "parquet": typed}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_are_read_in_chunks_as_they_are_in_one_go(tmp_path, ending):
+    table = files_as_people_have_them()[ending]
+    file = tmp_path / f"table.{ending}"
+    table.to_csv(file, index=False, sep=";") if ending == "csv" else table.to_parquet(file, index=False)
+    frame = TableFile(file).read()
+    whole = TableEncoder().fit(frame)
+    chunked = TableEncoder().fit_chunks(lambda: TableFile(file).chunks(rows=37))
+    assert chunked.kinds_ == whole.kinds_
+    assert chunked.dates_ == whole.dates_
+    expected = as_array(whole.transform(frame))
+    parts = [as_array(chunked.transform(chunk)) for chunk in TableFile(file).chunks(rows=37)]
+    np.testing.assert_allclose(np.vstack(parts), expected, rtol=1e-9, atol=1e-9)
 
 
 def pieces(n_pieces=3):

@@ -21,6 +21,11 @@ from skldl.maxent._row_moments import Moments, merged, read_moments
 from skldl.maxent._rows_objective import RowsCrossEntropy, few_rows, pass_over, sums_of_rows
 from skldl.simplex import entropy, log_softmax
 
+NUMBERS_OF_A_SEARCH = 40
+"""Arrays of the size of the weights that a search keeps."""
+MOST_NUMBERS = 1 << 27
+"""Numbers that searches which share passes may keep together (1 GiB); with very many weights fewer run side by side."""
+
 Request = tuple[int, FloatArray, FloatArray]
 """A fold to leave out, U and b."""
 
@@ -52,7 +57,16 @@ class FoldedRows:
     def held_out_scores(self, alphas: FloatArray, scalings: list[str], settings: Settings) -> FloatArray:
         """Held-out mean divergences (n_scalings, n_alphas, n_folds)."""
         n_folds = self.folds.n_folds
-        jobs = [self._job(scaling, fold, alphas, settings) for scaling in scalings for fold in range(n_folds)]
+        pairs = [(scaling, fold) for scaling in scalings for fold in range(n_folds)]
+        together = max(1, MOST_NUMBERS // ((NUMBERS_OF_A_SEARCH + len(alphas)) * self.of_all.target.size))
+        scores = [
+            self._scores_of(pairs[first : first + together], alphas, settings)
+            for first in range(0, len(pairs), together)
+        ]
+        return np.concatenate(scores).reshape(len(scalings), n_folds, len(alphas)).transpose(0, 2, 1)
+
+    def _scores_of(self, pairs: list[tuple[str, int]], alphas: FloatArray, settings: Settings) -> FloatArray:
+        """Held-out mean divergences (n_pairs, n_alphas) of some scalings and folds, which share each pass."""
         totals = np.array([moments.total for moments in self.without])
 
         def answer(requests: Mapping[int, Request]) -> dict[int, tuple[float, FloatArray, FloatArray]]:
@@ -62,13 +76,11 @@ class FoldedRows:
                 job: (float(part), gradient, mean) for job, (part, gradient, mean) in zip(requests, parts, strict=True)
             }
 
-        paths = run_together(jobs, answer)
-        shape = (len(scalings), n_folds, len(alphas))
-        U = np.stack([weights for weights, _ in paths]).reshape(*shape, *self.of_all.target.shape)
-        b = np.stack([intercepts for _, intercepts in paths]).reshape(*shape, -1)
+        paths = run_together([self._job(scaling, fold, alphas, settings) for scaling, fold in pairs], answer)
+        to_score = [(fold, U, b) for (_, fold), (U, b) in zip(pairs, paths, strict=True)]
         held_out = np.array([moments.total for moments in self.of_folds])
-        (scores,) = self.rows.sum(_held_out_sums, U, b, self.folds, held_out)
-        return np.asarray(scores).transpose(0, 2, 1)
+        (scores,) = self.rows.sum(_held_out_sums, to_score, self.folds, held_out)
+        return np.asarray(scores)
 
     def _job(
         self, scaling: str, fold: int, alphas: FloatArray, settings: Settings
@@ -148,9 +160,11 @@ def _fold_sums(chunk: Chunk, requests: list[Request], folds: Folds, totals: Floa
     return tuple(np.stack([np.asarray(outcome[k]) for outcome in outcomes]) for k in range(3))
 
 
-def _held_out_sums(chunk: Chunk, U: FloatArray, b: FloatArray, folds: Folds, totals: FloatArray) -> Sums:
-    """What one chunk contributes to the held-out divergences (n_scalings, n_folds, n_alphas)."""
-    scores = np.zeros(U.shape[:3])
+def _held_out_sums(
+    chunk: Chunk, paths: list[tuple[int, FloatArray, FloatArray]], folds: Folds, totals: FloatArray
+) -> Sums:
+    """What one chunk contributes to the held-out divergences (n_paths, n_alphas)."""
+    scores = np.zeros((len(paths), len(paths[0][1])))
     weights = chunk.weights()
     for fold, some in enumerate(folds.segments(chunk)):
         if not some.X.shape[0]:
@@ -158,7 +172,9 @@ def _held_out_sums(chunk: Chunk, U: FloatArray, b: FloatArray, folds: Folds, tot
         D, weight = np.asarray(some.D), weights[some.rows] / totals[fold]
         weighted = D * weight[:, None]
         minus_entropy = -float(weight @ entropy(D))
-        for scaling, alpha in np.ndindex(U.shape[0], U.shape[2]):
-            log_P = log_softmax(some.X @ U[scaling, fold, alpha] + b[scaling, fold, alpha])
-            scores[scaling, fold, alpha] = minus_entropy - float(np.vdot(weighted, log_P))
+        for number, (left_out, U, b) in enumerate(paths):
+            if left_out == fold:
+                for place in range(len(U)):
+                    log_P = log_softmax(some.X @ U[place] + b[place])
+                    scores[number, place] = minus_entropy - float(np.vdot(weighted, log_P))
     return (scores,)

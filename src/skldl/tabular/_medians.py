@@ -45,7 +45,7 @@ class MedianSearch:
     ...     for start in range(0, 1001, 100):
     ...         search.update(values[start : start + 100])
     ...     search.end_pass()
-    >>> search.median == np.median(values)
+    >>> bool(search.median == np.median(values))
     True
     """
 
