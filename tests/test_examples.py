@@ -1,6 +1,7 @@
 """Every example runs, on few rows, and saves its figure."""
 
 import importlib.util
+import runpy
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,23 @@ SMALL = {
 }
 
 
+NEEDS_TORCH = "embeddings_head"
+
+
 def test_every_example_is_tested():
-    assert sorted(SMALL) == sorted(path.stem for path in EXAMPLES.glob("*.py"))
+    assert sorted((*SMALL, NEEDS_TORCH)) == sorted(path.stem for path in EXAMPLES.glob("*.py"))
+
+
+@pytest.mark.slow
+def test_the_example_with_tensors_runs_and_shows_its_figure(monkeypatch, capsys):
+    pytest.importorskip("torch", reason="torch is not installed")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    runpy.run_path(str(EXAMPLES / f"{NEEDS_TORCH}.py"))
+    assert len(pyplot.gcf().axes[0].lines) == 8
+    pyplot.close("all")
+    assert "SABFGSCV: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", sorted(SMALL))

@@ -54,7 +54,7 @@ def test_the_kernel_computes_the_means_of_numpy(cuda, n_rows, n_labels, dtype, t
     there = None if weight is None else cuda(weight)
     chosen = [name for name in MEASURES if _fused._source((MEASURES[name],), n_labels, 1e-16, "float", 4)]
     assert len(chosen) == 55
-    for names in (list(PAPER_MEASURES), *([name] for name in chosen)):
+    for names in (list(PAPER_MEASURES), chosen):
         measures = [MEASURES[name] for name in names]
         found = _fused.fused_means(cuda(P), cuda(Q), there, measures, np.finfo(np.float64).eps)
         assert found is not None
@@ -107,9 +107,7 @@ def test_tensors_of_the_host_beside_those_of_the_device(dispatch, problem):
     if not torch.cuda.is_available():
         pytest.skip("torch finds no CUDA device")
     X, D, _, _ = problem
-    with pytest.raises(
-        DeviceError, match=r"y is on the device cpu, but X is an array of torch on cuda:0.*Move y there"
-    ):
+    with pytest.raises(DeviceError, match=r"y is on the device cpu, but X is .* on cuda:0.*Move y there"):
         MeanDistribution().fit(torch.asarray(X, device="cuda"), torch.asarray(D))
 
 
