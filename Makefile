@@ -50,6 +50,7 @@ docs: setup
 	@$(BIN)/python docs/make_algorithms.py
 	@$(BIN)/python docs/make_measures.py
 	@$(BIN)/python docs/make_speed.py
+	@$(BIN)/python docs/make_scale.py
 	@$(BIN)/python docs/make_accuracy.py
 	@$(BIN)/python docs/make_study_figures.py
 	@$(BIN)/python docs/make_reproduction.py

@@ -146,8 +146,8 @@ def fused_means(
     if launch is None or D_true.ndim != 2 or tuple(D_true.shape) != tuple(D_pred.shape):
         return None
     n_rows, n_labels = D_true.shape
-    types = {where.xp.float32: "float", where.xp.float64: "double"}
-    kind = types.get(D_true.dtype)
+    types = ((where.xp.float32, "float"), (where.xp.float64, "double"))
+    kind = next((name for dtype, name in types if D_true.dtype == dtype), None)
     if kind is None or D_pred.dtype != D_true.dtype or not 2 <= n_labels <= MOST_LABELS:
         return None
     if n_rows * n_labels < LEAST_CELLS or n_rows >= 2**31:
