@@ -53,6 +53,7 @@ docs: setup
 	@$(BIN)/python docs/make_algorithms.py
 	@$(BIN)/python docs/make_measures.py
 	@$(BIN)/python docs/make_speed.py
+	@$(BIN)/python docs/make_scale.py
 	@$(BIN)/python docs/make_accuracy.py
 	@$(BIN)/python docs/make_leaderboard.py
 	@$(BIN)/python docs/make_choice.py

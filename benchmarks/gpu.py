@@ -11,13 +11,16 @@ factorisation alone, the products of the fit alone. Data are never copied to or 
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
+import runpy
 import statistics
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it; before SciPy is imported
@@ -294,7 +297,25 @@ def others(bench: Bench) -> None:
         bench.record("others", name, timing, divergence=-score)
 
 
-SECTIONS = {f.__name__: f for f in (measures, fit, kernel_all, kernel_one, neighbours, others)}
+def head(bench: Bench) -> None:
+    """The example ``examples/embeddings_head.py``: a softmax layer on features of a frozen network, and training loops."""
+    if importlib.util.find_spec("matplotlib") is None:
+        print("head: left out, because the example draws with matplotlib, which is not installed")
+        return
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    found = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "embeddings_head.py"))
+    rows, features = found["X"].shape
+    timing = dict.fromkeys(("least_s", "median_s", "first_s"), found["seconds"])
+    what = f"SABFGSCV as a head, {rows:,} × {features} → {found['D'].shape[1]}"
+    bench.record("head", what, timing, divergence=found["goal"])
+    for (name, rate), (times, losses) in found["runs"].items():
+        there = [t for t, loss in zip(times, losses, strict=True) if loss <= 1.001 * found["goal"]]
+        timing = dict.fromkeys(("least_s", "median_s", "first_s"), times[-1])
+        more = {"seconds_to_the_same_divergence": there[0] if there else None, "divergence": min(losses[1:])}
+        bench.record("head", f"{name}, rate {rate:g}, {len(times) - 1} epochs", timing, **more)
+
+
+SECTIONS = {f.__name__: f for f in (measures, fit, kernel_all, kernel_one, neighbours, others, head)}
 
 
 def main() -> None:

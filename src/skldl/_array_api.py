@@ -164,6 +164,20 @@ def copy_of(array: Any) -> Any:
     return array.copy() if isinstance(array, np.ndarray) else namespace(array).asarray(array, copy=True)
 
 
+def count_true(truth: Any) -> int:
+    """How many of an array of truth values are true."""
+    xp = namespace(truth)
+    return int(xp.count_nonzero(truth) if hasattr(xp, "count_nonzero") else xp.sum(xp.astype(truth, xp.int64)))
+
+
+def subtract_outer(values: Any, left: Any, right: Any) -> None:
+    """Values minus the products of all pairs of two vectors, in the memory of the values."""
+    if hasattr(values, "addr_"):
+        values.addr_(left, right, alpha=-1.0)
+    else:
+        values -= left[:, None] * right
+
+
 def least_number(X: Any) -> float:
     """The least number of an array or a sparse matrix."""
     return float(namespace(X).min(X) if is_foreign(X) else X.min())

@@ -54,7 +54,7 @@ def test_the_kernel_computes_the_means_of_numpy(cuda, n_rows, n_labels, dtype, t
     there = None if weight is None else cuda(weight)
     chosen = [name for name in MEASURES if _fused._source((MEASURES[name],), n_labels, 1e-16, "float", 4)]
     assert len(chosen) == 55
-    for names in (list(PAPER_MEASURES), *([name] for name in chosen)):
+    for names in (list(PAPER_MEASURES), chosen):
         measures = [MEASURES[name] for name in names]
         found = _fused.fused_means(cuda(P), cuda(Q), there, measures, np.finfo(np.float64).eps)
         assert found is not None
@@ -85,7 +85,8 @@ def test_bad_tables_are_told_as_elsewhere(cuda):
                 evaluate(*(cuda(table) for table in pair))
     with pytest.raises(SampleWeightError, match="row 3 is -1"):
         evaluate(cuda(P), cuda(Q), cuda(np.where(np.arange(300) == 3, -1.0, 1.0)))
-    assert evaluate(cuda(P * 1.0005), cuda(Q)) == pytest.approx(expected_means(P, Q, None, None), rel=1e-10)
+    found = evaluate(cuda(P * 1.0005), cuda(Q), measures=list(PAPER_MEASURES))
+    assert found == pytest.approx(expected_means(P, Q, None, list(PAPER_MEASURES)), rel=1e-10)
 
 
 def test_host_and_device_are_not_mixed(cuda, problem):
@@ -107,9 +108,7 @@ def test_tensors_of_the_host_beside_those_of_the_device(dispatch, problem):
     if not torch.cuda.is_available():
         pytest.skip("torch finds no CUDA device")
     X, D, _, _ = problem
-    with pytest.raises(
-        DeviceError, match=r"y is on the device cpu, but X is an array of torch on cuda:0.*Move y there"
-    ):
+    with pytest.raises(DeviceError, match=r"y is on the device cpu, but X is .* on cuda:0.*Move y there"):
         MeanDistribution().fit(torch.asarray(X, device="cuda"), torch.asarray(D))
 
 

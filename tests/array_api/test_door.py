@@ -23,7 +23,6 @@ from skldl.exceptions import (
     ZeroRowError,
 )
 from skldl.metrics import evaluate
-from skldl.names import find_candidate
 
 REFUSED = "computes with NumPy alone, and X is an array of"
 
@@ -169,6 +168,8 @@ NAMES = [algorithm.title or algorithm.class_name for algorithm in ALGORITHMS]
 def make(name):
     """An instance of a registered estimator: by its name for people, or of a class that wraps others."""
     if any(algorithm.title == name for algorithm in ALGORITHMS):
+        from skldl.names import find_candidate
+
         return find_candidate(name).make()
     if name == "StackingLDL":
         return skldl.StackingLDL([("mean", MeanDistribution()), ("neighbours", AAKNN())])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from skldl._array_api import namespace, take_rows
+from skldl._array_api import count_true, namespace, take_rows
 
 CLOSE = 1e-6
 """Squared distances below this share of the squared norms are computed again from differences."""
@@ -34,9 +34,9 @@ def _squared_euclidean(A: Any, B: Any) -> Any:
     centre = xp.mean(B, axis=0)
     A, B = A - centre, B - centre
     norms = xp.sum(A**2, axis=1)[:, None] + xp.sum(B**2, axis=1)
-    squares = xp.clip(norms - 2.0 * (A @ B.T), 0.0)
+    squares = xp.clip(norms + (-2.0 * A) @ B.T, 0.0)
     close = squares <= CLOSE * norms
-    n_close = int(xp.sum(xp.astype(close, xp.int64)))
+    n_close = count_true(close)
     if n_close > squares.shape[0] * squares.shape[1] // 20:
         return _by_features(A, B, lambda a, b: (a - b) ** 2)
     if n_close:

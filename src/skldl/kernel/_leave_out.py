@@ -26,6 +26,7 @@ from skldl._array_api import (
     namespace,
     row_blocks,
     space,
+    subtract_outer,
     take_rows,
     to_numpy,
 )
@@ -188,11 +189,12 @@ def centre(K: FloatArray, weighting: Weighting) -> tuple[FloatArray, float]:
 def _centre_on_device(K: Any, root: Any, u: Any) -> tuple[Any, float]:
     """The same by blocks of rows: no other array of the size of K is made."""
     xp = namespace(K)
-    products = []
+    products, weighted = [], bool(xp.any(root != 1.0))
     for rows in row_blocks(K.shape[0], K.shape[1]):
         part = K[rows, ...]
-        part *= root[rows, None]
-        part *= root
+        if weighted:
+            part *= root[rows, None]
+            part *= root
         products.append(part @ u)
     product = xp.concat(products)
     product = product - 0.5 * xp.sum(u * product) * u
@@ -201,8 +203,8 @@ def _centre_on_device(K: Any, root: Any, u: Any) -> tuple[Any, float]:
     product = product - 0.5 * c * u
     for rows in row_blocks(K.shape[0], K.shape[1]):
         part = K[rows, ...]
-        part -= product[rows, None] * u
-        part -= u[rows, None] * product
+        subtract_outer(part, product[rows], u)
+        subtract_outer(part, u[rows], product)
     return K, c
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from skldl._array_api import namespace, space
 
-BLOCK = 2048
-"""Rows of a block: large enough for products at full speed, small enough that the work on whole blocks of the diagonal,
-of which half is zero, costs little."""
+BLOCK = 1024
+"""Columns of a block: enough for products at full speed, and few enough that what is computed above the diagonal, where
+all is zero, costs little."""
 SMALLEST = 256
 
 
@@ -28,8 +28,8 @@ def factorise_in_place(A: Any, block: int = BLOCK) -> None:
     ----------
     A : array of shape (n, n)
         Only its lower triangle is read.
-    block : int, default=2048
-        Rows of a block.
+    block : int, default=1024
+        Columns of a block.
 
     Raises
     ------
@@ -39,15 +39,13 @@ def factorise_in_place(A: Any, block: int = BLOCK) -> None:
     n = A.shape[0]
     for start in range(0, n, block):
         end = min(start + block, n)
+        if start:  # the columns minus what the columns on their left explain: one long product
+            _subtract_product(A[start:, start:end], A[start:, :start], A[start:end, :start].T)
         corner = _factor(A[start:end, start:end])
         A[start:end, start:end] = corner
         A[start:end, end:] = 0.0
-        if end == n:
-            break
-        A[end:, start:end] = A[end:, start:end] @ inverse_of_lower(corner).T
-        for first in range(end, n, 2 * block):
-            last = min(first + 2 * block, n)
-            _subtract_product(A[first:, first:last], A[first:, start:end], A[first:last, start:end].T)
+        if end < n:
+            A[end:, start:end] = A[end:, start:end] @ inverse_of_lower(corner).T
 
 
 def _subtract_product(values: Any, left: Any, right: Any) -> None:

@@ -7,8 +7,10 @@ kernel reads each row once. Terms and sums over the few labels have the precisio
 double precision.
 """
 
+import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from math import gcd
 from typing import Any
@@ -136,14 +138,16 @@ def fused_means(
     for rows whose sums are not one within rounding, and for measures that need more than sums over labels.
     """
     where = space_of(D_true, name="D_true")
-    if where is None or where != space_of(D_pred, name="D_pred") or "cuda" not in str(where.device).lower():
+    if where is None or type(D_pred) is not type(D_true) or D_pred.device != D_true.device:
+        return None
+    if "cuda" not in str(where.device).lower():
         return None
     launch = _LAUNCHERS.get(library_name(where.xp))
     if launch is None or D_true.ndim != 2 or tuple(D_true.shape) != tuple(D_pred.shape):
         return None
     n_rows, n_labels = D_true.shape
-    types = {where.xp.float32: "float", where.xp.float64: "double"}
-    kind = types.get(D_true.dtype)
+    types = ((where.xp.float32, "float"), (where.xp.float64, "double"))
+    kind = next((name for dtype, name in types if D_true.dtype == dtype), None)
     if kind is None or D_pred.dtype != D_true.dtype or not 2 <= n_labels <= MOST_LABELS:
         return None
     if n_rows * n_labels < LEAST_CELLS or n_rows >= 2**31:
@@ -209,26 +213,46 @@ def _launch_torch(source: str, p: Any, q: Any, weight: Any, n_measures: int) -> 
     torch = sys.modules["torch"]
     if not hasattr(torch.cuda, "_compile_kernel"):  # before version 2.9
         return None
-    kernel, grid = _torch_kernel(source, p.device)
+    start, grid = _torch_kernel(source, p.device)
     width = n_measures + 2
-    with torch.cuda.device(p.device):
+    with nullcontext() if torch.cuda.current_device() == p.device.index else torch.cuda.device(p.device):
         results = torch.zeros((grid + 1) * width + 1, dtype=torch.float64, device=p.device)
-        kernel(
-            grid=(grid, 1, 1),
-            block=(ROWS, 1, 1),
-            args=[p, q, results if weight is None else weight, results, int(p.shape[0]), int(weight is not None)],
-        )
+        start(grid, [p, q, results if weight is None else weight, results], [p.shape[0], weight is not None])
         found: list[float] = results[:width].tolist()
     return found
 
 
 @lru_cache(maxsize=64)
-def _torch_kernel(source: str, device: Any) -> tuple[Any, int]:
-    """The translated kernel, and the number of blocks that a device of this kind computes at a time."""
+def _torch_kernel(source: str, device: Any) -> tuple[Callable[..., None], int]:
+    """What starts the translated kernel, and the number of blocks that the device computes at a time."""
     cuda = sys.modules["torch"].cuda
     with cuda.device(device):
         kernel = cuda._compile_kernel(source, "means_of_measures")
-    return kernel, BLOCKS_PER_PROCESSOR * cuda.get_device_properties(device).multi_processor_count
+
+    def start(grid: int, tables: list[Any], numbers: list[int]) -> None:
+        arguments = [*tables, *(int(number) for number in numbers)]
+        kernel(grid=(grid, 1, 1), block=(ROWS, 1, 1), args=arguments)
+
+    grid = BLOCKS_PER_PROCESSOR * cuda.get_device_properties(device).multi_processor_count
+    return _quick_start(kernel, cuda) or start, grid
+
+
+def _quick_start(kernel: Any, cuda: Any) -> Callable[..., None] | None:
+    """Start a kernel without opening the driver's library anew, as torch does: a tenth of a millisecond less."""
+    try:
+        launch, function = cuda._utils._get_gpu_runtime_library().cuLaunchKernel, kernel.func
+    except (AttributeError, OSError, RuntimeError):  # another version of torch
+        return None
+
+    def start(grid: int, tables: list[Any], numbers: list[int]) -> None:
+        values = [ctypes.c_void_p(table.data_ptr()) for table in tables] + [ctypes.c_int(n) for n in numbers]
+        pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
+        stream = ctypes.c_void_p(cuda.current_stream().cuda_stream)
+        failed = launch(function, grid, 1, 1, ROWS, 1, 1, 0, stream, pointers, None)
+        if failed:
+            raise RuntimeError(f"The CUDA driver could not start a kernel: error {failed}.")
+
+    return start
 
 
 def _launch_cupy(source: str, p: Any, q: Any, weight: Any, n_measures: int) -> list[float]:
