@@ -48,7 +48,7 @@ def run(*arguments: str, status: int = 0) -> str:
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=300)
     if done.returncode != status:
         raise AssertionError(
-            f"skldl {' '.join(arguments)} ended with status {done.returncode}, not {status}.\n{done.stdout}{done.stderr}"
+            f"skldl {' '.join(arguments)} ended with status {done.returncode}, not {status}:\n{done.stderr}"
         )
     return done.stdout + done.stderr
 
@@ -288,7 +288,9 @@ def main(extra: str) -> None:
         for check in (core, *CHECKS[extra]):
             start = time.perf_counter()
             check()
-            print(json.dumps({"extra": extra, "check": check.__name__, "seconds": round(time.perf_counter() - start, 1)}))
+            print(
+                json.dumps({"extra": extra, "check": check.__name__, "seconds": round(time.perf_counter() - start, 1)})
+            )
         os.chdir("/")
 
 
