@@ -3,7 +3,7 @@
     python tools/check_release.py requirements               # print what the declared floors are tested with
     python tools/check_release.py floors RESOLVED            # does a resolved list hold exactly the declared floors?
     python tools/check_release.py contents WHEEL SDIST       # does each hold what it must, and nothing else?
-    python tools/check_release.py version TAG                # do tag, package, citation and changelog agree?
+    python tools/check_release.py version TAG                # do tag, package, citation, changelog and files agree?
 
 Every fault is printed; the exit status is 1 if there is one.
 """
@@ -233,7 +233,7 @@ def _size_faults(path: Path, kind: str) -> list[str]:
 
 
 def version_faults(tag: str, root: Path = ROOT) -> list[str]:
-    """Whether a tag, the package, the citation and the changelog name one version, and the changelog its date."""
+    """Whether tag, package, citation and changelog name one version, and its files for later versions are there."""
     version = load_pyproject(root / "pyproject.toml")["project"]["version"]
     package = (root / "src/skldl/__init__.py").read_text(encoding="utf-8")
     citation = (root / "CITATION.cff").read_text(encoding="utf-8")
@@ -245,6 +245,12 @@ def version_faults(tag: str, root: Path = ROOT) -> list[str]:
         faults.append(f"CITATION.cff does not say {version}.")
     if not re.search(rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)$", changelog, flags=re.MULTILINE):
         faults.append(f"CHANGELOG.md has no section '## {version} (YYYY-MM-DD)'.")
+    written = "tests/compatibility/files_{}_{}".format(*version.split(".")[:2])
+    if not (root / written).is_dir():
+        faults.append(f"{written} is missing: run tools/write_compatibility_files.py.")
+    measured = f"benchmarks/history/{version}.json"
+    if version.endswith(".0") and not (root / measured).exists():
+        faults.append(f"{measured} is missing: run make bench.")
     return faults
 
 

@@ -48,8 +48,7 @@ def run(*arguments: str, status: int = 0) -> str:
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=300)
     if done.returncode != status:
         raise AssertionError(
-            f"skldl {' '.join(arguments)} ended with status {done.returncode}, not {status}.\n"
-            f"{done.stdout}{done.stderr}"
+            f"skldl {' '.join(arguments)} ended with status {done.returncode}, not {status}:\n{done.stderr}"
         )
     return done.stdout + done.stderr
 

@@ -98,7 +98,7 @@ def write_models(folder: Path, table: pd.DataFrame) -> dict[str, Any]:
 
 
 def write_table_model(folder: Path) -> None:
-    """A model of ``skldl fit --intervals`` for a table of numbers and words, and its predictions."""
+    """What ``skldl fit --intervals`` writes for a table with numbers and words, and what it predicts."""
     os.chdir(folder)
     fit = ["fit", "small.csv", "--labels", "label_*", "--model", "sa-bfgs", "--intervals", "--out", "table.skldl"]
     predict = ["predict", "table.skldl", "small.csv", "--level", "0.9", "--digits", "12", "--out", "table.csv"]

@@ -1,4 +1,4 @@
-"""Studies that 0.2 and later wrote are read, shown and continued, and their numbers stay (0.1: test_files_0_1)."""
+"""Studies that 0.2 and later wrote are read, shown and continued, and their numbers stay; 0.1: see test_files_0_1."""
 
 import json
 import shutil

@@ -146,7 +146,7 @@ class RecordEncoder:
         if any(name not in dtypes or getattr(dtypes[name], "kind", "O") not in "fiu" for name in self._numbers):
             return None
         try:
-            numbers = frame[self._numbers].to_numpy(dtype=np.float64)
+            numbers = frame[self._numbers].to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError):  # missing cells of a nullable type
             return None
         return self._encoded(numbers, None) if numbers.shape[1] == len(self._numbers) else None
