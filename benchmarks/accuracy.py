@@ -86,7 +86,7 @@ def measure(name, n_folds, model, order):
 
 
 def chosen_set(word, parser):
-    """The dataset that a word names, and its number of folds; a mistake is told before anything is measured."""
+    """The dataset that a word names, and its number of folds; a mistake is reported before anything is measured."""
     name, _, count = word.partition(":")
     if name not in SETS:
         parser.error(f"there is no set {name!r}; known are: {', '.join(SETS)}")

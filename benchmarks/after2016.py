@@ -8,7 +8,7 @@ Each row of ``results/after2016.json`` holds CPU seconds of fit and prediction o
 their ratio (above 1: ours is faster) and the mean Kullback-Leibler divergence of both on the rows held out, and of the
 mean distribution: over all ten folds for algorithms that are quick, else on the first fold ("folds"). Several of
 python-ldl's algorithms stop after a fixed number of steps, far from the optimum of their objective; ours converge. A
-fit of python-ldl that takes longer than ``--limit`` CPU seconds is stopped: its row says so, and the ratio is a lower
+fit of python-ldl that takes longer than ``--limit`` CPU seconds is stopped: its row notes it, and the ratio is a lower
 bound.
 ``--side`` measures one package alone and keeps the figures of the other one from an earlier run.
 """
@@ -120,7 +120,7 @@ def their_run(name: str, X: Any, D: np.ndarray, X_new: Any) -> np.ndarray:
 
 @contextmanager
 def cpu_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in this thread after so many CPU seconds; a profiling timer would make the clock coarse."""
+    """Raise TimeoutError in this thread after a CPU time in seconds; a profiling timer would make the clock coarse."""
     done, end = threading.Event(), time.process_time() + seconds
 
     def watch() -> None:

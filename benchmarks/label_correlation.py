@@ -4,7 +4,7 @@
 
 Minimises ‖F − L‖² + .01 tr(Fᵀ G F) + beta Σ_i tr(F_i P_i F_iᵀ) over F and, for each of eight k-means clusters of rows,
 over P_i = E_i E_iᵀ of unit diagonal: F by conjugate gradients, the rows of E_i one after the other (each has a closed
-form), ten times in turn. Beside it stands softmax(L / (1 + beta)), which looks at no feature. Printed are the
+form), ten times in turn. It is compared with softmax(L / (1 + beta)), which uses no feature. Printed are the
 Kullback-Leibler divergences of the true distributions, which were binarised at half of their mass, from the recovered.
 """
 

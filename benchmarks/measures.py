@@ -84,7 +84,7 @@ def main() -> None:
     D, P = (generator.dirichlet(np.ones(10), 1_000_000) for _ in range(2))
     compare("the six, 1,000,000 × 10", lambda: evaluate(D, P), lambda: plain_six(D, P), repeats=5, limit=1.5)
     inputs = D.nbytes + P.nbytes
-    print(f"   peak memory beside the inputs: {peak_bytes(lambda: evaluate(D, P)) / inputs:.2f} × inputs", end="")
+    print(f"   peak memory besides the inputs: {peak_bytes(lambda: evaluate(D, P)) / inputs:.2f} × inputs", end="")
     print(f" (NumPy {peak_bytes(lambda: plain_six(D, P)) / inputs:.2f} ×)")
 
 

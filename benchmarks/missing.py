@@ -6,7 +6,7 @@
 Ten folds in file order; with ``--shuffled`` in a random order, and nothing is kept. "No ridge" are the published
 methods. Degrees of the training rows are hidden uniformly at random (`skldl.data.make_missing`, seed 0)
 and the others divided by their sum; with ``--degrees`` they stay true degrees. The test rows are complete. Each row of
-``results/missing.json`` holds the mean Chebyshev distance of each learner over the folds, beside the mean distribution
+``results/missing.json`` holds the mean Chebyshev distance of each learner over the folds, and of the mean distribution
 and SABFGSCV trained on the complete table. "published" are the figures of the HidLDL paper (AAAI 2026, appendix) with
 half of the labels hidden, whose folds and gaps are not ours: HidLDL, IncomLDL (admm), WInLDL.
 """

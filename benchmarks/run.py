@@ -1,7 +1,7 @@
 """Run every benchmark and write the tables: what `make bench` calls.
 
     python benchmarks/run.py                                   # all parts, one after the other (hours)
-    python benchmarks/run.py accuracy SJAFFE:10 --models auto  # one part, with options of its own
+    python benchmarks/run.py accuracy SJAFFE:10 --models auto  # one part, with its options
     python benchmarks/run.py tables                            # only the tables, from the results that are there
 
 The peers (python-ldl 0.1.2, torch 2.13.0) live in an environment of their own, ``.venv-peers``, made here. The part

@@ -24,7 +24,7 @@ def cross_entropy(X: Any, D: np.ndarray, W: np.ndarray) -> float:
 
 
 def sabfgs(names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """SABFGS against three peers; the objective each reaches stands beside its time."""
+    """SABFGS against three peers; the objective that each reaches is given with its time."""
     for name in names:
         X, D, _, _ = first_fold(*load(name))
         ours, model = timed(lambda: SABFGS().fit(X, D))

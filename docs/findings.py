@@ -102,8 +102,8 @@ def _places_point(paper: StudyResults) -> str:
     first = []
     for family in board.families:
         winners = [board.algorithms[j] for j in board.losses[KL][board.rows(family)].argmin(axis=1)]
-        told = ", ".join(f"{n} on {winners.count(n)} of {len(winners)}" for n in dict.fromkeys(winners))
-        first.append(f"{family}: {told if len(winners) > 1 else winners[0]}")
+        text = ", ".join(f"{n} on {winners.count(n)} of {len(winners)}" for n in dict.fromkeys(winners))
+        first.append(f"{family}: {text if len(winners) > 1 else winners[0]}")
     return (
         f"**Tuned alike, the algorithms change places.** Average ranks on Kullback-Leibler: {order}. With every family "
         f"of datasets counted once, and the six alone: {families}. First on Kullback-Leibler: {'; '.join(first)}."
@@ -140,13 +140,13 @@ def _same_optimum_point(paper: StudyResults) -> str:
 def _open_point(paper: StudyResults) -> str:
     svm = next(entry for entry in paper.study["candidates"] if entry["name"] == "PT-SVM")
     rows = svm.get("params", {}).get("max_samples")
-    told = f"PT-SVM learns from {rows} drawn rows here, which underrates it. " if rows else ""
+    text = f"PT-SVM learns from {rows} drawn rows here, which underrates it. " if rows else ""
     ends = len(grid_end_notes(paper))
-    told += (
+    text += (
         f"{ends} ends of grids were chosen; the notes below the table of chosen settings name them. " if ends else ""
     )
     return (
-        f"**What is still open:** {told}Selection goes by Kullback-Leibler alone; another criterion chooses other "
+        f"**What is still open:** {text}Selection uses only Kullback-Leibler; another criterion chooses other "
         "settings, and with them other ranks."
     )
 

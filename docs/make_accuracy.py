@@ -22,7 +22,7 @@ INTRODUCTION = """# Accuracy
 <!-- written by make docs from benchmarks/results/accuracy.json. Do not edit by hand. -->
 
 Mean Kullback-Leibler divergence on rows that the models have not seen, over the first folds of ten; the number of
-folds stands behind the name of the set. Settings, members and weights are chosen inside the training part of each fold.
+folds follows the name of the set. Settings, members and weights are chosen inside the training part of each fold.
 The least divergence of a row is bold. An empty cell was not measured. `sklearn …` are what a user of scikit-learn would
 try, behind `AARegressor`, which projects onto the simplex: a random forest, a network, ridge regression, and histogram
 gradient boosting for each label.
@@ -34,7 +34,7 @@ ORDERS = {
     "shuffled": "## Shuffled folds\n\nThe permutation of `numpy.random.default_rng(0)`, cut into ten.",
     "file": "## Folds in file order\n\nChunks of the file. SJAFFE shows ten persons and SBU_3DFE many faces of each "
     "person; chunks keep\nthe faces of one person nearly together, so that shuffled folds flatter models that know "
-    "a face, neighbours above all.\nA pool judges its members by rows held out at random unless it is told which rows "
+    "a face, neighbours above all.\nA pool judges its members by rows held out at random unless it is given which rows "
     "belong together: then it trusts neighbours\ntoo much, and a single linear or kernel model is better here. "
     "`AutoLDL().fit(X, D, groups=person)` and `skldl fit --groups person`\nhold whole persons out inside the fit; the "
     "paper's files do not name the persons, so that it could not be measured here.",

@@ -33,8 +33,8 @@ infinity).
 ## Which to use when
 
 - **To compare with published results**: the six of the paper, which is what `evaluate` computes by default.
-- **To tell a practitioner how good a model is**: `skill`, which is 1 for a perfect prediction and 0 for one that is no
-  better than the reference; beside it `intersection`, the share of mass on the right labels.
+- **To report how good a model is**: `skill`, which is 1 for a perfect prediction and 0 for one that is no
+  better than the reference; in addition `intersection`, the share of mass on the right labels.
 - **To train, tune or select a model**: `kullback_leibler` or `squared_euclidean`, whose best prediction is the true
   mean distribution. Not `inner_product`, `argmax_accuracy` or the rank correlations: other predictions beat the truth
   there, or equal it.
@@ -92,7 +92,7 @@ what the paper leaves open and what was assumed. With the defaults it takes
 {_names(selection.chosen)}.
 
 The paper does not say how a correlation r between two measures becomes a distance. The default here, the sine
-$\\sqrt{{1 - r^2}}$, **was chosen because the paper's six then lie in six clusters**; it is no independent confirmation
+$\\sqrt{{1 - r^2}}$, **was chosen because the paper's six then are in six clusters**; it is no independent confirmation
 of them. With $1 - |r|$ they do not ({other}).
 
 The paper's six keep these principles there: {", ".join(kept)}. The rest is a matter of use:

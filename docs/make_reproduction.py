@@ -77,7 +77,7 @@ def render() -> str:
 
 def introduction(paper: StudyResults) -> str:
     """What the page is about."""
-    left_out = f" ({', '.join(paper.missing)} was not at hand)" if paper.missing else ""
+    left_out = f" ({', '.join(paper.missing)} was not available)" if paper.missing else ""
     return f"""\
 # The experiment of Geng (2016), run again
 
@@ -86,7 +86,7 @@ def introduction(paper: StudyResults) -> str:
 X. Geng, "Label distribution learning", *IEEE Transactions on Knowledge and Data Engineering* 28(7), 1734–1748, 2016,
 compares six algorithms by six measures on an artificial dataset and fifteen real ones. Here is the same experiment with
 this package, on the artificial dataset and {len(paper.averaged)} real ones{left_out}, with one more column: the mean of
-the training distributions, predicted for every instance. The records, and everything made from them, lie in
+the training distributions, predicted for every instance. The records, and everything made from them, are in
 [studies/](../studies/README.md). `make study` runs all of it again, `make docs` then writes this page.
 """
 
@@ -121,21 +121,21 @@ def study_file(results: StudyResults, folder: str = "") -> str:
     """Say which study file made the records, and whether the package still brings it along."""
     name = results.study["name"]
     folder = folder or name
-    told = (
+    text = (
         f"The records were written by scikit-ldl {results.header['skldl']} on {results.header['created'][:10]} from "
         "the "
-        f"study file that lies beside them, [studies/{folder}/study.toml](../studies/{folder}/study.toml)."
+        f"study file in the same folder, [studies/{folder}/study.toml](../studies/{folder}/study.toml)."
     )
     study = load_study(name)
     found = [dataset for dataset in study.datasets if dataset.name in results.datasets]
     now = study.with_options(datasets=found or None, protocol=results.study["protocol"], order=results.study["order"])
     if now.fingerprint() == results.header["fingerprint"]:
-        return f"{told} It is the one that `skldl bench {name}` runs."
+        return f"{text} It is the one that `skldl bench {name}` runs."
     entries = (results.study["candidates"], json_ready(now.to_dict())["candidates"])
     then, today = ({e["name"]: (e.get("params"), e.get("grid")) for e in some} for some in entries)
     changed = [candidate for candidate in {**then, **today} if then.get(candidate) != today.get(candidate)]
     return (
-        f"{told} **It is older than the one that `skldl bench {name}` runs now**, which differs in "
+        f"{text} **It is older than the one that `skldl bench {name}` runs now**, which differs in "
         f"{', '.join(changed) or 'its other fields'}."
     )
 
@@ -279,7 +279,7 @@ def starts(start: StudyResults | None) -> str:
         ratios = [bayes[name].ours / bayes[name].published.mean for name in names]
         return f"{min(ratios):.0%} to {max(ratios):.0%}"
 
-    def told(candidate: str, prefix: str) -> str:
+    def text(candidate: str, prefix: str) -> str:
         return count_text(cells_of(start, candidate, prefix))
 
     lines += [
@@ -290,10 +290,10 @@ def starts(start: StudyResults | None) -> str:
         *column_lines(start),
         "",
         f"**SA-IIS is the third column that comes out.** On the Yeast sets the start decides: after 150 iterations "
-        f"{told('SA-IIS (eye, 150)', 'Yeast')} cells agree from `eye` and {told('SA-IIS (zeros, 150)', 'Yeast')} from "
+        f"{text('SA-IIS (eye, 150)', 'Yeast')} cells agree from `eye` and {text('SA-IIS (zeros, 150)', 'Yeast')} from "
         "zeros. On Natural Scene and s-JAFFE the stopping point decides: after 50 iterations "
-        f"{told('SA-IIS (eye, 50)', 'Natural')} and {told('SA-IIS (eye, 50)', 'SJAFFE')} agree from `eye`, "
-        f"{told('SA-IIS (zeros, 50)', 'Natural')} and {told('SA-IIS (zeros, 50)', 'SJAFFE')} from zeros. 150 and 50 "
+        f"{text('SA-IIS (eye, 50)', 'Natural')} and {text('SA-IIS (eye, 50)', 'SJAFFE')} agree from `eye`, "
+        f"{text('SA-IIS (zeros, 50)', 'Natural')} and {text('SA-IIS (zeros, 50)', 'SJAFFE')} from zeros. 150 and 50 "
         "were found by looking for the number that gives the column; the paper states neither. "
         "`tests/maxent/test_start.py` repeats the cells from `eye`. What does not follow at any of these points: "
         "s-BU_3DFE, whose file differs, and Movie.",
@@ -321,11 +321,11 @@ def starts(start: StudyResults | None) -> str:
 def claims(paper: StudyResults) -> str:
     """The paper's claims."""
     lines = [
-        "## What the paper says, checked",
+        "## Claims of the paper, checked",
         "",
         CLAIM_RULE,
         "",
-        "| The paper says | Here | Figures |",
+        "| Claim of the paper | Here | Figures |",
         "|---|---|---|",
     ]
     for verdict in [*check_claims(paper), speed_claim(paper)]:
@@ -356,7 +356,7 @@ def figures(paper: StudyResults) -> str:
 
 
 def summary() -> str:
-    """What the README says about the paper, between its marks."""
+    """The text of the README about the paper, between its marks."""
     paper, fixed, start = load("tkde2016"), load("tkde2016-fixed"), load("tkde2016-start")
     assert paper is not None
     assert fixed is not None
@@ -366,14 +366,14 @@ def summary() -> str:
     }
     if start is not None:
         columns["SA-IIS (150 iterations from the published start)"] = cells_of(start, "SA-IIS (eye, 150)", "Yeast")
-    told = ", ".join(f"{count_text(cells)} of {name}" for name, cells in columns.items())
+    text = ", ".join(f"{count_text(cells)} of {name}" for name, cells in columns.items())
     worse, total = published_cells_worse_than_the_mean(paper)
     return "\n".join(
         [
             BEGIN,
             "With the paper's folds, which are chunks in file order, these cells of its tables come out on the ten "
-            f"Yeast sets, within 2 % of the printed loss or its last digit: {told}. Tuned alike, the algorithms change "
-            f"places, and the mean of the training distributions beats {worse} of {total} published cells.",
+            f"Yeast sets, within 2 % of the printed loss or its last digit: {text}. With equal tuning, the algorithms "
+            f"change places, and the mean of the training distributions beats {worse} of {total} published cells.",
             END,
         ]
     )

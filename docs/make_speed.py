@@ -31,11 +31,11 @@ def machines(sections: tuple[str, ...]) -> str:
     for section in sections:
         path = RESULTS / f"{section}.json"
         if path.exists():
-            told = json.loads(path.read_text(encoding="utf-8"))["machine"]
-            found.setdefault(", ".join(f"{key} {value}" for key, value in told.items()), []).append(section)
+            machine = json.loads(path.read_text(encoding="utf-8"))["machine"]
+            found.setdefault(", ".join(f"{key} {value}" for key, value in machine.items()), []).append(section)
     if len(found) == 1:
         return next(iter(found))
-    return "; ".join(f"{', '.join(names)}: {told}" for told, names in found.items())
+    return "; ".join(f"{', '.join(names)}: {machine}" for machine, names in found.items())
 
 
 def times(ratio: float | None) -> str:
@@ -83,7 +83,7 @@ def lines() -> list[str]:
 
 
 def block() -> str:
-    """What stands between the marks in the README."""
+    """The text between the marks in the README."""
     sections = ("sabfgs", "saiis", "aaknn", "ptbayes", "aabp", "ptsvm")
     against = {name: row["ours / KNeighborsRegressor"] for name, row in load("aaknn").items()}
     slowest = max(against, key=against.__getitem__)

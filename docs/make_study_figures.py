@@ -2,7 +2,7 @@
 
 Run ``python docs/make_study_figures.py`` before ``make_reproduction.py``. The records keep predictions of a few rows,
 but no true distributions of data that may not be passed on: these are read from the data folder (``SKLDL_DATA``). Where
-records hold no predictions, or the data are not at hand, no figure is drawn and the ones in ``docs/figures`` stay.
+records hold no predictions, or the data are not available, no figure is drawn and the ones in ``docs/figures`` stay.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent / "figures"
 
 
 def true_distributions(results: StudyResults, name: str) -> np.ndarray | None:
-    """The true distributions of a dataset of the study, or None if it is not at hand or is another one."""
+    """The true distributions of a dataset of the study, or None if it is not available or is another one."""
     try:
         dataset = load_dataset(name)
     except DatasetNotFoundError:
@@ -68,7 +68,7 @@ def main() -> None:
     mpl.use("Agg")
     tables = kept_tables(StudyResults.load(STUDY))
     if not tables:
-        print(f"{STUDY} holds no predictions, or the data are not at hand: no figures drawn")
+        print(f"{STUDY} holds no predictions, or the data are not available: no figures drawn")
         return
     FOLDER.mkdir(exist_ok=True)
     for name, figure in (("typical-examples", examples(tables)), ("measures-dendrogram", dendrogram(tables))):

@@ -46,7 +46,7 @@ BAD_D = {
     "duplicate names": (
         pd.DataFrame(D, columns=["joy", "fear", "joy"]),
         exceptions.DuplicateLabelError,
-        "'joy' stands at columns 0 and 2",
+        "'joy' is used for columns 0 and 2",
     ),
 }
 

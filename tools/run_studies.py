@@ -1,4 +1,4 @@
-"""Run the studies whose records lie in ``studies/``, and put each in its place when it is complete.
+"""Run the studies whose records are in ``studies/``, and replace each when it is complete.
 
 ``make study`` calls it. A study runs in ``studies/.running/NAME`` and can be stopped at any time: the next call goes on
 where it stopped. Only when every task has a record does its folder replace ``studies/NAME``, so that the pages made

@@ -84,8 +84,8 @@ def test_tasks_that_the_machine_failed_can_be_run_again(here, capsys, monkeypatc
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
-        (KeyboardInterrupt(), 130, "Stopped. What is recorded is safe; go on with: skldl evaluate with the options"),
-        (OSError(28, "No space left"), 2, "The disk that holds run is full."),
+        (KeyboardInterrupt(), 130, "Stopped. What is recorded is safe; continue with: skldl evaluate with the options"),
+        (OSError(28, "No space left"), 2, "The disk of run is full."),
     ],
 )
 def test_a_comparison_that_is_stopped_says_how_to_go_on(here, capsys, monkeypatch, error, status, message):

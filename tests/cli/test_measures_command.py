@@ -144,7 +144,7 @@ def test_rows_that_are_no_distributions_are_named(capsys):
 def test_a_figure_is_written_whole_and_over_another_only_on_request(capsys, monkeypatch):
     Path("measures.png").write_text("mine")
     assert run(["measures", "select", "--seed", "1"]) == 2
-    assert "--out measures.png is there already" in capsys.readouterr().err
+    assert "--out measures.png exists already" in capsys.readouterr().err
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: (_ for _ in ()).throw(OSError("no")))
     assert run(["measures", "select", "--seed", "1", "--overwrite"]) == 1
     assert Path("measures.png").read_text() == "mine"

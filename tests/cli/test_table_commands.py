@@ -186,7 +186,7 @@ def test_a_header_alone_and_nothing_at_all(here, capsys, faces):
             "--budget 3parsecs must be a time above 0: seconds, or a number with a unit (s, sec, min, m, h), such as "
             "90, '90s', '10min' or '1h'. Leave it out for no limit.",
         ),
-        ("fit faces.csv --labels 'emo_*' --out no/m.skldl", "lies in a folder that does not exist"),
+        ("fit faces.csv --labels 'emo_*' --out no/m.skldl", "is in a folder that does not exist"),
         ("fit faces.csv --labels 'emo_*' --out .", "is a folder"),
         ("fit faces.csv --out m.skldl", "--labels"),
         ("predict nothing.skldl new.csv", "nothing.skldl: No such file"),
@@ -199,7 +199,7 @@ def test_a_header_alone_and_nothing_at_all(here, capsys, faces):
         ("explain faces.skldl faces.csv --row 500", "There is no row 500"),
         ("explain faces.skldl faces.csv --row 0", "There is no row 0"),
         ("explain faces.skldl faces.csv --repeats 0", "at least once"),
-        ("explain faces.skldl faces.csv --out e.docx", "the ending says"),
+        ("explain faces.skldl faces.csv --out e.docx", "the file extension determines"),
         ("evaluate faces.csv --labels 'emo_*' --folds 1", "At least 2 folds"),
         ("evaluate faces.csv --labels 'emo_*' --jobs 0", "--jobs 0 must be at least 1"),
         ("evaluate faces.csv --labels 'emo_*' --folds 200", "too few for 200 folds"),
@@ -207,16 +207,16 @@ def test_a_header_alone_and_nothing_at_all(here, capsys, faces):
         ("convert votes.csv --from counts --labels id --out votes.csv", "is a file that this command reads"),
         (
             "convert votes.csv --from counts --labels id --out stars.csv",
-            "is there already. Name another file, or say --ov",
+            "exists already. Name another file, or use --ov",
         ),
         ("predict faces.skldl new.csv --out new.csv --overwrite", "is a file that this command reads"),
         ("predict faces.skldl new.csv --out faces.skldl", "is a file that this command reads"),
-        ("predict faces.skldl new.csv --out stars.csv", "is there already"),
-        ("predict faces.skldl new.csv --monitor stars.csv", "is there already"),
+        ("predict faces.skldl new.csv --out stars.csv", "exists already"),
+        ("predict faces.skldl new.csv --monitor stars.csv", "exists already"),
         ("predict faces.skldl new.csv --digits 0", "Must be >= 1"),
         ("explain faces.skldl faces.csv --out faces.csv", "is a file that this command reads"),
         ("fit faces.csv --labels 'emo_*' --out faces.csv", "is a file that this command reads"),
-        ("fit faces.csv --labels 'emo_*' --out stars.csv", "is there already"),
+        ("fit faces.csv --labels 'emo_*' --out stars.csv", "exists already"),
         ("fit faces.csv --labels 'emo_*' --encoding klingon --out m.skldl", "--encoding klingon is not known"),
         ("fit faces.csv --labels 'emo_*' --kind label --out m.skldl", "use --kind votes"),
         ("datasets describe nothing", "neither a known dataset nor a file"),
@@ -280,7 +280,7 @@ def test_options_of_reading(here, faces, capsys):
     faces.assign(town=["NA", *faces["town"][1:]]).to_csv("t.csv", index=False, encoding="utf-16-le")
     line = "--labels 'emo_*' --drop person --model mean --out m.skldl"
     assert call(f"fit t.csv {line} --encoding utf-16-le") == 0
-    assert "Column 'town': 'NA' (1 cells) taken as missing. If it is a name, say which" in capsys.readouterr().err
+    assert "Column 'town': 'NA' (1 cells) taken as missing. If it is a name, define which" in capsys.readouterr().err
     assert call(f"fit t.csv {line} --encoding utf-16-le --na ''") == 0
     assert "NA" not in capsys.readouterr().err
 

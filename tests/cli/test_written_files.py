@@ -108,7 +108,7 @@ def test_a_model_is_written_over_by_a_model_alone(here, capsys):
     for line in ("predict faces.skldl new.csv --monitor other.skldl", "predict faces.skldl new.csv --out other.skldl"):
         assert call(line) == 2
         assert (here / "other.skldl").read_bytes() == (here / "faces.skldl").read_bytes()
-    assert "--monitor other.skldl is there already" in capsys.readouterr().err
+    assert "--monitor other.skldl exists already" in capsys.readouterr().err
     assert call("fit faces.csv --labels 'emo_*' --drop person --model mean --out other.skldl") == 0
     assert (here / "other.skldl").read_bytes() != (here / "faces.skldl").read_bytes()
 
@@ -124,11 +124,14 @@ VOTES = "convert votes.csv --from votes --item id --annotator who --label says"
         (f"{VOTES} --raters=-", "--out and --raters both write to -"),
         (f"{VOTES} --out a.csv --raters a.xlsx", "Use .csv, .tsv or .parquet"),
         (f"{VOTES} --out a.csv --raters no/a.csv", "There is no folder no"),
-        (f"{VOTES} --out a.csv --raters stars.csv", "--raters stars.csv is there already"),
+        (f"{VOTES} --out a.csv --raters stars.csv", "--raters stars.csv exists already"),
         (f"{VOTES} --out a.csv --figure a.png.csv", "Use .png, .pdf, .svg"),
         (f"{VOTES} --out a.csv --figure no/a.png", "There is no folder no"),
-        (f"{VOTES} --raters q.csv --out a.csv --figure a.csv", "--figure a.csv: the ending says the format"),
-        ("convert stars.csv --from counts --labels stars_* --out a.csv --figure a.png", "it goes with --from votes"),
+        (
+            f"{VOTES} --raters q.csv --out a.csv --figure a.csv",
+            "--figure a.csv: the file extension determines the format",
+        ),
+        ("convert stars.csv --from counts --labels stars_* --out a.csv --figure a.png", "it needs --from votes"),
         ("predict faces.skldl new.csv --out p.csv --monitor p.csv", "--out and --monitor both write to p.csv"),
         ("predict faces.skldl new.csv --out p.csv --monitor no/m.json", "There is no folder no"),
         ("explain faces.skldl faces.csv --out e.csv --out e.csv", "--out and --out both write to e.csv"),

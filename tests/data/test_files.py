@@ -123,7 +123,7 @@ def test_built_in_names(no_data):
 
 
 def test_options_for_files_are_refused_with_a_name(no_data):
-    with pytest.raises(DatasetError, match="labels= is for files given by path; 'Movie' has columns of its own"):
+    with pytest.raises(DatasetError, match="labels= is for files given by path; 'Movie' has fixed columns"):
         load_dataset("Movie", labels=["a", "b"])
 
 

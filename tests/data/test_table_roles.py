@@ -208,7 +208,7 @@ def leaky(n_rows=200):
 def test_a_column_that_tells_the_labels_is_warned_of(forgotten):
     table = leaky().assign(told=lambda t: forgotten(t["emo_joy"]))
     [note] = from_table(table, "emo_*").notes
-    assert "Column 'told' alone tells the label 'emo_joy' nearly completely" in note
+    assert "Column 'told' alone determines the label 'emo_joy' nearly completely" in note
     assert "drop=['told']" in note
 
 
@@ -247,9 +247,9 @@ def test_a_leak_is_found_among_other_cells():
     table = leaky()
     words = pd.cut(table["emo_joy"], 60, labels=[f"w{i}" for i in range(60)]).astype(object)
     words[3] = "7"  # one number among words
-    assert "Column 'told' alone tells" in from_table(table.assign(told=words), "emo_*").notes[0]
+    assert "Column 'told' alone determines" in from_table(table.assign(told=words), "emo_*").notes[0]
     gaps = (100 * table["emo_joy"]).where(table.index % 4 != 0)  # a quarter of the cells is empty
-    assert "Column 'told' alone tells" in from_table(table.assign(told=gaps), "emo_*").notes[0]
+    assert "Column 'told' alone determines" in from_table(table.assign(told=gaps), "emo_*").notes[0]
 
 
 def test_labels_that_a_model_knows_need_not_occur():

@@ -147,7 +147,7 @@ def test_expected_value_goes_by_the_names_of_a_series_and_a_dict():
     assert expected_value(pl.DataFrame(D.to_dict("list")), {"high": 3, "low": 1, "middle": 2}).to_list() == [1.75]
     with pytest.raises(DataError, match=r"without a value are \['high'\], unknown are \['top'\]"):
         expected_value(D, values.rename({"high": "top"}))
-    with pytest.raises(DataError, match="index of its own"):
+    with pytest.raises(DataError, match="is a Series with an index"):
         expected_value(D.to_numpy(), values)
     with pytest.raises(DataError, match="twice"):
         expected_value(D, pd.Series([1.0, 2.0, 3.0], index=["low", "low", "high"]))

@@ -115,7 +115,7 @@ def test_parameters_of_members_can_be_set(rows):
     ("options", "message"),
     [
         ({"estimators": []}, "pairs"),
-        ({"estimators": [("a", SABFGS()), ("a", SABFGS())]}, "name of its own"),
+        ({"estimators": [("a", SABFGS()), ("a", SABFGS())]}, "unique names"),
         ({"estimators": "SABFGS"}, "pairs"),
         ({"pool": "geometric"}, "'log-linear' or 'linear'"),
         ({"n_folds": 1}, "at least 2"),

@@ -96,7 +96,7 @@ def test_an_interrupted_study_says_how_to_go_on(study, monkeypatch, capsys):
     monkeypatch.setattr("skldl.cli._study_output.run_study", interrupt)
     assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 130
     lines = capsys.readouterr().err.splitlines()
-    assert any(line.endswith("go on with: skldl bench --resume --out here") for line in lines)
+    assert any(line.endswith("continue with: skldl bench --resume --out here") for line in lines)
     assert run(["bench", study, "--out", "here", "--data", ".", "--keep-predictions", "all"]) == 130
     assert "--resume --out here --data . --keep-predictions all" in capsys.readouterr().err
 
@@ -150,7 +150,7 @@ def test_options_choose_what_runs(study, capsys):
         (["demo", "--resume"], "--resume needs --out"),
         (["--resume", "--out", "misspelt"], "no study to resume in misspelt"),
         (["demo", "--jobs", "0"], "--jobs 0 must be at least 1"),
-        (["demo", "--retry-failed", "--out", "x"], "--retry-failed goes with --resume"),
+        (["demo", "--retry-failed", "--out", "x"], "--retry-failed needs --resume"),
         (["demo", "--keep-predictions", "some", "--out", "x"], "keep_predictions = 'some'"),
     ],
 )

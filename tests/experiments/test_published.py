@@ -263,7 +263,7 @@ def test_outputs_hold_the_comparison(tmp_path):
     results = as_results(cells)
     files = {path.name for path in write_outputs(results, tmp_path)}
     assert {"README.md", "published.md", "published.csv", "claims.md", "statistics.md", "clark.tex", "time.md"} <= files
-    assert "The paper says: Training SA-BFGS" in (tmp_path / "tables" / "time.md").read_text(encoding="utf-8")
+    assert "Claim of the paper: Training SA-BFGS" in (tmp_path / "tables" / "time.md").read_text(encoding="utf-8")
     assert (tmp_path / "published.csv").read_text().count("\n") == 1 + 3 * 6 * 6
     assert "as printed" in overview(results)
     assert not list(tmp_path.rglob("*.part"))

@@ -175,7 +175,7 @@ def test_votes_in_rows_that_contradict_each_other(monkeypatch):
     table = long_table().dropna()
     with pytest.raises(DuplicateVoteError, match=r"r_bob answered twice to item 7 \(1 such cases"):
         from_table(pd.concat([table, table[(table["id"] == 7) & (table["who"] == "r_bob")]]), **roles)
-    with pytest.raises(MissingLabelError, match="Every row must say"):
+    with pytest.raises(MissingLabelError, match="Every row needs a value there"):
         from_table(table.assign(who=table["who"].where(table["id"] != 7)), **roles)
     with pytest.raises(TableError, match="The rater 'x' has the name of a column"):
         from_table(table.assign(who="x"), **roles)

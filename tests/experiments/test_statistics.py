@@ -105,8 +105,8 @@ def test_two_candidates_have_no_friedman_test_but_all_others(fake):
     assert "Two candidates" in tests.reasons["friedman"]
     assert tests.wilcoxon[0, 1] == pytest.approx(0.25)
     assert "No Friedman test. Two candidates" in statistics_text(results)
-    assert "their p values are rough" in statistics_text(results)
-    assert "their p values are rough" not in statistics_text(fake(LOSSES))
+    assert "p values are approximate" in statistics_text(results)
+    assert "p values are approximate" not in statistics_text(fake(LOSSES))
 
 
 def test_a_perfect_order_and_ties_are_no_trouble(fake):

@@ -117,7 +117,7 @@ def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
     store = FileStore(tmp_path, resume=True)
     write_all = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: write_all(descriptor, data[:10]))
-    with pytest.raises(RecordsError, match=r"only 10 of .* bytes could be written.*The records so far are whole"):
+    with pytest.raises(RecordsError, match=r"only 10 of .* bytes could be written.*The records so far are safe"):
         store.append(LINE)
     monkeypatch.undo()
     assert path.read_bytes() == before

@@ -170,4 +170,4 @@ def test_a_full_disk_is_one_line_that_says_how_to_go_on(tmp_path, monkeypatch, c
             "skldl.cli._study_output.show_results", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left"))
         )
         assert run(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 2
-    assert "disk that holds run is full" in capsys.readouterr().err
+    assert "disk of run is full" in capsys.readouterr().err

@@ -117,7 +117,7 @@ def test_the_command(faces_model, tmp_path, capsys):
     assert "differ from those of the model by" in capsys.readouterr().out
     assert onnxruntime.InferenceSession(out).get_inputs()[0].name == "age"
     assert run(["export", str(faces_model), "--onnx", str(out)]) == 2
-    assert "there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert run(["export", str(faces_model)]) == 2
     assert "Say what to write" in capsys.readouterr().err
 

@@ -174,6 +174,8 @@ def test_what_has_no_floor():
         noise_floor([1, 2])
     with pytest.raises(LengthMismatchError, match="groups"):
         noise_floor([[1, 1], [2, 0]], groups=[1])
+    with pytest.raises(DataError, match="groups holds missing values, the first in row 1"):
+        noise_floor([[1, 1], [2, 0]], groups=["a", None])
     with pytest.raises(UnknownNameError, match="wrong"):
         noise_floor([[1, 1], [2, 0]], "wrong")
 

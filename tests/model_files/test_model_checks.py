@@ -36,11 +36,11 @@ def test_the_helper_writes_what_it_read(opened):
 @pytest.mark.parametrize(
     ("field", "value", "match"),
     [
-        ("left_child", 10**6, "child in a tree lies outside"),
-        ("right_child", -7, "child in a tree lies outside"),
+        ("left_child", 10**6, "child in a tree is outside"),
+        ("right_child", -7, "child in a tree is outside"),
         ("left_child", 0, "a tree has a cycle"),
-        ("feature", 4, "feature of a tree lies outside of 0 to 3"),
-        ("feature", -2, "feature of a tree lies outside"),
+        ("feature", 4, "feature of a tree is outside of 0 to 3"),
+        ("feature", -2, "feature of a tree is outside"),
     ],
 )
 def test_nodes_of_trees(opened, field, value, match):
@@ -62,7 +62,7 @@ def test_a_node_with_two_parents_and_a_tree_without_nodes():
     ("name", "value", "match"),
     [
         ("node_count", 10**9, "another number of nodes"),
-        ("max_depth", 0, "deeper than it says"),
+        ("max_depth", 0, "deeper than it states"),
         ("n_features_in_", 2, "other features than its"),
         ("n_outputs_", 10**9, "other outputs than its forest"),
     ],
@@ -74,7 +74,7 @@ def test_what_trees_say_of_themselves(opened, name, value, match):
 
 
 def test_constructor_of_trees(opened):
-    for place, value, match in [(2, 10**9, "another number of outputs"), (0, "4", "how many features")]:
+    for place, value, match in [(2, 10**9, "another number of outputs"), (0, "4", "numbers of features")]:
         file = opened(FOREST)
         for _, node in file.nodes(loader="TreeNode"):
             node["__reduce__"]["args"]["content"][place]["content"] = json.dumps(value)
@@ -94,9 +94,9 @@ def test_classes_of_forests(opened):
 @pytest.mark.parametrize(
     ("field", "value", "match"),
     [
-        ("left", 10**6, "child in a tree lies outside"),
+        ("left", 10**6, "child in a tree is outside"),
         ("right", 0, "cycle"),
-        ("feature_idx", 99, "feature of a tree lies outside"),
+        ("feature_idx", 99, "feature of a tree is outside"),
         ("is_categorical", 1, "on categories is not checked"),
     ],
 )
@@ -158,7 +158,10 @@ def test_losses_and_seeds(opened):
 
 @pytest.mark.parametrize(
     ("name", "match"),
-    [("_fit_X", "not as many as it says|two sets|described in two ways"), ("data", "lies outside|invalid|indices")],
+    [
+        ("_fit_X", "differ in number from what it states|two sets|described in two ways"),
+        ("data", "is outside|invalid|indices"),
+    ],
 )
 def test_training_rows_of_neighbours(opened, name, match):
     if name == "_fit_X":
@@ -196,7 +199,7 @@ def test_support_vectors(opened):
     file = opened(model)
     np.testing.assert_array_equal(skldl.load(file.write()).predict(X), model.predict(X))
     file.put_array("_n_support", np.array([1, 1, 1], dtype=np.int32))
-    file.refuses("not as many as it says")
+    file.refuses("differ in number from what it states")
 
 
 WORDS = np.array([["u"], ["v"], ["w"], ["w"]] * 10, dtype=object)
@@ -206,12 +209,12 @@ def test_columns_of_categories(opened):
     model = make_pipeline(OneHotEncoder(), skldl.MeanDistribution()).fit(WORDS, D)
     file = opened(model)
     file.put_value("_n_features_outs", [1])
-    file.refuses("category lies outside of 0 to 0")
+    file.refuses("category is outside of 0 to 0")
     model = make_pipeline(OneHotEncoder(max_categories=2), skldl.SABFGS()).fit(WORDS, D)
     file = opened(model)
     np.testing.assert_array_equal(skldl.load(file.write()).predict(WORDS), model.predict(WORDS))
     file.put_value("_infrequent_indices", [[77]])
-    file.refuses("rare category lies outside")
+    file.refuses("rare category is outside")
     numbers = np.arange(4.0).repeat(10)[:, None]
     file = opened(make_pipeline(OneHotEncoder(), skldl.SABFGS()).fit(numbers, D))
     buffer = io.BytesIO()

@@ -20,12 +20,13 @@ from skldl.experiments import Candidate, Study, StudyResults, run_study
 from skldl.experiments.output.files import write_outputs
 from skldl.experiments.output.tables import measure_table
 from skldl.experiments.statistics import compare
-from skldl.report import render_report, write_report
+from skldl.report import _correction_figures, render_report, write_report
 from skldl.report._figures import overview_figures
 from skldl.report._headline import headline
 from skldl.report._page import columns_of_words, sort_key
 from skldl.report._skill import skill_figure, skills_with_intervals
 from skldl.testing import make_distributions
+from skldl.uncertainty._calibration_maps import cross_fit_maps
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -152,6 +153,21 @@ def test_failures_and_all_predictions(broken_page):
         assert f'id="figure-{name}"' in text
     assert len(re.findall("instance [0-9]+</caption>", text)) == 60
     assert "The 12 of 14 labels with the largest error" in text
+
+
+def test_calibration_maps_see_no_mean_with_the_fold_of_the_row(broken, monkeypatch):
+    seen = []
+
+    def remember(methods, D, P, means, weight, folds):
+        seen.append((D, means, folds))
+        return cross_fit_maps(methods, D, P, means, weight, folds)
+
+    monkeypatch.setattr(_correction_figures, "cross_fit_maps", remember)
+    assert list(_correction_figures.correction_figures(StudyResults.load(broken)))
+    assert seen
+    for D, means, folds in seen:
+        for train, test in folds:
+            np.testing.assert_allclose(means[test], np.tile(D[train].mean(axis=0), (len(test), 1)), rtol=1e-9)
 
 
 def test_the_least_that_can_be_reported(bare):
@@ -326,4 +342,4 @@ def test_steps_of_a_pipeline_are_no_names_for_a_reader(tmp_path):
     assert "sensitivity to min_samples_leaf" in page
     assert "min_samples_leaf from 1, 4, 8" in page
     assert "Settings that failed in a selection" in texts[1] + texts[2] + texts[-1]
-    assert "Selection goes by Kullback-Leibler." in page
+    assert "Selection criterion: Kullback-Leibler." in page

@@ -213,7 +213,7 @@ def check_targets(
     inputs : iterable of str or path
         The files that the command reads; they are never overwritten.
     overwrite : bool
-        Whether files that are there already may be written over.
+        Whether existing files may be overwritten.
     """
     seen: dict[str, str] = {}
     for option, target in targets:

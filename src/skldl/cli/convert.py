@@ -77,7 +77,7 @@ def convert(
     reading
         How the file is written.
     overwrite
-        Write over a file that is there already.
+        Overwrite an existing file.
     escape_formulas
         Put an apostrophe before text that a spreadsheet would take for a formula.
     """

@@ -64,7 +64,7 @@ def explain(
     reading
         How the file is written.
     overwrite
-        Write over files that are there already.
+        Overwrite existing files.
     """
     refuse_model_as_table(table)
     targets = out or []

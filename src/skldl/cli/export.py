@@ -29,7 +29,7 @@ def export(model: Path, /, *, onnx: Path | None = None, card: Path | None = None
     card
         Where to write the card, as Markdown.
     overwrite
-        Write over files that are there already.
+        Overwrite existing files.
     """
     if onnx is None and card is None:
         raise TableError("Say what to write: --onnx FILE, --card FILE, or both.")

@@ -87,7 +87,7 @@ def fit(
         Number of rows of the table to keep in the model file, so that skldl serve can show the nearest of them; by
         default none. Everyone who has the file can read them.
     overwrite
-        Write over a file that is there already and is no model.
+        Overwrite an existing file that is not a model.
     """
     if out.is_dir() or not out.parent.is_dir():
         raise TableError(f"--out {out} is a folder, or is in a folder that does not exist. Name a file.")

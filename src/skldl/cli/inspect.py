@@ -45,7 +45,7 @@ def inspect(
     reading
         How the table is written.
     overwrite
-        Write over a file that is there already.
+        Overwrite an existing file.
     """
     if table is not None:
         _compare(model, table, as_json=as_json, monitor=monitor, reading=reading or Reading(), overwrite=overwrite)

@@ -103,7 +103,7 @@ def select(
     repeat
         Also repeat the choice over seeds, numbers of labels and concentrations (some seconds).
     overwrite
-        Write over a figure that is there already.
+        Overwrite an existing figure.
     """
     if out.suffix.lower() not in IMAGES:
         raise DatasetError(f"--out {out}: the figure can be a {', '.join(IMAGES)} file.")

@@ -70,7 +70,7 @@ def predict(
     reading
         How the file is written.
     overwrite
-        Write over files that are there already.
+        Overwrite existing files.
     escape_formulas
         Put an apostrophe before text that a spreadsheet would take for a formula.
     """

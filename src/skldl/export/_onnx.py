@@ -59,7 +59,7 @@ def to_onnx(pipeline: Any, path: str | os.PathLike[str], *, check: pd.DataFrame 
     >>> from skldl.testing import make_distributions
     >>> X, D = make_distributions(40)
     >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     difference = to_onnx(fitted.model, Path(folder) / "model.onnx")
     >>> difference < 1e-5

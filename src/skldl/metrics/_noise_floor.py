@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, entr
 
+from skldl._held_out import group_codes
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_distributions, check_weights, column_names, order_of_labels
 from skldl.exceptions import DataError, LengthMismatchError
@@ -133,7 +134,7 @@ def noise_floor(
     chosen = resolve(measures, MEASURES)
     weight = check_weights(sample_weight, len(votes))
     weight = np.ones(len(votes)) if weight is None else weight
-    unit = _units(groups, len(votes))
+    unit = np.arange(len(votes)) if groups is None else group_codes(groups, len(votes))
     kept = _sample(unit, random_state)
     votes, weight, unit = votes[kept], weight[kept], unit[kept]
     if votes.sum(axis=1).max() < 2:
@@ -209,14 +210,6 @@ def _check_counts(counts: Any) -> FloatArray:
     if empty.any():
         raise DataError(f"counts holds no vote in row {int(np.argmax(empty))}. Leave such rows out.")
     return np.rint(votes)
-
-
-def _units(groups: Any, n_rows: int) -> IntArray:
-    if groups is None:
-        return np.arange(n_rows)
-    if np.shape(groups) != (n_rows,):
-        raise LengthMismatchError(f"groups has shape {np.shape(groups)} for {n_rows} rows. Give one for each row.")
-    return np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
 
 
 def _sample(unit: IntArray, seed: int) -> IntArray:

@@ -32,7 +32,7 @@ def draw_bands(ax: Axes, x: npt.ArrayLike, curves: Mapping[str, FloatArray]) -> 
         mean = curves[name].mean(axis=1)
         spread = curves[name].std(axis=1, ddof=1) if curves[name].shape[1] > 1 else np.zeros(len(mean))
         ax.fill_between(x, mean - spread, mean + spread, color=look.colour, alpha=0.15, linewidth=0)
-        ax.plot(x, mean, color=look.colour, marker=look.marker, linestyle=look.dash, label=plain(name))
+        ax.plot(x, mean, **look.line, label=plain(name))
 
 
 def as_values(scores: npt.ArrayLike, measure: Measure) -> FloatArray:

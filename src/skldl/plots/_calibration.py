@@ -196,9 +196,7 @@ class CalibrationDisplay(PredictionDisplay):
             panel.plot(
                 curve.predicted,
                 curve.true,
-                color=look.colour,
-                marker=look.marker,
-                linestyle=look.dash,
+                **look.line,
                 linewidth=1.0,
                 markersize=3.5,
                 label=plain(name),

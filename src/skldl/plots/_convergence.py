@@ -89,9 +89,7 @@ class ConvergenceDisplay:
                 self.ax_.plot(
                     steps,
                     gap[above],
-                    color=look.colour,
-                    marker=look.marker,
-                    linestyle=look.dash,
+                    **look.line,
                     markevery=0.08,
                     label=plain(name),
                 )

@@ -84,9 +84,7 @@ class CoverageDisplay:
                 self.ax_.plot(
                     curve.levels,
                     curve.observed,
-                    color=look.colour,
-                    marker=look.marker,
-                    linestyle=look.dash,
+                    **look.line,
                     linewidth=1.0,
                     markersize=3.5,
                     label=f"{plain(name)} (error {curve.error:.3f})",

@@ -104,9 +104,7 @@ class DistributionDisplay(PredictionDisplay):
                 self.ax_.plot(
                     places,
                     self.predicted[name],
-                    color=look.colour,
-                    marker=look.marker,
-                    linestyle=look.dash,
+                    **look.line,
                     linewidth=0.9,
                     markersize=4.5 if n_labels <= 30 else 3,
                     label=plain(name),

@@ -61,6 +61,11 @@ class Look:
     dash: Any
     hatch: str
 
+    @property
+    def line(self) -> dict[str, Any]:
+        """The arguments of ``Axes.plot`` that make a line of this look."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
+
 
 def style() -> AbstractContextManager[None]:
     """Apply the settings of our figures, for axes that you make yourself and hand to ``plot``.

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.special import rel_entr
 
+from skldl._held_out import means_without
 from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
 from skldl.experiments.output.tables import losses_of
@@ -60,8 +61,8 @@ def _before_and_after(
     number: int, dataset: str, best: str, found: dict[str, Any], P: FloatArray, fold_of: Any
 ) -> Iterator[ReportFigure]:
     D, labels = found["truth"], found["labels"]
-    means = np.tile(D.mean(axis=0), (len(D), 1))
-    pairs = list(pairs_of(np.unique(fold_of, return_inverse=True)[1]))
+    codes = np.unique(fold_of, return_inverse=True)[1]
+    means, pairs = means_without(D, None, codes), list(pairs_of(codes))
     corrected = cross_fit_maps(METHODS, D, np.maximum(P, 1e-12), means, None, pairs)
     divergence = {name: float(rel_entr(D, table).sum(axis=1).mean()) for name, table in corrected.items()}
     method = min(divergence, key=lambda name: divergence[name])

@@ -1,10 +1,8 @@
 """The raters behind the votes of a dataset: how informed, how severe and how confused they are."""
 
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from skldl.annotators import RaterSummary
 from skldl.experiments import StudyResults
@@ -38,13 +36,7 @@ def rater_figures(results: StudyResults) -> Iterator[ReportFigure]:
         display = RatersDisplay(summary.table, summary.confusion, summary.label_names, summary.n_raters)
         if np.isfinite(summary.table.informedness).any():
             width, height = display.size
-            yield draw(
-                f"raters-{number}", f"{dataset}: the raters", _caption(summary), partial(_draw, display), width, height
-            )
-
-
-def _draw(display: RatersDisplay, ax: Axes) -> None:
-    display.plot(ax)
+            yield draw(f"raters-{number}", f"{dataset}: the raters", _caption(summary), display.plot, width, height)
 
 
 def _caption(summary: RaterSummary) -> str:

@@ -164,7 +164,7 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
     >>> from skldl.testing import make_distributions
     >>> X, D = make_distributions(40)
     >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs")
+    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2)
     >>> with tempfile.TemporaryDirectory() as folder, socket.socket() as other:
     ...     path = Path(folder) / "model.skldl"
     ...     _ = skldl.save(fitted.model, path, description=fitted.description)

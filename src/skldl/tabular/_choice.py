@@ -77,9 +77,9 @@ class Choice:
     >>> from skldl.testing import make_distributions
     >>> X, D = make_distributions(40)
     >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> choice = fit_table(table, ["a", "b", "c"], model="sa-bfgs").choice
+    >>> choice = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).choice
     >>> choice.best.candidate.name, choice.n_folds
-    ('SA-BFGS', 5)
+    ('SA-BFGS', 2)
     """
 
     best: Trial

@@ -47,7 +47,7 @@ class ColumnEffects:
     >>> from skldl.testing import make_distributions
     >>> X, D = make_distributions(40)
     >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> effects = column_effects(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model, table, D)
+    >>> effects = column_effects(fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).model, table, D)
     >>> sorted(effects.columns), effects.movement.shape
     (['w', 'x', 'y', 'z'], (4, 3))
     """
@@ -116,7 +116,7 @@ def column_effects(
     >>> from skldl.testing import make_distributions
     >>> X, D = make_distributions(40)
     >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> model = fit_table(table, ["a", "b", "c"], model="sa-bfgs").model
+    >>> model = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).model
     >>> column_effects(model, table, D, n_repeats=2).n_rows
     40
     """
@@ -184,7 +184,7 @@ def feature_weights(model: Any) -> pd.DataFrame | None:
     >>> from skldl.testing import make_distributions
     >>> X, D = make_distributions(40)
     >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> feature_weights(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model).shape
+    >>> feature_weights(fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).model).shape
     (4, 3)
     """
     step = last_step(model)

@@ -38,7 +38,7 @@ class RowExplanation:
     >>> from skldl.testing import make_distributions
     >>> X, D = make_distributions(40)
     >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model, table, 0)
+    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).model, table, 0)
     >>> explanation.how, list(explanation.prediction.index)
     ('contributions', ['a', 'b', 'c'])
     """
@@ -75,7 +75,7 @@ def explain_row(model: Any, table: Any, row: int, *, typical: Mapping[str, Any] 
     >>> from skldl.testing import make_distributions
     >>> X, D = make_distributions(40)
     >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs").model, table, 0)
+    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).model, table, 0)
     >>> "(intercept)" in explanation.table.index
     True
     """

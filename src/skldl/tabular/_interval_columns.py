@@ -95,7 +95,7 @@ def interval_columns(
     labels : sequence of str
         Names of the labels.
     taken : set of str
-        Names of the columns that are there already.
+        Names of the existing columns.
     level : float
         Probability of coverage.
 

@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skldl._held_out import group_codes
 from skldl._typing import FloatArray
 from skldl.uncertainty._dirichlet import N_PLAUSIBLE, plausible_truths
 from skldl.uncertainty._scores import bounds, conformal_quantile, score_rows
@@ -50,7 +51,7 @@ class Intervals:
         self.label_scale_ = np.maximum(np.asarray(scale, dtype=np.float64), 1e-6)
         self.box_scores_ = score_rows("label", D, P, self.label_scale_)
         self.ball_scores_ = score_rows("total_variation", D, P, self.label_scale_)
-        self.groups_ = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
+        self.groups_ = None if groups is None else group_codes(groups, len(D))
         self.n_rows_ = len(D)
 
     @classmethod
