@@ -50,7 +50,7 @@ numpydoc_xref_param_type = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"\.py$",
+    "filename_pattern": site_pages.examples_that_run(),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,

@@ -114,6 +114,18 @@ that it comes from in its page of the [API reference](../api/index.rst): please 
 """
 
 
+def examples_that_run() -> str:
+    """Give a pattern of the examples whose packages are installed; of others the gallery shows the program alone."""
+    names = [path.stem for path in EXAMPLES.glob("*.py") if not missing_packages(path)]
+    return rf"(?:{'|'.join(sorted(names))})\.py$"
+
+
+def missing_packages(example: Path) -> list[str]:
+    """Name the packages that an example imports and that are not installed."""
+    imported = re.findall(r"^(?:import|from) (\w+)", example.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return sorted({name for name in imported if find_spec(name) is None})
+
+
 class GalleryOrder:
     """The order of the gallery: from what people have, over evaluation, to what comes after."""
 
@@ -121,7 +133,7 @@ class GalleryOrder:
         *("votes", "star_ratings", "emotions_in_text", "age_from_faces", "head_pose", "survey_shares"),
         *("answers_in_class", "species_abundances", "election_shares", "careless_raters", "votes_needed"),
         *("rankings", "multilabel", "missing_degrees", "compare_with_scikit_learn", "choose_honestly"),
-        *("ordered_labels", "how_sure", "calibration", "explain_columns"),
+        *("ordered_labels", "how_sure", "calibration", "explain_columns", "embeddings_head"),
     )
 
     def __init__(self, folder: str) -> None:

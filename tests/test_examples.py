@@ -35,6 +35,9 @@ def test_an_example_begins_with_its_question_and_shows_figures(name):
 )
 def test_an_example_runs_and_draws_its_figures(name, monkeypatch, capsys):
     pyplot = pytest.importorskip("matplotlib.pyplot")
+    source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    for package in re.findall(r"^(?:import|from) (\w+)", source, flags=re.MULTILINE):
+        pytest.importorskip(package)
     pyplot.switch_backend("agg")
     shown = []
 
@@ -47,7 +50,6 @@ def test_an_example_runs_and_draws_its_figures(name, monkeypatch, capsys):
 
     monkeypatch.setattr(pyplot, "show", show)
     runpy.run_path(str(EXAMPLES / f"{name}.py"))
-    source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
     assert len(shown) >= source.count("plt.show()")
     assert all(shown), "a figure without anything in it"
     assert not pyplot.get_fignums()

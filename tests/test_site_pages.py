@@ -73,9 +73,15 @@ def test_skills_of_the_leaderboard_are_those_of_the_records(load_script):
         assert f"{best:.1%}" in shares[dataset]
 
 
-def test_every_example_has_a_place_in_the_gallery(load_script):
+def test_every_example_has_a_place_in_the_gallery(load_script, tmp_path):
     pages = load_script("docs/site_pages.py")
-    assert sorted(pages.GalleryOrder.NAMES) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+    examples = list((ROOT / "examples").glob("*.py"))
+    assert {path.stem for path in examples} <= set(pages.GalleryOrder.NAMES)
+    assert len(set(pages.GalleryOrder.NAMES)) == len(pages.GalleryOrder.NAMES)
+    runs = [path for path in examples if re.search(pages.examples_that_run(), str(path))]
+    assert runs == [path for path in examples if not pages.missing_packages(path)]
+    (tmp_path / "new.py").write_text("import numpy\nfrom no_such_package import name\n")
+    assert pages.missing_packages(tmp_path / "new.py") == ["no_such_package"]
     with pytest.raises(ValueError, match=r"Give the example new\.py its place"):
         pages.GalleryOrder("")("new.py")
 
