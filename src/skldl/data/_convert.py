@@ -1,4 +1,4 @@
-"""Files of what people have to files of distributions: the conversions of `skldl.distributions` for tables."""
+"""The conversions of `skldl.distributions` for tables: votes, counts, scores, labels and rankings to distributions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

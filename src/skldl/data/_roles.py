@@ -1,4 +1,4 @@
-"""Which column of a table is what: labels, weights, groups or nothing; all others are features."""
+"""Roles of the columns of a table: labels, weights, groups or none; all others are features."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -143,7 +143,7 @@ class TableFile:
         self.close()
 
     def share_read(self) -> float | None:
-        """Say what part of the file has been read.
+        """Share of the file that has been read.
 
         Returns
         -------

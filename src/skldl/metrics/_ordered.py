@@ -1,4 +1,4 @@
-"""Measures for ordered labels, such as ratings or ages: how far mass has to travel counts.
+"""Measures for ordered labels, such as ratings or ages, based on the distance over which mass has to move.
 
 References
 ----------
