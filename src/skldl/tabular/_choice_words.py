@@ -16,7 +16,7 @@ def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def show_setting(setting: Mapping[str, Any]) -> str:
-    """Write a setting for a person: the parameter without the step it belongs to.
+    """Format a setting: the parameter without the step of the pipeline.
 
     Examples
     --------

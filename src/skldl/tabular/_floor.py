@@ -10,7 +10,7 @@ MEASURE = "kullback_leibler"
 
 
 def noise_floor_of(dataset: Dataset, estimate: Estimate) -> tuple[list[str], dict[str, Any]]:
-    """Describe the share of the divergence due to noise of the votes, and the share of the rest that the model explains.
+    """Describe the share of the divergence that is noise of the votes, and the share of the rest that is explained.
 
     Parameters
     ----------
