@@ -29,7 +29,7 @@ def array_api_compat() -> Any:
 
 @contextmanager
 def distribution_targets_in_estimator_checks() -> Iterator[None]:
-    """Let scikit-learn's estimator checks hand out three-label distributions as y.
+    """Make scikit-learn's estimator checks use three-label distributions as y.
 
     The checks make y as whole numbers or class labels. Each of these becomes one row here, equal values
     equal rows, through the hook by which the checks adapt y to an estimator's tags.

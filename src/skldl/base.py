@@ -1,4 +1,4 @@
-"""`BaseLDL`: what every label distribution learner shares, so that an algorithm's file holds only its mathematics."""
+"""`BaseLDL`: common code of label distribution learners, so that the file of an algorithm has only its mathematics."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -109,7 +109,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
-        """Leave the estimator as it was, fitted or not, if what is inside fails."""
+        """Restore the estimator, fitted or not, if the block fails."""
         before = dict(self.__dict__)
         try:
             yield

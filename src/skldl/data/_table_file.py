@@ -31,7 +31,7 @@ CHUNK_ROWS, CHUNKS_IN_PIECE = 20_000, 4
 READ_BUFFER = 2**16
 PAGES = 3 * 2**20  # what Arrow holds of each column of a Parquet file while it is read: a page and a dictionary
 END_OF_PIECE = "\x04end of piece\x04"
-"""First cell of a row of our own behind each piece: if it is missing, an open quotation mark has swallowed it."""
+"""First cell of a row that is added after each piece: if it is missing, a quotation mark was not closed."""
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
 
 
@@ -145,7 +145,13 @@ class TableFile:
         self.close()
 
     def share_read(self) -> float | None:
-        """What part of the file has been read, from 0 to 1; None for standard input, whose length is not known."""
+        """Share of the file that has been read.
+
+        Returns
+        -------
+        float or None
+            Between 0 and 1; None for standard input, whose length is not known.
+        """
         if self._parquet:
             return self._rows_read / max(1, self._file.metadata.num_rows)
         return min(1.0, self._text.n_bytes / self._size) if self._size else None

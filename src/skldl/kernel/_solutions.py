@@ -78,7 +78,7 @@ def _rows_of_one(D: Any) -> FloatArray:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was found for one target with one candidate on ``n_rows`` rows."""
+    """Result for one target with one candidate on ``n_rows`` rows."""
 
     candidate: Candidate
     target: str

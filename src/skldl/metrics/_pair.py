@@ -1,4 +1,4 @@
-"""`Pair`: a block of true and predicted rows with all that several measures need, computed once and only if asked.
+"""`Pair`: a block of true and predicted rows with quantities that measures share, computed once if needed.
 
 The arithmetic is written once, for NumPy and for every namespace of the array API: `Pair.xp` is NumPy itself or the
 namespace of the arrays. On a device terms have the precision of the arrays, and sums over labels are in double.

@@ -29,7 +29,7 @@ FEWEST_ROWS = 30
 
 
 class TrainingReference:
-    """What is kept of the training table, to be compared with new rows.
+    """Summary of the training table, to be compared with new rows.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class DriftMonitor:
             self._distances.append(rows.distances)
 
     def numbers(self) -> dict[str, Any]:
-        """What was found, in plain values.
+        """Results in plain values.
 
         Returns
         -------
