@@ -6,6 +6,7 @@ import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -71,6 +72,12 @@ def test_in_one_process(table, parquet_folder, threads):
     np.testing.assert_allclose(MeanDistribution().fit(on_dask).distribution_, expected.distribution_, rtol=1e-13)
     assert on_dask.n_passes == 1
     assert on_dask.n_rows == 250
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.concat([pd.read_parquet(folder / f"part-{k}.parquet") for k in range(3)], ignore_index=True)
+    on_frame = DaskRows(dd.from_pandas(frame, npartitions=3), weight="w", labels="r_*", client=threads)
+    found = MeanDistribution().fit(on_frame)
+    np.testing.assert_allclose(found.distribution_, expected.distribution_, rtol=1e-13)
+    assert list(found.label_names_) == [f"r_{k}" for k in range(4)]
     assert evaluate(expected, rows) == pytest.approx(evaluate(expected, parquet), rel=1e-12)
     few = ClusterRows(_dask(X[:30, :6].repeat(8, axis=1), D[:30], size=7), threads)  # fewer rows than columns
     np.testing.assert_array_equal(

@@ -94,7 +94,7 @@ class ParquetRows(Rows):
 
     def _pieces(self, labels: bool) -> Iterator[Piece]:
         for file in self.files:
-            yield from self.pieces_of(file, labels)
+            yield from pieces_of(file, self.columns, self._single, self._chunk_size(), labels)
 
     def _tasks(self, client: Any) -> list[tuple[Any, ...]] | None:
         """One task for each row group, or for several together; how many depends on the files alone."""
@@ -110,46 +110,11 @@ class ParquetRows(Rows):
                 n_rows += count
                 if n_rows >= size or group == len(groups) - 1:
                     if n_rows:
-                        tasks.append((ParquetRows.pieces_of, self, file, True, some, first))
+                        tasks.append(
+                            (pieces_of, file, self.columns, self._single, self._chunk_size(), True, some, first)
+                        )
                     first, n_rows, some = first + n_rows, 0, []
         return tasks
-
-    def pieces_of(self, file: Path, labels: bool, groups: list[int] | None = None, first: int = 0) -> Iterator[Piece]:
-        """The rows of one file, or of some of its row groups, the first of which begins at row ``first``."""
-        columns = self.columns
-        wanted = [*columns.features, *(columns.labels if labels else ()), *([columns.weight] if columns.weight else ())]
-        with _opened(file) as opened:
-            batches = opened.iter_batches(batch_size=self._chunk_size(), columns=wanted, row_groups=groups)
-            while True:
-                try:
-                    batch = next(batches, None)
-                except (OSError, ValueError) as error:  # pyarrow.ArrowInvalid is a ValueError
-                    raise _damaged(file, error) from error
-                if batch is None:
-                    return
-                if not batch.num_rows:
-                    continue
-                X = self._matrix(batch, columns.features, file, first, np.float32 if self._single else np.float64)
-                y = self._matrix(batch, columns.labels, file, first, np.float64) if labels and columns.labels else None
-                weight = None
-                if columns.weight:
-                    weight = self._matrix(batch, (columns.weight,), file, first, np.float64)[:, 0]
-                yield Piece(X, y, weight, str(file), first)
-                first += batch.num_rows
-
-    def _matrix(self, batch: Any, names: Sequence[str], file: Path, first: int, dtype: Any) -> AnyArray:
-        """Columns of a batch as an array in which each column is contiguous, as Arrow has them."""
-        cells = np.empty((len(names), batch.num_rows), dtype=dtype)
-        for k, name in enumerate(names):
-            column = batch.column(name)
-            if column.null_count:
-                row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-                raise NonFiniteError(
-                    f"In {file}: column {name!r} has no value in row {row}. Fill such cells in, drop these rows, or "
-                    "leave the column out with features=."
-                )
-            cells[k] = column.to_numpy(zero_copy_only=False)
-        return cells.T
 
     def _known_layout(self) -> Layout:
         columns = self.columns
@@ -171,6 +136,50 @@ class ParquetRows(Rows):
     def n_rows(self) -> int | None:
         """Number of rows, as the files say."""
         return sum(map(sum, self._groups))
+
+
+def pieces_of(
+    file: Path,
+    columns: Columns,
+    single: bool,
+    batch_rows: int,
+    labels: bool,
+    groups: list[int] | None = None,
+    first: int = 0,
+) -> Iterator[Piece]:
+    """The rows of one file, or of some of its row groups, the first of which begins at row ``first``."""
+    wanted = [*columns.features, *(columns.labels if labels else ()), *([columns.weight] if columns.weight else ())]
+    with _opened(file) as opened:
+        batches = opened.iter_batches(batch_size=batch_rows, columns=wanted, row_groups=groups)
+        while True:
+            try:
+                batch = next(batches, None)
+            except (OSError, ValueError) as error:  # pyarrow.ArrowInvalid is a ValueError
+                raise _damaged(file, error) from error
+            if batch is None:
+                return
+            if not batch.num_rows:
+                continue
+            X = _matrix(batch, columns.features, file, first, np.float32 if single else np.float64)
+            y = _matrix(batch, columns.labels, file, first, np.float64) if labels and columns.labels else None
+            weight = _matrix(batch, (columns.weight,), file, first, np.float64)[:, 0] if columns.weight else None
+            yield Piece(X, y, weight, str(file), first)
+            first += batch.num_rows
+
+
+def _matrix(batch: Any, names: Sequence[str], file: Path, first: int, dtype: Any) -> AnyArray:
+    """Columns of a batch as an array in which each column is contiguous, as Arrow has them."""
+    cells = np.empty((len(names), batch.num_rows), dtype=dtype)
+    for k, name in enumerate(names):
+        column = batch.column(name)
+        if column.null_count:
+            row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+            raise NonFiniteError(
+                f"In {file}: column {name!r} has no value in row {row}. Fill such cells in, drop these rows, or leave "
+                "the column out with features=."
+            )
+        cells[k] = column.to_numpy(zero_copy_only=False)
+    return cells.T
 
 
 def find_files(path: Any) -> list[Path]:

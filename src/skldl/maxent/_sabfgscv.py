@@ -99,7 +99,7 @@ class SABFGSCV(PartialLDL):
 
     Rows in chunks take a number of folds. Up to 4,194,304 rows the folds are those in memory, and so are the scores up
     to rounding; beyond that a hash of its position says which fold a row belongs to, and nothing is kept for each row.
-    All folds and scalings share each pass over the rows. There are no ``oof_predictions_``, and ``n_jobs`` has no effect.
+    All folds and scalings share each pass over the rows. There are no ``oof_predictions_``; ``n_jobs`` has no effect.
 
     See Also
     --------
