@@ -33,7 +33,7 @@ def test_rows_are_the_same_in_files_and_in_memory(scale, monkeypatch, tmp_path):
 
 
 def test_measurements_agree_about_the_model(scale, monkeypatch):
-    monkeypatch.setattr(scale, "N_COLUMNS", 1 << 10)
+    monkeypatch.setattr(scale, "N_COLUMNS", 1 << 8)
     rows = {
         kind: scale.measure(kind, 2000) for kind in ("memory", "two threads", "copies", "text chunks", "text memory")
     }
