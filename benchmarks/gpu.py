@@ -298,7 +298,7 @@ def others(bench: Bench) -> None:
 
 
 def head(bench: Bench) -> None:
-    """The example ``examples/embeddings_head.py``: a softmax layer on features of a frozen network, and training loops."""
+    """The example ``examples/embeddings_head.py``: a softmax layer on features of a frozen network."""
     if importlib.util.find_spec("matplotlib") is None:
         print("head: left out, because the example draws with matplotlib, which is not installed")
         return

@@ -54,7 +54,7 @@ def test_the_kernel_computes_the_means_of_numpy(cuda, n_rows, n_labels, dtype, t
     there = None if weight is None else cuda(weight)
     chosen = [name for name in MEASURES if _fused._source((MEASURES[name],), n_labels, 1e-16, "float", 4)]
     assert len(chosen) == 55
-    for names in (list(PAPER_MEASURES), chosen):
+    for names in (list(PAPER_MEASURES), *([chosen] if n_labels == 7 else [])):  # to translate all takes seconds
         measures = [MEASURES[name] for name in names]
         found = _fused.fused_means(cuda(P), cuda(Q), there, measures, np.finfo(np.float64).eps)
         assert found is not None
