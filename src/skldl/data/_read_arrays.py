@@ -44,7 +44,7 @@ def mat_variables(path: Path) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", io.matlab.MatReadWarning)
-            # SciPy 1.18 announces sparse arrays instead of sparse matrices; both are taken, and 1.13 has no option for it
+            # SciPy 1.18 announces sparse arrays in the place of matrices; both are taken
             warnings.filterwarnings("ignore", "The default value for `spmatrix`", DeprecationWarning)
             content = io.loadmat(path)
     except Exception as error:  # a broken file makes SciPy raise nearly anything
