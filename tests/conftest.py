@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +22,9 @@ def paper_data() -> Callable[[str], tuple[np.ndarray, np.ndarray]]:
         folder = os.environ.get("SKLDL_DATA")
         if not folder or not (Path(folder) / f"{name}.mat").exists():
             pytest.skip(f"SKLDL_DATA names no folder with {name}.mat (the data carry no open licence)")
-        content = io.loadmat(Path(folder) / f"{name}.mat")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # SciPy 1.18 announces sparse arrays for matrices
+            content = io.loadmat(Path(folder) / f"{name}.mat")
         features = content["features"]
         X = sparse.csr_matrix(features, dtype=np.float64) if name == "Movie" else features.astype(np.float64)
         return X, np.asarray(content["labels"], dtype=np.float64)

@@ -128,7 +128,7 @@ def cli() -> None:
     assert abs(sum(shares) - 1) < 1e-4, first
     assert "emo_joy" in run("inspect", model)
     run("evaluate", "faces.csv", "--labels", "emo_*", "--models", "sa-bfgs")
-    assert "Kullback" in run("measures")
+    assert "kullback_leibler" in run("measures")
     run("datasets")
 
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from skldl.data import load_dataset
@@ -21,6 +22,12 @@ def recorded(path):
         return {entry["name"]: entry for entry in entries if entry["kind"] == "dataset"}
 
 
+def skip_artificial_with_old_numpy(entry):
+    """numpy before 2.0 computes another last digit of powers, from which the artificial set is made."""
+    if entry["name"] == "Artificial" and np.lib.NumpyVersion(np.__version__) < "2.0.0":
+        pytest.skip("the last digits of the artificial set are those of numpy 2")
+
+
 def assert_same(dataset, entry):
     for name in ("fingerprint", "family", "n_samples", "n_test", "n_features", "n_labels", "label_names"):
         assert dataset.describe()[name] == entry[name], name
@@ -29,9 +36,10 @@ def assert_same(dataset, entry):
 def test_files_of_one_s_own_and_artificial_data():
     entries = recorded(HERE / "study" / "records.jsonl")
     assert set(entries) == {"Artificial", "small"}
-    assert_same(load_dataset("artificial"), entries["Artificial"])
     assert_same(load_dataset(HERE / "small.csv"), entries["small"])
     assert_same(load_dataset(HERE / "small.csv", labels="label_*"), entries["small"])
+    skip_artificial_with_old_numpy(entries["Artificial"])
+    assert_same(load_dataset("artificial"), entries["Artificial"])
 
 
 @pytest.mark.parametrize("name", sorted(recorded(STUDY_OF_THE_PAPER)))
@@ -40,4 +48,5 @@ def test_datasets_of_the_paper(name):
         dataset = load_dataset(name)
     except DatasetNotFoundError:
         pytest.skip("the data of the paper are not on this machine")
+    skip_artificial_with_old_numpy(recorded(STUDY_OF_THE_PAPER)[name])
     assert_same(dataset, recorded(STUDY_OF_THE_PAPER)[name])

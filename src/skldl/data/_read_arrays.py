@@ -46,6 +46,8 @@ def mat_variables(path: Path) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", io.matlab.MatReadWarning)
+            # SciPy 1.18 announces sparse arrays in the place of matrices; both are taken
+            warnings.filterwarnings("ignore", "The default value for `spmatrix`", DeprecationWarning)
             content = io.loadmat(path)
     except Exception as error:  # a broken file makes SciPy raise nearly anything
         text = str(error) or type(error).__name__
