@@ -44,20 +44,20 @@ def test_folds_are_those_of_the_published_table(load_script):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         (["SJAFFE", "--models", "auto,ridge"], "there is no model 'ridge'; known are: auto"),
         (["SJAFFE", "yeast"], "there is no set 'yeast'; known are: SJAFFE"),
         (["SJAFFE:11"], "'SJAFFE:11': the number of folds must be 1 to 10"),
     ],
 )
-def test_names_are_checked_before_anything_is_measured(load_script, monkeypatch, capsys, options, told):
+def test_names_are_checked_before_anything_is_measured(load_script, monkeypatch, capsys, options, reported):
     script = load_script("benchmarks/accuracy.py")
     monkeypatch.setattr(script, "measure", lambda *_: pytest.fail("measured"))
     monkeypatch.setattr("sys.argv", ["accuracy.py", *options])
     with pytest.raises(SystemExit):
         script.main()
-    assert told in capsys.readouterr().err
+    assert reported in capsys.readouterr().err
 
 
 def test_the_examples_of_the_script_name_models_that_it_knows(load_script):

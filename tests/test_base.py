@@ -47,7 +47,7 @@ def test_y_is_required():
 
 
 class Tempered(BaseLDL):
-    """A stranger's algorithm: the mean distribution to a power."""
+    """An algorithm from outside the package: the mean distribution to a power."""
 
     def __init__(self, power=1.0):
         self.power = power
@@ -71,7 +71,7 @@ def test_predict_path_equals_one_fit_per_value():
         next(model.predict_path(X, D, X, param="strength", values=[1]))
 
 
-def test_a_strangers_estimator_can_be_checked():
+def test_an_estimator_from_outside_can_be_checked():
     assert check_estimator(Tempered(power=1.0))["check_label_permutation"] == "passed"
 
 

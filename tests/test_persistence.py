@@ -1,4 +1,4 @@
-"""Model files: what comes back is what went in, nothing in them runs, and every damage is told."""
+"""Model files: what comes back is what went in, nothing in them runs, and every damage is reported."""
 
 import hashlib
 import json
@@ -95,7 +95,7 @@ def test_unfitted_models_are_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-class Stranger(BaseEstimator):
+class Foreign(BaseEstimator):
     """An estimator that this package does not know."""
 
     def fit(self, X, y):
@@ -104,12 +104,12 @@ class Stranger(BaseEstimator):
 
 
 def test_unknown_types_are_refused_by_name(tmp_path):
-    path = skldl.save(Stranger().fit(X, D), tmp_path / "m.skldl")
-    name = f"{Stranger.__module__}.Stranger"
-    with pytest.raises(ModelFileError, match=r"holds the type .*Stranger.*trusted="):
+    path = skldl.save(Foreign().fit(X, D), tmp_path / "m.skldl")
+    name = f"{Foreign.__module__}.Foreign"
+    with pytest.raises(ModelFileError, match=r"holds the type .*Foreign.*trusted="):
         skldl.load(path)
-    sys.modules[Stranger.__module__] = sys.modules[__name__]
-    assert isinstance(skldl.load(path, trusted=[name]), Stranger)
+    sys.modules[Foreign.__module__] = sys.modules[__name__]
+    assert isinstance(skldl.load(path, trusted=[name]), Foreign)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])

@@ -1,4 +1,4 @@
-"""Names of columns: those of labels and features, and what happens when two tables have them in another order."""
+"""Names of columns: those of labels and features, and the treatment of tables whose columns are in another order."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def order_of_labels(expected: list[Any], found: list[Any], *, name: str) -> npt.
 
 
 def check_integer_columns(estimator: BaseEstimator, columns: list[Any], *, reset: bool) -> None:
-    """Do for column names that are whole numbers what scikit-learn does for names that are text."""
+    """Treat column names that are whole numbers as scikit-learn treats names that are text."""
     are_integers = bool(columns) and all(isinstance(name, int | np.integer) for name in columns)
     found = [int(name) for name in columns] if are_integers else None
     if reset:

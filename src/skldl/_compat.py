@@ -12,7 +12,7 @@ __all__ = ["distribution_targets_in_estimator_checks", "validate_data"]
 
 @contextmanager
 def distribution_targets_in_estimator_checks() -> Iterator[None]:
-    """Let scikit-learn's estimator checks hand out three-label distributions as y.
+    """Make scikit-learn's estimator checks use three-label distributions as y.
 
     The checks make y as whole numbers or class labels. Each of these becomes one row here, equal values
     equal rows, through the hook by which the checks adapt y to an estimator's tags.

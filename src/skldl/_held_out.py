@@ -1,4 +1,4 @@
-"""What estimators that choose their settings by leaving rows out share: groups, feature scaling, the mean share.
+"""Common code of estimators that choose settings on held-out rows: groups, feature scaling, the mean share.
 
 A prediction P is mixed with the mean distribution of the training rows, (1 − s)P + s·mean. The mean share s > 0 makes
 every degree positive, so that the Kullback-Leibler divergence is finite. When a row (or its group) is left out, the

@@ -1,4 +1,4 @@
-"""Missing degrees: what NaN in a table of distributions means, and the arithmetic that all who take it share.
+"""Missing degrees: what NaN in a table of distributions means, and the common arithmetic of estimators that accept it.
 
 Two readings. With **degrees**, the observed degrees are true, so that the rest of the mass, r = 1 − Σ_Ω d, belongs to
 the missing labels. With **renormalised**, what was observed was divided by its sum: only ratios between observed labels
@@ -129,7 +129,7 @@ def _fill_determined(array: FloatArray) -> None:
 
 
 def _check_identified(array: FloatArray, reading: str, columns: list[Any], name: str) -> None:
-    """Refuse labels of which nothing can be learnt."""
+    """Refuse labels without any information."""
     observed = ~np.isnan(array)
     if not informative(array, reading).any():
         raise DataError(
@@ -158,7 +158,7 @@ def _check_identified(array: FloatArray, reading: str, columns: list[Any], name:
 
 
 def _say(array: FloatArray, gaps: BoolArray, reading: str, missing: str, name: str) -> None:
-    """Warn about the reading that was taken and about rows that carry nothing."""
+    """Warn about the reading that was chosen and about rows without information."""
     sentences = []
     if missing == "auto":
         reason = "sum to one in every row" if reading == "renormalised" else "sum to less than one in some rows"
@@ -189,7 +189,7 @@ def informative(D: FloatArray, reading: str) -> BoolArray:
 def informative_rows(
     X: Any, D: FloatArray, sample_weight: FloatArray | None, reading: str
 ) -> tuple[Any, FloatArray, FloatArray | None]:
-    """Leave out rows that carry nothing; without gaps, what comes in goes out."""
+    """Leave out rows without information; without missing degrees, return the input unchanged."""
     if not has_gaps(D):
         return X, D, sample_weight
     kept = informative(D, reading)
@@ -255,7 +255,7 @@ def observed_pair(D: FloatArray, P: FloatArray, reading: str) -> tuple[FloatArra
 
 
 def comparable_rows(D: FloatArray, P: FloatArray, reading: str) -> tuple[FloatArray, FloatArray]:
-    """Like `observed_pair` with all rows, those that carry nothing as a perfect prediction; without gaps D and P."""
+    """Like `observed_pair` with all rows, those without information as a perfect prediction; without gaps D and P."""
     if not has_gaps(D):
         return D, P
     true, predicted, kept = observed_pair(D, P, reading)

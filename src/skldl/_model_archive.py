@@ -253,7 +253,7 @@ def _check_header(stream: Any, size: int, name: str) -> None:
 
 
 def _check_tree(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
-    """Demand that a decision tree is one, and that nothing in it points outside of it."""
+    """Require a valid decision tree without references outside of it."""
     n_features, n_classes, n_outputs = (_value(item, archive) for item in node["__reduce__"]["args"]["content"])
     state = {key: _value(item, archive) for key, item in node["content"]["content"].items()}
     nodes, values = state["nodes"], state["values"]

@@ -35,7 +35,7 @@ _SHORT.maxstring = _SHORT.maxother = 60
 
 @dataclass(frozen=True)
 class Constraint:
-    """What a hyper-parameter may be.
+    """Valid values of a hyper-parameter.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def check_value(name: str, value: Any, constraint: Constraint) -> None:
 
 
 def check_declared_parameters(estimator: Any) -> None:
-    """Each hyper-parameter is declared, or none, and one whose default is True or False takes nothing else.
+    """Each hyper-parameter is declared, or none, and one whose default is True or False takes only these values.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def one_of(*words: str, cure: str = "") -> Constraint:
-    """One of several words.
+    """One of several strings.
 
     Parameters
     ----------

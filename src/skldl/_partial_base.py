@@ -13,7 +13,7 @@ from skldl.base import BaseLDL
 from skldl.metrics import kullback_leibler
 
 MISSING = one_of(*READINGS, cure="'degrees' if the observed degrees are true, 'renormalised' if only ratios are known")
-"""What the hyper-parameter ``missing`` may be."""
+"""Valid values of the hyper-parameter ``missing``."""
 
 
 class PartialLDL(BaseLDL):

@@ -1,4 +1,4 @@
-"""What is no array of real numbers, and is refused everywhere: masked cells, dates, durations, complex numbers."""
+"""Checks for real numbers: masked cells, dates, durations and complex numbers are refused."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def _refuse_objects(entries: AnyArray, name: str, error: type[DataError]) -> Non
 
 
 def as_real_array(values: Any, *, name: str, error: type[DataError] = NotNumericError) -> FloatArray:
-    """Return an array of float64, or raise for what is no real number; NaN and infinity pass."""
+    """Return an array of float64, or raise for values that are not real numbers; NaN and infinity pass."""
     refuse_unreal(values, name=name, error=error)
     try:
         return np.asarray(values, dtype=np.float64)

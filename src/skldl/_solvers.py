@@ -177,7 +177,7 @@ class LimitedMemory:
         return direction
 
     def first_step(self, gradient: FloatArray) -> float:
-        """One, but no longer than one in length while nothing is known about the function's scale."""
+        """First step length: one, and a step of at most unit length as long as the scale of the function is unknown."""
         return 1.0 if self.pairs else _unit_step(gradient)
 
 

@@ -1,4 +1,4 @@
-"""`BaseLDL`: what every label distribution learner shares, so that an algorithm's file holds only its mathematics."""
+"""`BaseLDL`: common code of label distribution learners, so that the file of an algorithm has only its mathematics."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -96,7 +96,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
-        """Leave the estimator as it was, fitted or not, if what is inside fails."""
+        """Restore the estimator, fitted or not, if the block fails."""
         before = dict(self.__dict__)
         try:
             yield
@@ -351,7 +351,7 @@ def kept_rows(sample_weight: Any, n_kept: int) -> tuple[IntArray, int]:
 
 
 def data_frame(distributions: FloatArray, names: list[str], output: str, index: Any) -> Any:
-    """Make a DataFrame of distributions; pandas and polars are imported only here, where one was asked for."""
+    """Make a DataFrame of distributions; pandas and polars are imported only here."""
     try:
         frames = import_module(output)
     except ModuleNotFoundError as error:

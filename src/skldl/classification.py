@@ -3,13 +3,13 @@ r"""`LDLClassifier`: any label distribution learner as an ordinary classifier, f
 Geng (2016) shows single-label and multi-label learning as special cases of label distribution learning. The way there
 is easy; the conversion of a predicted distribution into a *set* of labels is not, since the degrees of a row sum to one
 for any number of labels. Here a **virtual label** is added to every set, like the cut of a ranking. With the indicator
-matrix L and its rows Y_i, row i is learnt with the distribution ``L'_i / (|Y_i| + 1)``, L' being L with a column of
+matrix L and its rows Y_i, row i is learned with the distribution ``L'_i / (|Y_i| + 1)``, L' being L with a column of
 ones, and with the weight ``|Y_i| + 1``. A learner that fits weighted means then predicts
 
 .. math:: d_j = \frac{P(j \in Y \mid x)}{1 + E(|Y| \mid x)}, \qquad d_0 = \frac{1}{1 + E(|Y| \mid x)}
 
 so that d_j / d_0 is the probability that label j belongs to the set. For a learner that is right on average the cut
-that makes fewest mistakes is one half; since no learner is, the cut is learnt from predictions for rows held out. Rows
+that makes fewest mistakes is one half; since no learner is, the cut is learned from predictions for rows held out. Rows
 without any label need no special care: their mass is all on the virtual label.
 """
 
@@ -112,7 +112,7 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
     estimator : estimator
         Label distribution learner: `fit` takes features and distributions, `predict` returns distributions.
     enhance : None, transformer or callable, default=None
-        Turns labels into richer distributions before they are learnt. A transformer such as
+        Turns labels into richer distributions before they are learned. A transformer such as
         `skldl.distributions.PropagationEnhancer` is cloned, and its ``fit_transform(X, L)`` gives the distributions; a
         callable is called with ``(X, L)``. L is the indicator matrix, for sets with the virtual label as last column.
     threshold : float or "learn", default="learn"
@@ -139,7 +139,7 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Let row i have the set Y_i. It is learnt with the same degree for each label of the set and for the virtual label,
+    Let row i have the set Y_i. It is learned with the same degree for each label of the set and for the virtual label,
     and with the weight ``|Y_i| + 1``, so that each label of each set counts the same. The predicted degree of a label
     over that of the virtual label, cut at one, is then the probability that the label belongs to the set, as far as the
     learner fits the data; `AAKNN` gives the share of neighbours that carry it, as scikit-learn's

@@ -213,7 +213,7 @@ def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[st
 
 
 def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Say what a model file holds, without rebuilding the model.
+    """Return the description of a model file, without rebuilding the model.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def _limit(path: str | os.PathLike[str], max_bytes: int | None) -> int:
 
 
 def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str, Any], bytes]:
-    """Description and content of a model file, or what is wrong with it."""
+    """Description and content of a model file; an error describes what is wrong with it."""
     try:
         with zipfile.ZipFile(path) as archive:
             sizes = {member.filename: member.file_size for member in archive.infolist()}

@@ -185,7 +185,7 @@ def check_odd_shapes(estimator: Any) -> None:
 
 
 def check_zero_mass_labels(estimator: Any) -> None:
-    """Labels without any mass, one-hot rows and rows with zeros are learnt from without nan."""
+    """Labels without any mass, one-hot rows and rows with zeros are learned from without nan."""
     X, D = make_distributions(n_labels=4)
     D[:, 2] = 0.0
     D /= D.sum(axis=1, keepdims=True)

@@ -59,8 +59,8 @@ def test_through_json_and_back():
     votes[:, 4] = None
     votes[0, 4] = 3
     summary = RaterSummary.from_votes(votes)
-    told = json.loads(json.dumps(json_ready(summary.to_dict()), allow_nan=False))
-    again = RaterSummary.from_dict(told)
+    reported = json.loads(json.dumps(json_ready(summary.to_dict()), allow_nan=False))
+    again = RaterSummary.from_dict(reported)
     for name, column in summary.table.columns().items():
         if isinstance(column[0], float):
             np.testing.assert_allclose(again.table.columns()[name], column, rtol=1e-5)
@@ -73,13 +73,13 @@ def test_through_json_and_back():
 
 def test_of_many_raters_some_are_kept_and_all_are_counted():
     summary = RaterSummary.from_votes(votes_of(450, 30))
-    told = summary.to_dict(named=False)
-    assert told["n_raters"] == 450
-    assert told["n_votes"] == 450 * 30
-    assert told["raters"]["rater"] == [str(number) for number in range(1, 201)]
-    kept = told["raters"]["informedness"]
+    reported = summary.to_dict(named=False)
+    assert reported["n_raters"] == 450
+    assert reported["n_votes"] == 450 * 30
+    assert reported["raters"]["rater"] == [str(number) for number in range(1, 201)]
+    kept = reported["raters"]["informedness"]
     assert kept[0] == pytest.approx(summary.table.informedness.max(), rel=1e-5)
     assert kept[-1] == pytest.approx(summary.table.informedness.min(), rel=1e-5)
     assert kept == sorted(kept, reverse=True)
-    assert sum(told["flagged"].values()) == sum(len(flags.split()) for flags in summary.table.flags)
-    assert len(json.dumps(json_ready(told))) < 60_000
+    assert sum(reported["flagged"].values()) == sum(len(flags.split()) for flags in summary.table.flags)
+    assert len(json.dumps(json_ready(reported))) < 60_000

@@ -95,7 +95,7 @@ BAD_VALUES = (object(), "no such word", float("nan"), -3, [], {"a": 1})
 
 
 def is_clear(error):
-    """A user's mistake is told by one of these, in words that say more than the name of an attribute."""
+    """A user's mistake is reported by one of these, in words that say more than the name of an attribute."""
     text = str(error)
     raw = ("object has no attribute", "not supported between", "unsupported operand", "takes no arguments")
     return isinstance(error, ValueError | TypeError) and len(text) > 15 and not any(word in text for word in raw)

@@ -153,21 +153,25 @@ class Campaign:
         finally:
             signal.alarm(0)
             signal.signal(signal.SIGALRM, earlier)
-        told = self.capsys.readouterr()
-        verdict = self.judge(status, told.out + told.err, out)
+        reported = self.capsys.readouterr()
+        verdict = self.judge(status, reported.out + reported.err, out)
         if before != self.contents() or list(self.folder.rglob(MARK)) or (self.folder.parent / "x").exists():
             verdict = "lost"
         self.counts.update(["tried", verdict])
         if verdict not in ("clear", "right"):
-            self.found.append(f"{verdict}: file {number}: {status} {(told.err or told.out)[-300:]}")
+            self.found.append(f"{verdict}: file {number}: {status} {(reported.err or reported.out)[-300:]}")
 
-    def judge(self, status, told, out):
+    def judge(self, status, reported, out):
         if isinstance(status, str):
             return "hang" if status.startswith("TimeoutError: hang") else "unclear"
         if status == 2:
-            return "clear" if told.startswith("skldl: ") and told.count("\n") == 1 and len(told) < 2500 else "unclear"
+            return (
+                "clear"
+                if reported.startswith("skldl: ") and reported.count("\n") == 1 and len(reported) < 2500
+                else "unclear"
+            )
         if status == 1:
-            return "clear" if "Failed: " in told and "Traceback" not in told else "unclear"
+            return "clear" if "Failed: " in reported and "Traceback" not in reported else "unclear"
         written = load_study(self.folder / "study.toml")
         records, torn = read_records(out / "records.jsonl")
         kept = load_study(out / "study.toml")

@@ -35,7 +35,7 @@ def raising(error: BaseException):
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
-        (DataError("Row 3\nis bad. Mend it."), 2, "skldl: Row 3 is bad. Mend it.\n"),
+        (DataError("Row 3\nis bad. Correct it."), 2, "skldl: Row 3 is bad. Correct it.\n"),
         (FileNotFoundError(2, "No such file", "a.csv"), 2, "skldl: a.csv: No such file\n"),
         (RuntimeError("our mistake"), 1, "skldl: RuntimeError: our mistake (--debug shows where)\n"),
         (ModuleNotFoundError("no", name="pandas.core"), 2, "needs the package pandas: pip install 'scikit-ldl[cli]'"),

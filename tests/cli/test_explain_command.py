@@ -14,10 +14,10 @@ def call(line):
 
 def test_explain(here, capsys, faces):
     assert call("explain faces.skldl faces.csv --repeats 1 --out e.csv --out e.svg") == 0
-    told = capsys.readouterr()
-    assert "divergence of the labels in the table when a column is shuffled (120 rows)" in told.out
-    assert "Weights, centred over labels" in told.out
-    assert "The model learned from these rows" in told.err
+    reported = capsys.readouterr()
+    assert "divergence of the labels in the table when a column is shuffled (120 rows)" in reported.out
+    assert "Weights, centred over labels" in reported.out
+    assert "The model learned from these rows" in reported.err
     assert set(pd.read_csv("e.csv")["column"]) == {"age", "town", "smoker"}
     assert (here / "e.svg").read_text().startswith("<?xml")
     assert call("explain faces.skldl new.csv --repeats 1") == 0
@@ -70,17 +70,17 @@ def test_rows_that_the_model_learned_from_are_left_out(here, faces, capsys):
     faces.sample(frac=1, random_state=0)[faces.columns[::-1]].assign(more=1).to_parquet("all.parquet")
     capsys.readouterr()
     assert call("explain m.skldl all.parquet --repeats 1") == 0
-    told = capsys.readouterr()
-    assert "learned from 80 of the 120 rows; the other 40 are explained. --all-rows takes all." in told.err
-    assert "(40 rows)" in told.out
+    reported = capsys.readouterr()
+    assert "learned from 80 of the 120 rows; the other 40 are explained. --all-rows takes all." in reported.err
+    assert "(40 rows)" in reported.out
     assert call("explain m.skldl all.parquet --repeats 1 --all-rows") == 0
-    told = capsys.readouterr()
-    assert "(120 rows)" in told.out
-    assert "that it overfits" in told.err
+    reported = capsys.readouterr()
+    assert "(120 rows)" in reported.out
+    assert "that it overfits" in reported.err
     faces.tail(40).to_csv("new_rows.csv", index=False)
     assert call("explain m.skldl new_rows.csv --repeats 1") == 0
-    told = capsys.readouterr()
-    assert "(40 rows)" in told.out
-    assert not told.err
+    reported = capsys.readouterr()
+    assert "(40 rows)" in reported.out
+    assert not reported.err
     assert call("inspect m.skldl --json") == 0
     assert '"training_rows": "960 hexadecimal digits"' in capsys.readouterr().out

@@ -60,14 +60,14 @@ def test_help_lists_the_commands(capsys):
 
 def test_from_fit_to_prediction(here, capsys, faces):
     assert call("fit faces.csv --labels 'emo_*' --drop person --model aa-knn --set n_neighbors=9 --out m.skldl") == 0
-    told = capsys.readouterr()
-    assert told.out.startswith("AA-kNN: a held-out Kullback-Leibler divergence of")
-    assert "skill" in told.out.casefold()
-    assert "Written to m.skldl" in told.out
-    assert not told.err
+    reported = capsys.readouterr()
+    assert reported.out.startswith("AA-kNN: a held-out Kullback-Leibler divergence of")
+    assert "skill" in reported.out.casefold()
+    assert "Written to m.skldl" in reported.out
+    assert not reported.err
     assert call("predict m.skldl new.csv --keep person,town --out p.parquet") == 0
-    told = capsys.readouterr()
-    assert (told.out, told.err) == ("", "5 rows written to p.parquet.\n")
+    reported = capsys.readouterr()
+    assert (reported.out, reported.err) == ("", "5 rows written to p.parquet.\n")
     predicted = TableFile("p.parquet").read()
     model = skldl.load("m.skldl")
     np.testing.assert_allclose(predicted[LABELS], model.predict(faces.head(5)))
@@ -81,9 +81,9 @@ def test_from_fit_to_prediction(here, capsys, faces):
 def test_auto_by_groups_with_weights_and_notes(here, capsys, faces):
     faces.assign(key=[f"k{i}" for i in range(120)], w=1.0).to_csv("noted.csv", index=False)
     assert call("fit noted.csv --labels 'emo_*' --groups person --weight w --out m.skldl") == 0
-    told = capsys.readouterr()
-    assert "groups held out together" in told.out
-    assert "Note: Column 'key' holds a different text in every row" in told.err
+    reported = capsys.readouterr()
+    assert "groups held out together" in reported.out
+    assert "Note: Column 'key' holds a different text in every row" in reported.err
     about = skldl.persistence.inspect("m.skldl")["description"]
     assert about["roles"] == {"weight": "w", "groups": "person", "dropped": []}
     assert set(about["features"]) == {"age", "town", "smoker", "key"}
@@ -114,11 +114,11 @@ def test_inspect_shows_values_and_origin(here, capsys):
 def test_standard_input_and_output(here, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((here / "new.csv").read_bytes())))
     assert call("predict faces.skldl -") == 0
-    told = capsys.readouterr()
-    frame = pd.read_csv(io.StringIO(told.out))
+    reported = capsys.readouterr()
+    frame = pd.read_csv(io.StringIO(reported.out))
     assert list(frame) == [*LABELS, "top", "entropy"]
     assert len(frame) == 5
-    assert not told.err
+    assert not reported.err
 
 
 @pytest.mark.parametrize(
@@ -225,19 +225,19 @@ def test_a_header_alone_and_nothing_at_all(here, capsys, faces):
 def test_mistakes_are_one_line_and_leave_nothing(here, capsys, line, message):
     before = sorted(file.name for file in here.iterdir())
     assert call(line) == 2
-    told = capsys.readouterr()
-    assert message in told.err
-    assert told.err.count("\n") == 1
-    assert "Traceback" not in told.err
+    reported = capsys.readouterr()
+    assert message in reported.err
+    assert reported.err.count("\n") == 1
+    assert "Traceback" not in reported.err
     assert sorted(file.name for file in here.iterdir()) == before
 
 
 def test_shares_given_as_counts_are_noticed(here, faces, capsys):
     line = "fit faces.csv --labels 'emo_*' --model mean --out m.skldl"
     assert call(f"{line} --kind counts") == 0
-    (told,) = [line for line in capsys.readouterr().err.splitlines() if "shares" in line]
-    assert told.startswith("Note: --kind counts: the label cells look like shares")
-    assert told.endswith("use --kind distribution.")
+    (reported,) = [line for line in capsys.readouterr().err.splitlines() if "shares" in line]
+    assert reported.startswith("Note: --kind counts: the label cells look like shares")
+    assert reported.endswith("use --kind distribution.")
     assert call(line) == 0
     assert "look like shares" not in capsys.readouterr().err
     assert call("convert faces.csv --from counts --labels 'emo_*' --out d.csv") == 0
@@ -270,10 +270,10 @@ def test_names_do_not_steer_the_terminal(here, faces, capsys):
     assert call("inspect red.skldl") == 0
     assert call("explain red.skldl red.csv --repeats 1") == 0
     assert call("predict red.skldl new.csv") == 2
-    told = capsys.readouterr()
-    assert "\\x1b[31mage" in told.out
-    assert "\\x1b[31mage" in told.err
-    assert "\x1b" not in told.out + told.err
+    reported = capsys.readouterr()
+    assert "\\x1b[31mage" in reported.out
+    assert "\\x1b[31mage" in reported.err
+    assert "\x1b" not in reported.out + reported.err
 
 
 def test_options_of_reading(here, faces, capsys):
@@ -310,9 +310,9 @@ def test_names_of_steps_stay_inside(here, capsys):
     assert call(f"{line} --out m.skldl") == 0
     assert call("inspect m.skldl") == 0
     assert call("inspect m.skldl --json") == 0
-    told = capsys.readouterr()
-    assert "min_samples_leaf" in told.out
-    assert "__" not in told.out + told.err
+    reported = capsys.readouterr()
+    assert "min_samples_leaf" in reported.out
+    assert "__" not in reported.out + reported.err
 
 
 def test_inspect_gives_a_name_with_a_line_break_no_line_of_its_own(here, faces, capsys):
@@ -320,6 +320,6 @@ def test_inspect_gives_a_name_with_a_line_break_no_line_of_its_own(here, faces, 
     assert call("fit odd.csv --labels 'emo_*' --drop person --model mean --folds 2 --out odd.skldl") == 0
     capsys.readouterr()
     assert call("inspect odd.skldl") == 0
-    told = capsys.readouterr().out
-    assert r"age\nmodel        trust me\x1b[2J" in told
-    assert [line for line in told.splitlines() if line.startswith("model")] == ["model        MeanDistribution()"]
+    reported = capsys.readouterr().out
+    assert r"age\nmodel        trust me\x1b[2J" in reported
+    assert [line for line in reported.splitlines() if line.startswith("model")] == ["model        MeanDistribution()"]

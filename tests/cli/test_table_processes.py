@@ -112,11 +112,11 @@ def test_a_kill_leaves_the_old_file(here, faces, command, how):
         wait_for(lambda: command == "fit" or any(file.suffix == ".part" for file in here.iterdir()))
         wait_for(lambda: ended(process, how))
         status = process.wait()
-    told = process.stderr.read()
+    reported = process.stderr.read()
     process.stderr.close()
     assert status in {signal.SIGKILL: [-9], signal.SIGTERM: [143], signal.SIGINT: [130, -2]}[how]
     assert target.read_text() == "old"
-    assert b"Traceback" not in told
+    assert b"Traceback" not in reported
     if how != signal.SIGKILL:
         assert not [file for file in here.iterdir() if file.suffix == ".part"]
 

@@ -21,10 +21,10 @@ def call(line):
 def test_convert_to_a_file_and_on(here, capsys):
     line = "convert votes.csv --from votes --item id --annotator who --label says --prefix emo_ --weight n"
     assert call(f"{line} --out data.csv") == 0
-    told = capsys.readouterr()
-    assert not told.out
-    assert "Krippendorff" in told.err
-    assert "6 rows with 2 labels written to data.csv" in told.err
+    reported = capsys.readouterr()
+    assert not reported.out
+    assert "Krippendorff" in reported.err
+    assert "6 rows with 2 labels written to data.csv" in reported.err
     assert list(pd.read_csv("data.csv")) == ["id", "emo_fear", "emo_joy", "n"]
     assert call(line.replace(" --prefix emo_", "") + " --out labels.parquet") == 0
     assert skldl.data.load_dataset("labels.parquet").label_names == ("fear", "joy")
@@ -76,9 +76,9 @@ def test_whole_numbers_with_gaps_are_one_label_each(here, capsys, faces):
     assert skldl.persistence.inspect("m.skldl")["description"]["labels"] == ["1", "2", "3"]
     capsys.readouterr()
     assert call("convert rated.csv --from votes --labels r1,r2") == 0
-    told = capsys.readouterr()
-    assert told.out.startswith("age,label_1,label_2,label_3\n")
-    assert "alpha (ordinal)" in told.err
+    reported = capsys.readouterr()
+    assert reported.out.startswith("age,label_1,label_2,label_3\n")
+    assert "alpha (ordinal)" in reported.err
 
 
 def test_predict_counts_what_the_training_table_did_not_hold(here, capsys):
@@ -88,10 +88,10 @@ def test_predict_counts_what_the_training_table_did_not_hold(here, capsys):
     new.loc[4, ["age", "town", "smoker"]] = None
     new.to_csv("odd.csv", index=False)
     assert call("predict faces.skldl odd.csv --out p.csv --monitor m.json") == 0
-    told = capsys.readouterr().err
-    assert "Column 'town' holds a category that the model does not know in 2 of 5 rows." in told
-    assert "Column 'age' is far outside the range of the training table in 1 of 5 rows." in told
-    assert "All features are empty in 1 of 5 rows." in told
+    reported = capsys.readouterr().err
+    assert "Column 'town' holds a category that the model does not know in 2 of 5 rows." in reported
+    assert "Column 'age' is far outside the range of the training table in 1 of 5 rows." in reported
+    assert "All features are empty in 1 of 5 rows." in reported
     numbers = json.loads((here / "m.json").read_text())
     assert numbers["rows"] == 5
     assert numbers["unknown_categories"] == {"town": 2}

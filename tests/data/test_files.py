@@ -270,7 +270,7 @@ def test_types_of_features(tmp_path, stored, expected):
     assert D.dtype == np.float64
 
 
-def test_small_errors_of_the_sum_are_mended(tmp_path):
+def test_small_errors_of_the_sum_are_corrected(tmp_path):
     D = np.array([[0.3334, 0.3333, 0.3332], [0.2, 0.3, 0.5]])
     np.savez(tmp_path / "t.npz", X=np.eye(2), D=D)
     assert load_dataset(tmp_path / "t.npz").D.sum(axis=1).tolist() == [1, 1]

@@ -206,10 +206,10 @@ def leaky(n_rows=200):
     ],
 )
 def test_a_column_that_tells_the_labels_is_warned_of(forgotten):
-    table = leaky().assign(told=lambda t: forgotten(t["emo_joy"]))
+    table = leaky().assign(leak=lambda t: forgotten(t["emo_joy"]))
     [note] = from_table(table, "emo_*").notes
-    assert "Column 'told' alone determines the label 'emo_joy' nearly completely" in note
-    assert "drop=['told']" in note
+    assert "Column 'leak' alone determines the label 'emo_joy' nearly completely" in note
+    assert "drop=['leak']" in note
 
 
 def test_categories_that_tell_the_label_are_warned_of():
@@ -221,7 +221,7 @@ def test_categories_that_tell_the_label_are_warned_of():
 
 def test_what_tells_a_lot_but_not_all_is_not_warned_of():
     noise = np.random.default_rng(1).normal(0, 0.1, 200)
-    assert not from_table(leaky().assign(told=lambda t: t["emo_joy"] + noise), "emo_*").notes
+    assert not from_table(leaky().assign(leak=lambda t: t["emo_joy"] + noise), "emo_*").notes
     ordered = leaky().sort_values("emo_joy", ignore_index=True)
     assert not from_table(ordered, "emo_*").notes  # the constant column must not inherit the order of the rows
 
@@ -247,9 +247,9 @@ def test_a_leak_is_found_among_other_cells():
     table = leaky()
     words = pd.cut(table["emo_joy"], 60, labels=[f"w{i}" for i in range(60)]).astype(object)
     words[3] = "7"  # one number among words
-    assert "Column 'told' alone determines" in from_table(table.assign(told=words), "emo_*").notes[0]
+    assert "Column 'leak' alone determines" in from_table(table.assign(leak=words), "emo_*").notes[0]
     gaps = (100 * table["emo_joy"]).where(table.index % 4 != 0)  # a quarter of the cells is empty
-    assert "Column 'told' alone determines" in from_table(table.assign(told=gaps), "emo_*").notes[0]
+    assert "Column 'leak' alone determines" in from_table(table.assign(leak=gaps), "emo_*").notes[0]
 
 
 def test_labels_that_a_model_knows_need_not_occur():

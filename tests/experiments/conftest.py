@@ -1,4 +1,4 @@
-"""A small study with estimators of strangers: scikit-learn regressors whose predictions are means of distributions."""
+"""A small study with estimators from outside the package: regressors of scikit-learn that predict means."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,14 +28,14 @@ def make_problem(name: str, *, seed: int = 0, n: int = 36, labels: int = 3, **op
 
 
 def make_study(**options: Any) -> Study:
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "datasets": [make_problem("one"), make_problem("two", seed=1, labels=4)],
         "candidates": [KNN, TREE],
         "folds": 3,
         "inner_folds": 2,
         "measures": ["clark", "cosine", "kullback_leibler"],
     }
-    return Study(**told | options)
+    return Study(**reported | options)
 
 
 @pytest.fixture(scope="session")

@@ -41,10 +41,10 @@ def test_settings_that_fail_are_out_and_the_others_stay(protocol, problem):
     found = run_study(Study([problem("d")], [candidate], folds=3, protocol=protocol))
     assert not found.failures
     assert found.chosen("d", "m") == [{"mood": "good"}] * 3
-    told = found.selections[0] if protocol == "geng2016" else found.evaluations[0]["selection"]
-    assert [str(value) for value in told["values"][:2]] == ["nan", "nan"]
-    assert "ValueError: no way" in told["errors"][0]
-    assert "sums to 2" in told["errors"][1]
+    reported = found.selections[0] if protocol == "geng2016" else found.evaluations[0]["selection"]
+    assert [str(value) for value in reported["values"][:2]] == ["nan", "nan"]
+    assert "ValueError: no way" in reported["errors"][0]
+    assert "sums to 2" in reported["errors"][1]
 
 
 @pytest.mark.parametrize("protocol", ["nested", "geng2016"])

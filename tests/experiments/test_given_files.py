@@ -239,8 +239,8 @@ def page_of_records():
 def test_the_documentation_names_every_key_of_study_files(page_of_records):
     section = page_of_records.split("## A study file")[1].split("\n## ")[0]
     tables = re.findall(r"(?:^\|.*\n)+", section, flags=re.MULTILINE)
-    told = [re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE))) for table in tables]
-    for keys, kind in zip(told, (Study, Candidate, DatasetSpec), strict=True):
+    reported = [re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE))) for table in tables]
+    for keys, kind in zip(reported, (Study, Candidate, DatasetSpec), strict=True):
         known = {field.name for field in dataclasses.fields(kind)} - {"trust", "data"}
         assert sorted(keys) == sorted(key.replace("random_state", "seed") for key in known)
 

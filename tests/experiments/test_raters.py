@@ -70,9 +70,9 @@ def test_records_keep_raters_and_the_report_draws_them_once(dataset, tmp_path):
     specs = [DatasetSpec(f"stars {share}", data=dataset, hide=share) for share in (0.0, 0.25)]
     run_study(Study(specs, [MEAN], folds=2, measures=["clark"], criterion="clark"), out=tmp_path)
     results = StudyResults.load(tmp_path)
-    told = results.info["stars 0.0"]["raters"]
-    assert told["raters"]["rater"][told["raters"]["flags"].index("spammer")] == "r_<i>dan"
-    assert told["n_votes"] == 4 * 80 - 5
+    reported = results.info["stars 0.0"]["raters"]
+    assert reported["raters"]["rater"][reported["raters"]["flags"].index("spammer")] == "r_<i>dan"
+    assert reported["n_votes"] == 4 * 80 - 5
     page = render_report(results)
     assert page.count('<figure id="figure-raters-') == 1
     assert "r_&lt;i&gt;dan (spammer)" in page
@@ -80,8 +80,10 @@ def test_records_keep_raters_and_the_report_draws_them_once(dataset, tmp_path):
     assert "<i>dan" not in page
 
 
-@pytest.mark.parametrize(("n_random", "told"), [(0, "No rater is flagged."), (9, "8 (spammer) and 1 more. The flags")])
-def test_captions_of_words_without_a_scale(n_random, told):
+@pytest.mark.parametrize(
+    ("n_random", "reported"), [(0, "No rater is flagged."), (9, "8 (spammer) and 1 more. The flags")]
+)
+def test_captions_of_words_without_a_scale(n_random, reported):
     """No word on severity; the first flagged raters are named, the others counted."""
     generator = np.random.default_rng(0)
     truth = generator.integers(0, 3, 200)
@@ -92,7 +94,7 @@ def test_captions_of_words_without_a_scale(n_random, told):
     assert "Severity" not in text
     assert ". Lines are intervals" in text
     assert text.count("(spammer)") == min(n_random, 8)
-    assert told in text
+    assert reported in text
 
 
 def test_captions_of_many_raters_count_the_flags():

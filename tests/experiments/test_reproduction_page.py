@@ -44,8 +44,8 @@ def tiny_study(**options):
         Dataset("Narrow", X, scores[:, :2] / scores[:, :2].sum(axis=1, keepdims=True)),
     ]
     knn = Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 3, 8)}, path="n_neighbors")
-    told = {"protocol": "geng2016", "folds": 4, "order": "file", "name": "tkde2016"}
-    return Study(datasets, [knn], **told | options)
+    reported = {"protocol": "geng2016", "folds": 4, "order": "file", "name": "tkde2016"}
+    return Study(datasets, [knn], **reported | options)
 
 
 def test_both_protocols_stand_side_by_side_on_the_same_chunks(page):

@@ -54,10 +54,10 @@ def test_the_study_is_there_before_the_first_record(tmp_path, small_study, monke
 def test_resuming_a_finished_study_runs_nothing(tmp_path, small_study):
     run_study(small_study(), out=tmp_path)
     before = (tmp_path / "records.jsonl").read_bytes()
-    told = []
-    run_study(small_study(), out=tmp_path, resume=True, on_progress=told.append)
+    reported = []
+    run_study(small_study(), out=tmp_path, resume=True, on_progress=reported.append)
     assert (tmp_path / "records.jsonl").read_bytes() == before
-    assert [(p.done, p.total, p.record, p.left) for p in told] == [(18, 18, None, ())]
+    assert [(p.done, p.total, p.record, p.left) for p in reported] == [(18, 18, None, ())]
 
 
 def test_failed_tasks_are_repeated_only_on_request(tmp_path, problem, candidates):
@@ -93,12 +93,12 @@ def test_records_of_other_versions_are_recognised(tmp_path, small_study):
     run_study(small_study(), out=tmp_path)
     path = tmp_path / "records.jsonl"
     header, *rest = path.read_bytes().splitlines(keepends=True)
-    told = json.loads(header)
-    told["versions"]["numpy"] = "0.9"
-    path.write_bytes(encode(told) + b"".join(rest))
+    reported = json.loads(header)
+    reported["versions"]["numpy"] = "0.9"
+    path.write_bytes(encode(reported) + b"".join(rest))
     found = run_study(small_study(), out=tmp_path, resume=True)
     assert "numpy 0.9 → " in found.notices[0]
-    path.write_bytes(encode(told | {"skldl": "99.0"}) + b"".join(rest))
+    path.write_bytes(encode(reported | {"skldl": "99.0"}) + b"".join(rest))
     with pytest.raises(RecordsError, match=r"written by scikit-ldl 99\.0.*must not mix"):
         run_study(small_study(), out=tmp_path, resume=True)
     assert StudyResults.load(tmp_path).means("clark").shape == (2, 3)  # reading is another matter

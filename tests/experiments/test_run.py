@@ -137,7 +137,7 @@ class Chatty(MeanDistribution):
     """Warns, counts iterations, and takes weights."""
 
     def _fit(self, X, D, sample_weight):
-        warnings.warn("turn the knob", UserWarning, stacklevel=1)
+        warnings.warn("change the parameter", UserWarning, stacklevel=1)
         self.n_iter_ = np.array([3, 4])
         super()._fit(X, D, sample_weight)
 
@@ -146,7 +146,7 @@ def test_warnings_and_iterations_are_recorded(problem):
     pipeline = make_pipeline(StandardScaler(), Chatty())
     found = run_study(Study([problem("d")], [Candidate("c", Chatty()), Candidate("p", pipeline)], folds=2))
     for record in found.evaluations[:4]:
-        assert record["warnings"] == ["UserWarning: turn the knob"]
+        assert record["warnings"] == ["UserWarning: change the parameter"]
         assert record["n_iter"] == 4
 
 

@@ -70,7 +70,7 @@ def test_a_header_that_was_torn_leaves_an_empty_file_to_begin_with(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [b"{]\n", b"[1]\n", b'{"a": 1}\n', b"\xff\xfe\n"])
-def test_damage_in_the_middle_is_not_mended_silently(tmp_path, damage):
+def test_damage_in_the_middle_is_not_corrected_silently(tmp_path, damage):
     path = write(tmp_path, HEADER)
     path.write_bytes(path.read_bytes() + damage + encode(LINE))
     with pytest.raises(RecordsError, match=r"Line 2 of .* is not a record"):

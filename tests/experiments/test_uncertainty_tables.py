@@ -13,8 +13,8 @@ from skldl.experiments.output.tables import measure_table, skill_table
 from skldl.experiments.output.uncertainty import floor_cells, interval_table, kept_predictions
 from skldl.report import render_report
 from skldl.report._correction_figures import correction_figures
-from skldl.report._figures import overview_figures
 from skldl.report._headline import headline
+from skldl.report._skill import skill_figure, skills_with_intervals
 from skldl.uncertainty import noise_floor
 from skldl.uncertainty._intervals import coverage_of_folds
 
@@ -79,7 +79,7 @@ def test_the_table_of_skill_has_the_ceiling_of_the_votes(results):
         assert table.frame.lines["votes"]["linear"] < ceiling + 0.02
         assert not table.rows[0][1][-1].best
         assert table.rows[1][1][-1].text == "–"  # no votes are known there
-    figure = next(figure for figure in overview_figures(results, {}) if figure.name == "skill")
+    (figure,) = skill_figure(results, skills_with_intervals(results, results.study["criterion"]))
     assert "noise ceiling" in figure.svg
 
 
@@ -87,7 +87,7 @@ def test_the_report_says_if_nothing_can_be_explained():
     counts = np.random.default_rng(3).multinomial(4, [0.2, 0.3, 0.5], size=60)
     results = study([Dataset("same", np.zeros((60, 1)), counts / 4, counts=counts)], keep="none")
     results.info["same"]["noise_ceiling"]["kullback_leibler"] = 10.0
-    assert any("± " in line and "that can be explained, there is none" in line for line in headline(results, None))
+    assert any("± " in line and "of the loss above it, there is none" in line for line in headline(results, None, []))
 
 
 def test_coverage_and_width_are_columns(results):

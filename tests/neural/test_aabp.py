@@ -146,7 +146,7 @@ def test_adam_without_held_out_rows_stops_by_tol():
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
-def test_not_converged_is_a_warning_that_names_the_knob(solver):
+def test_not_converged_is_a_warning_that_names_the_parameter(solver):
     with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations"):
         AABP(solver=solver, max_iter=2, early_stopping=False, tol=0.0).fit(*make_distributions())
 

@@ -344,7 +344,7 @@ class TestCurves:
 
 
 def test_looks_differ_and_stay():
-    names = ["SA-BFGS", *[f"stranger {i}" for i in range(20)], "MeanDistribution"]
+    names = ["SA-BFGS", *[f"other {i}" for i in range(20)], "MeanDistribution"]
     given = looks(names)
     assert given["SA-BFGS"] == looks(["sa_bfgs"])["sa_bfgs"]
     assert len({(look.colour, look.marker) for look in given.values()}) == len(names)

@@ -65,7 +65,7 @@ def test_an_encoder_learns_from_the_rows_to_fit_on_alone(pairs):
 
 
 class Moody(BaseLDL):
-    """Works, fails, or runs out of memory or disk, as it is told."""
+    """Works, fails, or runs out of memory or disk, as it is reported."""
 
     def __init__(self, mood="good"):
         self.mood = mood
@@ -91,7 +91,7 @@ def test_a_setting_that_fails_is_out_and_its_reason_is_kept(pairs, path):
     assert [(f.candidate, dict(f.setting), f.reason) for f in own] == [
         ("m", {"mood": "bad"}, "ValueError: mood bad")
     ] * 3
-    assert len(result.failures) - len(own) == (3 if path else 0)  # the path that broke is told as well
+    assert len(result.failures) - len(own) == (3 if path else 0)  # the path that broke is reported as well
     with pytest.raises(StudyError, match=r"No candidate could be fitted\. First: {'mood': 'bad'}: ValueError"):
         search(make_dataset(), [Candidate("m", Moody("good"), grid={"mood": ("bad",)})], pairs).best()
 
@@ -159,9 +159,9 @@ def test_refinement_needs_numbers(options, message):
 
 
 def test_progress_names_fold_and_candidate(pairs):
-    told = []
-    search(make_dataset(), [BASELINE, GRID], pairs, on_progress=told.append)
-    assert told[:3] == ["fold 1 of 3: Mean", "fold 1 of 3: AA-kNN", "fold 2 of 3: Mean"]
+    reported = []
+    search(make_dataset(), [BASELINE, GRID], pairs, on_progress=reported.append)
+    assert reported[:3] == ["fold 1 of 3: Mean", "fold 1 of 3: AA-kNN", "fold 2 of 3: Mean"]
 
 
 def test_the_estimate_leaves_out_settings_that_failed_anywhere(pairs):
@@ -232,8 +232,8 @@ class Careless(Moody):
         yield from [np.full((len(X_new), 4), 0.25)] * (len(values) + self.extra)
 
 
-@pytest.mark.parametrize(("extra", "told"), [(1, "more than 2"), (-1, "1")])
-def test_a_path_with_the_wrong_number_of_predictions_is_not_used(pairs, extra, told):
+@pytest.mark.parametrize(("extra", "reported"), [(1, "more than 2"), (-1, "1")])
+def test_a_path_with_the_wrong_number_of_predictions_is_not_used(pairs, extra, reported):
     """Otherwise the predictions of all later settings would stand in the wrong places."""
     grid = {"mood": ("good", "fine"), "k": (1, 2)}
     candidate = Candidate("c", Careless(extra=extra), grid=grid, path="k")
@@ -241,7 +241,7 @@ def test_a_path_with_the_wrong_number_of_predictions_is_not_used(pairs, extra, t
     (alone,) = search(make_dataset(), [Candidate("c", Careless(), grid=grid)], pairs).trials
     np.testing.assert_array_equal(trials.values, alone.values)
     assert [failure.reason for failure in trials.failures] == [
-        f"predict_path over k gave {told} predictions for 2 values"
+        f"predict_path over k gave {reported} predictions for 2 values"
     ] * (2 * len(pairs))
 
 

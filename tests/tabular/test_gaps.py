@@ -38,9 +38,9 @@ def test_empty_label_cells_are_gaps_of_the_dataset(table):
     np.testing.assert_allclose(dataset.D[seen], expected[seen])
     assert dataset.reading == "degrees"
     assert any("label cells are empty" in note for note in dataset.notes)
-    told = dataset.describe()
-    assert sum(told["mean_distribution"]) == pytest.approx(1.0)
-    assert 0 <= told["mean_entropy_share"] <= 1
+    reported = dataset.describe()
+    assert sum(reported["mean_distribution"]) == pytest.approx(1.0)
+    assert 0 <= reported["mean_entropy_share"] <= 1
 
 
 def test_empty_cells_of_counts_stay_errors(table):
@@ -190,8 +190,8 @@ def test_columns_are_explained_by_what_was_observed(table):
         true = np.append(row[seen], 1 - row[seen].sum())
         guess = np.append(predicted[seen], 1 - predicted[seen].sum())
         losses.append(sum(t * np.log(t / g) for t, g in zip(true, guess, strict=True) if t > 1e-12))
-    told = [seen.any() for seen in ~np.isnan(gaps)]
-    expected = np.average(np.array(losses)[told], weights=(np.arange(60) + 1)[told])
+    reported = [seen.any() for seen in ~np.isnan(gaps)]
+    expected = np.average(np.array(losses)[reported], weights=(np.arange(60) + 1)[reported])
     assert effects.divergence == pytest.approx(expected, rel=1e-9)
     assert effects.importance.max() > 0
 
@@ -205,9 +205,9 @@ def test_commands_take_a_table_with_gaps(table, tmp_path, monkeypatch, capsys):
     assert "Without shuffling the divergence is" in capsys.readouterr().out
     options = ["--folds", "2", "--inner-folds", "2", "--measures", "kullback-leibler", "--jobs", "1"]
     assert run(["evaluate", "t.csv", "--labels", "label_*", *options]) == 0
-    told = capsys.readouterr().out
-    assert "IncomLDL" in told
-    assert "failed" not in told
+    reported = capsys.readouterr().out
+    assert "IncomLDL" in reported
+    assert "failed" not in reported
 
 
 def test_the_note_names_the_other_reading_where_there_is_one(table):

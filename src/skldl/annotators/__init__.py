@@ -1,4 +1,4 @@
-"""Raters of unequal quality: who is careful, who is severe, who answers at random.
+"""Quality of raters: reliability, severity and random answers.
 
 `DawidSkene` learns from votes alone how reliable each rater is, and estimates one true label for each item.
 `rater_table` estimates the quality of each rater, with intervals and flags. The weights of the raters go into

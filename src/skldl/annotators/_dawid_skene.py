@@ -261,7 +261,7 @@ class DawidSkene(BaseEstimator):
 
     @staticmethod
     def _evidence(votes: Triples, gold_of: dict[Any, int]) -> Evidence:
-        """All votes, with nothing held."""
+        """All votes, without held statistics."""
         n_raters, n_labels = len(votes.raters), len(votes.labels)
         return Evidence(
             votes.item,
@@ -338,7 +338,7 @@ class DawidSkene(BaseEstimator):
         return float(strength.sum(axis=-1).mean() if strength.ndim == 2 else strength) / n_labels
 
     def _typical(self, n_new: int, n_labels: int) -> FloatArray:
-        """Confusion matrix of a rater of whom nothing is known yet: what all raters together did."""
+        """Confusion matrix of a new rater: that of all raters together."""
         pooled = self._counts.sum(axis=0) + self._pseudo_counts(n_labels)
         return np.tile(full_confusion(pooled[None])[0], (n_new, 1, 1))
 

@@ -98,7 +98,7 @@ class OrderedProbit:
         return np.asarray((counts * np.log(probability)).sum(axis=(1, 2)))
 
     def _newton_step(self, counts: FloatArray, start: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Take one damped step for every rater; also, who gained enough to go on."""
+        """Take one damped step for every rater; also return which raters have not converged."""
         gradient, hessian = self._derivatives(counts, start[:, 0], start[:, 1])
         ridge = 1e-9 * (np.abs(hessian[:, [0, 1], [0, 1]]).sum(axis=1) + 1e-12)
         hessian[:, [0, 1], [0, 1]] -= ridge[:, None]

@@ -158,7 +158,7 @@ class RaterSummary:
 
     @classmethod
     def from_dict(cls, summary: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` gave, also after a way through JSON, which knows NaN as text alone.
+        """Read the output of `to_dict`, also after a conversion to JSON, where NaN is text.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The tree of commands, and what happens when one of them goes wrong.
+"""The tree of commands, and the handling of errors.
 
 Exit status: 0 when all went well, 2 for a mistake of the user (bad data, unknown name, missing file), 1 for ours.
 """

@@ -55,7 +55,7 @@ class Reading:
 @Parameter(name="*")
 @dataclass(kw_only=True)
 class Columns(Reading):
-    """Which column of a table is what. All others are features."""
+    """Roles of the columns of a table. All others are features."""
 
     labels: Words = field(default_factory=list)
     """The label columns: names, patterns such as 'emo_*', or what several names begin with, separated by commas; for a
@@ -204,7 +204,7 @@ def refuse_model_as_table(source: str) -> None:
 def check_targets(
     targets: Iterable[tuple[str, str | Path | None]], inputs: Iterable[str | Path], *, overwrite: bool
 ) -> None:
-    """Refuse to write over an input, twice into one file, or over a file that is there unless this is wanted.
+    """Refuse to overwrite an input, to write twice into one file, or to overwrite an existing file without permission.
 
     Parameters
     ----------

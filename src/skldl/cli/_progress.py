@@ -1,4 +1,4 @@
-"""What runs, what is left, and how long it will take: a bar on a terminal, now and then a line elsewhere."""
+"""Progress and remaining time: a bar on a terminal, an occasional line elsewhere."""
 
 import sys
 import time
@@ -133,7 +133,7 @@ def _plain_lines(forecast: Forecast) -> Callable[[Progress], None]:
 
 @contextmanager
 def working() -> Iterator[Callable[[str], None]]:
-    """Show what runs now: on a terminal always, elsewhere a line now and then, if it takes long.
+    """Show the progress: always on a terminal, elsewhere an occasional line if it takes long.
 
     Yields
     ------

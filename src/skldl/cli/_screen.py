@@ -1,4 +1,4 @@
-"""What people see: notes and progress on standard error, tables on standard output."""
+"""Output of the commands: notes and progress on standard error, tables on standard output."""
 
 import sys
 import unicodedata

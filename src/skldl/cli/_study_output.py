@@ -1,4 +1,4 @@
-"""What `skldl bench` and `skldl evaluate` share: where a study goes, and what is written and printed when it ends."""
+"""Common code of `skldl bench` and `skldl evaluate`: the folder of a study, and its output."""
 
 import errno
 import re

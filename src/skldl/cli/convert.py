@@ -33,7 +33,7 @@ def convert(
     overwrite: Flag = False,
     escape_formulas: Flag = False,
 ) -> None:
-    """Turn what people have into a table of label distributions.
+    """Convert votes, counts, scores, labels or rankings into a table of label distributions.
 
     Other columns are kept where one row is one item, and else where they have one value for each item. For instance:
 

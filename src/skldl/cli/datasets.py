@@ -24,7 +24,7 @@ def show() -> None:
 
 @app.command
 def describe(name: str, /) -> None:
-    """Show the facts about a dataset: size, ranges, rank, zeros, entropy, and what to beware of.
+    """Show the facts about a dataset: size, ranges, rank, zeros, entropy, and warnings.
 
     For instance:
 

@@ -23,7 +23,7 @@ def inspect(
     reading: Reading | None = None,
     overwrite: Flag = False,
 ) -> None:
-    """Show what a model was trained on, what it needs, and how good it is; or how unlike its training table rows are.
+    """Show the training data, the inputs and the quality of a model; or how much rows differ from its training table.
 
     For instance:
 

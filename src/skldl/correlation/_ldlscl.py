@@ -1,7 +1,7 @@
 """LDL-SCL: label distribution learning by exploiting sample correlations locally (Zheng, Jia and Li, 2018).
 
 Each training row has a code c_i > 0, one number for each cluster of the distributions, that measures how much the
-cluster influences it. Codes are further features, s_i = Θᵀx_i + Vᵀc_i, and are learnt with the weights:
+cluster influences it. Codes are further features, s_i = Θᵀx_i + Vᵀc_i, and are learned with the weights:
 
     mean KL(d_i ‖ p_i) + alpha/2 ‖Θ‖² + δ/2 ‖V‖² + λ mean Σ_j c_ij ‖p_i − p̄_j‖² + µ mean Σ_j 1/c_ij
 

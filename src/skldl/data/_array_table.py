@@ -70,7 +70,7 @@ class ArrayTable:
         self._rows_read = 0
 
     def read(self) -> pd.DataFrame:
-        """All rows; a second call has nothing left to give.
+        """All rows; a second call returns no rows.
 
         Returns
         -------
@@ -105,14 +105,14 @@ class ArrayTable:
         return self._frame.iloc[:0]
 
     def share_read(self) -> float | None:
-        """What part of the rows has been handed out."""
+        """Share of the rows that has been returned."""
         return self._rows_read / max(1, len(self._frame))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """There is nothing to close: the arrays are in memory."""
+        """Do nothing: the arrays are in memory."""
 
 
 def _columns(path: Path, variables: dict[str, Any], key: str, what: str) -> pd.DataFrame:

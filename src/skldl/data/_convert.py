@@ -1,4 +1,4 @@
-"""Files of what people have to files of distributions: the conversions of `skldl.distributions` for tables."""
+"""The conversions of `skldl.distributions` for tables: votes, counts, scores, labels and rankings to distributions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -70,7 +70,7 @@ def convert_table(
     Parameters
     ----------
     table : DataFrame
-        What people have.
+        Kind of the input.
     source : {"votes", "counts", "scores", "label", "sets", "rankings"}
         What that is. Votes: either one row for each vote (``item``, ``annotator``, ``label``), or one row for each item
         and one column for each annotator (``labels``). Counts and scores: one column for each label (``labels``).

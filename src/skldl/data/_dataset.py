@@ -188,7 +188,7 @@ class Dataset:
 
     @property
     def target(self) -> FloatArray:
-        """What there is to learn from: D, or the part of it that was observed."""
+        """The training target: D, or the part of it that was observed."""
         return np.asarray(self.D if self.observed is None else self.observed)
 
     @cached_property

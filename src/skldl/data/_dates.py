@@ -1,4 +1,4 @@
-"""Dates in the cells of a table: typed ones, and text in a way of writing that leaves no doubt."""
+"""Dates in the cells of a table: typed ones, and text in an unambiguous format."""
 
 import re
 

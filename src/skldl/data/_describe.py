@@ -227,7 +227,7 @@ def _rank(X: Any) -> int | None:
 
 
 def _warnings(name: str, facts: dict[str, Any]) -> Iterable[str]:
-    """What a person should know, most important first."""
+    """Warnings for the user, most important first."""
     n, q, c, rank = facts["n_samples"], facts["n_features"], facts["n_labels"], facts["rank"]
     if n < q:
         yield f"Fewer rows ({n:,}) than features ({q:,}): models without regularisation can fit any training labels."

@@ -166,7 +166,7 @@ def _encoding(start: bytes, name: str, given: str | None, notes: list[str], *, w
 
 
 def not_text(name: str, encoding: str, line: int) -> TableError:
-    """The error for bytes that the encoding does not know."""
+    """The error for bytes that are invalid in the encoding."""
     return TableError(
         f"{name}: line {line} is not {encoding.removesuffix('-sig')} text. Save the table as 'CSV UTF-8', or name its "
         "encoding with encoding=."
@@ -174,7 +174,7 @@ def not_text(name: str, encoding: str, line: int) -> TableError:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a number in any of the ways to write one."""
+    """Whether a cell is a number in any format."""
     cell = cell.strip()
     return bool(_PLAIN.fullmatch(cell) or _WITH_POINT.fullmatch(cell) or _WITH_COMMA.fullmatch(cell))
 

@@ -110,6 +110,6 @@ def _labels_of(path: Path, columns: list[str], labels: Any, *, has_header: bool)
 
 
 def _without_beginning(names: list[str], pattern: str) -> tuple[str, ...]:
-    """What all the names begin with is no part of the label's own name."""
+    """Remove the common prefix of all names from the names of the labels."""
     short = tuple(name[len(re.split(r"[*?\[]", pattern)[0]) :] for name in names)
     return short if all(short) and len(set(short)) == len(short) else ()

@@ -5,7 +5,7 @@ import ctypes
 
 
 def release_unused_memory() -> None:
-    """Give back what Arrow and the C library keep for later.
+    """Release memory that Arrow and the C library cache.
 
     After a large CSV file Arrow holds more than the table itself; and columns that were freed leave holes that the C
     library of Linux keeps, though larger arrays cannot use them. Elsewhere only Arrow's part is done.

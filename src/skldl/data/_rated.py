@@ -1,4 +1,4 @@
-"""What the rated words and texts of VADER share: the bundled files, the scale, and the dataset that ratings make."""
+"""Common code for the rated words and texts of VADER: the bundled files, the scale, and the dataset of ratings."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -44,7 +44,7 @@ def open_bundled(file_name: str) -> Iterator[Any]:
 
 
 def rated(name: str, X: Any, ratings: Sequence[Sequence[int]], **facts: Any) -> Dataset:
-    """A dataset of things that people rated from -4 to 4: the degree of a label is the share who chose it.
+    """A dataset of items rated from -4 to 4: the degree of a label is the share of raters who chose it.
 
     Parameters
     ----------

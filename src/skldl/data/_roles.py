@@ -1,4 +1,4 @@
-"""Which column of a table is what: labels, weights, groups or nothing; all others are features."""
+"""Roles of the columns of a table: labels, weights, groups or none; all others are features."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -150,7 +150,7 @@ def from_table(
             )
     for column in X:
         if column not in (*text, *categories):
-            notes += _oddities(X[column])
+            notes += _notes_on_text(X[column])
     gaps = int(answers.isna().sum().sum()) if kind == "distribution" else 0
     notes += _like_the_labels(label_columns, X.columns) + label_leaks(X, D.fillna(D.mean()))
     dataset = Dataset(
@@ -228,7 +228,7 @@ def _groups(column: pd.Series) -> AnyArray:
     return pd.factorize(column.astype(str))[0]
 
 
-def _oddities(column: pd.Series) -> list[str]:
+def _notes_on_text(column: pd.Series) -> list[str]:
     """Notes about a feature that is not numeric; one that is mostly numeric is refused."""
     if is_plain_number(column) or is_truth(column):
         return []

@@ -34,7 +34,7 @@ def split_list(words: str | Iterable[str]) -> list[str]:
 
 
 def find(word: str, known: Mapping[str, Thing], what: str) -> Thing:
-    """Find the thing that a word names.
+    """Find the object with a name, in any spelling.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ LONGEST_SAMPLE = 2**26
 BLOCK_BYTES = 2**23
 CHUNK_ROWS, CHUNKS_IN_PIECE = 20_000, 4
 END_OF_PIECE = "\x04end of piece\x04"
-"""First cell of a row of our own behind each piece: if it is missing, an open quotation mark has swallowed it."""
+"""First cell of a row that is added after each piece: if it is missing, a quotation mark was not closed."""
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
 
 
@@ -143,7 +143,7 @@ class TableFile:
         self.close()
 
     def share_read(self) -> float | None:
-        """Say what part of the file has been read.
+        """Share of the file that has been read.
 
         Returns
         -------

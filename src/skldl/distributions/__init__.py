@@ -1,4 +1,4 @@
-"""From what people have to label distributions, and back.
+"""Conversions of labels, votes, counts, scores and rankings to label distributions, and back.
 
 Few people own label distributions; they own labels, sets of labels, votes, ratings, rankings. Each function here is
 pure: it checks its input, does not change it, and documents how invalid input is handled.

@@ -1,4 +1,4 @@
-"""How far annotators agree, and what follows for the best score that any model can be expected to reach."""
+"""Agreement of annotators, and the best score that a model can be expected to reach."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def _difference(kinds: FloatArray, totals: FloatArray, labels: list[Any], level:
 
 @dataclass(frozen=True)
 class NoiseCeiling:
-    """What one measure can reach on votes, for the noise in them.
+    """Best expected score of a measure on noisy votes.
 
     Attributes
     ----------

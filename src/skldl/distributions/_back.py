@@ -1,4 +1,4 @@
-"""The way back: from distributions to labels, sets of labels, ranks, numbers, and weighted single-label examples."""
+"""Conversions of distributions to labels, sets of labels, ranks, numbers, and weighted single-label examples."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -28,7 +28,7 @@ _CUMULATIVE: dict[str, Callable[[FloatArray], FloatArray]] = {
 _REACH = {"gaussian": 9.0, "triangular": 1.0, "laplace": 40.0}  # in scales; beyond it nothing is left to add
 
 WIDEST_SCALE = 1e8
-"""In intervals of the labels: a wider spread is the same to eight digits, and rounding would eat what is left of it."""
+"""In intervals of the labels: a wider spread is the same to eight digits, and rounding errors would dominate."""
 
 
 def from_neighbours(y: Any, labels: Any, scale: Any, shape: str = "gaussian", circular: bool | float = False) -> Any:

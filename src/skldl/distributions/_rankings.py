@@ -130,7 +130,7 @@ def from_rankings(
 
 
 def _read(rankings: Any) -> list[list[list[Any] | None]]:
-    """Return one list per item of one list per ranker; None for a ranker who is not there."""
+    """Return one list per item of one list per ranker; None for a missing ranker."""
     rows = table_rows(rankings)
     check_not_empty(rows, name="rankings")
     items = []

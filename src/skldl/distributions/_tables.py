@@ -1,4 +1,4 @@
-"""Tables in, tables out, and names of labels: the one place that knows pandas and polars, without importing either.
+"""Input and output tables and names of labels: the only module about pandas and polars; it imports neither.
 
 The rule for all of `skldl.distributions`: for a DataFrame or Series the result is a DataFrame or Series of the library,
 with the labels as names of its columns and, in pandas, with the same index; for other input it is a NumPy array.
@@ -212,6 +212,6 @@ def check_not_empty(rows: Sequence[Any], *, name: str) -> None:
 
 
 def check_choice(value: Any, choices: Sequence[str], *, name: str) -> None:
-    """Demand one of a few words."""
+    """Require one of a few strings."""
     if value not in choices:
         raise ValueError(f"{name}={value!r} is not known; choose one of {', '.join(map(repr, choices))}.")

@@ -58,7 +58,7 @@ class GLLE(InductiveEnhancer):
 
     The paper minimises over W by a quasi-Newton method; this is the minimum. The journal version [2]_ adds a term for
     label correlations, :math:`\sum_i \mathrm{tr}(F_i P_i F_i^T)` over clusters i of rows, with matrices
-    :math:`P_i = E_i E_i^T` of unit diagonal that are learnt along with F. It is left out: the problem is then no longer
+    :math:`P_i = E_i E_i^T` of unit diagonal learned with F. It is left out: the problem is then no longer
     convex and has no closed form. docs/enhancement.md describes what it would change.
 
     References

@@ -1,4 +1,4 @@
-"""`AutoLDL`: the best model without a decision, a pool of learners that differ in what they can see."""
+"""`AutoLDL`: automatic choice of a model, a pool of learners of different kinds."""
 
 import re
 import sys

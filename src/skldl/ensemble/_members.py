@@ -1,4 +1,4 @@
-"""What `StackingLDL` and `AutoLDL` share: members with held-out predictions, the pool over them, and prediction."""
+"""Common code of `StackingLDL` and `AutoLDL`: members with held-out predictions, the pool over them, and prediction."""
 
 import time
 from collections.abc import Sequence

@@ -181,7 +181,7 @@ class StackingLDL(PooledLDL):
         return self
 
     def _named(self) -> list[tuple[str, Any]]:
-        """The members whose parameters can be set; none while ``estimators`` is not what it should be."""
+        """The members whose parameters can be set; none while ``estimators`` is not valid."""
         given = self.estimators if isinstance(self.estimators, Sequence) else ()
         return [pair for pair in given if isinstance(pair, tuple) and len(pair) == 2 and hasattr(pair[1], "get_params")]
 

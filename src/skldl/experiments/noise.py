@@ -1,4 +1,4 @@
-"""What the votes behind a dataset allow any model: written into the record of the dataset."""
+"""The noise floor of the votes of a dataset, for the record of the dataset."""
 
 from typing import Any
 

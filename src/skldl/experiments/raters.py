@@ -1,4 +1,4 @@
-"""What is known about the raters of a dataset: written into the record of the dataset, without their votes."""
+"""Summary of the raters of a dataset for its record, without their votes."""
 
 from typing import Any
 

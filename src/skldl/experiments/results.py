@@ -143,7 +143,7 @@ class StudyResults:
 
     @property
     def failed_settings(self) -> list[tuple[Record, str]]:
-        """Settings that failed in a selection that went on without them: the record, and what went wrong."""
+        """Settings that failed in a selection, which continued without them: the record and the error."""
         records = [*self.selections, *self.evaluations]
         return [(r, error) for r in records for error in (r.get("selection") or r).get("errors", ())]
 
@@ -165,7 +165,7 @@ class StudyResults:
         return int(self.study["repeats"]) * (1 if info["n_test"] else int(info.get("n_splits", usual)))
 
     def state(self, dataset: str, candidate: str) -> str:
-        """Say what is wrong with a cell of the tables: empty if all its tests ran.
+        """Describe an incomplete cell of the tables: empty if all its tests ran.
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class StudyResults:
         return [record["params"] for record in self._cells[dataset, candidate] if record["status"] == "ok"]
 
     def predictions(self, dataset: str, *, D_true: FloatArray | None = None) -> dict[str, Any] | None:
-        """What the records keep of the predictions for a dataset.
+        """Predictions for a dataset, as far as the records keep them.
 
         Parameters
         ----------
@@ -372,6 +372,6 @@ class StudyResults:
 
 
 def _summing_to_one(table: FloatArray) -> FloatArray:
-    """Take out what storing in single precision did to the sums; rows of NaN stay."""
+    """Correct the sums of rows that were stored in single precision; rows of NaN stay."""
     values = np.asarray(table, dtype=np.float64)
     return np.asarray(values / values.sum(axis=1, keepdims=True))

@@ -121,7 +121,7 @@ class Plan:
         return 1 + settings * len(rounds_of(dataset, self.study.layout, task.repeat)[task.fold].tuning)
 
     def rules(self, keep: str) -> Rules:
-        """What all its tasks share.
+        """Settings that all tasks share.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ def run_study(
     keep_predictions: str = "sample",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> StudyResults:
-    """Run a study, or what is left of it.
+    """Run a study, or the rest of it.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def _calls(
 def _shared_choice(
     plan: Plan, candidate: Candidate, key: tuple[str, str, int], recorded: Mapping[Task, Record]
 ) -> int | Record:
-    """The setting chosen over all rotations; or what is wrong."""
+    """The setting chosen over all rotations, or the error."""
     trials, errors = [], []
     for task in plan.waves[0]:
         if (task.dataset, task.candidate, task.repeat) == key:

@@ -103,7 +103,7 @@ def _is_whole(record: Record, before: list[Record]) -> bool:
 
 
 def _renamed(record: Record) -> Record:
-    """A record of 0.1 in the words of today: candidates were contenders."""
+    """A record of 0.1 with the current names: candidates were called contenders."""
     study = record.get("study")
     if isinstance(study, dict) and "contenders" in study:
         study = {("candidates" if key == "contenders" else key): value for key, value in study.items()}

@@ -1,4 +1,4 @@
-"""`Study`: what is compared on what, by which protocol and measures; from a TOML file or from Python."""
+"""`Study`: datasets, candidates, protocol and measures; from a TOML file or from Python."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ def measure_name(word: str) -> str:
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """A dataset of a study: where it is, and which column of a table is what.
+    """A dataset of a study: its file, and the roles of its columns.
 
     Attributes
     ----------

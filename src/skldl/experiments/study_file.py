@@ -1,4 +1,4 @@
-"""Studies as TOML files: read, write, find the built-in ones, and choose among what they hold."""
+"""Studies as TOML files: read, write, find the built-in ones, and select parts of them."""
 
 import json
 import math

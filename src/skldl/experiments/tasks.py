@@ -32,7 +32,7 @@ MODEL, MACHINE, TIMEOUT = "model", "machine", "timeout"
 
 @dataclass(frozen=True)
 class Rules:
-    """What all tasks of a study share.
+    """Settings that all tasks of a study share.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be done; the key under which its record is found again.
+    """A unit of work, and the key of its record.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Task:
 
     @classmethod
     def of(cls, record: Record) -> "Task":
-        """Say which task a record belongs to."""
+        """Return the task of a record."""
         return cls(record["kind"], record["dataset"], record["candidate"], record["repeat"], record["fold"])
 
     def key(self, fingerprint: str) -> Record:
@@ -254,7 +254,7 @@ def _iterations(model: Any) -> int | None:
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of what can change a number."""
+    """Versions of the packages that can change a number."""
     packages = ("numpy", "scipy", "scikit-learn")
     found = {name: importlib.metadata.version(name) for name in packages}
     return {"skldl": skldl.__version__, "python": platform.python_version(), **found}

@@ -1,4 +1,4 @@
-"""`model_card`: what a model is, what it learned from, how good it is and where its limits are, as Markdown."""
+"""`model_card`: description, training data, quality and limits of a model, as Markdown."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -159,7 +159,7 @@ def _limit_lines(description: Mapping[str, Any]) -> list[str]:
 
 
 def _plain(text: Any) -> str:
-    """Text that Markdown takes for nothing but text, in one line."""
+    """Escape a text for Markdown, in one line."""
     words = _one_line(text)
     for letter in "\\`*_[]<>|#":
         words = words.replace(letter, "\\" + letter)

@@ -12,7 +12,7 @@ DOUBLE = TensorProto.DOUBLE
 
 
 class NotExpressible(DataError):
-    """A part of a model that ONNX cannot hold, or that this package does not write. Cure: serve the model file."""
+    """A part of a model that ONNX cannot hold, or that this package does not write. To fix it, serve the model file."""
 
 
 def refuse(part: str, why: str) -> NotExpressible:

@@ -164,7 +164,7 @@ class IncomLDL(ProjectedLinearLDL):
 
 
 class LowRank:
-    """The two solvers on V, which keep where they are between runs.
+    """The two solvers on V, which keep their state between runs.
 
     Parameters
     ----------

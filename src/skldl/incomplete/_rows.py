@@ -1,4 +1,4 @@
-"""What `IncomLDL` and `WInLDL` share: degrees with gaps as targets, features with a constant, rows on the simplex."""
+"""Common code of `IncomLDL` and `WInLDL`: targets with gaps, features with a constant, rows on the simplex."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

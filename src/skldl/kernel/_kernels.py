@@ -173,7 +173,7 @@ def _bounds(X: Any, columns: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatAr
 
 
 def _only_values(A: Any, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
-    """Say for each column of A whether it holds nothing but its two values."""
+    """Return for each column of A whether it has only its two values."""
     if not sparse.issparse(A):
         return np.asarray(((low == A) | (high == A)).all(axis=0))
     inside = (A.data != low[A.indices]) & (A.data != high[A.indices]) & (A.data != 0)

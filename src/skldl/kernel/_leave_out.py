@@ -1,4 +1,4 @@
-"""Ridge regression with an intercept in a basis where every penalty and every left-out row costs next to nothing.
+"""Ridge regression with an intercept in a basis where every penalty and every left-out row has a negligible cost.
 
 For weights w (S = diag(√w), u = √w / ‖√w‖) the kernel is centred on both sides by P = I − uuᵀ: A = P S K S P. The model
 y = b + Σ_j k(x, x_j) a_j with the penalty λ‖f‖² and the loss Σ_i w_i ‖y_i − b − f(x_i)‖² has, with A = VΛVᵀ and the

@@ -61,7 +61,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was found for one target with one candidate on ``n_rows`` rows."""
+    """Result for one target with one candidate on ``n_rows`` rows."""
 
     candidate: Candidate
     target: str

@@ -237,7 +237,7 @@ class LinearSoftmaxLDL(BaseLDL):
         return TrainingSet(X, D, row_weights(X.shape[0], sample_weight), bool(self.fit_intercept))
 
     def _fit_shared(self, training: TrainingSet) -> None:
-        """Fit, with what other fits on the same training set have left in it."""
+        """Fit, and reuse results of other fits on the same training set."""
         objective, lower_bound = self._objective(training)
         self.alpha_ = self._penalty(training)
         fit = fit_linear(

@@ -199,7 +199,7 @@ LOSS = (
     | CALLABLE
     | Constraint("a mapping from these names to finite coefficients of at least 0", _is_sum)
 )
-"""What a hyper-parameter ``loss`` may be."""
+"""Valid values of a hyper-parameter ``loss``."""
 
 
 def resolve_loss(loss: Any) -> RowLoss:

@@ -1,4 +1,4 @@
-"""Measures between distributions: each is an object that knows its name, family, formula, range and arrow.
+"""Measures between distributions: each is an object with name, family, formula, range and direction.
 
 `PAPER_MEASURES` are the six of Geng (2016), `CHA_MEASURES` the 45 in the eight families of Cha (2007),
 `VICISSITUDE_MEASURES` the six that Cha lists outside the families; `MEASURES` holds all of them and the later ones, by

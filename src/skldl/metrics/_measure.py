@@ -1,4 +1,4 @@
-"""`Measure`: a distance or similarity between distributions that knows its name, family, formula and arrow."""
+"""`Measure`: a distance or similarity between distributions with name, family, formula and direction."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Measures for ordered labels, such as ratings or ages: how far mass has to travel counts.
+"""Measures for ordered labels, such as ratings or ages, based on the distance over which mass has to move.
 
 References
 ----------
@@ -108,7 +108,7 @@ error_of_mean = Measure(
     text="|Σvd − Σvp|",
     higher_is_better=False,
     compute=_error_of_mean,
-    use="How far the mean rating (age, score) is off, in units of the values v; blind to the spread.",
+    use="How far the mean rating (age, score) is off, in units of the values v; independent of the spread.",
     bound=Bound("c−1", _span),
     options=MappingProxyType({"values": None}),
     check=_check_values,

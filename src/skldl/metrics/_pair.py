@@ -1,4 +1,4 @@
-"""`Pair`: a block of true and predicted rows with all that several measures need, computed once and only if asked.
+"""`Pair`: a block of true and predicted rows with quantities that measures share, computed once if needed.
 
 Arrays inside have the shape (n_labels, n_rows): a sum over labels then runs along long contiguous rows, which NumPy
 does several times faster than a sum over a short last axis. `p` is the true distribution and `q` the predicted one.

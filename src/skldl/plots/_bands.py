@@ -1,4 +1,4 @@
-"""What the curves over folds share: the figure, the band, and the sign of a scorer undone."""
+"""Common code of curves over folds: the figure, the band, and the sign of a scorer."""
 
 from collections.abc import Mapping
 

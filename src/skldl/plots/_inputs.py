@@ -1,4 +1,4 @@
-"""What the figures take in: one estimator or several by name, one table of predictions or several by name."""
+"""Input of the figures: one estimator or several by name, one table of predictions or several by name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from skldl.plots._style import plain
 
 
 class PredictionDisplay:
-    """Base of the figures that need only true and predicted distributions: an estimator is asked for its own."""
+    """Base of the figures that need only true and predicted distributions: predictions of an estimator are computed."""
 
     _names_labels: ClassVar[bool] = True
     from_predictions: ClassVar[Callable[..., Any]]
@@ -88,7 +88,7 @@ def find_measure(measure: str | Measure) -> Measure:
 
 
 def is_higher_better(quantity: str | Measure) -> bool:
-    """Whether higher is better; of what is no measure, such as a rank or a loss, lower is."""
+    """Whether higher is better; for other quantities, such as a rank or a loss, lower is better."""
     return find_measure(quantity).higher_is_better if quantity in MEASURES or isinstance(quantity, Measure) else False
 
 

@@ -1,7 +1,7 @@
 """Common style of all figures: colours for colour-blind readers, marks that work in grey, names that fit.
 
 A candidate keeps its colour, marker, dash and hatch in every figure of a report; those of the paper always have the
-same. Nothing here changes matplotlib's settings for good.
+same. The settings of matplotlib are not changed permanently.
 """
 
 import math
@@ -99,20 +99,20 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     given: dict[str, Look] = {}
     taken = {_SLOT_OF[_key(name)] for name in names if _key(name) in _SLOT_OF}
     free = [slot for slot in range(len(_COLOURS)) if slot not in taken]
-    strangers = 0
+    others = 0
     for name in names:
         if _key(name) in _MEAN_NAMES:
             given[name] = Look(MUTED, "X", (0, (2, 2)), "")
             continue
         if _key(name) in _SLOT_OF:
             slot, shift = _SLOT_OF[_key(name)], 0
-        elif strangers < len(free):
-            slot, shift = free[strangers], 0
-            strangers += 1
+        elif others < len(free):
+            slot, shift = free[others], 0
+            others += 1
         else:  # colours are used up: the same ones again, with other markers and dashes
-            number = strangers - len(free)
+            number = others - len(free)
             slot, shift = number % len(_COLOURS), 1 + number // len(_COLOURS)
-            strangers += 1
+            others += 1
         shifted = (slot + shift) % len(_COLOURS)
         given[name] = Look(_COLOURS[slot], _MARKERS[shifted], _DASHES[shifted], _HATCHES[shifted])
     return given

@@ -1,4 +1,4 @@
-"""What the figures about tables of scores share."""
+"""Common code of figures of tables of scores."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""`QualityTimeDisplay`: what quality costs in time."""
+"""`QualityTimeDisplay`: quality against time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who is in which fold: contiguous chunks of the file or of a shuffled order; groups stay together."""
+"""Assignment of rows to folds: contiguous chunks of the file or of a shuffled order; groups stay together."""
 
 import hashlib
 from collections.abc import Iterator
@@ -134,7 +134,7 @@ def pairs_of(fold_of: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
 def hold_out(
     n_samples: int, share: float, *, seed: int, groups: Any = None, name: str = "the data"
 ) -> tuple[IntArray, IntArray]:
-    """Keep back a random share of the rows, at least one and not all.
+    """Hold out a random share of the rows, at least one and not all.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How settings are chosen and tested: the rounds of a protocol, and what it means in words."""
+"""How settings are chosen and tested: the rounds of a protocol, and its description."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The one search over candidates and their settings: every command and every study goes through it.
+"""The search over candidates and their settings, which all commands and studies use.
 
 For each pair of rows to fit on and rows to validate on, every setting of every candidate is fitted and predicts the
 validation rows; values of a path share one call of ``predict_path``. The value of a setting is the mean over the pairs

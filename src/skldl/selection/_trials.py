@@ -1,4 +1,4 @@
-"""What a search finds out: the criterion of every setting, the best one, and what failed."""
+"""Results of a search: the criterion of every setting, the best one, and failures."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class Failure:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """What a search found out about one candidate.
+    """Results of a search for one candidate.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Trials:
 
     @property
     def errors(self) -> list[str]:
-        """The failures in words."""
+        """The failures as text."""
         return [str(failure) for failure in self.failures]
 
     def best(self, pairs: Sequence[int] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The routes, and the gate before them: host, key, places, time, counters and logs.
+"""The routes and their middleware: host, key, concurrency, time limit, counters and logs.
 
 Starlette was chosen because it is the layer below FastAPI: routes and requests, without the validation
 by pydantic, which would repeat the checks of `skldl.tabular` with other error messages. Litestar has a
@@ -211,7 +211,7 @@ class Gate:
                 )
 
     async def _predict(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
-        """The route that must be quick, past the routing of Starlette."""
+        """The route that must be fast, without the routing of Starlette."""
         path = scope["path"]
         parts = path.split("/")
         if path != "/predict" and not (len(parts) == 4 and parts[1] == "models"):

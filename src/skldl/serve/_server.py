@@ -1,4 +1,4 @@
-"""The process: where it listens, what signals do, and how it ends without losing a request."""
+"""The process: address, signals, and shutdown without losing a request."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ KEEP_ALIVE_SECONDS = 30
 
 
 def check_address(host: str, key: str, *, no_key: bool) -> None:
-    """Refuse an address that others can reach if there is no key, unless that is wanted, and keys that are too short.
+    """Refuse an address that others can reach if there is no key, unless it is allowed, and keys that are too short.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class _AsEvents(logging.Handler):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn with SIGHUP as reload, and an end that lets connections send what they have begun."""
+    """uvicorn with SIGHUP as reload, and a shutdown that completes running requests."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)

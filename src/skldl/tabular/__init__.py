@@ -1,4 +1,4 @@
-"""Models for tables that people have: columns of every kind, a pipeline that learns from them, and explanations."""
+"""Models of tables: columns of any kind, a fitted pipeline, and explanations."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -21,7 +21,7 @@ from skldl.tabular._choice import Choice, Trial
 
 LEAST_GAIN = 0.01
 LEAST_ROWS, MOST_ROWS = 30, 50_000
-"""Smaller and larger tables are given to the quick choice unless the pool is asked for."""
+"""Smaller and larger tables use the fast choice unless the pool is requested."""
 
 
 def fit_pool(
@@ -129,7 +129,7 @@ def _cross_fitted(table: FloatArray, fold_of: IntArray, weight: FloatArray | Non
 
 
 def why_pool(choice: Choice, model: Any, left_out: Mapping[str, str], *, grouped: bool) -> list[str]:
-    """Say in words what was chosen, and how good it is.
+    """Describe the choice and its quality.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def show_setting(setting: Mapping[str, Any]) -> str:
-    """Write a setting for a person: the parameter without the step it belongs to.
+    """Format a setting: the parameter without the step of the pipeline.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def _name(trial: Trial) -> str:
 
 
 def reasons(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]:
-    """Why a candidate was chosen, and what to expect of it, in sentences."""
+    """Reasons for the choice of a candidate and its expected quality, as sentences."""
     best, estimate = choice.best, choice.estimate
     rows = f"{choice.n_rows} rows" if choice.n_rows == n_rows else f"{choice.n_rows} of {n_rows} rows"
     together = ", groups kept together" if grouped else ""
@@ -53,7 +53,7 @@ def reasons(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[s
 
 
 def doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
-    """What the user should know before the model is used."""
+    """Warnings about the model."""
     counts = Counter(_failures(choice))
     found = [f"Could not be tried in {count} of {choice.n_folds} folds: {line}" for line, count in counts.items()]
     if choice.n_rows < n_rows and pool:

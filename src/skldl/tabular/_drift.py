@@ -28,7 +28,7 @@ FEWEST_ROWS = 30
 
 
 class TrainingReference:
-    """What is kept of the training table, to be compared with new rows.
+    """Summary of the training table, to be compared with new rows.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class DriftMonitor:
         self._distances.append(nearest_distances(self.reference.centres_, self.encoder.transform(some)))
 
     def numbers(self) -> dict[str, Any]:
-        """What was found, in plain values.
+        """Results in plain values.
 
         Returns
         -------

@@ -213,7 +213,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return encoder
 
     def _in_blocks(self, table: pd.DataFrame) -> Any:
-        """Transform some rows at a time: the steps copy what they are given, and a large table is large enough once."""
+        """Transform some rows at a time: the steps copy their input, and large tables should not be copied."""
         first = self.encoder_.transform(self._typed(table.iloc[:BLOCK_ROWS]))
         if len(table) <= BLOCK_ROWS:
             return first

@@ -21,7 +21,7 @@ from skldl.metrics import kullback_leibler
 
 @dataclass(frozen=True)
 class ColumnEffects:
-    """What shuffling each column does.
+    """Effects of shuffling each column.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ def column_effects(
     max_rows: int = 5000,
     random_state: int | None = 0,
 ) -> ColumnEffects:
-    """Shuffle one column at a time and see what happens to the predictions.
+    """Shuffle one column at a time and measure the change of the predictions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Why one row is predicted as it is: by weights, by neighbours, or by what a typical value would change."""
+"""Explanation of the prediction of one row: by weights, by neighbours, or by replacing a cell with a typical value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT = "contributions", "neighbours", "replace
 
 @dataclass(frozen=True)
 class RowExplanation:
-    """Why one row is predicted as it is.
+    """Explanation of the prediction of one row.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class RowExplanation:
 
 
 def explain_row(model: Any, table: Any, row: int, *, typical: Mapping[str, Any] | None = None) -> RowExplanation:
-    """Say what makes the prediction of one row.
+    """Explain the prediction of one row.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The noise floor of a table of votes, in the words that ``skldl fit`` prints."""
+"""The noise floor of a table of votes, as text for ``skldl fit``."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ MEASURE = "kullback_leibler"
 
 
 def noise_floor_of(dataset: Dataset, estimate: Estimate) -> tuple[list[str], dict[str, Any]]:
-    """Say what part of the divergence the votes themselves make, and what part of the rest the model explains.
+    """Describe the share of the divergence that is noise of the votes, and the share of the rest that is explained.
 
     Parameters
     ----------

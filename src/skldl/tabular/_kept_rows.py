@@ -1,4 +1,4 @@
-"""What a model file keeps of its training table: typical values always, whole rows only when asked for.
+"""Training data in a model file: typical values always, whole rows only if requested.
 
 Typical values are medians of numbers and dates and the most frequent category: what a form begins with and what an
 explanation compares with. Text columns have none, since a text is a row of the table. Rows are kept by ``keep_rows=``.

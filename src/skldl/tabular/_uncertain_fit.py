@@ -1,4 +1,4 @@
-"""What `fit_table` adds to a model about its uncertainty: calibration rows, noise floor, a reference for drift."""
+"""Uncertainty of a model of `fit_table`: calibration rows, noise floor, a reference for drift."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -42,7 +42,7 @@ def fit_sigmoids(
         How often each row was seen with the first and with the second label of the pair.
     noise : float or array-like of shape (n_pairs,), default=0
         Decision values whose standard deviation is not above this are taken as constant, so that rounding errors are
-        not learnt from.
+        not learned from.
 
     Returns
     -------

@@ -103,7 +103,7 @@ def _solve(covariance: FloatArray, ridge: float, columns: FloatArray) -> FloatAr
 
 
 class PTBayes(BaseLDL):
-    r"""Bayes classifier with one Gaussian per label, learnt from weighted single-label examples.
+    r"""Bayes classifier with one Gaussian per label, learned from weighted single-label examples.
 
     The covariance of label j that enters the density is
 

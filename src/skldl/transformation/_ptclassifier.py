@@ -161,7 +161,7 @@ class PTClassifier(BaseLDL):
 
 
 def _warn_of_memory(X: Any, n_examples: int, name: str) -> None:
-    """Say so before the examples take very much memory, and what takes less."""
+    """Warn before the examples take very much memory, and propose what takes less."""
     parts = (X.data, X.indices) if sparse.issparse(X) else (X,)
     n_bytes = sum(part.nbytes for part in parts) / X.shape[0] * n_examples
     if n_bytes > MUCH_MEMORY:

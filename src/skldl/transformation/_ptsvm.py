@@ -87,7 +87,7 @@ class PTSVM(BaseLDL):
     Attributes
     ----------
     support_ : ndarray of shape (n_used,)
-        Rows of the training set that were learnt from. Rows with weight zero are not counted.
+        Rows of the training set that were learned from. Rows with weight zero are not counted.
     gamma_ : float or None
         Width of the Gaussian kernel; None for the linear kernel.
     solved_pairs_ : ndarray of shape (n_solved, 2)

@@ -1,4 +1,4 @@
-"""What both engines of gradient boosting share: the loss, its derivatives, and what a fold can do."""
+"""Common code of both engines of gradient boosting: the loss, its derivatives, and the operations of a fold."""
 
 from typing import Any, NamedTuple, Protocol
 

@@ -121,8 +121,8 @@ def read_trees(model: str, n_features: int) -> FlatTrees:
         if (decision & _CATEGORICAL).any():
             raise ValueError("LightGBM made a categorical split, which these arrays cannot hold.")
         # where training saw no missing value, LightGBM reads NaN as 0
-        learnt = (decision >> _MISSING_SHIFT) == _MISSING_IS_NAN
-        missing_left = np.where(learnt, (decision & _DEFAULT_LEFT) > 0, inner["threshold"] >= 0.0)
+        learned = (decision >> _MISSING_SHIFT) == _MISSING_IS_NAN
+        missing_left = np.where(learned, (decision & _DEFAULT_LEFT) > 0, inner["threshold"] >= 0.0)
         padding = np.full(len(leaf_value), -1)
         for side in ("left", "right"):
             child = inner[f"{side}_child"]

@@ -35,7 +35,7 @@ def check_votes(counts: Any, shape: tuple[int, ...]) -> FloatArray:
 
 
 def fill_zeros(D: FloatArray, floor: float = FLOOR) -> FloatArray:
-    """Put a floor in the place of zeros and divide the rows by their sums; other degrees keep their ratios.
+    """Replace zeros by a small positive value and divide the rows by their sums; other degrees keep their ratios.
 
     Raising small degrees too would underestimate the scatter.
     """

@@ -1,4 +1,4 @@
-"""What `CalibratedLDL` and `DirichletSpread` share: a learner, and its held-out predictions to learn from."""
+"""Common code of `CalibratedLDL` and `DirichletSpread`: a learner and its held-out predictions."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""What a study leaves behind: tables, text, the comparison with published numbers, and the claims of the paper."""
+"""Output of a study: tables, text, the comparison with published numbers, and the claims of the paper."""

@@ -32,7 +32,7 @@ RULE = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim and what became of it.
+    """A claim and its verdict.
 
     Attributes
     ----------

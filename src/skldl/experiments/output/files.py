@@ -92,7 +92,7 @@ def _write(path: Path, text: str) -> Path:
 
 
 def meaning(results: StudyResults) -> list[str]:
-    """Say which protocol was used and what it means.
+    """Describe the protocol that was used.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def _comparison(tests: Comparison, title: str) -> list[str]:
 
 
 def comparison_sentences(tests: Comparison) -> list[str]:
-    """Say what the tests over datasets found, for every page that shows them.
+    """Describe the results of the tests over datasets.
 
     Parameters
     ----------
