@@ -95,4 +95,4 @@ def setup(app):
     site_pages.write_pages(DOCS)
     site_pages.write_command_line(DOCS)
     app.connect("source-read", site_pages.adapt_page)
-    app.connect("build-finished", site_pages.copy_mathjax)
+    app.connect("build-finished", site_pages.finish_files)

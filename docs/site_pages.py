@@ -173,10 +173,16 @@ def _page_if_there(match: re.Match[str], folder: Path) -> str:
     return f"{match[1]}\n" if (folder / f"{match[1]}.md").exists() else ""
 
 
-def copy_mathjax(app: Any, exception: Exception | None) -> None:
-    """Copy MathJax from its package: one file, which draws formulae as SVG and loads nothing else."""
+def finish_files(app: Any, exception: Exception | None) -> None:
+    """Copy MathJax from its package: one file, which draws formulae as SVG and loads nothing else.
+
+    A template of the theme that is no page is removed.
+    """
     package = find_spec("sphinx-mathjax-offline")
-    if exception is None and package is not None:
+    if package is None:
+        raise ModuleNotFoundError("sphinx-mathjax-offline is not installed: pip install '.[docs]'")
+    if exception is None:
+        (Path(app.outdir) / "_static" / "webpack-macros.html").unlink(missing_ok=True)
         target = Path(app.outdir) / "_static" / MATHJAX
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(Path(package.submodule_search_locations[0]) / "static" / MATHJAX, target)
