@@ -146,7 +146,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name in self.kinds_:  # one column at a time: a large table is large enough once
             for part, values in self._typed(table, [name]).items():
                 if self.kinds_[name] in (NUMBER, BOOLEAN, DATE):
-                    medians[str(part)] = float(values.median())  # NaN if all are missing
+                    # pandas 2.2 warns of a column without any value
+                    medians[str(part)] = float(values.median()) if values.notna().any() else np.nan
                     if values.isna().any():
                         self.with_missing_.append(str(part))
                     if self.kinds_[name] == NUMBER and values.notna().any():
