@@ -7,19 +7,27 @@ from importlib import metadata
 import skldl
 
 PACKAGES = {
-    "core": ("numpy", "scipy", "scikit-learn", "pooch", "joblib", "threadpoolctl"),
+    "core": ("numpy", "scipy", "scikit-learn", "pooch", "joblib", "cloudpickle", "threadpoolctl"),
     "extras": (
+        "array-api-compat",
         "baycomp",
         "cyclopts",
         "distributed",
+        "httptools",
         "jinja2",
         "lightgbm",
         "matplotlib",
+        "onnx",
+        "onnxruntime",
+        "orjson",
         "pandas",
         "pyarrow",
         "rich",
         "scikit-posthocs",
         "skops",
+        "starlette",
+        "uvicorn",
+        "uvloop",
     ),
 }
 
