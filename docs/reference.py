@@ -29,6 +29,7 @@ MODULES = {
     "skldl.enhancement": "From logical labels to degrees",
     "skldl.incomplete": "Learning from missing degrees",
     "skldl.tabular": "Models of tables: encoder, training, prediction, explanation",
+    "skldl.chunks": "Rows that are read in chunks: files, Dask, any iterable",
     "skldl.experiments": "Studies and their records",
     "skldl.experiments.statistics": "Statistical tests between algorithms",
     "skldl.plots": "Figures",

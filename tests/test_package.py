@@ -83,6 +83,12 @@ def test_what_needs_an_extra_names_it(name, extra):
     assert "plots" in dir(skldl)
 
 
+def test_figures_need_matplotlib_alone():
+    without = WITHOUT_EXTRAS.replace("'matplotlib', ", "")
+    assert without != WITHOUT_EXTRAS
+    run_python(without + "from skldl.plots import *")
+
+
 def test_a_fault_inside_a_module_is_not_blamed_on_an_extra():
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'skldl\.lost'$"):
         import_with_extra("skldl.lost", "cli")

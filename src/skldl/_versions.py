@@ -9,6 +9,7 @@ import skldl
 PACKAGES = {
     "core": ("numpy", "scipy", "scikit-learn", "pooch", "joblib", "cloudpickle", "threadpoolctl"),
     "extras": (
+        "array-api-compat",
         "baycomp",
         "cyclopts",
         "distributed",

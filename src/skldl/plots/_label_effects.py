@@ -1,14 +1,15 @@
 """`LabelEffectsDisplay`: which column moves which label, as a map of numbers."""
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
-from skldl.tabular import ColumnEffects, RowExplanation
-from skldl.tabular._explain_row import NEIGHBOURS
+
+if TYPE_CHECKING:  # tables need pandas, which the extra "plot" does not bring
+    from skldl.tabular import ColumnEffects, RowExplanation
 
 MOST_ROWS = 30
 MOST_WRITTEN = 400
@@ -55,7 +56,7 @@ class LabelEffectsDisplay:
         self.signed = signed
 
     @classmethod
-    def from_effects(cls, effects: ColumnEffects, *, ax: Axes | None = None) -> Self:
+    def from_effects(cls, effects: "ColumnEffects", *, ax: Axes | None = None) -> Self:
         """Draw what shuffling each column does to each label; the importance is next to the name.
 
         Parameters
@@ -75,7 +76,7 @@ class LabelEffectsDisplay:
         return cls(effects.movement, names, effects.labels, title, "mean change of the degree").plot(ax)
 
     @classmethod
-    def from_row(cls, explanation: RowExplanation, *, ax: Axes | None = None) -> Self:
+    def from_row(cls, explanation: "RowExplanation", *, ax: Axes | None = None) -> Self:
         """Draw why one row is predicted as it is.
 
         Parameters
@@ -93,6 +94,8 @@ class LabelEffectsDisplay:
         labels = [str(name) for name in explanation.prediction.index]
         title, meaning = TITLES[explanation.how]
         table = explanation.table
+        from skldl.tabular._explain_row import NEIGHBOURS
+
         if explanation.how == NEIGHBOURS:
             pairs = zip(table["training row"], table["distance"], strict=True)
             names = [f"row {row}, distance {distance:.3g}" for row, distance in pairs]

@@ -145,7 +145,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name in self.kinds_:  # one column at a time: a large table is large enough once
             for part, values in self._typed(table, [name]).items():
                 if self.kinds_[name] in (NUMBER, BOOLEAN, DATE):
-                    medians[str(part)] = float(values.median())  # NaN if all are missing
+                    medians[str(part)] = float(values.median()) if values.notna().any() else np.nan  # pandas 2.2 warns
                     if values.isna().any():
                         self.with_missing_.append(str(part))
                     if self.kinds_[name] == NUMBER and values.notna().any():
