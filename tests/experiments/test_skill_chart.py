@@ -46,7 +46,7 @@ def test_many_datasets_are_one_median(results):
 
 def test_the_output_of_a_study_ends_with_the_chart_and_the_report(results, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "Report: here")
-    assert show_results(results, tmp_path) == 0
+    assert show_results(results, tmp_path, "skldl bench --resume") == 0
     lines = capsys.readouterr().out.splitlines()
     start = lines.index(skill_chart(results)[0])
     assert lines[start : start + 3] == skill_chart(results)

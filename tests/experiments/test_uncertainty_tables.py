@@ -63,7 +63,7 @@ def test_a_study_without_votes_has_no_such_columns(results, data):
     plain = study([Dataset("plain", data.X, data.D)], keep="none")
     assert measure_table(plain, "kullback_leibler").head[-1] == "Skill"
     assert interval_table(plain) is None
-    assert not any("noise floor" in line for line in headline(plain, None))
+    assert not any("noise floor" in line for line in headline(plain, None, []))
 
 
 def test_the_table_of_skill_has_the_ceiling_of_the_votes(results):

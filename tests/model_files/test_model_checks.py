@@ -255,7 +255,7 @@ def test_caches_on_disk_and_shadowed_methods_are_refused(opened, tmp_path):
     state = file.schema["content"]
     state["content"]["predict"] = state["content"]["n_labels_"]
     state["key_types"]["content"].append(state["key_types"]["content"][0])
-    file.refuses("in the place of MeanDistribution.predict")
+    file.refuses("an attribute replaces MeanDistribution.predict")
 
 
 def test_random_numbers(opened):
