@@ -76,7 +76,7 @@ def collect(results: Path, version: str) -> tuple[Ratios, dict[str, dict[str, st
     machines = {}
     for path in sorted(results.glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):  # accuracy and memory: no reference in the same run
+        if not (isinstance(content, dict) and "rows" in content):  # accuracy, memory, GPU: no peer in the same run
             continue
         versions = content.get("versions", {})
         for row in content["rows"]:
