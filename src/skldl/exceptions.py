@@ -213,7 +213,15 @@ class LabelMismatchError(DataError):
 
 
 class DeviceError(DataError):
-    """Arrays on different devices, of different libraries, or of a precision that is not computed with."""
+    """Arrays on different devices, of different libraries, or of a precision that is not computed with.
+
+    Examples
+    --------
+    >>> raise DeviceError("X is in half precision. Convert it to float32 or float64.")
+    Traceback (most recent call last):
+    ...
+    skldl.exceptions.DeviceError: X is in half precision. Convert it to float32 or float64.
+    """
 
 
 class UnknownLabelError(DataError):

@@ -172,7 +172,7 @@ def test_notes_about_columns_and_rows(here, capsys):
     notes = capsys.readouterr().err
     assert "10 of 200 rows have no label and are left out" in notes
     assert "10 of 190 rows have weight zero and are left out" in notes
-    assert "Column 'leak' alone tells the label 'r_a' nearly completely" in notes
+    assert "Column 'leak' alone determines the label 'r_a' nearly completely" in notes
     assert "Column 'day' holds dates" in notes
 
 

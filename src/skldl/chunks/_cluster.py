@@ -182,7 +182,18 @@ class ClusterRows(Rows):
             raise ConnectionError(LOST) from error
 
     def read(self, *, labels: bool = True) -> Iterator[Chunk]:
-        """Bring the blocks here, one at a time."""
+        """Bring the blocks here, one at a time.
+
+        Parameters
+        ----------
+        labels : bool, default=True
+            Whether distributions are needed.
+
+        Yields
+        ------
+        Chunk
+            Checked rows.
+        """
         first = 0
         for block in self._load():
             for chunk in self._results([block])[0][0]:
@@ -196,7 +207,24 @@ class ClusterRows(Rows):
         merge: Callable[[Sums, Sums], Sums] = add,
         labels: bool = True,
     ) -> Sums:
-        """One pass on the cluster; see `Rows.sum`."""
+        """One pass on the cluster.
+
+        Parameters
+        ----------
+        function : callable
+            As in `Rows.sum`.
+        *arguments : any
+            What the function needs besides.
+        merge : callable, default=add
+            Makes one tuple of two.
+        labels : bool, default=True
+            Whether the function needs distributions.
+
+        Returns
+        -------
+        tuple
+            The sum.
+        """
         blocks = self._load()
         self.n_passes += 1
         shared = self.client.submit(_hold, arguments, pure=False)  # a task, so that it can be repeated, too

@@ -99,7 +99,24 @@ class DaskRows(Rows):
         merge: Callable[[Sums, Sums], Sums] = add,
         labels: bool = True,
     ) -> Sums:
-        """One pass, on the cluster if there is one; see `Rows.sum`."""
+        """One pass, on the cluster if there is one.
+
+        Parameters
+        ----------
+        function : callable
+            As in `Rows.sum`.
+        *arguments : any
+            What the function needs besides.
+        merge : callable, default=add
+            Makes one tuple of two.
+        labels : bool, default=True
+            Whether the function needs distributions.
+
+        Returns
+        -------
+        tuple
+            The sum.
+        """
         client = self.client or active_client()
         if client is None:
             return super().sum(function, *arguments, merge=merge, labels=labels)

@@ -20,6 +20,12 @@ class Layout:
         Whether the rows carry weights.
     is_sparse : bool
         Whether features come as sparse matrices.
+
+    Examples
+    --------
+    >>> from skldl.chunks import ArrayRows
+    >>> ArrayRows([[0.0], [1.0]], [[0.5, 0.5], [0.1, 0.9]]).layout
+    Layout(n_features=1, n_labels=2, feature_names=None, label_names=None, has_weight=False, is_sparse=False)
     """
 
     n_features: int
@@ -46,6 +52,11 @@ class Piece:
         Where the rows come from, as error messages say, such as the name of a file.
     first_row : int
         Number of the first row at that place.
+
+    Examples
+    --------
+    >>> Piece([[0.0]], [[0.5, 0.5]], place="ratings.csv", first_row=7).place
+    'ratings.csv'
     """
 
     X: Any

@@ -21,13 +21,49 @@ from skldl.exceptions import DataError
 
 
 class Journal(Protocol):
-    """Where the results of passes are kept, by the number of the pass from 1."""
+    """Where the results of passes are kept, by the number of the pass from 1.
+
+    Any class with these two methods will do; `FolderJournal` is one.
+
+    Examples
+    --------
+    >>> class InMemory(dict):
+    ...     def put(self, number, key, sums):
+    ...         self[number] = key, sums
+    >>> from skldl import MeanDistribution
+    >>> from skldl.chunks import ArrayRows, RecordedRows
+    >>> journal = InMemory()
+    >>> model = MeanDistribution().fit(RecordedRows(ArrayRows([[0.0], [1.0]], [[0.5, 0.5], [0.1, 0.9]]), journal))
+    >>> sorted(journal)
+    [1]
+    """
 
     def get(self, number: int) -> tuple[str, Sums] | None:
-        """The key and the result of a pass, or None if it is not there."""
+        """Give the key and the result of a pass.
+
+        Parameters
+        ----------
+        number : int
+            Number of the pass, from 1.
+
+        Returns
+        -------
+        tuple or None
+            Key and sums; None if the pass is not there.
+        """
 
     def put(self, number: int, key: str, sums: Sums) -> None:
-        """Keep the key and the result of a pass."""
+        """Keep the key and the result of a pass.
+
+        Parameters
+        ----------
+        number : int
+            Number of the pass, from 1.
+        key : str
+            Digest of what the result depends on.
+        sums : tuple
+            The result: arrays and numbers.
+        """
 
 
 class FolderJournal:
@@ -37,6 +73,15 @@ class FolderJournal:
     ----------
     folder : str or path
         The folder; it is made if it is not there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> journal = FolderJournal(tempfile.mkdtemp())
+    >>> journal.put(1, "key", (2.0, 3.0))
+    >>> key, sums = journal.get(1)
+    >>> key, [float(part) for part in sums], journal.get(2)
+    ('key', [2.0, 3.0], None)
     """
 
     def __init__(self, folder: str | PathLike[str]) -> None:
@@ -44,7 +89,18 @@ class FolderJournal:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, number: int) -> tuple[str, Sums] | None:
-        """The key and the result of a pass, or None if it is not there or cannot be read."""
+        """Read the key and the result of a pass.
+
+        Parameters
+        ----------
+        number : int
+            Number of the pass, from 1.
+
+        Returns
+        -------
+        tuple or None
+            Key and sums; None if the file is not there or is damaged.
+        """
         try:
             with np.load(self._file(number), allow_pickle=False) as stored:
                 key, *sums = (stored[f"arr_{k}"] for k in range(len(stored.files)))
@@ -55,7 +111,17 @@ class FolderJournal:
             return None
 
     def put(self, number: int, key: str, sums: Sums) -> None:
-        """Write a pass, whole or not at all."""
+        """Write a pass, whole or not at all.
+
+        Parameters
+        ----------
+        number : int
+            Number of the pass, from 1.
+        key : str
+            Digest of what the result depends on.
+        sums : tuple
+            The result: arrays and numbers.
+        """
         with whole_file(self._file(number)) as stream:
             np.savez(stream, np.array(key), *(np.asarray(part) for part in sums))
 
@@ -124,7 +190,18 @@ class RecordedRows(Rows):
         return self.rows.layout
 
     def read(self, *, labels: bool = True) -> Iterator[Chunk]:
-        """Read all rows once; this is not recorded."""
+        """Read all rows once; this is not recorded.
+
+        Parameters
+        ----------
+        labels : bool, default=True
+            Whether distributions are needed.
+
+        Returns
+        -------
+        iterator of Chunk
+            Checked rows.
+        """
         return self.rows.read(labels=labels)
 
     def _name(self) -> str:
@@ -142,7 +219,24 @@ class RecordedRows(Rows):
         merge: Callable[[Sums, Sums], Sums] = add,
         labels: bool = True,
     ) -> Sums:
-        """One pass, from the journal if it is there; see `Rows.sum`."""
+        """One pass, from the journal if it is there.
+
+        Parameters
+        ----------
+        function : callable
+            As in `Rows.sum`.
+        *arguments : any
+            What the function needs besides.
+        merge : callable, default=add
+            Makes one tuple of two.
+        labels : bool, default=True
+            Whether the function needs distributions.
+
+        Returns
+        -------
+        tuple
+            The sum.
+        """
         self.n_passes += 1
         key = self._key(function, arguments)
         known = self.journal.get(self.n_passes)

@@ -41,6 +41,13 @@ class Chunk:
         Weights, at least zero.
     first : int
         Position of the first row: among all rows in `Rows.read`, among those with weight in `Rows.sum`.
+
+    Examples
+    --------
+    >>> from skldl.chunks import ArrayRows
+    >>> rows = ArrayRows([[0.0], [1.0], [2.0]], [[0.5, 0.5], [0.1, 0.9], [0.0, 1.0]], chunk_rows=2)
+    >>> [(chunk.first, len(chunk)) for chunk in rows.read()]
+    [(0, 2), (2, 1)]
     """
 
     X: Any
@@ -52,18 +59,41 @@ class Chunk:
         return int(self.X.shape[0])
 
     def with_weight(self) -> "Chunk":
-        """The rows whose weight is not zero: a row without weight is a row that is not there."""
+        """Leave out the rows whose weight is zero.
+
+        Returns
+        -------
+        Chunk
+            The rows with weight.
+        """
         if self.weight is None or self.weight.all():
             return self
         kept = self.weight > 0
         return replace(self, X=self.X[kept], D=None if self.D is None else self.D[kept], weight=self.weight[kept])
 
     def weights(self) -> FloatArray:
-        """Weights as an array: ones where there are none."""
+        """Weights as an array.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The weights; ones if there are none.
+        """
         return np.ones(len(self)) if self.weight is None else self.weight
 
     def reduced(self, exponent: int) -> "Chunk":
-        """The rows with their weights times 2^−exponent."""
+        """The rows with smaller weights.
+
+        Parameters
+        ----------
+        exponent : int
+            Weights are multiplied by 2 to the power of minus this.
+
+        Returns
+        -------
+        Chunk
+            The rows.
+        """
         return self if self.weight is None or not exponent else replace(self, weight=np.ldexp(self.weight, -exponent))
 
 
@@ -85,6 +115,16 @@ class Rows(ABC):
         Called with the number of the pass (from 1) and the rows read in it, after each chunk of a pass.
     n_passes : int
         Passes over the rows so far.
+
+    Examples
+    --------
+    >>> from skldl import MeanDistribution
+    >>> class Squares(Rows):
+    ...     def _pieces(self, labels):
+    ...         for k in range(3):
+    ...             yield Piece([[k**2]], [[1 - k / 4, k / 4]])
+    >>> MeanDistribution().fit(Squares()).predict([[4.0]])
+    array([[0.75, 0.25]])
     """
 
     progress: Callable[[int, int], None] | None = None

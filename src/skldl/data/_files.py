@@ -193,7 +193,6 @@ def _load_artificial() -> Dataset:
         source="skldl.data.make_artificial(random_state=0)",
         X_test=X_test,
         D_test=D_test,
-        label_names=("y1", "y2", "y3"),  # as the paper calls them
     )
 
 

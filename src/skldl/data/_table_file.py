@@ -157,7 +157,13 @@ class TableFile:
         return min(1.0, self._text.n_bytes / self._size) if self._size else None
 
     def size(self) -> tuple[int | None, int, int]:
-        """Rows (None for CSV), bytes (of Parquet unpacked), and bytes that reading takes besides the rows."""
+        """How large the table is.
+
+        Returns
+        -------
+        tuple of (int or None, int, int)
+            Rows (None for CSV), bytes (of Parquet unpacked), and bytes that reading takes besides the rows.
+        """
         if not self._parquet:
             return None, self._size, 8 * BLOCK_BYTES
         about = self._file.metadata
@@ -167,7 +173,13 @@ class TableFile:
         return about.num_rows, unpacked, min(PAGES * len(self.columns), 2 * largest)
 
     def nothing(self) -> pd.DataFrame:
-        """A table with the same columns and no rows: columns of text, or of the types of a Parquet file."""
+        """Make a table with the same columns and no rows.
+
+        Returns
+        -------
+        DataFrame
+            Columns of text, or of the types of a Parquet file.
+        """
         if self._parquet:
             empty = self._file.schema_arrow.empty_table().select(self.columns)
             return empty.to_pandas(ignore_metadata=True)
