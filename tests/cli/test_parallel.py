@@ -133,7 +133,8 @@ def long_table(tmp_path, monkeypatch, faces, faces_model):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_the_output_does_not_depend_on_the_number_of_processes(long_table, tmp_path, ending):
+def test_the_output_does_not_depend_on_the_number_of_processes(long_table, tmp_path, monkeypatch, ending):
+    monkeypatch.setattr("skldl.cli._parallel.CHUNKS_ALONE", 3)
     line = ["predict", "faces.skldl", "long.csv", "--keep", "person"]
     for jobs in ("1", "2", "3"):
         assert run([*line, "--jobs", jobs, "--out", f"{jobs}.{ending}", "--monitor", f"{jobs}.json"]) == 0

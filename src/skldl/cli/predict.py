@@ -74,7 +74,7 @@ def predict(
         How the file is written.
     jobs
         Number of processes that predict, each with 20,000 rows at a time; this one reads and writes. 1 means this one
-        alone. By default as many as there are processors, for tables with more than 100,000 rows. The result does not
+        alone. By default as many as there are processors, for tables with more than 500,000 rows. The result does not
         depend on it.
     overwrite
         Overwrite existing files.
