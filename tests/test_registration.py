@@ -103,6 +103,7 @@ def test_a_new_algorithm_is_one_line(copy):
     assert accepted.returncode == 0, accepted.stdout
 
 
+@pytest.mark.slow
 def test_a_new_algorithm_has_a_name_on_the_command_line(copy):
     pytest.importorskip("cyclopts")
     rows = "\n".join(f"{i},{0.1 + i % 5 / 10:.1f},{0.9 - i % 5 / 10:.1f}" for i in range(40))

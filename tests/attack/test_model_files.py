@@ -86,6 +86,7 @@ def attack(folder, first, count):
     return Counter(report["outcomes"])
 
 
+@pytest.mark.slow
 def test_some_mutated_files(folder):
     outcomes = attack(folder, 0, 50)
     assert outcomes["refused"] > 12

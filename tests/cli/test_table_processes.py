@@ -38,6 +38,7 @@ def many_rows(faces, path, n_rows):
         piece.head(n_rows - start).to_csv(path, index=False, mode="a" if start else "w", header=not start)
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_nothing_but_the_table(here, faces):
     content = faces.drop(columns=LABELS).to_csv(index=False).encode()
     done = subprocess.run([*SKLDL, "predict", "faces.skldl", "-"], input=content, capture_output=True, check=True)
@@ -80,6 +81,7 @@ def test_a_terminal_gets_a_bar(here, faces):
     assert b"60,000 rows written to p.csv" in seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "how"),
     [

@@ -133,6 +133,7 @@ class Sleepy(KNeighborsRegressor):
         time.sleep(60)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is of POSIX")
 def test_a_task_whose_process_dies_is_tried_once_more_and_the_study_goes_on(tmp_path, problem):
     candidates = [Candidate("once", Deadly(str(tmp_path / "mark"))), Candidate("dead", Deadly())]
@@ -149,6 +150,7 @@ def test_a_limit_of_ages_is_a_limit(problem):
     assert not run_study(study).failures  # the system cannot wait that long, but a shorter time again and again
 
 
+@pytest.mark.slow
 def test_a_task_that_does_not_end_is_recorded(tmp_path, problem):
     study = Study([problem("d")], [Candidate("late", Sleepy())], protocol="holdout", timeout=1)
     found = run_study(study, out=tmp_path)

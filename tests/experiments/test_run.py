@@ -27,7 +27,12 @@ def numbers(results):
     return [{k: v for k, v in record.items() if k not in TIMES} for record in results.selections + results.evaluations]
 
 
-@pytest.mark.parametrize("protocol", ["nested", "geng2016", "holdout"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "protocol", ["nested", pytest.param("geng2016", marks=SLOW), pytest.param("holdout", marks=SLOW)]
+)
 def test_the_numbers_do_not_depend_on_the_number_of_jobs(protocol, small_study):
     study = small_study(protocol=protocol)
     assert numbers(run_study(study)) == numbers(run_study(study, n_jobs=2))

@@ -88,6 +88,7 @@ def call_while(port, row, events):
     return callers
 
 
+@pytest.mark.slow
 def test_a_reload_and_the_end_lose_no_request(faces, faces_model, numbers_model, tmp_path, rows):
     path = tmp_path / "model.skldl"
     path.write_bytes(faces_model.read_bytes())
@@ -122,6 +123,7 @@ def wait_for(lines, event):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_what_runs_is_finished_before_the_end(faces_model, rows):
     with running(faces_model) as (process, port, lines):
         body = json.dumps(rows[:1]).encode()

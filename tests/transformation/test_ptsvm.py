@@ -332,7 +332,9 @@ def test_bad_parameters(parameters, message):
         PTSVM(**parameters).fit(*make_distributions())
 
 
-@pytest.mark.parametrize("estimator", [PTSVM(), PTSVM(kernel="linear", C=1e-3)], ids=str)
+@pytest.mark.parametrize(
+    "estimator", [pytest.param(PTSVM(), marks=pytest.mark.slow), PTSVM(kernel="linear", C=1e-3)], ids=str
+)
 def test_common_checks(estimator):
     check_estimator(
         estimator,

@@ -46,6 +46,7 @@ def rows():
     return X, D / D.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_common_checks():
     check_estimator(CalibratedLDL(SABFGS(alpha=1e-3), random_state=0), expected_failed_checks=EXPECTED)
 
