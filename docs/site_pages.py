@@ -24,6 +24,7 @@ PROJECT_INDEX = """# Project
 changelog
 contributing
 optional: security
+../versioning
 citing
 ../architecture
 ```
