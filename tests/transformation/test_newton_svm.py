@@ -34,14 +34,14 @@ def solve(K, costs, start=None, offset=None):
 def test_equals_libsvm(C, gamma, equal_mass, one_hot):
     K, costs = make_problem(C, gamma=gamma, equal_mass=equal_mass, one_hot=one_hot)
     found = solve(K, costs)
-    assert found.solved.all() if equal_mass and C < 10 else found.solved.any()
+    assert found.solved.all()
     coefficients, offset, _ = solve_pairs(np.tile(K, (2, 2)), costs, PAIRS, kernel="precomputed")
     np.testing.assert_allclose(found.values[found.solved], (K @ coefficients + offset).T[found.solved], atol=1e-4)
 
 
-@pytest.mark.parametrize("C", [0.3, 5.0, 50.0])
+@pytest.mark.parametrize("C", [0.3, 5.0, 50.0, 1e4, 1e5])
 def test_duality_gap(C):
-    """Primal and dual objective meet, γ is feasible, and no row violates its optimality condition."""
+    """Primal and dual objective meet, γ is feasible, and no row violates its optimality condition; at a large C too."""
     K, costs = make_problem(C)
     found = solve(K, costs)
     assert found.solved.all()
@@ -52,7 +52,7 @@ def test_duality_gap(C):
         primal = quadratic / 2 + (u * np.maximum(0, 1 - values) + v * np.maximum(0, 1 + values)).sum()
         dual = (u + v).sum() - np.abs(gamma - (u - v)).sum() - quadratic / 2
         assert primal == pytest.approx(dual, rel=1e-8)
-        assert gamma.sum() == pytest.approx(0, abs=1e-7)
+        assert gamma.sum() == pytest.approx(0, abs=1e-7 * max(1.0, C / 50))
         assert (gamma <= u).all()
         assert (gamma >= -v).all()
         inside = np.abs(values) < 1 - 1e-6

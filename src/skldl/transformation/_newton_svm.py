@@ -12,8 +12,9 @@ bound, and only the few rows exactly on a margin are free. A proximal term δ/2 
 and the problem in f the minimisation of a convex, once differentiable, piecewise quadratic function. Newton's method
 with an exact line search solves it: one linear system in the free rows, and one product with the rows of K whose γ has
 changed, taken for all pairs at once. Then γ° moves to the solution and δ shrinks, until δ·max|γ − γ°|, which bounds the
-violation of the inclusion above, is below the tolerance. This is the proximal point algorithm [1]_ with the inner
-solver of [2]_; it ends at the optimum itself, not at that of a smoothed problem.
+violation of the inclusion above, is below the tolerance. δ stays as it is after an inner problem that took many steps,
+and grows within one that takes too many: with a large C and a small δ the steps would find no end. This is the proximal
+point algorithm [1]_ with the inner solver of [2]_; it ends at the optimum itself, not at that of a smoothed problem.
 
 References
 ----------
@@ -37,15 +38,26 @@ TOLERANCE = 1e-8
 """Largest violation of the optimality condition, in units of f, where the margins are at ±1."""
 SUM_TOLERANCE = 1e-9
 """Largest |Σγ|, as a share of the mass of the costs."""
-MOST_STEPS = 100
+MOST_STEPS = 400
 """Newton steps; pairs that need more are left to LIBSVM."""
-MOST_FREE_ROWS = 512
-"""Pairs with more rows on the margins are left to LIBSVM, which then is faster."""
+MOST_FREE_ROWS = 4096
+"""Pairs with more rows on the margins are left to LIBSVM: the system of one Newton step would exceed 128 MiB."""
 FIRST_SMOOTHING = 0.3
+"""First δ, divided by the largest cost: so the first step can move γ through its bounds where |f| is of order 1."""
+LEAST_FIRST_SMOOTHING = 0.003
+"""Least first δ, as a share of the largest entry of K: of the order of the free γ where C is large."""
 SHRINKAGE = 0.3
+GROWTH = 4.0
+FEW_STEPS = 20
+"""δ shrinks after inner problems of at most this many Newton steps."""
+MANY_STEPS = 60
+"""After this many Newton steps in one inner problem, another one begins where they ended, with a larger δ."""
 LEAST_SMOOTHING = 1e-7
 """Least δ, as a share of the largest entry of K: a smaller one leaves γ to rounding errors where K is singular."""
 OFFSET_SMOOTHING = 1e-6
+"""Weight of the proximal term of b, as a share of the mass of the costs."""
+MOST_OFFSET_SMOOTHING = 0.01
+"""Largest weight of it, divided by the largest entry of K: a large C needs no larger one."""
 SLOPE_REDUCTION = 0.5
 MOST_TRIALS = 40
 
@@ -75,6 +87,7 @@ class _Problems:
     smoothing: FloatArray  # δ
     offset_smoothing: FloatArray
     mass: FloatArray
+    n_steps: IntArray  # Newton steps of the inner problem
 
     def take(self, keep: npt.NDArray[np.bool_] | IntArray) -> Self:
         """Return some of the pairs."""
@@ -122,6 +135,7 @@ def solve_machines(
     gamma = np.clip(start, -second, first)
     mass = np.maximum((first + second).sum(axis=1), np.finfo(np.float64).tiny)
     largest = np.maximum((first + second).max(axis=1), np.finfo(np.float64).tiny)
+    scale = max(kernel.scale, np.finfo(np.float64).tiny)
     problems = _Problems(
         place=np.arange(len(first)),
         u=first,
@@ -131,9 +145,10 @@ def solve_machines(
         products=kernel.times(gamma),
         center=gamma.copy(),
         offset_center=offset.astype(np.float64),
-        smoothing=FIRST_SMOOTHING / largest,
-        offset_smoothing=OFFSET_SMOOTHING * mass,
+        smoothing=np.maximum(FIRST_SMOOTHING / largest, LEAST_FIRST_SMOOTHING * scale),
+        offset_smoothing=np.minimum(OFFSET_SMOOTHING * mass, MOST_OFFSET_SMOOTHING / scale),
         mass=mass,
+        n_steps=np.zeros(len(first), dtype=np.intp),
     )
     found = Solutions(gamma.copy(), offset.copy(), np.zeros_like(gamma), np.zeros(len(first), dtype=bool))
     response, free = problems.respond(problems.values)
@@ -144,11 +159,11 @@ def solve_machines(
         if not len(problems.place):
             break
         response, free, inner_done = _newton_step(kernel, problems, response, free)
-        finished = _move_centers(problems, response, inner_done, LEAST_SMOOTHING * kernel.scale)
+        finished, moved = _move_centers(problems, response, inner_done, LEAST_SMOOTHING * scale)
         if finished.any():
             finished[finished] = _record(problems.take(finished), free[finished], kernel, found)
             problems, response, free = problems.take(~finished), response[~finished], free[~finished]
-        if inner_done.any() and len(problems.place):  # with other centers, f requires another γ
+        if moved.any() and len(problems.place):  # with other centers, f requires another γ
             response, free = problems.respond(problems.values)
     return found
 
@@ -239,18 +254,24 @@ def _line_search(
 
 def _move_centers(
     problems: _Problems, response: FloatArray, inner_done: npt.NDArray[np.bool_], least: float
-) -> npt.NDArray[np.bool_]:
-    """Begin the next inner problem of each pair whose inner problem is solved; return the pairs that seem optimal."""
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Begin the next inner problem where one is solved or takes too long; return what seems optimal, and where."""
     moved = np.abs(response - problems.center).max(axis=1)
     apart = np.abs(response - problems.gamma).max(axis=1)
     violation = problems.smoothing * (moved + apart)
     unbalanced = np.abs(problems.gamma.sum(axis=1))
     finished = inner_done & (violation <= TOLERANCE) & (unbalanced <= SUM_TOLERANCE * problems.mass)
+    problems.n_steps += 1
+    too_long = ~inner_done & (problems.n_steps >= MANY_STEPS)
+    begin = inner_done | too_long
     problems.center[inner_done] = response[inner_done]
-    problems.offset_center[inner_done] = problems.offset[inner_done]
-    problems.smoothing[inner_done] *= SHRINKAGE
+    problems.center[too_long] = problems.gamma[too_long]
+    problems.offset_center[begin] = problems.offset[begin]
+    problems.smoothing[inner_done & (problems.n_steps <= FEW_STEPS)] *= SHRINKAGE
+    problems.smoothing[too_long] *= GROWTH
     np.maximum(problems.smoothing, least, out=problems.smoothing)
-    return np.asarray(finished)
+    problems.n_steps[begin] = 0
+    return np.asarray(finished), np.asarray(begin)
 
 
 def _record(
