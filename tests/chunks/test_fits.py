@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skldl import AAKNN, SABFGS, SABFGSCV, SAIIS, AutoLDL, MeanDistribution, PTBayes, RandomForestLDL, SmoothLossLDL
-from skldl.chunks import ArrayRows, IterableRows, ParquetRows, RecordedRows
+from skldl.chunks import ArrayRows, FolderJournal, IterableRows, ParquetRows, RecordedRows
 from skldl.exceptions import DataError
 from skldl.maxent import _folds, _row_moments, _rows_objective, _rows_selection, _whitening
 from skldl.maxent._folds import Folds
@@ -300,6 +300,28 @@ def test_a_fit_goes_on_where_it_was_stopped(table, tmp_path):
             assert changed.rows.n_passes == whole.n_passes
             changed.journal.clear()
             assert not list(folder.iterdir())
+
+
+def test_a_damaged_record_counts_as_none(tmp_path):
+    journal = FolderJournal(tmp_path)
+    journal.put(1, "key", (np.arange(5.0), 3.0))
+    file = tmp_path / "pass-00001.npz"
+    content = file.read_bytes()
+    for length in range(0, len(content), 7):
+        file.write_bytes(content[:length])
+        assert journal.get(1) is None
+    for place in range(content.index(b"PK\x01\x02")):  # the list of members at the end has no checksum
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << place % 8
+        file.write_bytes(damaged)
+        found = journal.get(1)
+        if found is not None:  # it hit what nobody reads, such as the date of a member
+            assert found[0] == "key"
+            np.testing.assert_array_equal(found[1][0], np.arange(5.0))
+            assert found[1][1] == 3.0
+    file.write_bytes(content)
+    assert journal.get(1) is not None
+    assert journal.get(2) is None
 
 
 def test_progress_counts_passes_and_rows(table, tmp_path):
