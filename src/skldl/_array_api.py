@@ -100,11 +100,6 @@ def library_name(xp: Any) -> str:
     return str(xp.__name__).rpartition(".")[2]
 
 
-def same_space(one: Any, other: Any) -> bool:
-    """Say whether two arrays can be computed with each other."""
-    return space(one) == space(other)
-
-
 def to_numpy(array: Any) -> AnyArray:
     """Copy an array to NumPy; one of NumPy comes back as it is."""
     if isinstance(array, np.ndarray):
@@ -139,7 +134,7 @@ def as_double(array: Any) -> Any:
 
 def take_rows(array: Any, rows: Any) -> Any:
     """Rows by number; the numbers may be NumPy's."""
-    if isinstance(array, np.ndarray) or not is_foreign(array):
+    if not is_foreign(array):
         return array[rows]
     xp, device = space(array)
     if not is_foreign(rows):
@@ -160,14 +155,28 @@ def at_least(values: Any, low: float) -> Any:
 
 
 def copy_of(array: Any) -> Any:
-    """A copy of an array."""
-    return array.copy() if isinstance(array, np.ndarray) else namespace(array).asarray(array, copy=True)
+    """A copy of an array or of a sparse matrix."""
+    return namespace(array).asarray(array, copy=True) if is_foreign(array) else array.copy()
+
+
+def first_true(truth: Any) -> int:
+    """Place of the first of a vector of truth values that is true."""
+    xp = namespace(truth)
+    return int(xp.argmax(truth if xp is np else xp.astype(truth, xp.int32)))
 
 
 def count_true(truth: Any) -> int:
     """How many of an array of truth values are true."""
     xp = namespace(truth)
     return int(xp.count_nonzero(truth) if hasattr(xp, "count_nonzero") else xp.sum(xp.astype(truth, xp.int64)))
+
+
+def ones_for(rows: Any) -> Any:
+    """A one in double precision for each row, where the rows are; these may be sparse."""
+    if not is_foreign(rows):
+        return np.ones(rows.shape[0])
+    xp, device = space(rows)
+    return xp.ones((rows.shape[0],), dtype=xp.float64, device=device)
 
 
 def subtract_outer(values: Any, left: Any, right: Any) -> None:
