@@ -50,6 +50,14 @@ def test_double_precision_agrees_with_numpy(name, weighted, backend, problem):
     assert abs(model.score(*arguments[:2]) - score) < 1e-10
 
 
+@pytest.mark.parametrize("scale", [1e300, 1e-310])
+def test_weights_of_any_size(scale, backend, problem):
+    X, D, weight, _ = problem
+    X, D = backend.array(X), backend.array(D)
+    expected = SABFGS(0.1).fit(X, D, backend.array(weight)).coef_
+    np.testing.assert_allclose(SABFGS(0.1).fit(X, D, backend.array(weight * scale)).coef_, expected, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_single_precision_agrees_with_numpy_in_double(name, backend, problem):
     X, D, _, new = problem
