@@ -269,6 +269,7 @@ def test_out_of_fold_predictions_are_those_of_the_folds():
     assert divergence == pytest.approx(model.cv_scores_.mean(axis=1).min(), rel=1e-6)
     overlapping = [(np.arange(200), np.arange(200, 300)), (np.arange(100, 300), np.arange(90))]
     assert not hasattr(SABFGSCV(cv=overlapping).fit(X, D), "oof_predictions_")
+    assert not hasattr(model.set_params(cv=overlapping).fit(X, D), "oof_predictions_")  # nor those of the fit before
 
 
 def test_a_number_of_folds_keeps_groups_together():

@@ -233,7 +233,6 @@ class SABFGSCV(PartialLDL):
         ]
         scores = [np.column_stack([divergences for divergences, _ in folds]) for folds in by_scaling]
         best, place = self._choose(alphas, candidates, scores)
-        self.__dict__.pop("oof_predictions_", None)
         if keep:
             parts = [predictions[place] for _, predictions in by_scaling[best]]
             self.oof_predictions_ = together([test for _, test in splits], parts)
@@ -252,7 +251,6 @@ class SABFGSCV(PartialLDL):
         candidates = self._scalings(folded.of_all.rare_columns())
         scores = folded.held_out_scores(alphas, candidates, fold_settings(settings, FOLD_TOL))
         self._choose(alphas, candidates, list(scores))
-        self.__dict__.pop("oof_predictions_", None)
         self._store(*folded.fit(self.alpha_, self.scaling_, settings), settings)
 
     def _alphas(self) -> FloatArray:
@@ -270,6 +268,7 @@ class SABFGSCV(PartialLDL):
     def _choose(self, alphas: FloatArray, candidates: list[str], scores: list[FloatArray]) -> tuple[int, int]:
         """Choose scaling and alpha from held-out divergences (n_alphas, n_folds) for each scaling; their places."""
         best = int(np.argmin([table.mean(axis=1).min() for table in scores]))
+        self.__dict__.pop("oof_predictions_", None)  # those of a fit before
         self.alphas_ = alphas
         self.scaling_ = candidates[best]
         self.cv_scores_ = scores[best]
