@@ -115,6 +115,13 @@ def to_numpy(array: Any) -> AnyArray:
     return np.asarray(array)
 
 
+def rows_on_host(X: Any, D: Any, weight: Any) -> tuple[AnyArray, FloatArray, FloatArray | None]:
+    """The same rows in NumPy, with distributions in double precision that sum to one in it."""
+    host = np.asarray(to_numpy(D), dtype=np.float64)
+    host = host / host.sum(axis=1, keepdims=True)
+    return to_numpy(X), host, None if weight is None else to_numpy(weight)
+
+
 def as_type_of(values: Any, array: Any, dtype: Any = None) -> Any:
     """Numbers of NumPy beside an array: in its library, on its device and, unless a dtype is given, of its dtype."""
     if isinstance(array, np.ndarray):
@@ -124,12 +131,12 @@ def as_type_of(values: Any, array: Any, dtype: Any = None) -> Any:
     return xp.asarray(values, dtype=dtype or array.dtype, device=device)
 
 
-def as_double(array: Any) -> Any:
-    """The array in double precision, itself if it is."""
+def as_double(array: Any, *, copy: bool = False) -> Any:
+    """The array in double precision; without ``copy`` itself if it is."""
     xp = namespace(array)
     if xp is np:
-        return array.astype(np.float64, copy=False)
-    return xp.astype(array, xp.float64, copy=False)
+        return array.astype(np.float64, copy=copy)
+    return xp.astype(array, xp.float64, copy=copy)
 
 
 def take_rows(array: Any, rows: Any) -> Any:
@@ -329,3 +336,15 @@ def weighted_row_sum(rows: Any, weight: Any) -> Any:
     for block in row_blocks(rows.shape[0], rows.shape[1]):
         total = total + weight[block] @ as_double(rows[block, ...])
     return total
+
+
+def mean_and_variance(rows: Any, weight: Any) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean and variance of each column of rows on a device, in double precision and without a copy of them."""
+    xp, device = space(rows)
+    mean = weighted_mean(rows, weight)
+    centre = as_type_of(mean, rows, xp.float64)
+    total = xp.zeros((rows.shape[1],), dtype=xp.float64, device=device)
+    for block in row_blocks(rows.shape[0], rows.shape[1]):
+        squares = (as_double(rows[block, ...]) - centre) ** 2
+        total = total + (xp.sum(squares, axis=0) if weight is None else weight[block] @ squares)
+    return mean, as_numpy_vector(total) / (rows.shape[0] if weight is None else float(xp.sum(weight)))

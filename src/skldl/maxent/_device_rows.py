@@ -195,10 +195,3 @@ def device_problem(
     moments = rows.moments(about_mean=fit_intercept)
     objective = RowsCrossEntropy(rows.evaluate, moments, alpha=alpha, fit_intercept=fit_intercept)
     return objective, moments.factorisation(None, fit_intercept=fit_intercept)
-
-
-def on_host(X: Any, D: Any, weight: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """The same rows in NumPy, with distributions in double precision that sum to one in it."""
-    host = np.asarray(to_numpy(D), dtype=np.float64)
-    host = host / host.sum(axis=1, keepdims=True)
-    return to_numpy(X), host, None if weight is None else to_numpy(weight)

@@ -17,7 +17,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import special
 
-from skldl._array_api import is_device_array
+from skldl._array_api import is_device_array, rows_on_host
 from skldl._missing import COMPLETE, has_gaps
 from skldl._parameters import COUNT, N_JOBS, NOT_NEGATIVE, TRUTH, number, one_of
 from skldl._partial_base import MISSING, PartialLDL
@@ -25,7 +25,7 @@ from skldl._typing import FloatArray
 from skldl.base import in_safe_range
 from skldl.chunks import Rows
 from skldl.chunks._memory import in_memory
-from skldl.maxent._device_rows import device_problem, on_host
+from skldl.maxent._device_rows import device_problem
 from skldl.maxent._fitting import Settings, Weights, fit_objective, fit_path, fit_weights, walk_path
 from skldl.maxent._objective import CrossEntropy, probabilities, row_weights
 from skldl.maxent._rows_objective import rows_problem
@@ -194,7 +194,7 @@ class SABFGS(PartialLDL):
         if is_device_array(X):
             problem = device_problem(X, D, sample_weight, self.alpha, fit_intercept=settings.fit_intercept)
             if problem is None:  # few rows of many features are whitened in the space of the rows
-                self._fit(*on_host(X, D, sample_weight))
+                self._fit(*rows_on_host(X, D, sample_weight))
             else:
                 self._fit_problem(*problem, settings, start)
             return

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from skldl._array_api import as_type_of, computing_on, is_device_array
+from skldl._array_api import as_type_of, computing_on, is_device_array, rows_on_host
 from skldl._held_out import check_groups, two_valued_columns
 from skldl._missing import COMPLETE, has_gaps, informative, row_divergences
 from skldl._parameters import COUNT, FOLDS, N_JOBS, NOT_NEGATIVE, NOTHING, TRUTH, one_of, sequence_of
@@ -20,7 +20,6 @@ from skldl.base import in_safe_range, kept_rows
 from skldl.chunks import Rows
 from skldl.chunks._memory import in_memory
 from skldl.exceptions import DataError
-from skldl.maxent._device_rows import on_host
 from skldl.maxent._device_selection import device_rare_columns, fit_on_device, held_out_on_device, together
 from skldl.maxent._feature_scaling import rare_columns, scaling_factors
 from skldl.maxent._fitting import Settings, Weights, fit_path, fit_weights
@@ -220,7 +219,7 @@ class SABFGSCV(PartialLDL):
         """The same on a device, one fold after the other; few rows of many features on the host."""
         n_rows, n_labels = D.shape
         if few_rows(min(len(train) for train, _ in splits), X.shape[1]):
-            self._select(*on_host(X, D, sample_weight), splits)
+            self._select(*rows_on_host(X, D, sample_weight), splits)
             if hasattr(self, "oof_predictions_"):
                 self.oof_predictions_ = as_type_of(self.oof_predictions_, X)
             return
