@@ -1,6 +1,7 @@
 """Estimators on rows in chunks: the same predictions as in memory, repeated to the last digit."""
 
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -8,7 +9,10 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skldl import AAKNN, SABFGS, SABFGSCV, SAIIS, AutoLDL, MeanDistribution, PTBayes, RandomForestLDL, SmoothLossLDL
+from skldl._algorithms import ALGORITHMS
+from skldl.base import BaseLDL
 from skldl.chunks import ArrayRows, FolderJournal, IterableRows, ParquetRows, RecordedRows
+from skldl.chunks._names import LEARNERS
 from skldl.exceptions import DataError
 from skldl.maxent import _folds, _row_moments, _rows_objective, _rows_selection, _whitening
 from skldl.maxent._folds import Folds
@@ -226,6 +230,16 @@ def test_cross_validation_with_hashed_folds(monkeypatch, table):
     largest = int(np.argmax(found.alphas_))
     divergence = (D[folds == 0] * np.log(D[folds == 0] / mean)).sum(axis=1).mean()
     assert found.cv_scores_[largest, 0] == pytest.approx(divergence, rel=1e-3)
+
+
+def test_the_learners_that_errors_name_are_those_that_can():
+    classes = [getattr(import_module(algorithm.module), algorithm.class_name) for algorithm in ALGORITHMS]
+    learners = {
+        estimator.__name__
+        for estimator in classes
+        if issubclass(estimator, BaseLDL) and estimator._fit_rows is not BaseLDL._fit_rows
+    }
+    assert set(LEARNERS.replace(" and ", ", ").split(", ")) == learners
 
 
 def test_what_rows_in_chunks_cannot_do_is_said(table):
