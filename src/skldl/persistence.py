@@ -277,9 +277,8 @@ def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str
         OSError,
         zlib.error,
     ) as error:
-        if (
-            isinstance(error, OSError) and error.errno != errno.EINVAL
-        ):  # the latter is raised for an offset before the beginning
+        # zipfile seeks before the beginning of a damaged file: EINVAL; other errors of the system are no matter of it
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise
         raise ModelFileError(
             f"{path} is no model of skldl, or was cut short or damaged ({error}). "
