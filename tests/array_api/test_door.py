@@ -180,7 +180,7 @@ def make(name):
     return getattr(skldl, name)(MeanDistribution())
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # whether it computes is the question
 @pytest.mark.parametrize("name", NAMES)
 def test_every_estimator_computes_there_or_says_in_one_line_that_it_does_not(name, torch_backend, problem):
     features, distributions, _, new = problem

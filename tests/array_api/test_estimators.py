@@ -9,7 +9,7 @@ from skldl.exceptions import DeviceError
 from skldl.kernel import _kernelridge
 from skldl.maxent import _device_scaling
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few iterations are compared
 
 ESTIMATORS = {
     "mean": MeanDistribution(),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from skldl import AAKNN, SABFGS, SABFGSCV, SAIIS, AutoLDL, MeanDistribution, PTBayes, RandomForestLDL, SmoothLossLDL
 from skldl._algorithms import ALGORITHMS
@@ -44,8 +45,8 @@ LONGER = ("bfgs", "cv raw", "iis accelerated", "tied", "mean")
         for form in FORMS
     ],
 )
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:SABFGS without intercept")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # some models end at max_iter
+@pytest.mark.filterwarnings("ignore:SABFGS without intercept")  # the features are centred
 def test_predictions_are_those_in_memory(name, form, table, as_form):
     X, D, weight = table(200)
     X = as_form(X, form)
@@ -80,7 +81,7 @@ def test_threads_change_no_digit(table):
     D = np.where(np.random.default_rng(0).random(D.shape) < 0.02, np.nan, D)
     models = [SABFGS(1e-2, missing="degrees", max_iter=3, n_jobs=n_jobs) for n_jobs in (None, 2)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", ConvergenceWarning)  # three steps
         np.testing.assert_array_equal(*(model.fit(X, D).coef_ for model in models))
 
 
@@ -148,7 +149,7 @@ def test_a_tiny_weight_before_an_ordinary_one(table):
     np.testing.assert_allclose(found, D[20:].mean(axis=0), rtol=1e-14)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a few iterations
 def test_iterative_scaling_with_roots_far_away():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3)) * np.logspace(-1, 1, 60)[:, None]
@@ -285,7 +286,7 @@ def test_a_fit_goes_on_where_it_was_stopped(table, tmp_path):
 
     for number, model in enumerate((SABFGS(1e-3, fit_intercept=True), SABFGSCV([1e-3, 0.1], cv=3), SAIIS(max_iter=5))):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore", ConvergenceWarning)  # five iterations of SAIIS
             whole = ArrayRows(X, D, weight, chunk_rows=77)
             expected = model.fit(whole).coef_
             folder = tmp_path / str(number)
