@@ -100,11 +100,6 @@ def library_name(xp: Any) -> str:
     return str(xp.__name__).rpartition(".")[2]
 
 
-def same_space(one: Any, other: Any) -> bool:
-    """Say whether two arrays can be computed with each other."""
-    return space(one) == space(other)
-
-
 def to_numpy(array: Any) -> AnyArray:
     """Copy an array to NumPy; one of NumPy comes back as it is."""
     if isinstance(array, np.ndarray):
@@ -120,6 +115,13 @@ def to_numpy(array: Any) -> AnyArray:
     return np.asarray(array)
 
 
+def rows_on_host(X: Any, D: Any, weight: Any) -> tuple[AnyArray, FloatArray, FloatArray | None]:
+    """The same rows in NumPy, with distributions in double precision that sum to one in it."""
+    host = np.asarray(to_numpy(D), dtype=np.float64)
+    host = host / host.sum(axis=1, keepdims=True)
+    return to_numpy(X), host, None if weight is None else to_numpy(weight)
+
+
 def as_type_of(values: Any, array: Any, dtype: Any = None) -> Any:
     """Numbers of NumPy beside an array: in its library, on its device and, unless a dtype is given, of its dtype."""
     if isinstance(array, np.ndarray):
@@ -129,17 +131,17 @@ def as_type_of(values: Any, array: Any, dtype: Any = None) -> Any:
     return xp.asarray(values, dtype=dtype or array.dtype, device=device)
 
 
-def as_double(array: Any) -> Any:
-    """The array in double precision, itself if it is."""
+def as_double(array: Any, *, copy: bool = False) -> Any:
+    """The array in double precision; without ``copy`` itself if it is."""
     xp = namespace(array)
     if xp is np:
-        return array.astype(np.float64, copy=False)
-    return xp.astype(array, xp.float64, copy=False)
+        return array.astype(np.float64, copy=copy)
+    return xp.astype(array, xp.float64, copy=copy)
 
 
 def take_rows(array: Any, rows: Any) -> Any:
     """Rows by number; the numbers may be NumPy's."""
-    if isinstance(array, np.ndarray) or not is_foreign(array):
+    if not is_foreign(array):
         return array[rows]
     xp, device = space(array)
     if not is_foreign(rows):
@@ -160,14 +162,28 @@ def at_least(values: Any, low: float) -> Any:
 
 
 def copy_of(array: Any) -> Any:
-    """A copy of an array."""
-    return array.copy() if isinstance(array, np.ndarray) else namespace(array).asarray(array, copy=True)
+    """A copy of an array or of a sparse matrix."""
+    return namespace(array).asarray(array, copy=True) if is_foreign(array) else array.copy()
+
+
+def first_true(truth: Any) -> int:
+    """Place of the first of a vector of truth values that is true."""
+    xp = namespace(truth)
+    return int(xp.argmax(truth if xp is np else xp.astype(truth, xp.int32)))
 
 
 def count_true(truth: Any) -> int:
     """How many of an array of truth values are true."""
     xp = namespace(truth)
     return int(xp.count_nonzero(truth) if hasattr(xp, "count_nonzero") else xp.sum(xp.astype(truth, xp.int64)))
+
+
+def ones_for(rows: Any) -> Any:
+    """A one in double precision for each row, where the rows are; these may be sparse."""
+    if not is_foreign(rows):
+        return np.ones(rows.shape[0])
+    xp, device = space(rows)
+    return xp.ones((rows.shape[0],), dtype=xp.float64, device=device)
 
 
 def subtract_outer(values: Any, left: Any, right: Any) -> None:
@@ -320,3 +336,15 @@ def weighted_row_sum(rows: Any, weight: Any) -> Any:
     for block in row_blocks(rows.shape[0], rows.shape[1]):
         total = total + weight[block] @ as_double(rows[block, ...])
     return total
+
+
+def mean_and_variance(rows: Any, weight: Any) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean and variance of each column of rows on a device, in double precision and without a copy of them."""
+    xp, device = space(rows)
+    mean = weighted_mean(rows, weight)
+    centre = as_type_of(mean, rows, xp.float64)
+    total = xp.zeros((rows.shape[1],), dtype=xp.float64, device=device)
+    for block in row_blocks(rows.shape[0], rows.shape[1]):
+        squares = (as_double(rows[block, ...]) - centre) ** 2
+        total = total + (xp.sum(squares, axis=0) if weight is None else weight[block] @ squares)
+    return mean, as_numpy_vector(total) / (rows.shape[0] if weight is None else float(xp.sum(weight)))

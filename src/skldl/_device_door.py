@@ -7,7 +7,18 @@ X is an error that says how to mend it.
 
 from typing import Any
 
-from skldl._array_api import Space, as_double, is_foreign, library_name, space, space_of, sum_in_double
+from skldl._array_api import (
+    Space,
+    as_double,
+    count_true,
+    first_true,
+    is_foreign,
+    library_name,
+    namespace,
+    space,
+    space_of,
+    sum_in_double,
+)
 from skldl.exceptions import (
     DataError,
     DeviceError,
@@ -81,17 +92,24 @@ def _check_finite(values: Any, xp: Any, *, name: str) -> None:
     total = float(sum_in_double(values))
     if total - total == 0.0:
         return
-    finite = xp.isfinite(values)
-    if bool(xp.all(finite)):
+    wrong = ~xp.isfinite(values)
+    if not bool(xp.any(wrong)):
         return
-    row = int(xp.argmax(xp.astype(xp.any(~finite, axis=1), xp.int32)))
-    column = int(xp.argmax(xp.astype(~finite[row, ...], xp.int32)))
-    value = float(values[row, column])
-    kind = "NaN" if value != value else "infinity"
+    row, column = _first_cell(wrong)
     raise NonFiniteError(
-        f"Input {name} contains {kind}: the first of {int(xp.sum(xp.astype(~finite, xp.int64)))} such cells is in row "
+        f"Input {name} contains {_kind(values[row, column])}: the first of {count_true(wrong)} such cells is in row "
         f"{row}, column {column}. Impute or drop these rows. Arrays on a device take no missing values."
     )
+
+
+def _first_cell(truth: Any) -> tuple[int, int]:
+    """Row and column of the first true cell of a table."""
+    row = first_true(namespace(truth).any(truth, axis=1))
+    return row, first_true(truth[row, ...])
+
+
+def _kind(value: Any) -> str:
+    return "NaN" if float(value) != float(value) else "infinity"
 
 
 def follow(values: Any, where: Space | None, *, name: str, leader: str = "X") -> None:
@@ -156,26 +174,22 @@ def _to_host(xp: Any, *scalars: Any) -> list[Any]:
 
 def _explain_distributions(D: Any, sums: Any, xp: Any, *, name: str) -> None:
     """Find out what is wrong with D and raise."""
-    finite = xp.isfinite(D)
-    if not bool(xp.all(finite)):
-        row = _first(xp, xp.any(~finite, axis=1))
-        column = _first(xp, ~finite[row, ...])
-        value = float(D[row, column])
-        kind = "NaN" if value != value else "infinity"
+    wrong = ~xp.isfinite(D)
+    if bool(xp.any(wrong)):
+        row, column = _first_cell(wrong)
         raise NonFiniteError(
-            f"Input {name} contains {kind}: row {row}, label {column}. Missing degrees are learnt from NumPy arrays "
-            "only: on a device drop such rows or fill in the degree."
+            f"Input {name} contains {_kind(D[row, column])}: row {row}, label {column}. Missing degrees are learnt "
+            "from NumPy arrays only: on a device drop such rows or fill in the degree."
         )
-    negative = D < 0
-    if bool(xp.any(negative)):
-        row = _first(xp, xp.any(negative, axis=1))
-        column = _first(xp, negative[row, ...])
+    wrong = D < 0
+    if bool(xp.any(wrong)):
+        row, column = _first_cell(wrong)
         raise NegativeDegreeError(
             f"Row {row} of {name} holds the negative degree {float(D[row, column]):g} (label {column}). Degrees are at "
             "least zero."
         )
     wrong = ~(xp.abs(sums - 1.0) <= 1e-3)
-    row, count = _first(xp, wrong), int(xp.sum(xp.astype(wrong, xp.int64)))
+    row, count = first_true(wrong), count_true(wrong)
     more = f" ({count} rows in all)" if count > 1 else ""
     if float(sums[row]) == 0:
         raise ZeroRowError(f"Row {row} of {name} is all zero{more}. A row without mass is no distribution: drop it.")
@@ -183,10 +197,6 @@ def _explain_distributions(D: Any, sums: Any, xp: Any, *, name: str) -> None:
         f"Row {row} of {name} sums to {float(sums[row]):.6g}, not 1{more}. To divide each row by its sum: "
         f"{name} / {name}.sum(1)[:, None]."
     )
-
-
-def _first(xp: Any, truth: Any) -> int:
-    return int(xp.argmax(xp.astype(truth, xp.int32)))
 
 
 def check_device_weights(sample_weight: Any, n_samples: int, where: Space) -> Any:
@@ -209,7 +219,7 @@ def check_device_weights(sample_weight: Any, n_samples: int, where: Space) -> An
     if not (float(least) >= 0 and 0 < float(largest) < float("inf")):
         wrong = ~(xp.isfinite(weight) & (weight >= 0))
         if bool(xp.any(wrong)):
-            row = _first(xp, wrong)
+            row = first_true(wrong)
             raise SampleWeightError(
                 f"sample_weight of row {row} is {float(weight[row]):g}. Weights are finite and at least zero."
             )

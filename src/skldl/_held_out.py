@@ -13,7 +13,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-from skldl._array_api import as_double, as_type_of, is_device_array, namespace, row_blocks, to_numpy, weighted_mean
+from skldl._array_api import (
+    as_double,
+    as_type_of,
+    is_device_array,
+    least_number,
+    mean_and_variance,
+    namespace,
+    row_blocks,
+    to_numpy,
+    weighted_mean,
+)
 from skldl._typing import AnyArray, BoolArray, FloatArray, IntArray
 from skldl.exceptions import DataError, LengthMismatchError
 
@@ -152,20 +162,13 @@ class Scaling:
 
     def apply(self, X: Any, *, copy: bool = False) -> Any:
         """Scale rows, in double precision; with ``copy`` the result never shares memory with X."""
-        if is_device_array(X):
-            return self._apply_on_device(X, copy=copy)
-        X = X.astype(np.float64, copy=copy and self.name == "raw")
-        if self.divisor is not None:
-            return X.multiply(1 / self.divisor).tocsr() if sparse.issparse(X) else X / self.divisor
-        if self.name == "sqrt":
-            if sparse.issparse(X):
-                return X.sign().multiply(abs(X).sqrt()).tocsr()
-            return np.sign(X) * np.sqrt(np.abs(X))
-        return X
-
-    def _apply_on_device(self, X: Any, *, copy: bool) -> Any:
-        xp = namespace(X)
-        X = xp.astype(X, xp.float64, copy=copy and self.name == "raw")
+        copy = copy and self.name == "raw"  # the others make a new array
+        if sparse.issparse(X):
+            X = X.astype(np.float64, copy=copy)
+            if self.divisor is not None:
+                return X.multiply(1 / self.divisor).tocsr()
+            return X.sign().multiply(abs(X).sqrt()).tocsr() if self.name == "sqrt" else X
+        X, xp = as_double(X, copy=copy), namespace(X)
         if self.divisor is not None:
             return X / as_type_of(self.divisor, X)
         return xp.sign(X) * xp.sqrt(xp.abs(X)) if self.name == "sqrt" else X
@@ -173,21 +176,15 @@ class Scaling:
 
 def is_non_negative(X: Any) -> bool:
     """Say whether no feature is negative."""
-    if is_device_array(X):
-        return bool(namespace(X).min(X) >= 0)
-    values = X.data if sparse.issparse(X) else X
-    return bool(values.size == 0 or values.min() >= 0)
+    return least_number(X) >= 0
 
 
 def two_valued_columns(X: Any) -> npt.NDArray[np.bool_]:
     """Say for each column whether it holds exactly two different values."""
-    if is_device_array(X):
+    if not sparse.issparse(X):
         xp = namespace(X)
         low, high = xp.min(X, axis=0), xp.max(X, axis=0)
         return to_numpy((low < high) & xp.all((low == X) | (high == X), axis=0))
-    if not sparse.issparse(X):
-        low, high = X.min(axis=0), X.max(axis=0)
-        return np.asarray((low < high) & ((low == X) | (high == X)).all(axis=0))
     low, high = (np.ravel(bound.toarray()) for bound in (X.min(axis=0), X.max(axis=0)))
     inside = (X.data != low[X.indices]) & (X.data != high[X.indices]) & (X.data != 0)
     odd = np.bincount(X.indices[inside], minlength=X.shape[1]) > 0
@@ -197,10 +194,9 @@ def two_valued_columns(X: Any) -> npt.NDArray[np.bool_]:
 def _column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
     """Standard deviation of each column, difference of the values of a two-valued one, and 1 for a constant one."""
     if is_device_array(X):
-        xp, mean = namespace(X), weighted_mean(X, weight)
-        variance = weighted_mean((as_double(X) - as_type_of(mean, as_double(X))) ** 2, weight)
+        xp = namespace(X)
         low, high = (to_numpy(as_double(bound(X, axis=0))) for bound in (xp.min, xp.max))
-        return _divisors(variance, low, high, two_valued_columns(X))
+        return _divisors(mean_and_variance(X, weight)[1], low, high, two_valued_columns(X))
     w = row_weights(X.shape[0], weight)
     if sparse.issparse(X):
         X = X.astype(np.float64)

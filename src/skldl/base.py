@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._algorithms import MISSING_DEGREES_CURE
-from skldl._array_api import computing_on, is_device_array, namespace, to_numpy
+from skldl._array_api import computing_on, is_device_array, least_number, namespace, to_numpy
 from skldl._column_names import column_names, label_names, order_of_labels
 from skldl._held_out import check_groups as check_groups
 from skldl._missing import DistributionTargetTags
@@ -22,14 +22,13 @@ from skldl.chunks import Rows
 from skldl.chunks import evaluate as evaluate_chunks
 from skldl.chunks import predict as predict_chunks
 from skldl.chunks._names import keep_names, refuse_more, refuse_rows
+from skldl.chunks._rows import weight_exponent
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
 
 __all__ = ["BaseLDL", "GroupedLDL"]
 
 OUTPUTS = ("default", "pandas", "polars")
-LARGEST_WEIGHT_EXPONENT = 100
-"""Weights are rescaled if the largest is not between 2⁻¹⁰⁰ and 2¹⁰⁰."""
 
 
 class BaseLDL(RegressorMixin, BaseEstimator):
@@ -133,8 +132,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         weight = check_weights(sample_weight, X.shape[0], X)
         if weight is not None:
             weight = in_safe_range(weight)
-            if weight.min() == 0 if isinstance(weight, np.ndarray) else not bool(namespace(weight).all(weight > 0)):
-                # a row without weight is a row that is not there
+            if least_number(weight) == 0:  # a row without weight is a row that is not there
                 kept = weight > 0
                 X, D, weight = X[kept], D[kept], weight[kept]
         self.label_names_ = label_names(y, D.shape[1])
@@ -389,8 +387,10 @@ def in_safe_range(weight: FloatArray) -> FloatArray:
 
     Weights of ordinary size come back as they are: an estimator may compare their sum with a penalty.
     """
-    if not isinstance(weight, np.ndarray):
-        _, exponent = np.frexp(float(namespace(weight).max(weight)))
-        return weight if abs(exponent) <= LARGEST_WEIGHT_EXPONENT else weight * 2.0 ** -float(exponent)
-    _, exponent = np.frexp(weight.max())
-    return weight if abs(exponent) <= LARGEST_WEIGHT_EXPONENT else np.ldexp(weight, -exponent)
+    exponent = weight_exponent(float(namespace(weight).max(weight)))
+    if not exponent:
+        return weight
+    if isinstance(weight, np.ndarray):
+        return np.ldexp(weight, -exponent)
+    half = exponent // 2  # 2 to the power of the whole exponent may overflow
+    return weight * 2.0**-half * 2.0 ** (half - exponent)

@@ -213,14 +213,19 @@ class LabelMismatchError(DataError):
 
 
 class DeviceError(DataError):
-    """Arrays on different devices, of different libraries, or of a precision that is not computed with.
+    """Arrays on different devices or of different libraries, or on a device where nothing is computed.
+
+    To fix it, move them to one device, or to the CPU.
 
     Examples
     --------
-    >>> raise DeviceError("X is in half precision. Convert it to float32 or float64.")
+    >>> import array_api_strict
+    >>> from skldl import MeanDistribution
+    >>> X = array_api_strict.ones((2, 1), device=array_api_strict.Device("device1"))
+    >>> MeanDistribution().fit(X, [[0.5, 0.5], [0.1, 0.9]])
     Traceback (most recent call last):
     ...
-    skldl.exceptions.DeviceError: X is in half precision. Convert it to float32 or float64.
+    skldl.exceptions.DeviceError: X is on the device ...device1... To compute there, call sklearn.set_config...
     """
 
 

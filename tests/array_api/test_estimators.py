@@ -7,8 +7,9 @@ import sklearn
 from skldl import AABP, AAKNN, SABFGS, SABFGSCV, SAIIS, KernelRidgeLDL, MeanDistribution
 from skldl.exceptions import DeviceError
 from skldl.kernel import _kernelridge
+from skldl.maxent import _device_scaling
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few iterations are compared
 
 ESTIMATORS = {
     "mean": MeanDistribution(),
@@ -48,6 +49,40 @@ def test_double_precision_agrees_with_numpy(name, weighted, backend, problem):
         np.testing.assert_allclose(backend.numpy(predicted), reference.predict(new), rtol=0, atol=1e-10)
         score = reference.score(X, D)
     assert abs(model.score(*arguments[:2]) - score) < 1e-10
+
+
+def test_iterative_scaling_with_roots_far_away(backend, monkeypatch):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(60, 3)) * np.logspace(-1, 1, 60)[:, None]
+    D = generator.dirichlet(np.ones(3), size=60)
+    model = SAIIS(max_iter=3, init=generator.normal(size=(3, 3)))
+    calls, far_sums = [], _device_scaling.DeviceScaling.far_sums
+    monkeypatch.setattr(
+        _device_scaling.DeviceScaling, "far_sums", lambda *parts: calls.append(None) or far_sums(*parts)
+    )
+    monkeypatch.setattr(_device_scaling, "CELLS", 300)  # several blocks
+    found = sklearn.clone(model).fit(backend.array(X), backend.array(D))
+    assert len(calls) > 5  # Newton's method over all rows
+    np.testing.assert_allclose(found.coef_, on_numpy(model, X, D).coef_, rtol=1e-9)
+
+
+def test_iterative_scaling_with_few_sums_of_rows(backend):
+    generator = np.random.default_rng(0)
+    D = generator.dirichlet(np.ones(3), size=60)
+    few_sums = (generator.random((60, 3)) < 0.5).astype(float)
+    for X in (np.eye(3)[generator.integers(0, 3, 60)], few_sums, few_sums * generator.choice([-1, 1], (60, 3))):
+        found = SAIIS(max_iter=4).fit(backend.array(X), backend.array(D)).coef_
+        np.testing.assert_allclose(found, on_numpy(SAIIS(max_iter=4), X, D).coef_, atol=1e-12)
+    zeros = np.zeros((60, 2))
+    assert not SAIIS().fit(backend.array(zeros), backend.array(D)).coef_.any()
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-310])
+def test_weights_of_any_size(scale, backend, problem):
+    X, D, weight, _ = problem
+    X, D = backend.array(X), backend.array(D)
+    expected = SABFGS(0.1).fit(X, D, backend.array(weight)).coef_
+    np.testing.assert_allclose(SABFGS(0.1).fit(X, D, backend.array(weight * scale)).coef_, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,7 +13,7 @@ import skldl
 from skldl import AABP, AAKNN, SABFGS, KernelRidgeLDL
 from skldl._host_copy import holds_foreign_arrays, host_copy
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few iterations are compared
 
 MODELS = {
     "sa-bfgs": SABFGS(alpha=1e-3),

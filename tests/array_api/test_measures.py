@@ -65,6 +65,8 @@ def test_skill(backend, tables):
     assert [found, found.low, found.high] == pytest.approx([expected, expected.low, expected.high], rel=1e-10)
     with pytest.raises(LengthMismatchError, match="Pass one reference row for each true row"):
         skill(p, q, q[:3, :])
+    with pytest.raises(LengthMismatchError, match="Pass one reference row for each true row"):
+        skill(p, q, backend.array(np.full((1, 4), 0.25)))
     with pytest.raises(DeviceError, match="D_reference is a NumPy array"):
         skill(p, q, uniform)
 

@@ -18,10 +18,11 @@ from skldl.exceptions import DataError, EmptyDataError, FeatureMismatchError, Ro
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),  # few iterations are enough
+    # sockets that distributed leaves open when a cluster ends are no matter of these tests
     pytest.mark.filterwarnings("ignore:.*:ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:Sending large graph"),
+    pytest.mark.filterwarnings("ignore:Sending large graph"),  # small tables stand in Dask's graph itself
 ]
 
 

@@ -1,14 +1,19 @@
 """Estimators on rows in chunks: the same predictions as in memory, repeated to the last digit."""
 
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from skldl import AAKNN, SABFGS, SABFGSCV, SAIIS, AutoLDL, MeanDistribution, PTBayes, RandomForestLDL, SmoothLossLDL
-from skldl.chunks import ArrayRows, IterableRows, ParquetRows, RecordedRows
+from skldl._algorithms import ALGORITHMS
+from skldl.base import BaseLDL
+from skldl.chunks import ArrayRows, FolderJournal, IterableRows, ParquetRows, RecordedRows
+from skldl.chunks._names import LEARNERS
 from skldl.exceptions import DataError
 from skldl.maxent import _folds, _row_moments, _rows_objective, _rows_selection, _whitening
 from skldl.maxent._folds import Folds
@@ -40,8 +45,8 @@ LONGER = ("bfgs", "cv raw", "iis accelerated", "tied", "mean")
         for form in FORMS
     ],
 )
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:SABFGS without intercept")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # some models end at max_iter
+@pytest.mark.filterwarnings("ignore:SABFGS without intercept")  # the features are centred
 def test_predictions_are_those_in_memory(name, form, table, as_form):
     X, D, weight = table(200)
     X = as_form(X, form)
@@ -76,7 +81,7 @@ def test_threads_change_no_digit(table):
     D = np.where(np.random.default_rng(0).random(D.shape) < 0.02, np.nan, D)
     models = [SABFGS(1e-2, missing="degrees", max_iter=3, n_jobs=n_jobs) for n_jobs in (None, 2)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", ConvergenceWarning)  # three steps
         np.testing.assert_array_equal(*(model.fit(X, D).coef_ for model in models))
 
 
@@ -144,7 +149,7 @@ def test_a_tiny_weight_before_an_ordinary_one(table):
     np.testing.assert_allclose(found, D[20:].mean(axis=0), rtol=1e-14)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a few iterations
 def test_iterative_scaling_with_roots_far_away():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3)) * np.logspace(-1, 1, 60)[:, None]
@@ -228,6 +233,16 @@ def test_cross_validation_with_hashed_folds(monkeypatch, table):
     assert found.cv_scores_[largest, 0] == pytest.approx(divergence, rel=1e-3)
 
 
+def test_the_learners_that_errors_name_are_those_that_can():
+    classes = [getattr(import_module(algorithm.module), algorithm.class_name) for algorithm in ALGORITHMS]
+    learners = {
+        estimator.__name__
+        for estimator in classes
+        if issubclass(estimator, BaseLDL) and estimator._fit_rows is not BaseLDL._fit_rows
+    }
+    assert set(LEARNERS.replace(" and ", ", ").split(", ")) == learners
+
+
 def test_what_rows_in_chunks_cannot_do_is_said(table):
     X, D, _ = table(30)
     rows = ArrayRows(X, D)
@@ -271,7 +286,7 @@ def test_a_fit_goes_on_where_it_was_stopped(table, tmp_path):
 
     for number, model in enumerate((SABFGS(1e-3, fit_intercept=True), SABFGSCV([1e-3, 0.1], cv=3), SAIIS(max_iter=5))):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore", ConvergenceWarning)  # five iterations of SAIIS
             whole = ArrayRows(X, D, weight, chunk_rows=77)
             expected = model.fit(whole).coef_
             folder = tmp_path / str(number)
@@ -300,6 +315,28 @@ def test_a_fit_goes_on_where_it_was_stopped(table, tmp_path):
             assert changed.rows.n_passes == whole.n_passes
             changed.journal.clear()
             assert not list(folder.iterdir())
+
+
+def test_a_damaged_record_counts_as_none(tmp_path):
+    journal = FolderJournal(tmp_path)
+    journal.put(1, "key", (np.arange(5.0), 3.0))
+    file = tmp_path / "pass-00001.npz"
+    content = file.read_bytes()
+    for length in range(0, len(content), 7):
+        file.write_bytes(content[:length])
+        assert journal.get(1) is None
+    for place in range(content.index(b"PK\x01\x02")):  # the list of members at the end has no checksum
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << place % 8
+        file.write_bytes(damaged)
+        found = journal.get(1)
+        if found is not None:  # it hit what nobody reads, such as the date of a member
+            assert found[0] == "key"
+            np.testing.assert_array_equal(found[1][0], np.arange(5.0))
+            assert found[1][1] == 3.0
+    file.write_bytes(content)
+    assert journal.get(1) is not None
+    assert journal.get(2) is None
 
 
 def test_progress_counts_passes_and_rows(table, tmp_path):

@@ -167,7 +167,7 @@ def test_never_worse_than_the_mean_where_the_paper_overfits(name, paper_data):
     for test in np.array_split(np.arange(len(D)), 10):
         train = np.setdiff1d(np.arange(len(D)), test)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the comparison must hold without it, too
             models = SABFGSCV().fit(X[train], D[train]), MeanDistribution().fit(X[train], D[train])
         divergences.append([kullback_leibler(D[test], model.predict(X[test])) for model in models])
     ours, mean = np.mean(divergences, axis=0)
@@ -269,6 +269,7 @@ def test_out_of_fold_predictions_are_those_of_the_folds():
     assert divergence == pytest.approx(model.cv_scores_.mean(axis=1).min(), rel=1e-6)
     overlapping = [(np.arange(200), np.arange(200, 300)), (np.arange(100, 300), np.arange(90))]
     assert not hasattr(SABFGSCV(cv=overlapping).fit(X, D), "oof_predictions_")
+    assert not hasattr(model.set_params(cv=overlapping).fit(X, D), "oof_predictions_")  # nor those of the fit before
 
 
 def test_a_number_of_folds_keeps_groups_together():

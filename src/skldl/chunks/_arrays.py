@@ -76,7 +76,7 @@ class ArrayRows(Rows):
             some = slice(first, first + size)
             weight = self.weight[some] if self.weight is not None and self.weight.ndim else self.weight
             y = None if self.y is None or not labels else _some(self.y, some)
-            yield Piece(_some(self.X, some), y, weight, f"{self._name()}", first)
+            yield Piece(_some(self.X, some), y, weight, self._name(), first)
 
     def _named(self, layout: Layout) -> Layout:
         return with_names(layout, *self.names)

@@ -51,8 +51,7 @@ def check_piece(
         with rows_from(piece.first_row):
             return _checked(piece, labels=labels, known=known)
     except DataError as error:
-        message = str(error)
-        raise type(error)(f"In {place}: {message}") from error
+        raise type(error)(f"In {place}: {error}") from error
     except TypeError as error:
         raise TypeError(f"In {place}: {error}") from error
 
@@ -88,9 +87,9 @@ def _checked(
 
 def _compare(found: Layout, known: Layout, *, labels: bool) -> None:
     """Demand the columns that the chunks before had."""
-    both = found.feature_names, known.feature_names
-    if None not in both and both[0] != both[1]:
-        new, old = next((new, old) for new, old in zip(*both, strict=True) if new != old)  # type: ignore[arg-type]
+    names = zip(found.feature_names or (), known.feature_names or (), strict=False)  # as many, if both are known
+    new, old = next((pair for pair in names if pair[0] != pair[1]), (None, None))
+    if new is not None:
         raise FeatureMismatchError(
             f"X has a column {new!r} where the chunks before have {old!r}. Every chunk needs the same columns in the "
             "same order."

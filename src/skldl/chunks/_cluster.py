@@ -21,7 +21,7 @@ import numpy as np
 from skldl._extras import import_with_extra
 from skldl.chunks._checks import check_piece
 from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Chunk, Rows, Sums, add, weight_exponent
+from skldl.chunks._rows import Chunk, Merge, Rows, Sums, weight_exponent
 from skldl.exceptions import DataError, EmptyDataError, SampleWeightError
 
 SECONDS_BETWEEN_LOOKS = 1.0
@@ -181,50 +181,16 @@ class ClusterRows(Rows):
         except (asyncio.CancelledError, concurrent.futures.CancelledError) as error:
             raise ConnectionError(LOST) from error
 
-    def read(self, *, labels: bool = True) -> Iterator[Chunk]:
-        """Bring the blocks here, one at a time.
-
-        Parameters
-        ----------
-        labels : bool, default=True
-            Whether distributions are needed.
-
-        Yields
-        ------
-        Chunk
-            Checked rows.
-        """
+    def _chunks(self, labels: bool) -> Iterator[Chunk]:
+        """Bring the blocks here, one at a time."""
         first = 0
         for block in self._load():
             for chunk in self._results([block])[0][0]:
                 yield replace(chunk, first=first, D=chunk.D if labels else None)
                 first += len(chunk)
 
-    def sum(
-        self,
-        function: Callable[..., Sums],
-        *arguments: Any,
-        merge: Callable[[Sums, Sums], Sums] = add,
-        labels: bool = True,
-    ) -> Sums:
-        """One pass on the cluster.
-
-        Parameters
-        ----------
-        function : callable
-            As in `Rows.sum`.
-        *arguments : any
-            What the function needs besides.
-        merge : callable, default=add
-            Makes one tuple of two.
-        labels : bool, default=True
-            Whether the function needs distributions.
-
-        Returns
-        -------
-        tuple
-            The sum.
-        """
+    def _pass(self, function: Callable[..., Sums], arguments: tuple[Any, ...], merge: Merge, labels: bool) -> Sums:
+        """One pass on the cluster, whose workers hold the distributions in any case."""
         blocks = self._load()
         self.n_passes += 1
         shared = self.client.submit(_hold, arguments, pure=False)  # a task, so that it can be repeated, too
@@ -278,7 +244,7 @@ def _hold(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 def _apply(
     block: Block,
     function: Callable[..., Sums],
-    merge: Callable[[Sums, Sums], Sums],
+    merge: Merge,
     arguments: tuple[Any, ...],
     first: int,
     exponent: int,
@@ -294,7 +260,7 @@ def _apply(
     return total
 
 
-def _merge(merge: Callable[[Sums, Sums], Sums], *parts: Sums | None) -> Sums | None:
+def _merge(merge: Merge, *parts: Sums | None) -> Sums | None:
     """Put sums together; what was given stays as it is, because a lost worker may ask for it again."""
     total: Sums | None = None
     for part in parts:

@@ -8,7 +8,7 @@ from skldl._extras import import_with_extra
 from skldl.chunks._cluster import ClusterRows, active_client
 from skldl.chunks._columns import Columns, Names, find_columns
 from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Rows, Sums, add
+from skldl.chunks._rows import Merge, Rows, Sums
 from skldl.exceptions import DataError, LengthMismatchError, NotNumericError
 
 
@@ -92,34 +92,11 @@ class DaskRows(Rows):
         y = frame[list(columns.labels)] if columns.labels else y
         return X, y, frame[weight] if by_name else weight
 
-    def sum(
-        self,
-        function: Callable[..., Sums],
-        *arguments: Any,
-        merge: Callable[[Sums, Sums], Sums] = add,
-        labels: bool = True,
-    ) -> Sums:
-        """One pass, on the cluster if there is one.
-
-        Parameters
-        ----------
-        function : callable
-            As in `Rows.sum`.
-        *arguments : any
-            What the function needs besides.
-        merge : callable, default=add
-            Makes one tuple of two.
-        labels : bool, default=True
-            Whether the function needs distributions.
-
-        Returns
-        -------
-        tuple
-            The sum.
-        """
+    def _pass(self, function: Callable[..., Sums], arguments: tuple[Any, ...], merge: Merge, labels: bool) -> Sums:
+        """One pass, on the cluster if there is one."""
         client = self.client or active_client()
         if client is None:
-            return super().sum(function, *arguments, merge=merge, labels=labels)
+            return super()._pass(function, arguments, merge, labels)
         if self._on_cluster is None or self._on_cluster.client is not client:
             self._on_cluster = ClusterRows(self, client)
         self._on_cluster.progress = self.progress

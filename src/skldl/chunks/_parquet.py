@@ -228,15 +228,14 @@ def _damaged(file: Path, error: Exception) -> TableError:
 def _check_columns(schema: Any, columns: Columns, file: Path, first_file: Path, *, every: bool) -> bool:
     """Demand the columns of the first file, all numbers; say whether the features are in single precision."""
     types = import_with_extra("pyarrow.types", "cli")
-    wanted = {*columns.labels, *columns.features, *([columns.weight] if columns.weight else [])}
-    lacking = next((name for name in (*columns.features, *columns.labels) if name not in schema.names), None)
+    wanted = dict.fromkeys((*columns.features, *columns.labels, *([columns.weight] if columns.weight else ())))
+    lacking = next((name for name in wanted if name not in schema.names), None)
     further = next((name for name in schema.names if name not in wanted), None) if every else None
-    if lacking is not None or further is not None or (columns.weight and columns.weight not in schema.names):
-        what = f"has a column {further!r} that" if lacking is None and further else f"lacks the column {lacking!r} that"
-        if lacking is None and not further:
-            what = f"lacks the column {columns.weight!r} that"
-        has = "does not have" if lacking is None and further else "has"
-        raise TableError(f"{file} {what} {first_file} {has}. All files need the same columns: name them in features=.")
+    cure = "All files need the same columns: name them in features=."
+    if lacking is not None:
+        raise TableError(f"{file} lacks the column {lacking!r} that {first_file} has. {cure}")
+    if further is not None:
+        raise TableError(f"{file} has a column {further!r} that {first_file} does not have. {cure}")
     single = True
     for name in wanted:
         kind = schema.field(name).type

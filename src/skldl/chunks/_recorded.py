@@ -7,6 +7,7 @@ last digit. Each pass is written once, in a file of its own, whole or not at all
 
 import hashlib
 import pickle
+import zipfile
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 
 from skldl._whole_files import whole_file
 from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Chunk, Rows, Sums, add
+from skldl.chunks._rows import Chunk, Merge, Rows, Sums
 from skldl.exceptions import DataError
 
 
@@ -66,8 +67,10 @@ class Journal(Protocol):
         """
 
 
-class FolderJournal:
+class FolderJournal(Journal):
     """Results of passes in files ``pass-00001.npz``, ``pass-00002.npz``, … of a folder.
+
+    A file is written whole or not at all. One that is damaged counts as one that is not there.
 
     Parameters
     ----------
@@ -89,39 +92,14 @@ class FolderJournal:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, number: int) -> tuple[str, Sums] | None:
-        """Read the key and the result of a pass.
-
-        Parameters
-        ----------
-        number : int
-            Number of the pass, from 1.
-
-        Returns
-        -------
-        tuple or None
-            Key and sums; None if the file is not there or is damaged.
-        """
         try:
-            with np.load(self._file(number), allow_pickle=False) as stored:
+            with self._file(number).open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
                 key, *sums = (stored[f"arr_{k}"] for k in range(len(stored.files)))
                 return str(key), tuple(part[()] if part.ndim == 0 else part for part in sums)
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, EOFError):  # damaged: the pass is read again
-            return None
+        except (OSError, EOFError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile):
+            return None  # not there, or damaged: the pass is read again
 
     def put(self, number: int, key: str, sums: Sums) -> None:
-        """Write a pass, whole or not at all.
-
-        Parameters
-        ----------
-        number : int
-            Number of the pass, from 1.
-        key : str
-            Digest of what the result depends on.
-        sums : tuple
-            The result: arrays and numbers.
-        """
         with whole_file(self._file(number)) as stream:
             np.savez(stream, np.array(key), *(np.asarray(part) for part in sums))
 
@@ -152,7 +130,7 @@ class RecordedRows(Rows):
     -----
     A pass is taken from the journal if it has the same number, function, arguments, columns and fingerprint; else it is
     read, and written over what stood there. A journal of other data or other hyper-parameters so does no harm, but the
-    fingerprint must tell data apart that have the same columns.
+    fingerprint must tell data apart that have the same columns. What `read` gives is not recorded.
 
     Examples
     --------
@@ -189,19 +167,7 @@ class RecordedRows(Rows):
     def _known_layout(self) -> Layout:
         return self.rows.layout
 
-    def read(self, *, labels: bool = True) -> Iterator[Chunk]:
-        """Read all rows once; this is not recorded.
-
-        Parameters
-        ----------
-        labels : bool, default=True
-            Whether distributions are needed.
-
-        Returns
-        -------
-        iterator of Chunk
-            Checked rows.
-        """
+    def _chunks(self, labels: bool) -> Iterator[Chunk]:
         return self.rows.read(labels=labels)
 
     def _name(self) -> str:
@@ -212,31 +178,8 @@ class RecordedRows(Rows):
         """Number of rows, where it is known."""
         return self.rows.n_rows
 
-    def sum(
-        self,
-        function: Callable[..., Sums],
-        *arguments: Any,
-        merge: Callable[[Sums, Sums], Sums] = add,
-        labels: bool = True,
-    ) -> Sums:
-        """One pass, from the journal if it is there.
-
-        Parameters
-        ----------
-        function : callable
-            As in `Rows.sum`.
-        *arguments : any
-            What the function needs besides.
-        merge : callable, default=add
-            Makes one tuple of two.
-        labels : bool, default=True
-            Whether the function needs distributions.
-
-        Returns
-        -------
-        tuple
-            The sum.
-        """
+    def _pass(self, function: Callable[..., Sums], arguments: tuple[Any, ...], merge: Merge, labels: bool) -> Sums:
+        """One pass, from the journal if it is there."""
         self.n_passes += 1
         key = self._key(function, arguments)
         known = self.journal.get(self.n_passes)

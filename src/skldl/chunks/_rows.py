@@ -25,6 +25,8 @@ LARGEST_WEIGHT_EXPONENT = 100
 
 Sums = tuple[Any, ...]
 """What a pass over the rows gives: arrays and numbers."""
+Merge = Callable[[Sums, Sums], Sums]
+"""Makes one tuple of two, the earlier rows first; it may write into the first."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,9 @@ class Rows(ABC):
     """Rows of features, distributions and weights that can be read again and again, chunk by chunk.
 
     A source writes ``_pieces``, which yields what it holds in a fixed order, and ``_known_layout`` where numbers and
-    names of columns can be known without reading, or ``_named`` where names can. Iterating over rows gives checked
-    triples (X, D, weight); D and weight are None where there are none.
+    names of columns can be known without reading, or ``_named`` where names can. Rows that come from other rows may
+    write ``_chunks`` and ``_pass`` instead, what `read` and `sum` do. Iterating over rows gives checked triples
+    (X, D, weight); D and weight are None where there are none.
 
     Attributes
     ----------
@@ -161,9 +164,7 @@ class Rows(ABC):
         if self._layout is None:
             self._layout = self._known_layout()
         if self._layout is None:
-            for chunk in self.read():
-                del chunk
-                break
+            next(self.read(), None)
         if self._layout is None:
             raise EmptyDataError(f"{self._name()} holds no rows. At least one is needed.")
         return self._layout
@@ -214,6 +215,10 @@ class Rows(ABC):
         DataError
             If a chunk cannot be used, with its place, or if the rows are not those of the pass before.
         """
+        return self._chunks(labels)
+
+    def _chunks(self, labels: bool) -> Iterator[Chunk]:
+        """What `read` gives."""
         first = 0
         known = self._layout or self._known_layout()
         for number, piece in enumerate(self._pieces(labels)):
@@ -238,7 +243,7 @@ class Rows(ABC):
         self,
         function: Callable[..., Sums],
         *arguments: Any,
-        merge: Callable[[Sums, Sums], Sums] = add,
+        merge: Merge = add,
         labels: bool = True,
     ) -> Sums:
         """One pass: the sum of a function of each chunk, in the order of the rows.
@@ -262,6 +267,10 @@ class Rows(ABC):
         tuple
             The sum.
         """
+        return self._pass(function, arguments, merge, labels)
+
+    def _pass(self, function: Callable[..., Sums], arguments: tuple[Any, ...], merge: Merge, labels: bool) -> Sums:
+        """What `sum` does."""
         total: Sums | None = None
         n_weighted = n_read = 0
         largest, skipped = 0.0, False
@@ -282,7 +291,7 @@ class Rows(ABC):
         if self._exponent is None and n_read:
             self._exponent = weight_exponent(largest)
         if skipped:
-            return self.sum(function, *arguments, merge=merge, labels=labels)
+            return self._pass(function, arguments, merge, labels)
         if total is None:
             if n_read:
                 raise SampleWeightError(f"{self._name()}: the weight is zero for every row, so nothing is left.")

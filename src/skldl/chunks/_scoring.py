@@ -105,13 +105,9 @@ def evaluate_pairs(
     {'chebyshev': 0.125}
     """
     chosen = resolve(measures, MEASURES)
-    total: Sums | None = None
-    for number, (tables, weight) in enumerate(_parts(pairs, 2)):
-        true, pred, kept = _checked(number, tables[0], tables[1], weight)
-        if len(true):
-            part = _sums_of_measures(true, pred, kept, chosen)
-            total = part if total is None else add(total, part)
-    return _means(_demand(total), chosen)
+    parts = enumerate(_parts(pairs, 2))
+    chunks = (_checked(number, tables[0], tables[1], weight) for number, (tables, weight) in parts)
+    return _means(_total(_sums_of_measures(*chunk, chosen) for chunk in chunks if len(chunk[0])), chosen)
 
 
 def skill(model: Any, rows: Rows, reference: Any, *, confidence: float = 0.95) -> Skill:
@@ -180,17 +176,17 @@ def skill_of_pairs(triples: Iterable[Sequence[Any]], *, confidence: float = 0.95
     Skill(0.8783, 95% interval 0.8072 to 0.9232)
     """
     check_value("confidence", confidence, CONFIDENCE)
-    total: Sums | None = None
-    for number, (tables, weight) in enumerate(_parts(triples, 3)):
-        true, pred, kept = _checked(number, tables[0], tables[1], weight)
-        reference = tables[2]
-        if np.shape(reference)[0] == 1:
-            reference = np.broadcast_to(np.asarray(reference, dtype=np.float64), np.shape(tables[0]))
-        _, other, _ = _checked(number, tables[0], reference, weight)
-        if len(true):
-            part = _sums_of_losses(true, pred, other, kept)
-            total = part if total is None else add(total, part)
-    return _skill_of(_demand(total), confidence)
+
+    def chunks() -> Iterator[Sums]:
+        for number, ((D_true, D_pred, reference), weight) in enumerate(_parts(triples, 3)):
+            true, pred, kept = _checked(number, D_true, D_pred, weight)
+            if np.shape(reference)[0] == 1:
+                reference = np.broadcast_to(np.asarray(reference, dtype=np.float64), np.shape(D_true))
+            other = _checked(number, D_true, reference, weight)[1]
+            if len(true):
+                yield _sums_of_losses(true, pred, other, kept)
+
+    return _skill_of(_total(chunks()), confidence)
 
 
 def _predicted(model: Any, X: Any) -> Any:
@@ -298,7 +294,11 @@ def _checked(number: int, D_true: Any, D_pred: Any, weight: Any) -> tuple[FloatA
     return true[weights > 0], pred[weights > 0], weights[weights > 0]
 
 
-def _demand(total: Sums | None) -> Sums:
+def _total(parts: Iterable[Sums]) -> Sums:
+    """The sum of the parts, in their order."""
+    total: Sums | None = None
+    for part in parts:
+        total = part if total is None else add(total, part)
     if total is None:
         raise EmptyDataError("There is no row with weight to evaluate. At least one is needed.")
     return total

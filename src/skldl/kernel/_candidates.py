@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._array_api import as_type_of, is_device_array, namespace
+from skldl._array_api import as_type_of, count_true, is_device_array, namespace
 from skldl._held_out import SCALINGS, is_non_negative, two_valued_columns
 from skldl.kernel._kernels import FAMILIES, KernelFunction
 
@@ -64,10 +64,7 @@ def density(X: Any) -> float:
 
 
 def _n_non_zero(X: Any) -> int:
-    if is_device_array(X):
-        xp = namespace(X)
-        return int(xp.sum(xp.astype(X != 0, xp.int64)))
-    return int(X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X))
+    return int(X.count_nonzero()) if sparse.issparse(X) else count_true(X != 0)
 
 
 def _families_for(X: Any, non_negative: bool) -> tuple[str, ...]:

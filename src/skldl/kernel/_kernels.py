@@ -21,6 +21,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 from sklearn.utils.extmath import row_norms
 
+from skldl import _array_api
 from skldl._array_api import as_double, is_device_array, namespace
 from skldl._held_out import two_valued_columns
 from skldl._typing import FloatArray
@@ -86,9 +87,7 @@ def from_distances(
 
 def row_blocks(n_rows: int, cells_per_row: int) -> Iterator[slice]:
     """Cut the rows into blocks of a bounded number of cells."""
-    size = max(1, BLOCK_CELLS // max(1, cells_per_row))
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
+    return _array_api.row_blocks(n_rows, cells_per_row, BLOCK_CELLS)
 
 
 def kernel_times(

@@ -76,7 +76,7 @@ def nystroem(
     landmarks : ndarray of shape (m,)
         Rows that serve as landmarks.
     """
-    weighting = Weighting.of(weight, np.empty((X.shape[0], 0)))
+    weighting = Weighting.of(weight, X)
     points = X[landmarks]
     values, vectors = linalg.eigh(kernel_values(kernel, points, points, length_scale), check_finite=False)
     kept = values > 1e-10 * max(values[-1], np.finfo(float).tiny)

@@ -24,6 +24,7 @@ from skldl._array_api import (
     at_least,
     is_device_array,
     namespace,
+    ones_for,
     row_blocks,
     space,
     subtract_outer,
@@ -46,12 +47,10 @@ class Weighting:
     share: FloatArray
 
     @classmethod
-    def of(cls, weight: FloatArray | None, rows: FloatArray) -> "Weighting":
+    def of(cls, weight: FloatArray | None, rows: Any) -> "Weighting":
         """Take the weights as they are; None counts every row once. They live where ``rows`` are."""
-        xp, device = space(rows)
-        w = weight
-        if w is None:
-            w = np.ones(len(rows)) if xp is np else xp.ones((rows.shape[0],), dtype=xp.float64, device=device)
+        w = ones_for(rows) if weight is None else weight
+        xp = namespace(w)
         root, total = xp.sqrt(w), xp.sum(w)
         return cls(root, root / xp.sqrt(total), w / total)
 
@@ -99,13 +98,10 @@ class Spectrum:
 
     def block(self, rows: IntArray, penalties: FloatArray) -> FloatArray:
         """Block of M for some rows and all penalties, of shape (n_penalties, n_rows, n_rows)."""
-        if is_device_array(self.vectors):  # a complete basis
-            V = take_rows(self.vectors, rows)
-            factors = [(V * (penalty / (self.values + penalty))) @ V.T for penalty in penalties.tolist()]
-            return namespace(V).stack(factors)
-        V, u = self.vectors[rows], self.weighting.unit[rows]
-        rest = 0.0 if self.complete else np.eye(len(rows)) - np.outer(u, u) - V @ V.T
-        return np.stack([(V * (penalty / (self.values + penalty))) @ V.T + rest for penalty in penalties])
+        V, u = take_rows(self.vectors, rows), take_rows(self.weighting.unit, rows)
+        rest = 0.0 if self.complete else np.eye(len(rows)) - np.outer(u, u) - V @ V.T  # on a device it is complete
+        blocks = [(V * (penalty / (self.values + penalty))) @ V.T + rest for penalty in penalties.tolist()]
+        return namespace(V).stack(blocks)
 
     def left_out(self, Y: FloatArray, penalties: FloatArray, codes: IntArray | None) -> FloatArray:
         """Predict each row from a fit without it (or without its group) for all penalties.

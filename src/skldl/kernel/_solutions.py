@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skldl._array_api import is_device_array, namespace, space, take_rows, to_numpy
+from skldl._array_api import as_double, is_device_array, namespace, rows_on_host, space, take_rows
 from skldl._array_api import row_blocks as device_blocks
 from skldl._held_out import means_without, mix
 from skldl._typing import FloatArray, IntArray
@@ -51,13 +51,12 @@ class Data:
 
     def take(self, rows: IntArray) -> "Data":
         """Return some of the rows, in NumPy: few rows are compared there whatever device all rows are on."""
-        if is_device_array(self.X):
-            host = [None if part is None else to_numpy(take_rows(part, rows)) for part in (self.X, self.D, self.weight)]
-            codes = None if self.codes is None else np.unique(self.codes[rows], return_inverse=True)[1]
-            return Data(np.asarray(host[0], dtype=np.float64), _rows_of_one(host[1]), host[2], codes)
-        weight = None if self.weight is None else self.weight[rows]
+        X, D = take_rows(self.X, rows), take_rows(self.D, rows)
+        weight = None if self.weight is None else take_rows(self.weight, rows)
         codes = None if self.codes is None else np.unique(self.codes[rows], return_inverse=True)[1]
-        return Data(self.X[rows], self.D[rows], weight, codes)
+        if is_device_array(X):
+            X, D, weight = rows_on_host(as_double(X), D, weight)
+        return Data(X, D, weight, codes)
 
     @property
     def n_rows(self) -> int:
@@ -68,12 +67,6 @@ class Data:
     def total_weight(self) -> float:
         """Sum of the weights, which turns alpha into a penalty."""
         return float(self.n_rows) if self.weight is None else float(namespace(self.weight).sum(self.weight))
-
-
-def _rows_of_one(D: Any) -> FloatArray:
-    """Distributions in double precision that sum to one in it."""
-    D = np.asarray(D, dtype=np.float64)
-    return np.asarray(D / D.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,7 @@ ln d_j − mean_k ln d_k, with degrees below a floor raised to it, and applies t
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from skldl._array_api import as_double, is_device_array, namespace
+from skldl._array_api import as_double, at_least, is_device_array, namespace
 from skldl._array_api import project as device_project
 from skldl._array_api import softmax as device_softmax
 from skldl._held_out import first_best, share_divergences
@@ -23,12 +21,9 @@ def to_target(D: FloatArray, target: str) -> FloatArray:
     if target == "degrees":
         return as_double(D)
     floor = max(1e-4, 1e-3 / D.shape[1])
-    if is_device_array(D):
-        xp = namespace(D)
-        logs = xp.log(xp.clip(as_double(D), floor))
-        return logs - xp.mean(logs, axis=1, keepdims=True)
-    logs = np.log(np.maximum(D, floor))
-    return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+    xp = namespace(D)
+    logs = xp.log(at_least(as_double(D), floor))
+    return logs - xp.mean(logs, axis=1, keepdims=True)
 
 
 def to_distributions(scores: FloatArray, target: str) -> FloatArray:

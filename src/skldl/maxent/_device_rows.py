@@ -19,12 +19,13 @@ from skldl._array_api import (
     space,
     sum_in_double,
     to_numpy,
+    weighted_row_sum,
 )
 from skldl._typing import FloatArray
 from skldl.maxent import _blocks
 from skldl.maxent._row_moments import Moments
 from skldl.maxent._rows_objective import RowsCrossEntropy, few_rows
-from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
+from skldl.maxent._whitening import CONSTANT_COLUMN, LARGEST_MATRIX, Factorisation
 
 SCORE_CELLS = 2**26
 """Scores of one block, labels × rows: large enough for full speed, small enough to leave memory to the rows."""
@@ -32,7 +33,7 @@ SINGLE_ROWS = 2**17
 """Fewer rows are computed in double precision always: their rounding errors would not average out in the loss."""
 SAFE_SCORES = {4: 60.0, 8: _blocks.SAFE_SCORE}
 """Scores up to this size, by bytes of a number, can be exponentiated as they are."""
-CONSTANT_COLUMN = {4: 1e-12, 8: 1e-26}
+CONSTANT_COLUMNS = {4: 1e-12, 8: CONSTANT_COLUMN}
 """Variances up to this share of the squared mean, by bytes of a number, are nothing but rounding error."""
 
 
@@ -143,7 +144,7 @@ class DeviceRows:
             target += product_over_rows(rows.T, D)
             entropy += sum_in_double(of_rows)
         n_nonzero, low, high, inside = column_facts(self.X) if columns else (np.zeros(p),) * 4
-        return DeviceMoments(
+        return Moments(
             count=self.n_rows,
             total=self.total,
             sums=sums,
@@ -157,16 +158,14 @@ class DeviceRows:
             inside=inside,
             about_mean=about_mean,
             is_sparse=False,
-            constant=CONSTANT_COLUMN[self.bytes],
+            constant=CONSTANT_COLUMNS[self.bytes],
         )
 
     def _weighted_sums(self, table: Any) -> FloatArray:
         """Σ_i w_i table_i, in double precision."""
         if self.weight is None:
             return to_numpy(sum_in_double(table, axis=0))
-        blocks = row_blocks(self.n_rows, table.shape[1], SCORE_CELLS)
-        xp = namespace(table)
-        return to_numpy(xp.sum(xp.stack([self.weight[some] @ as_double(table[some, ...]) for some in blocks]), axis=0))
+        return to_numpy(weighted_row_sum(table, self.weight))
 
 
 def column_facts(X: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -186,20 +185,6 @@ def column_facts(X: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray
     )
 
 
-class DeviceMoments(Moments):
-    """`Moments` whose products may have the rounding of single precision."""
-
-    constant: float
-
-    def __init__(self, *, constant: float, **moments: Any) -> None:
-        super().__init__(**moments)
-        object.__setattr__(self, "constant", constant)  # the dataclass is frozen
-
-    def _constant(self, variances: FloatArray, mean: FloatArray) -> Any:
-        """Which columns have a variance that is nothing but rounding error."""
-        return np.asarray(variances <= self.constant * mean**2)
-
-
 def device_problem(
     X: Any, D: Any, weight: Any, alpha: float, *, fit_intercept: bool
 ) -> tuple[RowsCrossEntropy, Factorisation] | None:
@@ -210,10 +195,3 @@ def device_problem(
     moments = rows.moments(about_mean=fit_intercept)
     objective = RowsCrossEntropy(rows.evaluate, moments, alpha=alpha, fit_intercept=fit_intercept)
     return objective, moments.factorisation(None, fit_intercept=fit_intercept)
-
-
-def on_host(X: Any, D: Any, weight: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """The same rows in NumPy, with distributions in double precision that sum to one in it."""
-    host = np.asarray(to_numpy(D), dtype=np.float64)
-    host = host / host.sum(axis=1, keepdims=True)
-    return to_numpy(X), host, None if weight is None else to_numpy(weight)

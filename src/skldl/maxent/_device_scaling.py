@@ -10,19 +10,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl._array_api import as_double, as_type_of, is_device_array, namespace, row_blocks, space, take_rows, to_numpy
+from skldl._array_api import (
+    as_double,
+    as_type_of,
+    is_device_array,
+    least_number,
+    namespace,
+    row_blocks,
+    space,
+    take_rows,
+    to_numpy,
+)
 from skldl._typing import FloatArray
+from skldl.chunks._rows import Sums
 from skldl.maxent._blocks import weighted_softmax
-from skldl.maxent._iterations import Scaling, State
-from skldl.maxent._rows_scaling import Masses, Nodes, RowsEquations, few_values
-from skldl.maxent._scaling import LOG_OF_NOTHING, balance, chebyshev_nodes, newton
+from skldl.maxent._iterations import Scaling
+from skldl.maxent._rows_scaling import Nodes, RowsEquations, RowsScaling, few_values, merge_far
+from skldl.maxent._scaling import chebyshev_nodes, exponential_sums, log_of
 
 CELLS = 2**25
 """Numbers in the largest temporary array."""
 
 
-class DeviceScaling(Scaling):
-    """`Scaling` of rows on a device.
+class DeviceScaling(RowsScaling):
+    """`RowsScaling` of rows on a device.
 
     Parameters
     ----------
@@ -49,22 +60,13 @@ class DeviceScaling(Scaling):
         self.g = xp.concat(lengths)
         self.target = to_numpy(target) / self.total
         self.n_labels = D.shape[1]
-        self.equations: DeviceEquations | None = None
         values = to_numpy(xp.unique_values(self.g))
         values = values[values > 0]
-        if len(values):
-            self.equations = DeviceEquations(self, few_values(values), bool(xp.min(X) < 0))
+        self.equations = RowsEquations(self, few_values(values), least_number(X) < 0) if len(values) else None
 
     def share(self, rows: slice) -> Any:
         """Weights of some rows, such that all sum to one."""
         return 1.0 / self.total if self.weight is None else self.weight[rows] / self.total
-
-    def state(self, theta: FloatArray) -> State:
-        """Loss and moments at θ, in one pass; rows that are zero throughout are predicted to be uniform."""
-        nodes = Nodes("none", False, np.zeros(0)) if self.equations is None else self.equations.next_nodes()
-        log_partition, moments = self.run(theta, nodes)
-        loss = log_partition - float(np.vdot(self.target, theta))
-        return State(theta, Masses(theta, nodes, moments), loss)
 
     def predictions(self, theta: FloatArray, cells_per_row: int) -> Iterator[tuple[slice, Any, Any, Any]]:
         """Blocks of rows: their place, features, masses ω p (labels × rows) and part of the log-partition."""
@@ -75,7 +77,7 @@ class DeviceScaling(Scaling):
             part = weighted_softmax(scores, self.share(some), xp, safe=False)
             yield some, rows, scores, part
 
-    def run(self, theta: FloatArray, nodes: Nodes) -> tuple[float, tuple[FloatArray, FloatArray]]:
+    def moments(self, theta: FloatArray, nodes: Nodes) -> tuple[float, tuple[FloatArray, FloatArray]]:
         """Log-partition at θ, and the moments of the positive and of the negative part of X."""
         xp, device = space(self.X)
         p, c = self.X.shape[1], self.n_labels
@@ -108,55 +110,21 @@ class DeviceScaling(Scaling):
         orders = as_type_of(np.arange(nodes.count), g)
         return as_type_of(at_nodes.T, g) @ xp.cos(orders[:, None] * xp.acos(t))
 
-
-class DeviceEquations(RowsEquations):
-    """`RowsEquations` of rows on a device."""
-
-    def __init__(self, scaling: DeviceScaling, values: FloatArray, has_negative: bool) -> None:
-        self.scaling, self.total, self.has_negative = scaling, scaling.total, has_negative
-        self._prepare(scaling.target, values)
-
-    def _moments_at_nodes(self, P: Any, count: int) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-        if P.nodes.count != count:
-            P.nodes = self.next_nodes(count)
-            P.moments = self.scaling.run(P.theta, P.nodes)[1]
-        return chebyshev_nodes(self.middle, self.half_width, count)[0], P.moments
-
-    def _solve_far(self, P: Any, far: npt.NDArray[np.intp], delta: FloatArray) -> None:
-        """Roots with sums over all rows: one pass for each step of Newton's method."""
-        places = far[:, 0], far[:, 1]
-
-        def evaluate(at: FloatArray) -> tuple[FloatArray, FloatArray]:
-            value, slope = self._far_sums(P.theta, far, at)
-            return balance(value[0], slope[0], value[1], slope[1], self.log_up[places], self.log_down[places])
-
-        delta[places] = newton(evaluate, delta[places], np.inf)[0]
-
-    def _far_sums(
-        self, theta: FloatArray, far: npt.NDArray[np.intp], delta: FloatArray
-    ) -> tuple[list[FloatArray], list[FloatArray]]:
-        """ln Σ m e^{±δg} and the mean of g under these terms, for both signs, over all rows."""
-        xp = namespace(self.scaling.X)
-        parts: list[list[tuple[FloatArray, ...]]] = [[], []]
-        for some, rows, P, _ in self.scaling.predictions(theta, self.scaling.n_labels + 4 * len(far)):
-            masses = take_rows(P, far[:, 1]) * take_rows(rows.T, far[:, 0])
-            g = self.scaling.g[some]
-            for side, sign in enumerate((1.0, -1.0)):
-                positive = xp.clip(sign * masses, 0.0)
-                logs = xp.where(positive > 0, xp.log(xp.where(positive > 0, positive, 1.0)), LOG_OF_NOTHING)
-                exponents = logs + as_type_of(sign * delta, g)[:, None] * g
-                top = xp.max(exponents, axis=1)
-                terms = xp.exp(exponents - top[:, None])
-                parts[side].append(tuple(to_numpy(part) for part in (top, xp.sum(terms, axis=1), terms @ g)))
-        values, slopes = [], []
-        for blocks in parts:
-            tops, totals, weighted = (np.stack(column) for column in zip(*blocks, strict=True))
-            top = tops.max(axis=0)
-            scale = np.exp(np.maximum(tops - top, LOG_OF_NOTHING))
-            total = (totals * scale).sum(axis=0)
-            values.append(np.log(total) + top)
-            slopes.append((weighted * scale).sum(axis=0) / total)
-        return values, slopes
+    def far_sums(self, theta: FloatArray, far: npt.NDArray[np.intp], delta: FloatArray) -> Sums:
+        """`exponential_sums` over all rows for some features and labels, of both signs."""
+        xp = namespace(self.X)
+        sums: Sums | None = None
+        for some, rows, P, _ in self.predictions(theta, self.n_labels + 4 * len(far)):
+            masses = (take_rows(P, far[:, 1]) * take_rows(rows.T, far[:, 0])).T
+            g = self.g[some]
+            sides = [
+                exponential_sums(log_of(xp.clip(sign * masses, 0.0)), g, as_type_of(sign * delta, g))
+                for sign in (1.0, -1.0)
+            ]
+            part = tuple(np.stack([to_numpy(side[k]) for side in sides]) for k in range(3))
+            sums = part if sums is None else merge_far(sums, part)
+        assert sums is not None
+        return sums
 
 
 def scaling_for(X: Any, D: Any, sample_weight: Any) -> Scaling:

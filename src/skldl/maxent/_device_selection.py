@@ -7,10 +7,9 @@ import numpy as np
 from skldl._array_api import as_double, as_type_of, entropies, log_softmax, namespace, row_blocks, take_rows
 from skldl._typing import BoolArray, FloatArray, IntArray
 from skldl.maxent._device_rows import DeviceRows, column_facts
-from skldl.maxent._fitting import Settings, Weights, fit_objective, walk_path
-from skldl.maxent._row_moments import Moments
-from skldl.maxent._rows_objective import RowsCrossEntropy
-from skldl.maxent._rows_selection import scaling_factors
+from skldl.maxent._feature_scaling import rare_columns
+from skldl.maxent._fitting import Settings, Weights
+from skldl.maxent._rows_selection import fit_scaled, scaled_path
 
 
 def held_out_on_device(
@@ -36,8 +35,8 @@ def held_out_on_device(
     minus_entropy = -_mean(as_double(entropies(D_test)), share)
     divergences = np.empty(len(alphas))
     predictions: list[Any] = [None] * len(alphas)
-    for place, weights, factors in _path(rows, moments, alphas, settings, scaling):
-        W, b = as_type_of(weights.W * factors[:, None], X), as_type_of(weights.b, X)
+    for place, weights, intercept in scaled_path(rows.evaluate, moments, alphas, scaling, settings):
+        W, b = as_type_of(weights, X), as_type_of(intercept, X)
         crossed, parts = [], []
         for some in row_blocks(X_test.shape[0], D.shape[1]):
             log_P = log_softmax(X_test[some, ...] @ W + b)
@@ -55,29 +54,13 @@ def _mean(values: Any, share: Any) -> float:
     return float(xp.mean(values) if share is None else xp.sum(share * values))
 
 
-def _path(rows: DeviceRows, moments: Moments, alphas: FloatArray, settings: Settings, scaling: str) -> Any:
-    """Place, weights of the scaled features and factors for each alpha."""
-    factors = scaling_factors(moments, scaling)
-    objective = RowsCrossEntropy(rows.evaluate, moments, factors=factors, fit_intercept=True)
-    factorisation = moments.factorisation(factors, fit_intercept=True)
-
-    def fit_zero() -> Weights:
-        objective.alpha = 0.0
-        return fit_objective(objective, factorisation, settings)
-
-    for place, weights in walk_path(objective, factorisation, list(alphas), settings, fit_zero):
-        yield place, weights, factors
-
-
-def fit_scaled(
+def fit_on_device(
     X: Any, D: Any, sample_weight: Any, alpha: float, scaling: str, settings: Settings
 ) -> tuple[Weights, FloatArray]:
-    """Fit all rows; the weights of the scaled features, and what the columns were multiplied by."""
+    """Fit all rows; see `fit_scaled`."""
     rows = DeviceRows(X, D, sample_weight)
     moments = rows.moments(about_mean=True, columns=scaling == "mixed")
-    factors = scaling_factors(moments, scaling)
-    objective = RowsCrossEntropy(rows.evaluate, moments, factors=factors, alpha=alpha, fit_intercept=True)
-    return fit_objective(objective, moments.factorisation(factors, fit_intercept=True), settings), factors
+    return fit_scaled(rows.evaluate, moments, alpha, scaling, settings)
 
 
 def together(tests: list[IntArray], predictions: list[Any]) -> Any:
@@ -87,7 +70,7 @@ def together(tests: list[IntArray], predictions: list[Any]) -> Any:
     return take_rows(xp.concat(predictions), order)
 
 
-def rare_columns(X: Any) -> BoolArray:
+def device_rare_columns(X: Any) -> BoolArray:
     """Columns with two values, or with more than nine zeros in ten."""
     n_nonzero, low, high, inside = column_facts(X)
-    return np.asarray(((low < high) & (inside == 0)) | (n_nonzero < 0.1 * X.shape[0]))
+    return rare_columns((low < high) & (inside == 0), n_nonzero, X.shape[0])

@@ -167,15 +167,18 @@ def walk_path(
     factorisation: Factorisation,
     alphas: Sequence[float],
     settings: Settings,
-    fit_zero: Callable[[], Weights],
+    fit_zero: Callable[[], Weights] | None = None,
 ) -> Iterator[tuple[int, Weights]]:
-    """Fit many alphas, each from the one before; ``fit_zero`` fits without a penalty. See `fit_path`."""
+    """Fit many alphas, each from the one before; see `fit_path`.
+
+    ``fit_zero`` fits without a penalty; None fits the same objective by the same factorisation.
+    """
     origin, curvature = None, 1.0
     for place in sorted(range(len(alphas)), key=lambda place: -alphas[place]):
-        if alphas[place] == 0:
-            yield place, fit_zero()
-            continue
         objective.alpha = alphas[place]
+        if alphas[place] == 0:
+            yield place, fit_objective(objective, factorisation, settings) if fit_zero is None else fit_zero()
+            continue
         weights = _fit_whitened(objective, factorisation, settings, origin, curvature=curvature)
         origin, curvature = weights.end, weights.run.curvature
         yield place, weights

@@ -19,8 +19,9 @@ from skldl._typing import BoolArray, FloatArray
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums
 from skldl.maxent import _blocks
+from skldl.maxent._feature_scaling import rare_columns, scaling_factors
 from skldl.maxent._folds import Folds
-from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation, refuse_lost_digits
+from skldl.maxent._whitening import CONSTANT_COLUMN, LARGEST_MATRIX, Factorisation, refuse_lost_digits
 from skldl.simplex import entropy
 
 
@@ -48,6 +49,8 @@ class Moments:
         Of each column: numbers other than zero, least and largest value, and whether there are values between these.
     about_mean, is_sparse : bool
         Whether the products are about the mean; whether the rows are sparse.
+    constant : float
+        Variances of dense columns up to this share of the squared mean are nothing but rounding error.
     """
 
     count: int
@@ -63,6 +66,7 @@ class Moments:
     inside: FloatArray
     about_mean: bool
     is_sparse: bool
+    constant: float = CONSTANT_COLUMN
 
     @property
     def mean(self) -> FloatArray:
@@ -85,15 +89,20 @@ class Moments:
     def _constant(self, variances: FloatArray, mean: FloatArray) -> BoolArray:
         """Which columns have a variance that is nothing but rounding error, as in `skldl.maxent._whitening`."""
         if not self.is_sparse:
-            return np.asarray(variances <= 1e-26 * mean**2)
+            return np.asarray(variances <= self.constant * mean**2)
         return refuse_lost_digits(
             variances, mean, lambda column: (self.low[column], self.high[column]), self.n_nonzero >= self.count
         )
 
     def rare_columns(self) -> BoolArray:
         """Columns with two values, or with more than nine zeros in ten."""
-        two_valued = (self.low < self.high) & (self.inside == 0)
-        return np.asarray(two_valued | (self.n_nonzero < 0.1 * self.count))
+        return rare_columns((self.low < self.high) & (self.inside == 0), self.n_nonzero, self.count)
+
+    def factors(self, scaling: str) -> FloatArray:
+        """What the columns are multiplied by; 0 for constant ones."""
+        second = self.second(centred=True)
+        variances = np.diag(second) if second.ndim == 2 else second
+        return scaling_factors(np.sqrt(np.maximum(variances, 0.0)), scaling, self.rare_columns)
 
     def factorisation(self, factors: FloatArray | None, *, fit_intercept: bool) -> Factorisation:
         """What `skldl.maxent._whitening.factorise` gives for these rows, their columns multiplied by ``factors``."""

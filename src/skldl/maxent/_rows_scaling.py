@@ -23,6 +23,7 @@ from skldl.maxent._scaling import (
     ScalingEquations,
     balance,
     chebyshev,
+    chebyshev_nodes,
     exponential_sums,
     holds_negative,
     log_of,
@@ -75,24 +76,31 @@ class RowsScaling(Scaling):
         total, target, filled, values, negative = rows.sum(_scan, merge=_merge_scans)
         self.total = float(total)
         self.target = target / total
-        self.equations: RowsEquations | None = None
-        if filled:
-            self.equations = RowsEquations(rows, self.total, self.target, values, bool(negative))
+        self.equations: RowsEquations | None = RowsEquations(self, values, bool(negative)) if filled else None
 
     def state(self, theta: FloatArray) -> State:
         """Loss and moments at θ, in one pass; rows that are zero throughout are predicted to be uniform."""
         nodes = Nodes("none", False, np.zeros(0)) if self.equations is None else self.equations.next_nodes()
+        log_partition, moments = self.moments(theta, nodes)
+        loss = log_partition - float(np.vdot(self.target, theta))
+        return State(theta, Masses(theta, nodes, moments), loss)
+
+    def moments(self, theta: FloatArray, nodes: Nodes) -> tuple[float, tuple[FloatArray, FloatArray]]:
+        """Log-partition at θ, and the moments of the positive and of the negative part of X: one pass."""
         log_partition, *moments = self.rows.sum(_pass, theta, self.total, nodes, labels=False)
-        loss = float(log_partition) - float(np.vdot(self.target, theta))
-        return State(theta, Masses(theta, nodes, (moments[0], moments[1])), loss)
+        return float(log_partition), (moments[0], moments[1])
+
+    def far_sums(self, theta: FloatArray, far: npt.NDArray[np.intp], delta: FloatArray) -> Sums:
+        """`exponential_sums` over all rows for some features and labels, of both signs: one pass."""
+        return self.rows.sum(_far_pass, theta, self.total, far, delta, merge=merge_far, labels=False)
 
 
 class RowsEquations(ScalingEquations):
-    """`ScalingEquations` of rows in chunks."""
+    """`ScalingEquations` of rows that are seen in passes only: those of ``scaling``."""
 
-    def __init__(self, rows: Rows, total: float, target: FloatArray, values: FloatArray, has_negative: bool) -> None:
-        self.rows, self.total, self.has_negative = rows, total, has_negative
-        self._prepare(target, values)
+    def __init__(self, scaling: RowsScaling, values: FloatArray, has_negative: bool) -> None:
+        self.scaling, self.has_negative = scaling, has_negative
+        self._prepare(scaling.target, values)
 
     def next_nodes(self, count: int | None = None) -> Nodes:
         """How the moments are taken in the next pass."""
@@ -116,19 +124,15 @@ class RowsEquations(ScalingEquations):
     def _moments_at_nodes(self, P: Any, count: int) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
         if P.nodes.count != count:
             P.nodes = self.next_nodes(count)
-            _, *moments = self.rows.sum(_pass, P.theta, self.total, P.nodes, labels=False)
-            P.moments = moments[0], moments[1]
-        nodes, _ = chebyshev(np.array([self.middle]), self.middle, self.half_width, count)
-        return nodes, P.moments
+            P.moments = self.scaling.moments(P.theta, P.nodes)[1]
+        return chebyshev_nodes(self.middle, self.half_width, count)[0], P.moments
 
     def _solve_far(self, P: Any, far: npt.NDArray[np.intp], delta: FloatArray) -> None:
         """Roots with sums over all rows: one pass for each step of Newton's method."""
         places = far[:, 0], far[:, 1]
 
         def evaluate(at: FloatArray) -> tuple[FloatArray, FloatArray]:
-            top, total, weighted = self.rows.sum(
-                _far_pass, P.theta, self.total, far, at, merge=_merge_far, labels=False
-            )
+            top, total, weighted = self.scaling.far_sums(P.theta, far, at)
             value, slope = np.log(total) + top, weighted / total
             return balance(value[0], slope[0], value[1], slope[1], self.log_up[places], self.log_down[places])
 
@@ -185,12 +189,12 @@ def _far_pass(chunk: Chunk, theta: FloatArray, total: float, far: npt.NDArray[np
         g = row_lengths(rows)
         sides = [exponential_sums(log_of(np.maximum(sign * masses, 0)), g, sign * delta) for sign in (1.0, -1.0)]
         part = tuple(np.stack([side[k] for side in sides]) for k in range(3))
-        sums = part if sums is None else _merge_far(sums, part)
+        sums = part if sums is None else merge_far(sums, part)
     assert sums is not None
     return sums
 
 
-def _merge_far(total: Sums, part: Sums) -> Sums:
+def merge_far(total: Sums, part: Sums) -> Sums:
     """Put two sums of exponentials together, each divided by the exponential of its largest exponent."""
     top = np.maximum(total[0], part[0])
     own, other = (np.exp(np.maximum(one[0] - top, LOG_OF_NOTHING)) for one in (total, part))

@@ -5,7 +5,7 @@ The paths are those of `skldl.SABFGSCV` in memory, so that the scores are the sa
 divergences of all alphas, folds and scalings come from one last pass.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +14,11 @@ import numpy as np
 from skldl._typing import FloatArray
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums
-from skldl.maxent._fitting import Settings, fit_objective, walk_path
+from skldl.maxent._fitting import Settings, Weights, fit_objective, walk_path
 from skldl.maxent._folds import Folds
 from skldl.maxent._lockstep import run_together
 from skldl.maxent._row_moments import Moments, merged, read_moments
-from skldl.maxent._rows_objective import RowsCrossEntropy, few_rows, pass_over, sums_of_rows
+from skldl.maxent._rows_objective import Evaluate, RowsCrossEntropy, few_rows, pass_over, sums_of_rows
 from skldl.simplex import entropy, log_softmax
 
 NUMBERS_OF_A_SEARCH = 40
@@ -30,15 +30,24 @@ Request = tuple[int, FloatArray, FloatArray]
 """A fold to leave out, U and b."""
 
 
-def scaling_factors(moments: Moments, scaling: str) -> FloatArray:
-    """What the columns are multiplied by; 0 for constant ones."""
-    second = moments.second(centred=True)
-    deviations = np.sqrt(np.maximum(np.diag(second) if second.ndim == 2 else second, 0.0))
-    factors = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
-    if scaling == "standard":
-        return factors
-    as_they_are = np.ones(len(factors), dtype=bool) if scaling == "raw" else moments.rare_columns()
-    return np.where(as_they_are & (factors > 0), 1.0, factors)
+def scaled_path(
+    evaluate: Evaluate, moments: Moments, alphas: FloatArray, scaling: str, settings: Settings
+) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+    """Fit a path of alphas on scaled features: place, weights of the features as they are, and intercepts of each."""
+    factors = moments.factors(scaling)
+    objective = RowsCrossEntropy(evaluate, moments, factors=factors, fit_intercept=True)
+    factorisation = moments.factorisation(factors, fit_intercept=True)
+    for place, weights in walk_path(objective, factorisation, list(alphas), settings):
+        yield place, weights.W * factors[:, None], weights.b
+
+
+def fit_scaled(
+    evaluate: Evaluate, moments: Moments, alpha: float, scaling: str, settings: Settings
+) -> tuple[Weights, FloatArray]:
+    """Fit one alpha on scaled features: their weights, and what the columns were multiplied by."""
+    factors = moments.factors(scaling)
+    objective = RowsCrossEntropy(evaluate, moments, factors=factors, alpha=alpha, fit_intercept=True)
+    return fit_objective(objective, moments.factorisation(factors, fit_intercept=True), settings), factors
 
 
 @dataclass
@@ -89,35 +98,20 @@ class FoldedRows:
         moments = self.without[fold]
 
         def job(ask: Callable[[Request], Any]) -> tuple[FloatArray, FloatArray]:
-            factors = scaling_factors(moments, scaling)
-            objective = RowsCrossEntropy(
-                lambda U, b: ask((fold, U, np.asarray(b))), moments, factors=factors, fit_intercept=True
-            )
-            factorisation = moments.factorisation(factors, fit_intercept=True)
-
-            def fit_zero() -> Any:
-                objective.alpha = 0.0
-                return fit_objective(objective, factorisation, settings)
+            def evaluate(U: FloatArray, b: FloatArray | None) -> tuple[float, FloatArray, FloatArray]:
+                return ask((fold, U, np.asarray(b)))
 
             U = np.empty((len(alphas), *moments.target.shape))
             b = np.empty((len(alphas), len(moments.mass)))
-            for place, weights in walk_path(objective, factorisation, list(alphas), settings, fit_zero):
-                U[place], b[place] = weights.W * factors[:, None], weights.b
+            for place, weights, intercept in scaled_path(evaluate, moments, alphas, scaling, settings):
+                U[place], b[place] = weights, intercept
             return U, b
 
         return job
 
-    def fit(self, alpha: float, scaling: str, settings: Settings) -> tuple[Any, FloatArray]:
-        """Fit all rows; the weights of the scaled features, and what the columns were multiplied by."""
-        factors = scaling_factors(self.of_all, scaling)
-        objective = RowsCrossEntropy(
-            pass_over(self.rows, self.of_all),
-            self.of_all,
-            factors=factors,
-            alpha=alpha,
-            fit_intercept=True,
-        )
-        return fit_objective(objective, self.of_all.factorisation(factors, fit_intercept=True), settings), factors
+    def fit(self, alpha: float, scaling: str, settings: Settings) -> tuple[Weights, FloatArray]:
+        """Fit all rows; see `fit_scaled`."""
+        return fit_scaled(pass_over(self.rows, self.of_all), self.of_all, alpha, scaling, settings)
 
 
 def fold_rows(rows: Rows, n_folds: int) -> FoldedRows | None:

@@ -17,7 +17,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import special
 
-from skldl._array_api import is_device_array
+from skldl._array_api import is_device_array, rows_on_host
 from skldl._missing import COMPLETE, has_gaps
 from skldl._parameters import COUNT, N_JOBS, NOT_NEGATIVE, TRUTH, number, one_of
 from skldl._partial_base import MISSING, PartialLDL
@@ -25,7 +25,7 @@ from skldl._typing import FloatArray
 from skldl.base import in_safe_range
 from skldl.chunks import Rows
 from skldl.chunks._memory import in_memory
-from skldl.maxent._device_rows import device_problem, on_host
+from skldl.maxent._device_rows import device_problem
 from skldl.maxent._fitting import Settings, Weights, fit_objective, fit_path, fit_weights, walk_path
 from skldl.maxent._objective import CrossEntropy, probabilities, row_weights
 from skldl.maxent._rows_objective import rows_problem
@@ -194,7 +194,7 @@ class SABFGS(PartialLDL):
         if is_device_array(X):
             problem = device_problem(X, D, sample_weight, self.alpha, fit_intercept=settings.fit_intercept)
             if problem is None:  # few rows of many features are whitened in the space of the rows
-                self._fit(*on_host(X, D, sample_weight))
+                self._fit(*rows_on_host(X, D, sample_weight))
             else:
                 self._fit_problem(*problem, settings, start)
             return
@@ -274,57 +274,34 @@ class SABFGS(PartialLDL):
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
         """All alphas from one factorisation, all ``max_iter`` from one run."""
-        if is_device_array(X):
-            yield from self._predict_path_on_device(X, D, sample_weight, X_new, param, values)
+        shares_work, problem = param == "max_iter" or (param == "alpha" and self.whiten), None
+        if shares_work and is_device_array(X):
+            problem = device_problem(X, D, sample_weight, self.alpha, fit_intercept=bool(self.fit_intercept))
+            shares_work = problem is not None
+        if not shares_work:
+            yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        if param == "alpha" and self.whiten:
-            self._start(X.shape[1], D.shape[1])  # refuses an init that has no effect
+        start = self._start(X.shape[1], D.shape[1])  # refuses an init that has no effect
+        if param == "alpha":
             settings = self._settings()
-            predictions: dict[int, FloatArray] = {}
-            for place, weights in fit_path(X, D, sample_weight, values, settings):
-                weights.warn_unless_converged(type(self).__name__, values[place], settings)
-                predictions[place] = probabilities(X_new, weights.W, weights.b)
-            yield from (predictions[place] for place in range(len(values)))
-        elif param == "max_iter":
-            self.set_params(max_iter=max(values))
-            start = self._start(X.shape[1], D.shape[1])
-            weights = fit_weights(
-                X, D, sample_weight, self.alpha, self._settings(), start=start, keep=frozenset(values)
-            )
-            for value in values:
-                yield probabilities(X_new, *weights.kept.get(value, (weights.W, weights.b)))
-        else:
-            yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
-
-    def _predict_path_on_device(
-        self, X: Any, D: Any, sample_weight: Any, X_new: Any, param: str, values: list[Any]
-    ) -> Iterator[Any]:
-        shares_work = param == "max_iter" or (param == "alpha" and self.whiten)
-        if param == "max_iter":
-            self.set_params(max_iter=max(values))
-        settings = self._settings()
-        start = self._start(X.shape[1], D.shape[1])
-        problem = None
-        if shares_work:
-            problem = device_problem(X, D, sample_weight, self.alpha, fit_intercept=settings.fit_intercept)
-        if problem is None:
-            yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
-        elif param == "max_iter":
-            weights = fit_objective(*problem, settings, start=start, keep=frozenset(values))
-            for value in values:
-                yield probabilities(X_new, *weights.kept.get(value, (weights.W, weights.b)))
-        else:
-            objective, factorisation = problem
-
-            def fit_zero() -> Weights:
-                objective.alpha = 0.0
-                return fit_objective(objective, factorisation, settings)
-
+            if problem is None:
+                path = fit_path(X, D, sample_weight, values, settings)
+            else:
+                path = walk_path(*problem, values, settings)
             found = {}
-            for place, weights in walk_path(objective, factorisation, values, settings, fit_zero):
+            for place, weights in path:
                 weights.warn_unless_converged(type(self).__name__, values[place], settings)
                 found[place] = weights.W, weights.b
             yield from (probabilities(X_new, *found[place]) for place in range(len(values)))
+        else:
+            self.set_params(max_iter=max(values))
+            settings, keep = self._settings(), frozenset(values)
+            if problem is None:
+                weights = fit_weights(X, D, sample_weight, self.alpha, settings, start=start, keep=keep)
+            else:
+                weights = fit_objective(*problem, settings, start=start, keep=keep)
+            for value in values:
+                yield probabilities(X_new, *weights.kept.get(value, (weights.W, weights.b)))
 
     def _settings(self) -> Settings:
         return Settings(

@@ -1,7 +1,6 @@
 """SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation, ready for data as they come."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -11,7 +10,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from skldl._array_api import as_type_of, computing_on, is_device_array
+from skldl._array_api import as_type_of, computing_on, is_device_array, rows_on_host
 from skldl._held_out import check_groups, two_valued_columns
 from skldl._missing import COMPLETE, has_gaps, informative, row_divergences
 from skldl._parameters import COUNT, FOLDS, N_JOBS, NOT_NEGATIVE, NOTHING, TRUTH, one_of, sequence_of
@@ -21,8 +20,8 @@ from skldl.base import in_safe_range, kept_rows
 from skldl.chunks import Rows
 from skldl.chunks._memory import in_memory
 from skldl.exceptions import DataError
-from skldl.maxent._device_rows import on_host
-from skldl.maxent._device_selection import fit_scaled, held_out_on_device, rare_columns, together
+from skldl.maxent._device_selection import device_rare_columns, fit_on_device, held_out_on_device, together
+from skldl.maxent._feature_scaling import rare_columns, scaling_factors
 from skldl.maxent._fitting import Settings, Weights, fit_path, fit_weights
 from skldl.maxent._objective import probabilities, row_weights
 from skldl.maxent._rows_objective import few_rows
@@ -198,8 +197,9 @@ class SABFGSCV(PartialLDL):
             return
         keep = len(alphas) * D.size <= MOST_KEPT_NUMBERS and holds_out_once(splits, len(D))
         candidates = self._scalings(_rare_columns(X) if self.scaling == "auto" else np.zeros(0, dtype=bool))
+        loose = fold_settings(settings, FOLD_TOL)
         outcomes = Parallel(n_jobs=self.n_jobs)(
-            delayed(_held_out)(X, D, sample_weight, *split, alphas, settings, scaling, keep)
+            delayed(_held_out)(X, D, sample_weight, *split, alphas, loose, scaling, keep)
             for scaling in candidates
             for split in splits
         )
@@ -219,12 +219,12 @@ class SABFGSCV(PartialLDL):
         """The same on a device, one fold after the other; few rows of many features on the host."""
         n_rows, n_labels = D.shape
         if few_rows(min(len(train) for train, _ in splits), X.shape[1]):
-            self._select(*on_host(X, D, sample_weight), splits)
+            self._select(*rows_on_host(X, D, sample_weight), splits)
             if hasattr(self, "oof_predictions_"):
                 self.oof_predictions_ = as_type_of(self.oof_predictions_, X)
             return
         keep = len(alphas) * n_rows * n_labels <= MOST_KEPT_NUMBERS and holds_out_once(splits, n_rows)
-        candidates = self._scalings(rare_columns(X) if self.scaling == "auto" else np.zeros(0, dtype=bool))
+        candidates = self._scalings(device_rare_columns(X) if self.scaling == "auto" else np.zeros(0, dtype=bool))
         loose = fold_settings(settings, FOLD_TOL)
         by_scaling = [
             [held_out_on_device(X, D, sample_weight, *split, alphas, loose, scaling, keep) for split in splits]
@@ -232,11 +232,10 @@ class SABFGSCV(PartialLDL):
         ]
         scores = [np.column_stack([divergences for divergences, _ in folds]) for folds in by_scaling]
         best, place = self._choose(alphas, candidates, scores)
-        self.__dict__.pop("oof_predictions_", None)
         if keep:
             parts = [predictions[place] for _, predictions in by_scaling[best]]
             self.oof_predictions_ = together([test for _, test in splits], parts)
-        self._store(*fit_scaled(X, D, sample_weight, self.alpha_, self.scaling_, settings), settings)
+        self._store(*fit_on_device(X, D, sample_weight, self.alpha_, self.scaling_, settings), settings)
 
     def _fit_rows(self, rows: Rows) -> None:
         self.missing_, self.n_left_out_ = COMPLETE, 0
@@ -251,7 +250,6 @@ class SABFGSCV(PartialLDL):
         candidates = self._scalings(folded.of_all.rare_columns())
         scores = folded.held_out_scores(alphas, candidates, fold_settings(settings, FOLD_TOL))
         self._choose(alphas, candidates, list(scores))
-        self.__dict__.pop("oof_predictions_", None)
         self._store(*folded.fit(self.alpha_, self.scaling_, settings), settings)
 
     def _alphas(self) -> FloatArray:
@@ -269,6 +267,7 @@ class SABFGSCV(PartialLDL):
     def _choose(self, alphas: FloatArray, candidates: list[str], scores: list[FloatArray]) -> tuple[int, int]:
         """Choose scaling and alpha from held-out divergences (n_alphas, n_folds) for each scaling; their places."""
         best = int(np.argmin([table.mean(axis=1).min() for table in scores]))
+        self.__dict__.pop("oof_predictions_", None)  # those of a fit before
         self.alphas_ = alphas
         self.scaling_ = candidates[best]
         self.cv_scores_ = scores[best]
@@ -316,21 +315,18 @@ class SABFGSCV(PartialLDL):
 
 
 def _rare_columns(X: Any) -> npt.NDArray[np.bool_]:
-    """Columns with two values, or with more than nine zeros in ten."""
+    """The rare columns of rows in memory."""
     if sparse.issparse(X):
         n_nonzero = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
     else:
         n_nonzero = np.count_nonzero(X, axis=0)
-    return np.asarray(two_valued_columns(X) | (n_nonzero < 0.1 * X.shape[0]))
+    return rare_columns(two_valued_columns(X), n_nonzero, X.shape[0])
 
 
 def _scaled(X: Any, sample_weight: FloatArray | None, scaling: str) -> tuple[Any, FloatArray]:
     """X scaled but not centred, and what its columns were multiplied by; 0 for constant ones."""
     deviations = column_deviations(X, row_weights(X.shape[0], sample_weight))
-    factors = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
-    if scaling != "standard":
-        as_they_are = np.ones(len(factors), dtype=bool) if scaling == "raw" else _rare_columns(X)
-        factors = np.where(as_they_are & (factors > 0), 1.0, factors).astype(factors.dtype)
+    factors = scaling_factors(deviations, scaling, lambda: _rare_columns(X))
     return (X.multiply(factors).tocsr() if hasattr(X, "tocsr") else X * factors), factors
 
 
@@ -355,7 +351,6 @@ def _held_out(
         test_weight = test_weight * informative(D_test, settings.reading)
         test_weight /= test_weight.sum() or 1.0
     minus_entropy = 0.0 if gaps else -float(test_weight @ entropy(D_test))
-    settings = replace(settings, tol=max(settings.tol, FOLD_TOL))
     divergences = np.empty(len(alphas))
     predictions = np.empty((len(alphas), *D_test.shape) if keep else 0)
     for place, weights in fit_path(scaled, D[train], weight, list(alphas), settings):

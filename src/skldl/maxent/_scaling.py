@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
+from skldl._array_api import is_device_array, namespace
 from skldl._typing import FloatArray
 
 CONSTANT = 1e-13  # relative range below which g is one value up to rounding
@@ -291,14 +292,18 @@ def exponential_sums(
     log_masses: FloatArray, g: FloatArray, delta: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Largest exponent of m e^{δg}, and the sums of m e^{δg} and g m e^{δg} over rows divided by its exponential."""
-    exponents = log_masses + np.multiply.outer(g, delta)
-    top = exponents.max(axis=0)
-    terms = np.exp(exponents - top)
-    return top, terms.sum(axis=0), g @ terms
+    xp = namespace(g)
+    exponents = log_masses + g[:, None] * delta
+    top = xp.max(exponents, axis=0)
+    terms = xp.exp(exponents - top)
+    return top, xp.sum(terms, axis=0), g @ terms
 
 
 def log_of(values: FloatArray) -> FloatArray:
     """Logarithms; of zero a number that is low enough, and finite."""
+    if is_device_array(values):
+        xp = namespace(values)
+        return xp.where(values > 0, xp.log(xp.where(values > 0, values, 1.0)), LOG_OF_NOTHING)
     return np.asarray(np.log(values, out=np.full_like(values, LOG_OF_NOTHING), where=values > 0))
 
 

@@ -33,6 +33,7 @@ from skldl.maxent import _blocks
 LARGEST_MATRIX = 5000
 RIDGES = (1e-10, 1e-6, 1e-2)  # the next one only where rounding in G defeats the Cholesky factor
 RANK_CUT = 1e-12
+CONSTANT_COLUMN = 1e-26  # share of the squared mean up to which the variance of a dense column is rounding error
 RESOLUTION = 1e-13  # below this share of the trace of G, its eigenvectors do not resolve alpha
 SPARSE_DIGITS = 1e-10  # share of the squared mean below which the variance of a sparse column has too few digits
 
@@ -262,7 +263,7 @@ def _variances(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
 def _is_constant(variances: FloatArray, X: Any, mean: FloatArray) -> npt.NDArray[np.bool_]:
     """Which columns have a variance that is nothing but rounding error."""
     if not sparse.issparse(X):
-        return np.asarray(variances <= 1e-26 * mean**2)
+        return np.asarray(variances <= CONSTANT_COLUMN * mean**2)
 
     def ends(column: int) -> tuple[float, float]:
         values = X[:, [column]].toarray().ravel().astype(np.float64)

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from skldl._array_api import computing_on, is_device_array, namespace, to_numpy
 from skldl._validation import check_distributions, check_weights, column_names, order_of_labels
 from skldl.exceptions import LengthMismatchError, UnknownNameError
@@ -88,37 +86,21 @@ def skill(
 ) -> Skill:
     """See `skldl.metrics.skill`; the divergence comes from there."""
     true, pred = checked_pair(D_true, D_pred)
-    if is_device_array(true):
-        return _skill_on_device(
-            true, pred, D_reference, sample_weight, groups, divergence, confidence=confidence, floor=floor
-        )
-    reference = summing_to_one(check_distributions(D_reference, name="D_reference", renormalize=False))
-    order = order_of_labels(column_names(D_true), column_names(D_reference), name="D_reference")
-    if order is not None and reference.shape[1] == true.shape[1]:
-        reference = reference[:, order]
+    if is_device_array(true):  # losses of rows are computed there; skill and its interval, from few numbers, in NumPy
+        reference = check_distributions(D_reference, name="D_reference", like=true)
+        weight = check_weights(sample_weight, true.shape[0], true)
+        sample_weight = None if weight is None else to_numpy(weight)
+    else:
+        reference = summing_to_one(check_distributions(D_reference, name="D_reference", renormalize=False))
+        order = order_of_labels(column_names(D_true), column_names(D_reference), name="D_reference")
+        if order is not None and reference.shape[1] == true.shape[1]:
+            reference = reference[:, order]
     if reference.shape[0] == 1:
-        reference = np.broadcast_to(reference, (len(true), reference.shape[1]))
-    _check_reference(true, reference)
-    own, other = (compute_rows(true, P, [divergence])[divergence.name] for P in (pred, reference))
-    return skill_of_losses(own, other, sample_weight, groups, confidence=confidence, floor=floor)
-
-
-def _check_reference(true: Any, reference: Any) -> None:
+        reference = namespace(true).broadcast_to(reference, (true.shape[0], reference.shape[1]))
     if tuple(true.shape) != tuple(reference.shape):
         raise LengthMismatchError(
             f"D_true has shape {tuple(true.shape)} and D_reference {tuple(reference.shape)}. "
             "Pass one reference row for each true row, or a single row for all."
         )
-
-
-def _skill_on_device(
-    true: Any, pred: Any, D_reference: Any, weight: Any, groups: Any, divergence: Measure, **options: Any
-) -> Skill:
-    """Losses of rows where the arrays are; skill and its interval from these, which are few numbers, in NumPy."""
-    reference = check_distributions(D_reference, name="D_reference", like=true)
-    if reference.shape[0] == 1:
-        reference = namespace(true).broadcast_to(reference, true.shape)
-    _check_reference(true, reference)
     own, other = (to_numpy(compute_rows(true, P, [divergence])[divergence.name]) for P in (pred, reference))
-    weight = check_weights(weight, true.shape[0], true)
-    return skill_of_losses(own, other, None if weight is None else to_numpy(weight), groups, **options)
+    return skill_of_losses(own, other, sample_weight, groups, confidence=confidence, floor=floor)

@@ -125,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(ROWS) means_of_measures(
 def row_function(measures: Sequence[Any], n_labels: int, eps: float) -> str:
     """C function of some measures, or `NotTraceable`."""
     recording = Recording(n_labels)
-    pair = Pair(recording.argument("p"), recording.argument("q"), eps)  # type: ignore[arg-type]
+    pair = Pair(recording.argument("p"), recording.argument("q"), eps)  # type: ignore[arg-type]  # symbols act as arrays
     return c_function(recording, [measure.compute(pair, **measure.options) for measure in measures])
 
 

@@ -230,9 +230,7 @@ class Measure:
         from skldl.metrics import MEASURES
 
         known = MEASURES.get(self.key)
-        if (
-            known is None or known.compute is not self.compute
-        ):  # a measure from outside the package is pickled as a whole
+        if known is None or known.compute is not self.compute:  # one from outside the package is pickled as a whole
             return super().__reduce_ex__(protocol)
         changed = {} if self.name == known.name else dict(self.options)
         return _by_name, (self.key, changed)

@@ -191,9 +191,8 @@ class Pair:
     @cached_property
     def relative_entropy(self) -> FloatArray:
         """Σ p ln(p / q), the prediction floored at eps."""
-        return at_least(
-            log_ratio_sum(self.p, self.floored_q, bounded=self.bounded), 0.0
-        )  # below zero only by rounding and the floor
+        divergence = log_ratio_sum(self.p, self.floored_q, bounded=self.bounded)
+        return at_least(divergence, 0.0)  # below zero only by rounding and the floor
 
     @cached_property
     def reversed_relative_entropy(self) -> FloatArray:

@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._array_api import computing_on, is_device_array, namespace, space
+from skldl._array_api import computing_on, copy_of, is_device_array, space
 from skldl._parameters import CALLABLE, COUNT, N_JOBS, NOTHING, Constraint, check_value, one_of
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_features, check_same_space
@@ -211,13 +211,10 @@ class AAKNN(BaseLDL):
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         _check_count("n_neighbors", self.n_neighbors, X.shape[0])
-        # they are kept: what the caller does to his own arrays must not reach the model
+        X, D = copy_of(X), copy_of(D)  # they are kept: changes of the caller's own arrays must not reach the model
         if is_device_array(X):
-            xp = namespace(X)
-            X, D = xp.asarray(X, copy=True), xp.asarray(D, copy=True)
             self._search: Any = DeviceSearch(X, metric=self.metric, metric_params=self.metric_params)
         else:
-            X, D = X.copy(), D.copy()
             self._search = StableSearch(
                 X, metric=self.metric, metric_params=self.metric_params, algorithm=self.algorithm, n_jobs=self.n_jobs
             )

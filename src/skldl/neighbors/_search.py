@@ -23,6 +23,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import row_norms
 
+from skldl import _array_api
 from skldl._typing import FloatArray, IntArray
 from skldl.neighbors._filter import LEAST_ROWS, MOST_FEATURES, LowerBoundFilter
 
@@ -278,7 +279,5 @@ def _sums_of_products(left: Any, right: Any) -> FloatArray:
 
 
 def row_blocks(n_rows: int, cells_per_row: int, cells: int | None = None) -> Iterator[slice]:
-    """Cut the rows into blocks of a bounded number of cells, BLOCK_CELLS unless another is given."""
-    size = max(1, (BLOCK_CELLS if cells is None else cells) // cells_per_row)
-    for start in range(0, n_rows, size):
-        yield slice(start, start + size)
+    """Cut the rows into blocks of a bounded number of cells, `BLOCK_CELLS` if not given."""
+    return _array_api.row_blocks(n_rows, cells_per_row, BLOCK_CELLS if cells is None else cells)

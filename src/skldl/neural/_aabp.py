@@ -22,6 +22,7 @@ from skldl._array_api import (
     as_type_of,
     is_device_array,
     namespace,
+    ones_for,
     row_blocks,
     space,
     take_rows,
@@ -194,7 +195,7 @@ class AABP(BaseLDL):
                 X, D = as_double(X), as_double(D)
         if sample_weight is not None:
             sample_weight = sample_weight / xp.max(sample_weight)  # sums of huge weights must not overflow
-        weight = xp.ones_like(xp.sum(D, axis=1, dtype=xp.float64)) if sample_weight is None else sample_weight
+        weight = ones_for(D) if sample_weight is None else sample_weight
         scaler: Any = standardisation(X, sample_weight)
         features = standardize(X, scaler.mean_, scaler.scale_)
         mean = weighted_mean(D, weight)
@@ -229,12 +230,11 @@ class AABP(BaseLDL):
             value, gradient = objective(as_type_of(theta, weight))
             return float(value), to_numpy(gradient)
 
-        theta = theta if self.solver == "lbfgs" or xp is np else as_type_of(theta, weight)
-        evaluate = objective if xp is np or self.solver != "lbfgs" else on_host
-        watch.start(theta, float(evaluate(theta)[0]))
+        watch.start(theta, on_host(theta)[0])
         if self.solver == "lbfgs":
-            theta, converged = run_lbfgs(evaluate, theta, self.max_iter, self.tol, watch)
+            theta, converged = run_lbfgs(on_host, theta, self.max_iter, self.tol, watch)
         else:
+            theta = as_type_of(theta, weight)
             theta, converged = run_adam(
                 objective, theta, self.max_iter, self._batches(n_rows, random), self.learning_rate, watch
             )

@@ -20,13 +20,13 @@ from skldl._array_api import (
     as_type_of,
     at_least,
     is_device_array,
+    mean_and_variance,
     namespace,
     product_over_rows,
     row_blocks,
     space,
     sum_in_double,
     take_rows,
-    weighted_mean,
 )
 from skldl._array_api import log_softmax as device_log_softmax
 from skldl._typing import FloatArray
@@ -117,8 +117,7 @@ def standardisation(X: Any, sample_weight: Any) -> Any:
     if not is_device_array(X):
         return StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=sample_weight)
     n_rows = float(X.shape[0]) if sample_weight is None else float(namespace(X).sum(sample_weight))
-    mean = weighted_mean(X, sample_weight)
-    variance = weighted_mean((as_double(X) - as_type_of(mean, as_double(X))) ** 2, sample_weight)
+    mean, variance = mean_and_variance(X, sample_weight)
     eps = float(np.finfo(np.float64).eps)
     constant = variance <= n_rows * eps * variance + (n_rows * mean * eps) ** 2
     return Standardisation(mean, np.where(constant, 1.0, np.sqrt(variance)))
