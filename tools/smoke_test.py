@@ -282,7 +282,7 @@ def main(extra: str) -> None:
         Name of the extra, or ``none``.
     """
     os.environ["MPLBACKEND"] = "Agg"
-    warnings.simplefilter("default")
+    warnings.simplefilter("default")  # shown, and no reason to fail: other packages may warn
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for check in (core, *CHECKS[extra]):

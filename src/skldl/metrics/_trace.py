@@ -103,7 +103,7 @@ class Symbol:
     def __eq__(self, other: object) -> "Symbol":  # type: ignore[override]  # as arrays do
         return self._with("{0} == {1}", other, kind="bool")
 
-    def __ne__(self, other: object) -> "Symbol":  # type: ignore[override]
+    def __ne__(self, other: object) -> "Symbol":  # type: ignore[override]  # as arrays do
         return self._with("{0} != {1}", other, kind="bool")
 
     def __lt__(self, other: Any) -> "Symbol":
