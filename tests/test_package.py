@@ -13,23 +13,10 @@ from scipy import io
 
 import skldl
 from skldl._extras import import_with_extra
+from skldl._versions import PACKAGES
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = [
-    "baycomp",
-    "cyclopts",
-    "distributed",
-    "jinja2",
-    "lightgbm",
-    "matplotlib",
-    "pandas",
-    "polars",
-    "pyarrow",
-    "rich",
-    "scikit_posthocs",
-    "skops",
-    "torch",
-]
+EXTRAS = [name.replace("-", "_") for name in (*PACKAGES["extras"], "polars", "torch")]  # the last two in no extra
 WITHOUT_EXTRAS = f"""
 import sys
 class Missing:
