@@ -32,7 +32,7 @@ class PublishedCell:
     Attributes
     ----------
     dataset, algorithm, measure : str
-        Table in which it is published.
+        Names of its row, its column and its table.
     mean : float
         The printed mean.
     std : float or None
