@@ -69,7 +69,7 @@ def parsed(target):
 def parameters_of(target):
     if inspect.isclass(target) and (target.__init__ is object.__init__) and "__new__" not in vars(target):
         return []
-    if inspect.isclass(target) and issubclass(target, BaseException):
+    if inspect.isclass(target) and issubclass(target, BaseException) and "__init__" not in vars(target):
         return []  # all have a message, and nothing else
     if getattr(target, "_is_protocol", False):
         return []  # a protocol is never called
@@ -132,3 +132,46 @@ def test_every_field_is_documented(name):
     """Also those that the signature does not have."""
     names = {field.name for field in fields(CALLABLES[name]) if not field.name.startswith("_")}
     assert names - set(documented(parsed(CALLABLES[name]), "Parameters", "Attributes")) == set()
+
+
+def inner_objects():
+    """Functions, classes and methods without underscore of all other modules, by their full names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # modules with old names
+        names = [info.name for info in pkgutil.walk_packages(skldl.__path__, "skldl.") if info.name != "skldl.__main__"]
+        modules = [importlib.import_module(name) for name in names]
+    defined = [
+        value for module in modules for name, value in vars(module).items() if is_defined_in(module, name, value)
+    ]
+    methods = [
+        function
+        for value in defined
+        if inspect.isclass(value)
+        for name, function in vars(value).items()
+        if inspect.isfunction(function) and not name.startswith("_")
+    ]
+    return {f"{value.__module__}.{value.__qualname__}": value for value in [*defined, *methods]}
+
+
+def is_defined_in(module, name, value):
+    kinds = inspect.isfunction(value) or inspect.isclass(value)
+    return kinds and not name.startswith("_") and value.__module__ == module.__name__
+
+
+def test_docstrings_inside_of_the_package_fit_the_signatures():
+    """They may leave parameters out altogether; those that they name are those of the signature."""
+    inner = {name: value for name, value in inner_objects().items() if name not in OBJECTS}
+    assert len(inner) > 1000
+    wrong = []
+    for name, value in inner.items():
+        if not inspect.getdoc(value):
+            if "._" not in name:
+                wrong.append(f"{name} has no docstring")
+        elif not name.startswith(COMMANDS):
+            found = documented(parsed(value), "Parameters", "Other Parameters")
+            expected = parameters_of(value)
+            if found and inspect.getfullargspec(value).varkw in expected:  # each name may have its own entry
+                expected = expected[:-1] + found[len(expected) - 1 :]
+            if found and found != expected:
+                wrong.append(f"{name} documents {found}, not {expected}")
+    assert wrong == []
