@@ -18,10 +18,11 @@ from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
 
 TOLERANCE = 0.02
+_SHARE = f"{100 * TOLERANCE:g} %"
 RULE = (
-    "A cell agrees if the means differ by at most 2 % of the printed loss, or by one unit of the last printed digit. "
-    "The loss is a distance itself, and 1 − s for a similarity s. By the loose rule, 2 % "
-    "of any printed number, nearly every high similarity agrees; both counts are shown."
+    f"A cell agrees if the means differ by at most {_SHARE} of the printed loss, or by one unit of the last printed "
+    f"digit. The loss is a distance itself, and 1 − s for a similarity s. By the loose rule, {_SHARE} of any printed "
+    "number, nearly every high similarity agrees; both counts are shown."
 )
 
 
