@@ -239,7 +239,7 @@ def published_table(results: StudyResults, measure: str) -> ResultTable:
         head=["Dataset", *candidates],
         rows=[(dataset, [show(dataset, candidate) for candidate in candidates]) for dataset in datasets],
         foot=[("Agree", counts)],
-        notes=["Bold: equal within 2 % of the printed loss or one unit of the last printed digit."],
+        notes=[f"Bold: equal within {_SHARE} of the printed loss or one unit of the last printed digit."],
     )
 
 
