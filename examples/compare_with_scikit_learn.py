@@ -4,7 +4,7 @@ I know scikit-learn: what do I gain?
 
 Any multi-output regressor can be fitted to a table of distributions. Its predictions need not be distributions, though,
 and its loss is not made for them. This example compares what a user of scikit-learn would try with learners of this
-package, on the bundled tweets (the presence of 1,000 words and pairs of words).
+package, on the bundled tweets (the presence of 500 words and pairs of words).
 """
 
 import matplotlib.pyplot as plt

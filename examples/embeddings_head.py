@@ -14,11 +14,8 @@ frozen network is a small convolutional one. The example needs torch, and runs o
 
 import os
 import time
-from copy import deepcopy
 
-os.environ.setdefault(
-    "SCIPY_ARRAY_API", "1"
-)  # scikit-learn asks for it where arrays of other libraries are let through
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn needs it for arrays of other libraries
 
 import matplotlib.pyplot as plt
 import sklearn
@@ -136,7 +133,7 @@ def train(optimizer: str, rate: float) -> tuple[list[float], list[float]]:
         schedule.step()
         elapsed += now() - begin
         with torch.no_grad():
-            losses.append(divergence(torch.softmax(deepcopy(layer)(X_test), dim=1)))
+            losses.append(divergence(torch.softmax(layer(X_test), dim=1)))
         times.append(elapsed)
     return times, losses
 

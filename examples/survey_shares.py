@@ -38,8 +38,6 @@ def districts(n, seed):
 # A share of five answers says less than one of three hundred. ``return_weight=True`` gives the number of answers in
 # each district, which ``fit`` takes as ``sample_weight``.
 
-X, truth, counts = districts(60, 0)
-D, n_answers = from_counts(counts, return_weight=True)
 X_new, truth_new, _ = districts(2000, 1)  # districts that nobody asked
 model = SABFGS(alpha=1e-3, fit_intercept=True)
 results = {"mean of all districts": [], "each district alike": [], "weighted by answers": []}

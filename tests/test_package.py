@@ -1,4 +1,4 @@
-"""The package as a whole: what importing it pulls in, that its names lead somewhere, that docstrings fit signatures."""
+"""The package as a whole: what importing it pulls in, and that its names lead somewhere."""
 
 import importlib
 import re
@@ -13,23 +13,10 @@ from scipy import io
 
 import skldl
 from skldl._extras import import_with_extra
+from skldl._versions import PACKAGES
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = [
-    "baycomp",
-    "cyclopts",
-    "distributed",
-    "jinja2",
-    "lightgbm",
-    "matplotlib",
-    "pandas",
-    "polars",
-    "pyarrow",
-    "rich",
-    "scikit_posthocs",
-    "skops",
-    "torch",
-]
+EXTRAS = [name.replace("-", "_") for name in (*PACKAGES["extras"], "polars", "torch")]  # the last two in no extra
 WITHOUT_EXTRAS = f"""
 import sys
 class Missing:
@@ -127,10 +114,9 @@ def test_show_versions_names_every_dependency():
         "core": set(project["dependencies"]),
         "extras": {line for name, lines in extras.items() if name not in ("dev", "docs") for line in lines},
     }
-    shown = sys.modules["skldl._versions"].PACKAGES
     for group, lines in named.items():
         wanted = {re.split(r"[^\w.-]", line)[0] for line in lines} - {"scikit-ldl"}
-        assert wanted <= set(shown[group]), group
+        assert wanted <= set(PACKAGES[group]), group
 
 
 def test_the_command_names_the_extra_it_needs():

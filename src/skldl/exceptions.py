@@ -10,12 +10,8 @@ class DataError(ValueError):
 
     Examples
     --------
-    >>> from skldl.simplex import normalize
-    >>> try:
-    ...     normalize([[0, 0]])
-    ... except DataError as error:
-    ...     print(type(error).__name__)
-    ZeroRowError
+    >>> issubclass(RowSumError, DataError), issubclass(DataError, ValueError)
+    (True, True)
     """
 
 
@@ -24,9 +20,8 @@ class NonFiniteError(DataError):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skldl.simplex import normalize
-    >>> normalize([[1.0, np.nan]])
+    >>> normalize([[1.0, float("nan")]])
     Traceback (most recent call last):
     ...
     skldl.exceptions.NonFiniteError: rows holds nan in cell (0, 1), where a finite number belongs...
@@ -116,9 +111,8 @@ class EmptyDataError(DataError):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skldl.metrics import kullback_leibler
-    >>> kullback_leibler(np.empty((0, 2)), np.empty((0, 2)))
+    >>> kullback_leibler([[], []], [[], []])
     Traceback (most recent call last):
     ...
     skldl.exceptions.EmptyDataError: D_true is empty:...
@@ -130,9 +124,8 @@ class SingleLabelError(DataError):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skldl import SABFGS
-    >>> SABFGS().fit(np.eye(2), [[1.0], [1.0]])
+    >>> SABFGS().fit([[0.5], [0.2]], [[1.0], [1.0]])
     Traceback (most recent call last):
     ...
     skldl.exceptions.SingleLabelError: y has 1 label (shape (2, 1))...
@@ -144,10 +137,9 @@ class SparseDistributionError(DataError):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
+    >>> from scipy.sparse import eye_array
     >>> from skldl import SABFGS
-    >>> SABFGS().fit(np.eye(2), csr_array(np.eye(2)))
+    >>> SABFGS().fit([[0.5], [0.2]], eye_array(2))
     Traceback (most recent call last):
     ...
     skldl.exceptions.SparseDistributionError: y is a sparse matrix...
@@ -159,10 +151,9 @@ class DuplicateLabelError(DataError):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import pandas as pd
     >>> from skldl import SABFGS
-    >>> SABFGS().fit(np.eye(2), pd.DataFrame([[0.5, 0.5]] * 2, columns=["a", "a"]))
+    >>> SABFGS().fit([[0.5], [0.2]], pd.DataFrame([[0.5, 0.5]] * 2, columns=["a", "a"]))
     Traceback (most recent call last):
     ...
     skldl.exceptions.DuplicateLabelError: The label name 'a' is used for columns 0 and 1...
@@ -174,9 +165,8 @@ class SampleWeightError(DataError):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skldl import SABFGS
-    >>> SABFGS().fit(np.eye(2), np.eye(2), sample_weight=[1, -1])
+    >>> SABFGS().fit([[0.5], [0.2]], [[0.1, 0.9], [0.4, 0.6]], sample_weight=[1, -1])
     Traceback (most recent call last):
     ...
     skldl.exceptions.SampleWeightError: sample_weight of row 1 is -1...
@@ -188,10 +178,9 @@ class FeatureMismatchError(DataError):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skldl import SABFGS
-    >>> model = SABFGS().fit(np.eye(2), np.eye(2))
-    >>> model.predict(np.eye(3))
+    >>> model = SABFGS(fit_intercept=True).fit([[0.5, 1.0], [0.2, 0.3]], [[0.1, 0.9], [0.4, 0.6]])
+    >>> model.predict([[0.5, 1.0, 2.0]])
     Traceback (most recent call last):
     ...
     skldl.exceptions.FeatureMismatchError: X has 3 features, but SABFGS is expecting 2 features as input...
@@ -391,9 +380,8 @@ class ParameterError(ValueError, TypeError):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skldl import SABFGS
-    >>> SABFGS(alpha=-1).fit(np.eye(2), np.eye(2))
+    >>> SABFGS(alpha=-1).fit([[0.5], [0.2]], [[0.1, 0.9], [0.4, 0.6]])
     Traceback (most recent call last):
     ...
     skldl.exceptions.ParameterError: alpha=-1 must be a finite number of at least 0...
@@ -409,8 +397,7 @@ class MissingDegreesWarning(UserWarning):
     >>> import numpy as np
     >>> from skldl import SABFGS
     >>> D = np.array([[0.2, 0.8, np.nan], [0.5, 0.3, 0.2], [0.1, 0.6, 0.3]])
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     model = SABFGS(alpha=1).fit(np.eye(3), D)
     >>> [warning.category.__name__ for warning in caught]
     ['MissingDegreesWarning']

@@ -79,7 +79,7 @@ def test_a_process_that_dies_is_an_error():
 
 def test_warnings_of_the_processes_are_shown_once():
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+        warnings.simplefilter("always")  # so that only in_order can leave repetitions out
         list(in_order(iter(["too small", "too small", "too small"]), warnings.warn, 2))
     assert [str(entry.message) for entry in caught] == ["too small"]
 

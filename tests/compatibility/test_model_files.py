@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 FILES_0_1 = HERE / "files_0_1"
 FOLDERS = sorted(path.parent for path in HERE.glob("files_*/expected.json"))
 MODELS = [path for folder in FOLDERS for path in sorted(folder.glob("*.skldl")) if path.stem != "table"]
-pytestmark = pytest.mark.filterwarnings(
+pytestmark = pytest.mark.filterwarnings(  # the files were written with other versions, which is what is tested
     "ignore::sklearn.exceptions.InconsistentVersionWarning", "ignore:.*was written with scikit-learn:UserWarning"
 )
 TOLERANCE = 1e-9  # the last digits depend on the BLAS that the processor gets

@@ -27,11 +27,9 @@ def numbers(results):
     return [{k: v for k, v in record.items() if k not in TIMES} for record in results.selections + results.evaluations]
 
 
-SLOW = pytest.mark.slow
-
-
 @pytest.mark.parametrize(
-    "protocol", ["nested", pytest.param("geng2016", marks=SLOW), pytest.param("holdout", marks=SLOW)]
+    "protocol",
+    ["nested", *(pytest.param(protocol, marks=pytest.mark.slow) for protocol in ("geng2016", "holdout"))],
 )
 def test_the_numbers_do_not_depend_on_the_number_of_jobs(protocol, small_study):
     study = small_study(protocol=protocol)

@@ -23,19 +23,6 @@ def test_every_extra_has_a_smoke_test(checks, load_script):
     assert extras <= set(load_script("tools/smoke_test.py").CHECKS), "write a check in tools/smoke_test.py"
 
 
-def test_show_versions_names_every_dependency(checks):
-    from skldl._versions import PACKAGES
-
-    project = checks.load_pyproject()["project"]
-    groups = [
-        project["dependencies"],
-        *(project["optional-dependencies"][name] for name in checks.extras({"project": project})),
-    ]
-    names = {Requirement(text).name for group in groups for text in group} - {project["name"]}
-    assert "uvloop" in names
-    assert names <= {*PACKAGES["core"], *PACKAGES["extras"]}
-
-
 def test_what_is_declared(checks):
     pyproject = tomllib.loads(
         """

@@ -77,9 +77,20 @@ class RaterTable:
     def __len__(self) -> int:
         return len(self.rater)
 
+    @property
+    def _flagged(self) -> dict[str, int]:
+        """From each flag that a rater has to the number of raters who have it."""
+        counts = {name: sum(name in flags.split() for flags in self.flags) for name in FLAGS}
+        return {name: number for name, number in counts.items() if number}
+
+    @property
+    def _best_first(self) -> IntArray:
+        """Raters in the order of their informedness; those without one are last."""
+        known = np.isfinite(self.informedness)
+        return np.argsort(np.where(known, -self.informedness, np.inf), kind="stable")
+
     def __repr__(self) -> str:
-        flagged = {name: sum(name in flags.split() for flags in self.flags) for name in FLAGS}
-        counts = ", ".join(f"{number} {name}" for name, number in flagged.items() if number) or "no rater flagged"
+        counts = ", ".join(f"{number} {name}" for name, number in self._flagged.items()) or "no rater flagged"
         known = self.informedness[np.isfinite(self.informedness)]
         typical = f", median informedness {np.median(known):.2f}" if len(known) else ""
         return f"RaterTable({len(self)} raters, {int(self.n_votes.sum())} votes{typical}; {counts})"

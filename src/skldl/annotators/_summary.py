@@ -9,7 +9,7 @@ import numpy as np
 from skldl._typing import FloatArray
 from skldl.annotators._dawid_skene import DawidSkene
 from skldl.annotators._quality import rater_table
-from skldl.annotators._rater_table import FLAGS, RaterTable
+from skldl.annotators._rater_table import RaterTable
 from skldl.annotators._triples import read_triples
 
 MOST_KEPT = 200
@@ -76,7 +76,6 @@ class RaterSummary:
             The summary.
         """
         table = rater_table(model) if table is None else table
-        counts = {name: sum(name in flags.split() for flags in table.flags) for name in FLAGS}
         return cls(
             table,
             np.einsum("r,rkl->kl", table.n_votes / table.n_votes.sum(), model.confusion_),
@@ -84,7 +83,7 @@ class RaterSummary:
             model.model,
             len(table),
             int(table.n_votes.sum()),
-            {name: number for name, number in counts.items() if number},
+            table._flagged,
         )
 
     @classmethod
@@ -138,8 +137,7 @@ class RaterSummary:
         """
         kept = self.table
         if len(kept) > MOST_KEPT:
-            order = np.argsort(np.where(np.isfinite(kept.informedness), -kept.informedness, np.inf), kind="stable")
-            some = order[np.linspace(0, len(kept) - 1, MOST_KEPT).round().astype(np.intp)]
+            some = kept._best_first[np.linspace(0, len(kept) - 1, MOST_KEPT).round().astype(np.intp)]
             kept = replace(kept, **{name: _taken(getattr(kept, name), some) for name in _column_names()})
         columns = {
             name: [value if name in (*_WHOLE, *_WORDS) else float(f"{value:.6g}") for value in column]

@@ -162,7 +162,7 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
             chunk = pipe.recv()
             result = failure = None
             with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("default")
+                warnings.simplefilter("default")  # the first process shows them, by its own filters
                 try:
                     result = work(chunk)
                 except Exception as error:

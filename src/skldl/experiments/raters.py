@@ -6,7 +6,7 @@ import numpy as np
 
 from skldl.annotators import RaterSummary
 from skldl.data._dataset import Dataset
-from skldl.distributions._tables import plain_label
+from skldl.distributions._tables import is_missing, plain_label
 
 
 def raters_of(dataset: Dataset, *, named: bool = True) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def raters_of(dataset: Dataset, *, named: bool = True) -> dict[str, Any]:
     if dataset.votes is None or dataset.raters is None:
         return {}
     votes = np.asarray(dataset.votes, dtype=object)
-    given = np.array([[vote is not None and vote == vote for vote in row] for row in votes.tolist()])  # NaN ≠ NaN
+    given = np.array([[not is_missing(vote) for vote in row] for row in votes.tolist()])
     if given.sum(axis=1).max(initial=0) < 2:
         return {}
     row, _ = np.nonzero(given)

@@ -134,7 +134,7 @@ class StudyResults:
 
     @cached_property
     def _states(self) -> dict[tuple[str, str], str]:
-        return {}
+        return {(d, c): self._state(d, c) for d in self.datasets for c in self.candidates}
 
     @property
     def failures(self) -> list[Record]:
@@ -177,10 +177,7 @@ class StudyResults:
         str
             Such as ``failed 2/10`` or ``not run 3/10``.
         """
-        key = (dataset, candidate)
-        if key not in self._states:
-            self._states[key] = self._state(dataset, candidate)
-        return self._states[key]
+        return self._states[dataset, candidate]
 
     def _state(self, dataset: str, candidate: str) -> str:
         expected = self.n_expected(dataset)

@@ -50,6 +50,14 @@ class Comparison:
         For each other candidate the probabilities that it is better than the control, practically equivalent, worse.
     reasons : dict
         For each of these tests that is missing (empty, or NaN), why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.experiments.statistics import Comparison
+    >>> tests = Comparison("clark", ["d", "e"], ["A", "B"], "B", np.array([1.0, 2.0]), nemenyi_difference=1.386)
+    >>> bool(np.ptp(tests.average_ranks) > tests.nemenyi_difference)
+    False
     """
 
     measure: str
@@ -97,6 +105,20 @@ def compare(
     -------
     Comparison
         The tests, and reasons for those that are not possible.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, run_study
+    >>> from skldl.experiments.statistics import compare
+    >>> from skldl.testing import make_distributions
+    >>> datasets = [Dataset(f"toy {seed}", *make_distributions(30, seed=seed)) for seed in range(4)]
+    >>> candidates = [Candidate(name, f"skldl:{name}") for name in ("SABFGS", "AAKNN", "MeanDistribution")]
+    >>> tests = compare(run_study(Study(datasets, candidates, folds=3)), "kullback_leibler")
+    >>> tests.average_ranks.tolist(), tests.control
+    ([1.0, 2.0, 3.0], 'MeanDistribution')
+    >>> round(tests.nemenyi_difference, 3)
+    1.657
     """
     candidates = results.candidates
     control = find(control, {name: name for name in candidates}, "candidate") if control else results.control
@@ -208,6 +230,14 @@ class PairTests:
         The level.
     reasons : dict
         For each dataset without tests, why.
+
+    Examples
+    --------
+    >>> from skldl.experiments.statistics import PairTests
+    >>> key = ("toy", "SA-BFGS", "Mean")
+    >>> tests = PairTests("clark", {key: 0.01}, {key: True}, alpha=0.05, reasons={})
+    >>> tests.mark(*key), tests.count("SA-BFGS", "Mean")
+    ('win', (1, 0, 0))
     """
 
     measure: str
@@ -269,6 +299,17 @@ def pair_tests(results: StudyResults, measure: str, *, alpha: float = ALPHA) -> 
     -------
     PairTests
         p values and marks.
+
+    Examples
+    --------
+    >>> from skldl.data import Dataset
+    >>> from skldl.experiments import Candidate, Study, run_study
+    >>> from skldl.experiments.statistics import pair_tests
+    >>> from skldl.testing import make_distributions
+    >>> candidates = [Candidate(name, f"skldl:{name}") for name in ("SABFGS", "MeanDistribution")]
+    >>> results = run_study(Study([Dataset("toy", *make_distributions(90))], candidates, folds=5))
+    >>> pair_tests(results, "kullback_leibler").mark("toy", "SABFGS", "MeanDistribution")
+    'win'
     """
     from skldl.metrics import MEASURES
 

@@ -106,14 +106,16 @@ class RankHeatmapDisplay:
             This object, with ``ax_`` and ``figure_``.
         """
         n_rows, n_models = self.ranks.shape
-        average = np.nanmean(self.ranks, axis=0)
-        n_extra = 1 if self.average else 0
-        cells = np.vstack([self.ranks, average])[: n_rows + n_extra]
+        parts, names = [(self.ranks, -0.5, n_rows - 0.5)], list(self.dataset_names)
+        heights: list[float] = list(range(n_rows))
+        if self.average:
+            parts.append((np.nanmean(self.ranks, axis=0, keepdims=True), n_rows - 0.2, n_rows + 0.8))
+            names.append("average rank")
+            heights.append(n_rows + 0.3)
+        cells = np.vstack([part for part, _, _ in parts])
         with style():
-            self.ax_ = new_axes(ax, 2.2 + 0.62 * n_models, min(1.4 + 0.24 * (n_rows + n_extra), 16.0))
+            self.ax_ = new_axes(ax, 2.2 + 0.62 * n_models, min(1.4 + 0.24 * len(cells), 16.0))
             self.figure_ = figure_of(self.ax_)
-            heights = [*range(n_rows), n_rows + 0.3][: n_rows + n_extra]
-            parts = [(self.ranks, -0.5, n_rows - 0.5), (average[None], n_rows - 0.2, n_rows + 0.8)][: 1 + n_extra]
             for part, top, bottom in parts:
                 extent = (-0.5, n_models - 0.5, bottom, top)
                 self.ax_.imshow(
@@ -130,7 +132,7 @@ class RankHeatmapDisplay:
             self.ax_.spines[:].set_visible(False)
             self.ax_.tick_params(length=0, labeltop=True, labelbottom=False)
             name_axis(self.ax_, self.names, "x")
-            name_axis(self.ax_, [*self.dataset_names, "average rank"][: len(heights)], "y", heights)
+            name_axis(self.ax_, names, "y", heights)
             if self.title:
                 self.ax_.set_title(plain(self.title, 60), loc="left")
         return self

@@ -119,8 +119,7 @@ class RatersDisplay:
         RatersDisplay
             This object, with ``axes_`` and ``figure_``.
         """
-        table = self.table
-        order = np.argsort(np.where(np.isfinite(table.informedness), -table.informedness, np.inf), kind="stable")
+        order = self.table._best_first
         with style():
             self.figure_, grid = panels(ax, 1, 3 if self._has_severity else 2, *self.size)
             self.axes_ = grid[0]

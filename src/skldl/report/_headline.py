@@ -7,7 +7,7 @@ import numpy as np
 from skldl.experiments import StudyResults
 from skldl.experiments.output.layout import show_share
 from skldl.experiments.output.published import count_text, match_published
-from skldl.experiments.output.tables import average_ranks, losses_of, skill_of
+from skldl.experiments.output.tables import average_ranks, losses_of
 from skldl.experiments.output.uncertainty import floor_columns
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES, Skill
@@ -35,7 +35,7 @@ def headline(results: StudyResults, tests: Comparison | None, skills: list[list[
     list of str
         Sentences.
     """
-    sentences = [*_winner(results), *_skill_of_the_best(results, skills), *_against_the_mean(results)]
+    sentences = [*_winner(results), *_skill_of_the_best(results, skills), *_against_the_mean(results, skills)]
     sentences += [*_against_the_floor(results), *_trust(tests), *_against_the_paper(results)]
     if results.missing:
         sentences.append(f"Datasets that were not found and not run: {enumerate_words(results.missing)}.")
@@ -105,11 +105,10 @@ def _trust(tests: Comparison | None) -> list[str]:
     ]
 
 
-def _against_the_mean(results: StudyResults) -> list[str]:
-    criterion = results.study["criterion"]
-    if criterion not in results.measures:
+def _against_the_mean(results: StudyResults, known_skills: list[list[float]]) -> list[str]:
+    if not known_skills:
         return []
-    skills = skill_of(results, criterion)
+    title, skills = MEASURES[results.study["criterion"]].title, np.array(known_skills, dtype=np.float64)
     others = [j for j, name in enumerate(results.candidates) if name != results.baseline]
     if not others or not np.isfinite(skills[:, others]).any():
         return []
@@ -118,7 +117,7 @@ def _against_the_mean(results: StudyResults) -> list[str]:
     names = [name for count, name in wins if count == most]
     n_known = int(np.isfinite(skills[:, others]).any(axis=1).sum())
     sentences = [
-        f"By {MEASURES[criterion].title}, better than always predicting the mean: {enumerate_words(names)} "
+        f"By {title}, better than always predicting the mean: {enumerate_words(names)} "
         f"on {most} of {_count(n_known, 'dataset')}"
         + ("; every other candidate on fewer." if len(names) < len(others) else ".")
     ]

@@ -17,9 +17,9 @@ from skldl.experiments.output.agreement import agreement_table, differences
 from skldl.experiments.output.claims import check_claims, speed_claim
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, repeats_from_file
 from skldl.experiments.output.layout import NOTHING, ResultTable
-from skldl.experiments.output.published import match_published, published_table
+from skldl.experiments.output.published import RULE, match_published, published_table
 from skldl.experiments.output.texts import parameter_titles
-from skldl.experiments.statistics import Comparison, compare
+from skldl.experiments.statistics import ROPE, Comparison, compare
 from skldl.metrics import MEASURES
 from skldl.report._correction_figures import correction_figures
 from skldl.report._figures import overview_figures
@@ -133,6 +133,7 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         criterion=MEASURES[criterion],
         tables=page_tables(results, skills),
         statistics=page_statistics(results, tests),
+        rope=f"{100 * ROPE:g} %",
         families=[family for family in results.families if len(family) > 1],
         figures=_figures(results, tests, skills if is_long else []),
         paper=_paper(results),
@@ -207,6 +208,7 @@ def _paper(results: StudyResults) -> dict[str, Any] | None:
     verdicts = check_claims(results)
     tables, notes = with_shared_notes([published_table(results, measure) for measure in with_cells])
     return {
+        "rule": RULE,
         "summary": agreement_table(results),
         "reasons": differences(matches),
         "verdicts": [*verdicts, speed_claim(results)] if verdicts else [],

@@ -20,6 +20,7 @@ CONFIDENCE = 0.95
 MOST_MARKS = 400  # with more marks the figure shows only the best candidates; the table has all of them
 FEWEST_SHOWN = 3
 MOST_ROWS = 30  # with more datasets, the page opens with one row for each candidate instead of each dataset
+_CEILING = "the skill of a model whose loss is the noise floor"
 
 
 def skill_interval(
@@ -129,19 +130,15 @@ def skill_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[R
             rows[dataset] = row
     if not rows:
         return
-    ceilings = noise_ceilings(results, criterion, losses_of(results, criterion))
-    ceilings = {name: value for name, value in ceilings.items() if name in rows}
+    ceilings = {name: value for name, value in _ceilings(results).items() if name in rows}
     n_others = len(results.candidates) - 1
-    notes = [
-        f"Share of the loss of {results.baseline} that a candidate removes: 1 is perfect, 0 is no better than the mean "
-        "of the training distributions."
-    ]
+    notes = [_meaning(results)]
     if any(isinstance(value, Skill) for row in rows.values() for value in row.values()):
         notes.append(f"A line is the {CONFIDENCE:.0%} confidence interval over the folds.")
     if any(value < SkillDisplay.lowest for row in rows.values() for value in row.values()):
         notes.append("An arrow head at the left edge is a value outside the figure.")
     if ceilings:
-        notes.append("A black bar is the noise ceiling: the skill of a model whose loss is the noise floor.")
+        notes.append(f"A black bar is the noise ceiling: {_CEILING}.")
     if len(shown) < n_others:
         notes.append(f"Shown are the {len(shown)} of {n_others} candidates with the best average rank.")
     yield draw(
@@ -169,10 +166,8 @@ def skill_summary_figure(results: StudyResults, skills: list[list[float]]) -> It
     ReportFigure
         The figure, if any candidate other than the baseline has a skill.
     """
-    criterion = results.study["criterion"]
-    table = np.array([[float(value) for value in line] for line in skills])
     rows: dict[str, dict[str, Any]] = {}
-    for name, column in zip(results.candidates, table.T, strict=True):
+    for name, column in zip(results.candidates, np.array(skills, dtype=np.float64).T, strict=True):
         known = column[np.isfinite(column)]
         if len(known) and name != results.baseline:
             low, middle, high = (float(value) for value in np.quantile(known, [0.25, 0.5, 0.75]))
@@ -180,24 +175,33 @@ def skill_summary_figure(results: StudyResults, skills: list[list[float]]) -> It
     if not rows:
         return
     ordered = dict(sorted(rows.items(), key=lambda row: -row[1]["median"]))
-    ceilings = noise_ceilings(results, criterion, losses_of(results, criterion))
-    note = ""
-    if ceilings:
-        note = (
-            f" The black bar is the median noise ceiling of the datasets made of votes ({len(ceilings)}): the skill of "
-            "a model whose loss is the noise floor."
+    notes = [_meaning(results), "A mark is the median over the datasets, a line the middle half of them."]
+    shown_ceilings: dict[str, float] = {}
+    if ceilings := _ceilings(results):
+        notes.append(
+            f"The black bar is the median noise ceiling of the datasets made of votes ({len(ceilings)}): {_CEILING}."
         )
+        shown_ceilings = dict.fromkeys(ordered, float(np.median(list(ceilings.values()))))
     yield draw(
         "skill-summary",
-        f"Skill by {MEASURES[criterion].title} over {len(skills)} datasets",
-        f"Share of the loss of {results.baseline} that a candidate removes: 1 is perfect, 0 is no better than the mean "
-        f"of the training distributions. A mark is the median over the datasets, a line the middle half of them.{note}",
-        SkillDisplay(
-            ordered, dict.fromkeys(ordered, float(np.median(list(ceilings.values())))) if ceilings else {}
-        ).plot,
+        f"Skill by {MEASURES[results.study['criterion']].title} over {len(skills)} datasets",
+        " ".join(notes),
+        SkillDisplay(ordered, shown_ceilings).plot,
         7.2,
         min(1.3 + 0.24 * len(ordered), 16.0),
     )
+
+
+def _meaning(results: StudyResults) -> str:
+    return (
+        f"Share of the loss of {results.baseline} that a candidate removes: 1 is perfect, 0 is no better than the mean "
+        "of the training distributions."
+    )
+
+
+def _ceilings(results: StudyResults) -> dict[str, float]:
+    criterion = results.study["criterion"]
+    return noise_ceilings(results, criterion, losses_of(results, criterion))
 
 
 def skill_table_with_intervals(results: StudyResults, skills: list[list[float]]) -> ResultTable:

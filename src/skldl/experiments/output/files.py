@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from skldl.experiments.output.agreement import agreement_text
 from skldl.experiments.output.claims import check_claims, claims_text, speed_claim
 from skldl.experiments.output.layout import ResultTable
 from skldl.experiments.output.prediction_files import has_predictions, write_predictions
-from skldl.experiments.output.published import match_published, published_frame
+from skldl.experiments.output.published import published_frame
 from skldl.experiments.output.statistics_text import statistics_text
 from skldl.experiments.output.tables import (
     dataset_table,
@@ -49,7 +49,24 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
         The files, in the order in which a reader wants them.
     """
     folder = Path(folder)
-    texts: dict[str, str] = {"README.md": overview(results)}
+    texts = output_texts(results)
+    return [*(_write(folder / name, text) for name, text in texts.items()), *write_predictions(results, folder)]
+
+
+def output_texts(results: StudyResults) -> dict[str, str]:
+    """The files that `write_outputs` writes, apart from the predictions.
+
+    Parameters
+    ----------
+    results : StudyResults
+        The results.
+
+    Returns
+    -------
+    dict
+        From the name of the file to its text, in the order in which a reader wants them.
+    """
+    texts: dict[str, str] = {}
     tables: dict[str, ResultTable] = {measure: measure_table(results, measure) for measure in results.measures}
     criterion = results.study["criterion"]
     tables["skill"] = skill_table(results, criterion if criterion in results.measures else results.measures[0])
@@ -63,16 +80,15 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
         texts[f"tables/{name}.md"] = table.to_markdown()
         texts[f"tables/{name}.tex"] = table.to_latex()
     texts["statistics.md"] = statistics_text(results)
-    matches = match_published(results)
-    if matches:
+    if published := published_frame(results):
         texts["published.md"] = agreement_text(results)
-        texts["published.csv"] = _csv(published_frame(results))
+        texts["published.csv"] = _csv(published)
         verdicts = check_claims(results)
         if verdicts:
             texts["claims.md"] = claims_text(verdicts)
             speed = speed_claim(results)
             texts["tables/time.md"] += f"\nClaim of the paper: {speed.claim} **{speed.verdict}.** {speed.evidence}\n"
-    return [*(_write(folder / name, text) for name, text in texts.items()), *write_predictions(results, folder)]
+    return {"README.md": _overview(results, texts), **texts}
 
 
 def _csv(lines: list[dict[str, Any]]) -> str:
@@ -132,6 +148,11 @@ def overview(results: StudyResults) -> str:
     str
         Markdown.
     """
+    return output_texts(results)["README.md"]
+
+
+def _overview(results: StudyResults, names: Collection[str]) -> str:
+    """Write the page; of the files that not every study has it lists those in names."""
     study = results.study
     lines = [f"# Study {markdown_text(study['name'])}", ""]
     if study["title"]:
@@ -162,14 +183,14 @@ def overview(results: StudyResults) -> str:
         "| `tables/time.*` | all times |",
         "| `statistics.md` | tests |",
     ]
-    if interval_table(results) is not None:
+    if "tables/intervals.md" in names:
         lines.append("| `tables/intervals.*` | coverage and width of the intervals of each candidate |")
     if has_predictions(results):
         lines.append("| `predictions/<dataset>.parquet` | the predictions in the records, as tables (needs pyarrow) |")
-    if match_published(results):
+    if "published.md" in names:
         lines.append("| `published.md`, `.csv` | side by side with the published numbers |")
-        if check_claims(results):
-            lines.append("| `claims.md` | claims of the paper, checked |")
+    if "claims.md" in names:
+        lines.append("| `claims.md` | claims of the paper, checked |")
     return "\n".join(lines) + "\n"
 
 

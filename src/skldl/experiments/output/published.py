@@ -18,10 +18,11 @@ from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
 
 TOLERANCE = 0.02
+_SHARE = f"{100 * TOLERANCE:g} %"
 RULE = (
-    "A cell agrees if the means differ by at most 2 % of the printed loss, or by one unit of the last printed digit. "
-    "The loss is a distance itself, and 1 − s for a similarity s. By the loose rule, 2 % "
-    "of any printed number, nearly every high similarity agrees; both counts are shown."
+    f"A cell agrees if the means differ by at most {_SHARE} of the printed loss, or by one unit of the last printed "
+    f"digit. The loss is a distance itself, and 1 − s for a similarity s. By the loose rule, {_SHARE} of any printed "
+    "number, nearly every high similarity agrees; both counts are shown."
 )
 
 
@@ -32,7 +33,7 @@ class PublishedCell:
     Attributes
     ----------
     dataset, algorithm, measure : str
-        Table in which it is published.
+        Names of its row, its column and its table.
     mean : float
         The printed mean.
     std : float or None
@@ -238,7 +239,7 @@ def published_table(results: StudyResults, measure: str) -> ResultTable:
         head=["Dataset", *candidates],
         rows=[(dataset, [show(dataset, candidate) for candidate in candidates]) for dataset in datasets],
         foot=[("Agree", counts)],
-        notes=["Bold: equal within 2 % of the printed loss or one unit of the last printed digit."],
+        notes=[f"Bold: equal within {_SHARE} of the printed loss or one unit of the last printed digit."],
     )
 
 

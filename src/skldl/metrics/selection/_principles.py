@@ -60,6 +60,17 @@ def instability(
     dict
         From name to the greatest of the four ratios: about 1 for a bounded measure, a few units for one that grows like
         a logarithm, many orders of magnitude for one that divides by the degree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.metrics import chebyshev, pearson_chi2
+    >>> from skldl.metrics.selection import instability
+    >>> generator = np.random.default_rng(0)
+    >>> D, P = generator.dirichlet(np.ones(4), size=(2, 200))
+    >>> found = instability([chebyshev, pearson_chi2], D, P, generator)
+    >>> found["chebyshev"] < 2, found["pearson_chi2"] > 1e6
+    (True, True)
     """
     true, pred = simplex.smooth_zeros(true, 0.01), simplex.smooth_zeros(pred, 0.01)
     rows, labels = np.arange(len(true)), generator.integers(true.shape[1], size=len(true))

@@ -29,6 +29,13 @@ class Robustness:
     ----------
     runs : tuple of Run
         Each setting with the chosen measures and the violations of the paper's six.
+
+    Examples
+    --------
+    >>> from skldl.metrics.selection import robustness
+    >>> outcome = robustness(n_labels=[5], concentrations=[1.0], seeds=[0, 1], n_experiments=5, n_pairs=100)
+    >>> outcome.frequency["cosine"]
+    1.0
     """
 
     runs: tuple[Run, ...]

@@ -44,6 +44,13 @@ class Selection:
         Least distance between clusters; greatest instability.
     settings : dict
         What was run.
+
+    Examples
+    --------
+    >>> from skldl.metrics.selection import select_measures
+    >>> selection = select_measures(n_experiments=5, n_pairs=200)
+    >>> selection.correlation.shape == 2 * (len(selection.measures),)
+    True
     """
 
     measures: tuple[Measure, ...]
