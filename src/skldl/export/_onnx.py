@@ -16,7 +16,7 @@ from skldl.export._encoder_nodes import add_encoder, inputs_of
 from skldl.export._estimator_nodes import add_estimator
 from skldl.export._graph import DOUBLE, ML, Graph, refuse
 from skldl.tabular import TableEncoder
-from skldl.tabular._encoder import MISSING_CATEGORY
+from skldl.tabular._encoder_steps import MISSING_CATEGORY, typed_columns
 from skldl.tabular._known_categories import known_categories
 
 OPSETS = {"": 18, ML: 3}
@@ -117,7 +117,7 @@ def feeds_of(encoder: TableEncoder, table: pd.DataFrame) -> dict[str, Any]:
     dict
         From the name of each column to an array of shape (n_rows, 1).
     """
-    typed = encoder._typed(table)
+    typed = typed_columns(encoder, table)
     return {
         name: typed[name].to_numpy(dtype=object if kind == CATEGORY else np.float64)[:, None]
         for name, kind in encoder.kinds_.items()

@@ -19,7 +19,7 @@ from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, choose_model
 from skldl.tabular._choice_words import described_choice, doubts, reasons
 from skldl.tabular._encoder import TableEncoder
-from skldl.tabular._encoder_steps import TEXT_NGRAMS
+from skldl.tabular._encoder_steps import check_text_ngrams
 from skldl.tabular._kept_rows import kept_rows, rows_in, typical_values
 from skldl.tabular._models import candidates_for, quick_candidates
 from skldl.tabular._training_rows import MOST_ROWS as MOST_HASHES
@@ -237,8 +237,7 @@ def _check_numbers(folds: int | None, selection_rows: int | None, random_state: 
         raise DataError(f"selection_rows={selection_rows}: at least 2 rows are needed to choose a model.")
     if random_state < 0:
         raise DataError(f"random_state={random_state} must be 0 or more.")
-    if text_ngrams not in ("auto", *TEXT_NGRAMS):
-        raise DataError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
+    check_text_ngrams(text_ngrams)
 
 
 def _read(

@@ -5,9 +5,8 @@ from typing import Any
 import pandas as pd
 
 from skldl.data._cells import checked_numbers
+from skldl.tabular._encoder_steps import MISSING_CATEGORY, words_of
 from skldl.tabular._known_categories import known_categories
-
-MISSING_CATEGORY = "(missing)"
 
 
 def unusual_cells(encoder: Any, table: pd.DataFrame) -> dict[str, dict[str, int]]:
@@ -27,7 +26,7 @@ def unusual_cells(encoder: Any, table: pd.DataFrame) -> dict[str, dict[str, int]
     """
     unknown, outside = {}, {}
     for name, known in known_categories(encoder.encoder_).items():
-        words = encoder._words(table[name], MISSING_CATEGORY)
+        words = words_of(encoder, table[name], MISSING_CATEGORY)
         unknown[name] = int((table[name].notna() & ~words.isin(known.every)).sum())
     for name, (least, most) in getattr(encoder, "ranges_", {}).items():
         numbers, width = checked_numbers(table[name]), most - least
