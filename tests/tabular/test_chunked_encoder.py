@@ -11,11 +11,11 @@ import skldl
 from skldl.chunks import Piece
 from skldl.data import TableFile
 from skldl.data._cells import kind_of
+from skldl.data._column_kinds import ColumnKind
 from skldl.exceptions import DataError, TableError
 from skldl.tabular import TableEncoder
 from skldl.tabular._chunk_cache import ChunkCache
 from skldl.tabular._chunked_encoder import ChunkedFit, Moments
-from skldl.tabular._column_kinds import ColumnKind
 from skldl.tabular._kept_rows import typical_values
 from skldl.tabular._row_sample import RowSample, drawn, row_keys
 

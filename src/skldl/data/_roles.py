@@ -9,18 +9,10 @@ import numpy as np
 import pandas as pd
 
 from skldl._typing import AnyArray, FloatArray
-from skldl.data._cells import (
-    as_frame,
-    as_numbers,
-    cell_place,
-    checked_numbers,
-    is_plain_number,
-    is_truth,
-    list_names,
-)
+from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, list_names
+from skldl.data._column_kinds import ColumnKind
 from skldl.data._dataset import Dataset
-from skldl.data._dates import fitting_formats
-from skldl.data._dialect import MOSTLY, UNNAMED
+from skldl.data._dialect import UNNAMED
 from skldl.data._gaps import with_note_of_gaps
 from skldl.data._labels import label_numbers, look_like_shares, read_labels, read_votes, rows_with_labels
 from skldl.data._leaks import label_leaks
@@ -28,7 +20,6 @@ from skldl.data._long_votes import votes_in_columns
 from skldl.exceptions import SampleWeightError, TableError
 
 _WILDCARDS = re.compile(r"[*?\[]")
-_FEWEST = 5  # cells of a column, for a judgement on what it is mostly
 
 
 def from_table(
@@ -133,7 +124,7 @@ def from_table(
             )
     for column in X:
         if column not in (*text, *categories):
-            notes += _notes_on_text(X[column])
+            notes += _notes_on(X[column])
     gaps = int(answers.isna().sum().sum()) if kind == "distribution" else 0
     notes += like_the_labels(label_columns, X.columns) + label_leaks(X, D.fillna(D.mean()))
     dataset = Dataset(
@@ -260,41 +251,11 @@ def _groups(column: pd.Series) -> AnyArray:
     return pd.factorize(column.astype(str))[0]
 
 
-def _notes_on_text(column: pd.Series) -> list[str]:
-    """Notes about a feature that is not numeric; one that is mostly numeric is refused."""
-    if is_plain_number(column) or is_truth(column):
-        return []
-    formats = fitting_formats(column)
-    if len(formats) == 1:
-        return [f"Column {column.name!r} holds dates: models learn from their year, month, weekday, hour and distance."]
-    if formats:
-        return [
-            f"Column {column.name!r} holds dates such as {column.dropna().iloc[0]!r}, and no cell shows which part is "
-            "the month: they are taken as categories. Write them as 2024-12-31."
-        ]
-    present = column.dropna()
-    if len(present) < _FEWEST:
-        return []
-    numbers = as_numbers(present)
-    bad = present[numbers.isna()]
-    if not len(bad):
-        return []
-    if len(bad) <= (1 - MOSTLY) * len(present):
-        cells = ", ".join(
-            f"{cell!r} ({cell_place(column, column.index.get_loc(row)).partition(' of ')[0].lower()})"
-            for row, cell in bad.iloc[:3].items()
-        )
-        more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
-        raise TableError(
-            f"Column {column.name!r} is mostly numbers, but holds {cells}{more}. If these cells mean a missing value, "
-            f"empty them or name them with na_values=; if it is not numeric, set categories=[{str(column.name)!r}]."
-        )
-    if present.astype(str).nunique() == len(present):
-        return [
-            f"Column {column.name!r} holds a different text in every row. If it names the row, leave it out with "
-            f"drop=[{str(column.name)!r}]; if it is text, set text=[{str(column.name)!r}]."
-        ]
-    return []
+def _notes_on(column: pd.Series) -> list[str]:
+    """Notes about a feature; one that is mostly numbers but not everywhere is refused."""
+    seen = ColumnKind(str(column.name))
+    seen.update(column)
+    return seen.notes(column.dropna().astype(str).nunique() if seen.kind() == CATEGORY else None)
 
 
 def like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:

@@ -23,9 +23,9 @@ from sklearn.preprocessing import StandardScaler
 
 from skldl._typing import FloatArray
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame
+from skldl.data._column_kinds import ColumnKind
 from skldl.data._dates import date_parts
 from skldl.exceptions import TableError
-from skldl.tabular._column_kinds import ColumnKind
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._encoder_steps import (
     EMPTY_TEXT,
@@ -175,15 +175,9 @@ class ChunkedFit:
     def notes(self) -> list[str]:
         """What is worth knowing about the columns; one that is mostly numbers but not everywhere is refused."""
         told = {*self.encoder.text, *self.encoder.categories}
-        notes = [note for name, kind in self._kinds.items() if name not in told for note in kind.notes()]
-        for name, counts in self._counts.items():
-            n_present = self._kinds[name].n_present
-            if name not in told and n_present >= 5 and len(counts) >= n_present:
-                notes.append(
-                    f"Column {name!r} holds a different text in every row. If it names the row, leave it out with "
-                    f"drop=[{name!r}]; if it is prose, say text=[{name!r}]."
-                )
-        return notes
+        different = {name: len(set(counts) - {MISSING_CATEGORY}) for name, counts in self._counts.items()}
+        kinds = {name: kind for name, kind in self._kinds.items() if name not in told}
+        return [note for name, kind in kinds.items() for note in kind.notes(different.get(name))]
 
     def typical(self) -> dict[str, Any]:
         """A typical value of each column, as `skldl.tabular._kept_rows.typical_values` gives it for the whole table."""
