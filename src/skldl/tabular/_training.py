@@ -17,10 +17,10 @@ from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, choose_model
-from skldl.tabular._choice_words import described_choice, doubts, reasons
+from skldl.tabular._choice_words import described_model, doubts, reasons
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._encoder_steps import check_text_ngrams
-from skldl.tabular._kept_rows import kept_rows, rows_in, typical_values
+from skldl.tabular._kept_rows import kept_rows, typical_values
 from skldl.tabular._models import candidates_for, quick_candidates
 from skldl.tabular._training_rows import MOST_ROWS as MOST_HASHES
 from skldl.tabular._training_rows import row_hashes
@@ -215,14 +215,9 @@ def fit_table(
         "values": numbers,
         "kind": kind,
         "label_columns": label_columns,
-        "features": dict(pipeline[0].kinds_),
         "roles": {"weight": weight or "", "groups": groups or "", "dropped": list(drop)},
         **rows,
-        "rows_in_model": rows_in(pipeline),
-        "model": choice.best.candidate.name,
-        "estimator": " ".join(repr(pipeline.named_steps[MODEL_STEP]).split()),
-        "why": why,
-        **described_choice(choice, floor_numbers),
+        **described_model(pipeline, choice, why, floor_numbers),
         "intervals": 0 if calibration is None else calibration.n_samples,
     }
     notes += doubts(choice, n_rows, pool=preset == "best")
