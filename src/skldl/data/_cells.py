@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from skldl.data._dates import date_format
-from skldl.exceptions import NonFiniteError, NotNumericError, TableError
+from skldl.exceptions import DataError, NonFiniteError, NotNumericError, TableError
 
 NUMBER, BOOLEAN, DATE, CATEGORY, TEXT = "number", "boolean", "date", "category", "text"
 
@@ -228,6 +228,12 @@ def cell_place(column: pd.Series, position: int) -> str:
     index = column.index
     row = index[position] if pd.api.types.is_integer_dtype(index.dtype) else position
     return f"Row {row + 1} of column {str(column.name)!r}"
+
+
+def refuse_missing(column: pd.Series, cure: str, error: type[DataError] = TableError) -> None:
+    """Name the first empty cell in an error."""
+    if column.isna().any():
+        raise error(f"{cell_place(column, int(np.argmax(column.isna())))} is empty. {cure}")
 
 
 def refuse_cells(column: pd.Series, wrong: Any, what: str) -> None:

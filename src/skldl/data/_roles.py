@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skldl._typing import AnyArray, FloatArray
-from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, list_names
+from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, list_names, refuse_missing
 from skldl.data._column_kinds import ColumnKind
 from skldl.data._dataset import Dataset
 from skldl.data._dialect import UNNAMED
@@ -235,19 +235,17 @@ def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: st
 def row_weights(column: pd.Series, *, may_be_zero: bool = False) -> FloatArray:
     """Weights of rows, at least zero; all may be zero where other rows have weight."""
     weights = checked_numbers(column, "a weight belongs")
-    for wrong, complaint in ((weights.isna(), "is empty"), (weights < 0, "is negative")):
-        if wrong.any():
-            place = cell_place(column, int(np.argmax(wrong.to_numpy())))
-            raise SampleWeightError(f"{place} {complaint}. A weight is a number of at least zero.")
+    refuse_missing(column, "A weight is a number of at least zero.", SampleWeightError)
+    if (weights < 0).any():
+        place = cell_place(column, int(np.argmax(weights < 0)))
+        raise SampleWeightError(f"{place} is negative. A weight is a number of at least zero.")
     if not may_be_zero and not weights.any():
         raise SampleWeightError(f"All weights in column {column.name!r} are zero: nothing is left to learn from.")
     return weights.to_numpy(dtype=np.float64)
 
 
 def _groups(column: pd.Series) -> AnyArray:
-    if column.isna().any():
-        place = cell_place(column, int(np.argmax(column.isna().to_numpy())))
-        raise TableError(f"{place} is empty. Every row needs a group.")
+    refuse_missing(column, "Every row needs a group.")
     return pd.factorize(column.astype(str))[0]
 
 

@@ -59,9 +59,6 @@ def fit_stream(
     *,
     model: str = "auto",
     settings: Mapping[str, Any] | None = None,
-    text: Sequence[str] = (),
-    categories: Sequence[str] = (),
-    drop: Sequence[str] = (),
     text_ngrams: str = "auto",
     values: Sequence[float] | None = None,
     random_state: int = 0,
@@ -82,11 +79,8 @@ def fit_stream(
         One of `STREAMING`, in any spelling; "auto" means SA-BFGS-CV.
     settings : mapping, default=None
         Hyper-parameters of the named model.
-    text, categories, drop : sequence of str, default=()
-        Columns to take as prose, as categories, and to leave out, as the table was told. The n-grams of prose are
-        hashed to 16,384 features for each column.
     text_ngrams : {"auto", "words", "characters"}, default="auto"
-        What prose is cut into.
+        What prose is cut into. The n-grams are hashed to 16,384 features for each column.
     values : sequence of float, default=None
         Numbers that the labels stand for.
     random_state : int, default=0
@@ -121,12 +115,10 @@ def fit_stream(
         check_number_kept(keep_rows)
     tell = on_progress or (lambda text: None)
     left = memory_for_rows(memory, table.files.reading_bytes)
-    table.chunk_rows = rows_to_scan(left, len(table.files.columns), len(text))
+    table.chunk_rows = rows_to_scan(left, len(table.files.columns), len(table.text))
     known = None if state is None else state.load()
     if known is None:
-        encoder = TableEncoder(
-            text=tuple(text), categories=tuple(categories), text_ngrams=text_ngrams, hashed_text=HASHED_TEXT
-        )
+        encoder = TableEncoder(table.text, table.categories, text_ngrams=text_ngrams, hashed_text=HASHED_TEXT)
         facts = _scan(table, encoder, random_state, tell)
         if state is not None:
             state.save(encoder, facts)
@@ -171,7 +163,7 @@ def fit_stream(
         "values": numbers,
         "kind": table.kind,
         "label_columns": table.label_columns,
-        "roles": {"weight": table.weight or "", "groups": table.groups or "", "dropped": list(drop)},
+        "roles": {"weight": table.weight or "", "groups": table.groups or "", "dropped": table.drop},
         "training_rows": "",
         "typical": facts["typical"],
         **judged.kept(encoder.kinds_, keep_rows, random_state),

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from skldl._typing import AnyArray, FloatArray
-from skldl.data._cells import as_words, cell_place, list_names
-from skldl.data._labels import in_order, label_numbers, read_labels, read_votes, rows_with_labels
+from skldl.data._cells import as_words, cell_place, list_names, refuse_missing
+from skldl.data._labels import known_labels, label_numbers, read_labels, read_votes, rows_with_labels
 from skldl.data._roles import find_columns, like_the_labels, other_roles, row_weights
 from skldl.data._table_files import TableFiles
-from skldl.exceptions import DataError, NonFiniteError, SingleLabelError, TableError
+from skldl.exceptions import DataError, NonFiniteError, TableError
 
 MOST_LABELS = 10_000
 """Votes and single labels with more different words are no labels."""
@@ -91,6 +91,7 @@ class StreamedTable:
         chunk_rows: int = 20_000,
     ) -> None:
         self.files, self.kind, self.weight, self.groups, self.chunk_rows = files, kind, weight, groups, chunk_rows
+        self.drop, self.text, self.categories = list(drop), tuple(text), tuple(categories)
         self.label_columns = find_columns(labels, files.columns, "labels")
         others, dropped, self.notes = other_roles(
             files.columns, self.label_columns, weight, groups, drop, text, categories
@@ -160,10 +161,7 @@ class StreamedTable:
     def end_of_labels(self) -> None:
         """All chunks have been looked at: fix the names of the labels."""
         if self._by_words:
-            names = in_order(self._words)
-            if len(names) < 2:
-                raise SingleLabelError(f"There is only one label, {names[0]!r}: nothing to distribute.")
-            self.label_names = names
+            self.label_names = known_labels(self._words)
 
     def distributions(self, chunk: TableChunk) -> pd.DataFrame:
         """The distributions of a chunk; an error names the file and the row."""
@@ -208,13 +206,11 @@ def _refuse_gaps(answers: pd.DataFrame) -> None:
         raise NonFiniteError(
             f"{cell_place(answers.iloc[:, column], row)}, a label, is empty. Models that read a table in chunks need "
             "every degree: write 0 where the label does not apply, or fit in memory a model that learns from missing "
-            "degrees (sa-bfgs-cv without --stream)."
+            "degrees (sa-bfgs-cv without stream=True)."
         )
 
 
 def _hashed(column: pd.Series) -> AnyArray:
-    if column.isna().any():
-        place = cell_place(column, int(np.argmax(column.isna().to_numpy())))
-        raise TableError(f"{place} is empty. Every row needs a group.")
+    refuse_missing(column, "Every row needs a group.")
     words: Any = as_words(column, "").astype(object).to_numpy()
     return np.asarray(pd.util.hash_array(words, categorize=True), dtype=np.uint64)
