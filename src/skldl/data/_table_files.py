@@ -100,10 +100,10 @@ class TableFiles:
         self.name = self.files[0] if len(self.files) == 1 else f"{self.files[0]} and {len(self.files) - 1} more files"
         self.notes: list[str] = []
         self.n_bytes = self.reading_bytes = 0
-        self._shares: list[float] = []
+        self._sizes: dict[str, int] = {}
         n_rows = [self._look_at(file) for file in self.files]
         self.n_rows = None if None in n_rows else sum(filter(None, n_rows))
-        self._done = 0.0
+        self._done = 0
         self._now: TableFile | None = None
 
     def _look_at(self, file: str) -> int | None:
@@ -123,7 +123,7 @@ class TableFiles:
             )
         self.n_bytes += n_bytes
         self.reading_bytes = max(self.reading_bytes, n_reading)
-        self._shares.append(float(getsize(file)))
+        self._sizes[file] = getsize(file)
         return n_rows
 
     def pieces(self, rows: int = CHUNK_ROWS, only: str | None = None) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -143,8 +143,8 @@ class TableFiles:
         chunk : DataFrame
             The rows, numbered from the first data row of the file, 0.
         """
-        self._done = 0.0
-        for file, share in zip(self.files, self._shares, strict=True):
+        self._done = 0
+        for file, size in self._sizes.items():
             if only not in (None, file):
                 continue
             with TableFile(file, **self._reading) as table:
@@ -156,7 +156,7 @@ class TableFiles:
                         yield file, chunk[self.columns]
                 self._remember([*table.notes, *([f"{file} has a header but no rows."] if empty else [])])
             self._now = None
-            self._done += share
+            self._done += size
 
     def _remember(self, notes: list[str]) -> None:
         self.notes += [note for note in notes if note not in self.notes]
@@ -198,6 +198,7 @@ class TableFiles:
         """The same table for a process that runs in another folder."""
         other = copy(self)
         other.files = [abspath(file) for file in self.files]
+        other._sizes = dict(zip(other.files, self._sizes.values(), strict=True))
         return other
 
     def nothing(self) -> pd.DataFrame:
@@ -207,11 +208,8 @@ class TableFiles:
 
     def share_read(self) -> float | None:
         """What part of the files has been read in this pass."""
-        whole = sum(self._shares)
-        now = 0.0
-        if self._now is not None:
-            place = len(self._shares) and self.files.index(self._now.name)
-            now = (self._now.share_read() or 0.0) * self._shares[place]
+        whole = sum(self._sizes.values())
+        now = 0.0 if self._now is None else (self._now.share_read() or 0.0) * self._sizes[self._now.name]
         return min(1.0, (self._done + now) / whole) if whole else None
 
     def __enter__(self) -> Self:

@@ -56,10 +56,8 @@ def to_onnx(pipeline: Any, path: str | os.PathLike[str], *, check: pd.DataFrame 
     >>> import pandas as pd
     >>> from skldl.export import to_onnx
     >>> from skldl.tabular import fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2)
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     difference = to_onnx(fitted.model, Path(folder) / "model.onnx")
     >>> difference < 1e-5

@@ -122,18 +122,10 @@ def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
     """An estimator and the estimators in its attributes, lists and tuples among them."""
     if isinstance(value, BaseEstimator):
         yield value
-    if depth < 6:
-        inner = (
-            vars(value).values()
-            if isinstance(value, BaseEstimator)
-            else value
-            if isinstance(value, list | tuple)
-            else ()
-        )
-        inner = value.values() if isinstance(value, dict) else inner
-        for each in inner:
-            if isinstance(each, BaseEstimator | list | tuple | dict):
-                yield from _parts(each, depth + 1)
+        value = vars(value)
+    if depth < 6 and isinstance(value, dict | list | tuple):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _parts(inner, depth + 1)
 
 
 def _plain(cell: Any) -> Any:

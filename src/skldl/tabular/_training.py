@@ -48,12 +48,10 @@ class FittedTable:
     --------
     >>> import pandas as pd
     >>> from skldl.tabular import fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2)
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2)
     >>> fitted.model.predict(table).shape, fitted.description["labels"]
-    ((40, 3), ['a', 'b', 'c'])
+    ((40, 2), ['no', 'yes'])
     """
 
     model: Pipeline
