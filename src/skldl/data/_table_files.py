@@ -1,7 +1,7 @@
 """Several CSV or Parquet files as one table: their rows one after the other, every file with the same columns."""
 
 import glob
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from os.path import abspath, getsize
 from pathlib import Path
@@ -56,7 +56,7 @@ def _is_hidden(file: Path, folder: Path) -> bool:
 
 
 class TableFiles:
-    """The rows of several files, with the methods of `TableFile`; they can be read again and again.
+    """The rows of several files, which can be read again and again.
 
     Parameters
     ----------
@@ -79,8 +79,6 @@ class TableFiles:
         Size of the table: of CSV files as they are, of Parquet files unpacked.
     reading_bytes : int
         Memory that reading takes besides the rows.
-    n_rows : int or None
-        Number of rows, where the files say it.
 
     Examples
     --------
@@ -101,16 +99,16 @@ class TableFiles:
         self.notes: list[str] = []
         self.n_bytes = self.reading_bytes = 0
         self._sizes: dict[str, int] = {}
-        n_rows = [self._look_at(file) for file in self.files]
-        self.n_rows = None if None in n_rows else sum(filter(None, n_rows))
+        for file in self.files:
+            self._look_at(file)
         self._done = 0
         self._now: TableFile | None = None
 
-    def _look_at(self, file: str) -> int | None:
+    def _look_at(self, file: str) -> None:
         """Compare the columns of a file with those of the first, and take note of its size."""
         with TableFile(file, **self._reading) as table:
             columns = list(table.columns)
-            n_rows, n_bytes, n_reading = table.size()
+            _, n_bytes, n_reading = table.size()
         if file == self.files[0]:
             self.columns = columns
         elif set(columns) != set(self.columns):
@@ -124,7 +122,6 @@ class TableFiles:
         self.n_bytes += n_bytes
         self.reading_bytes = max(self.reading_bytes, n_reading)
         self._sizes[file] = getsize(file)
-        return n_rows
 
     def pieces(self, rows: int = CHUNK_ROWS, only: str | None = None) -> Iterator[tuple[str, pd.DataFrame]]:
         """Read all rows once.
@@ -161,13 +158,6 @@ class TableFiles:
     def _remember(self, notes: list[str]) -> None:
         self.notes += [note for note in notes if note not in self.notes]
 
-    def chunks(self, rows: int = CHUNK_ROWS, *, text: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """The rows in pieces, numbered through all files; ``text`` is there for `TableFile`."""
-        start = 0
-        for _, chunk in self.pieces(rows):
-            yield chunk.set_axis(pd.RangeIndex(start, start + len(chunk)))
-            start += len(chunk)
-
     def read(self) -> pd.DataFrame:
         """All rows; a column that holds text in one file becomes text.
 
@@ -200,11 +190,6 @@ class TableFiles:
         other.files = [abspath(file) for file in self.files]
         other._sizes = dict(zip(other.files, self._sizes.values(), strict=True))
         return other
-
-    def nothing(self) -> pd.DataFrame:
-        """A table with the same columns and no rows."""
-        with TableFile(self.files[0], **self._reading) as table:
-            return table.nothing()
 
     def share_read(self) -> float | None:
         """What part of the files has been read in this pass."""
