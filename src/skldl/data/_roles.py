@@ -1,7 +1,8 @@
 """Roles of the columns of a table: labels, weights, groups or none; all others are features."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -96,16 +97,12 @@ def from_table(
         notes += more
     others, dropped, more = other_roles(frame.columns, label_columns, weight, groups, drop, text, categories)
     notes += more
-    labelled = rows_with_labels(frame[label_columns])
-    if not labelled.all():
-        if not labelled.any():
-            raise TableError(f"No row has a label: the columns {list_names(label_columns)} are empty.")
-        notes.append(f"{(~labelled).sum()} of {len(frame)} rows have no label and are left out.")
-        frame = frame[labelled]
-    weights = None if weight is None else row_weights(frame[weight])
-    if weights is not None and not weights.all():
-        notes.append(f"{(weights == 0).sum()} of {len(frame)} rows have weight zero and are left out.")
-        frame, weights = frame[weights > 0], weights[weights > 0]
+    frame, weights, left_out = usable_rows(frame, label_columns, weight)
+    if not len(frame) and left_out["have weight zero"]:
+        raise SampleWeightError(f"All weights in column {weight!r} are zero: nothing is left to learn from.")
+    if not len(frame):
+        raise TableError(f"No row has a label: the columns {list_names(label_columns)} are empty.")
+    notes += notes_on_rows(len(frame), left_out)
     X = frame.drop(columns=[*label_columns, *others, *dropped])
     if not len(X.columns):
         raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
@@ -232,15 +229,38 @@ def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: st
     return list(dict.fromkeys(found))
 
 
-def row_weights(column: pd.Series, *, may_be_zero: bool = False) -> FloatArray:
-    """Weights of rows, at least zero; all may be zero where other rows have weight."""
+def usable_rows(
+    frame: pd.DataFrame, label_columns: Sequence[str], weight: str | None
+) -> tuple[pd.DataFrame, FloatArray | None, Counter[str]]:
+    """The rows that have a label and weight, their weights, and how many were left out for which reason."""
+    labelled = rows_with_labels(frame[label_columns])
+    left_out = Counter({"have no label": int((~labelled).sum())})
+    frame = frame if labelled.all() else frame[labelled]
+    if weight is None:
+        return frame, None, left_out
+    weights = _weights(frame[weight])
+    left_out["have weight zero"] = int((weights == 0).sum())
+    if weights.all():
+        return frame, weights, left_out
+    return frame[weights > 0], weights[weights > 0], left_out
+
+
+def notes_on_rows(n_rows: int, left_out: Mapping[str, int]) -> list[str]:
+    """What `usable_rows` has left out, in words."""
+    notes, whole = [], n_rows + sum(left_out.values())
+    for reason, number in left_out.items():
+        if number:
+            notes.append(f"{number} of {whole} rows {reason} and are left out.")
+        whole -= number
+    return notes
+
+
+def _weights(column: pd.Series) -> FloatArray:
     weights = checked_numbers(column, "a weight belongs")
     refuse_missing(column, "A weight is a number of at least zero.", SampleWeightError)
     if (weights < 0).any():
         place = cell_place(column, int(np.argmax(weights < 0)))
         raise SampleWeightError(f"{place} is negative. A weight is a number of at least zero.")
-    if not may_be_zero and not weights.any():
-        raise SampleWeightError(f"All weights in column {column.name!r} are zero: nothing is left to learn from.")
     return weights.to_numpy(dtype=np.float64)
 
 

@@ -143,11 +143,10 @@ class ChunkedFit:
             Name of the file, for messages.
         """
         table = as_frame(chunk)
-        if not self.n_passes and not hasattr(self, "_columns"):
-            self._columns = list(table.columns)
-            begin_fit(self.encoder, self._columns)
-            self._kinds = {name: ColumnKind(name) for name in self._columns}
-        elif list(table.columns) != self._columns:
+        if not self._kinds:
+            begin_fit(self.encoder, list(table.columns))
+            self._kinds = {name: ColumnKind(name) for name in table.columns}
+        elif list(table.columns) != list(self._kinds):
             raise TableError("The chunks of the table have different columns. All need the same, in the same order.")
         if not len(table):
             return

@@ -16,6 +16,7 @@ from skldl.base import BaseLDL
 from skldl.chunks import ClusterRows, Journal, RecordedRows, Rows
 from skldl.data import label_values
 from skldl.data._memory import release_unused_memory
+from skldl.data._roles import notes_on_rows
 from skldl.exceptions import DataError
 from skldl.names import find_candidate
 from skldl.selection import BASELINE, Candidate
@@ -231,7 +232,7 @@ def _scan(table: StreamedTable, encoder: TableEncoder, seed: int, tell: Tell) ->
         "label_names": table.label_names,
         "rows_of_files": dict(table.rows_of_files),
         "typical": fitting.typical(),
-        "notes": [*notes, *table.notes_of_rows(fitting.n_rows)],
+        "notes": [*notes, *notes_on_rows(fitting.n_rows, table.left_out)],
     }
 
 

@@ -1,5 +1,6 @@
 """A table in files that is read chunk by chunk, as often as needed, taken apart as `skldl.data.from_table` does it."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ import pandas as pd
 
 from skldl._typing import AnyArray, FloatArray
 from skldl.data._cells import as_words, cell_place, list_names, refuse_missing
-from skldl.data._labels import known_labels, label_numbers, read_labels, read_votes, rows_with_labels
-from skldl.data._roles import find_columns, like_the_labels, other_roles, row_weights
+from skldl.data._labels import known_labels, label_numbers, read_labels, read_votes
+from skldl.data._roles import find_columns, like_the_labels, other_roles, usable_rows
 from skldl.data._table_files import TableFiles
 from skldl.exceptions import DataError, NonFiniteError, TableError
 
@@ -75,6 +76,8 @@ class StreamedTable:
         What the user should know, as far as one pass has shown it.
     rows_of_files : dict
         From each file to its number of rows that have a label and weight, known after one pass.
+    left_out : Counter
+        Number of the other rows, by the reason.
     """
 
     def __init__(
@@ -104,7 +107,7 @@ class StreamedTable:
         self._by_words = kind in ("votes", "label")
         self.label_names = None if self._by_words else self.label_columns
         self._words: set[str] = set()
-        self.n_unlabelled = self.n_weightless = 0
+        self.left_out: Counter[str] = Counter()
         self.rows_of_files: dict[str, int] = {}
 
     def chunks(self) -> Iterator[TableChunk]:
@@ -115,13 +118,12 @@ class StreamedTable:
         TableChunk
             Rows that have a label and weight.
         """
-        n_rows = self.n_unlabelled = self.n_weightless = 0
+        self.left_out.clear()
         self.rows_of_files = dict.fromkeys(self.files.files, 0)
         for chunk in self.chunks_of(None, 0):
-            n_rows += len(chunk.X)
             self.rows_of_files[chunk.place] += len(chunk.X)
             yield chunk
-        if not n_rows:
+        if not any(self.rows_of_files.values()):
             raise TableError(f"No row of {self.files.name} has a label and weight.")
 
     def chunks_of(self, file: str | None, first: int) -> Iterator[TableChunk]:
@@ -134,14 +136,8 @@ class StreamedTable:
                 yield chunk
 
     def _taken_apart(self, place: str, frame: pd.DataFrame, first: int) -> TableChunk:
-        labelled = rows_with_labels(frame[self.label_columns])
-        self.n_unlabelled += int((~labelled).sum())
-        frame = frame if labelled.all() else frame[labelled]
-        weight = None
-        if self.weight is not None:
-            weight = row_weights(frame[self.weight], may_be_zero=True)
-            self.n_weightless += int((weight == 0).sum())
-            frame, weight = frame[weight > 0], weight[weight > 0]
+        frame, weight, left_out = usable_rows(frame, self.label_columns, self.weight)
+        self.left_out.update(left_out)
         groups = None if self.groups is None else _hashed(frame[self.groups])
         return TableChunk(place, frame[self.features], frame[self.label_columns], weight, groups, first)
 
@@ -177,16 +173,6 @@ class StreamedTable:
         if self.kind == "votes":
             return np.asarray(read_votes(chunk.answers, self.label_names)[0].counts, dtype=np.float64)
         return None
-
-    def notes_of_rows(self, n_rows: int) -> list[str]:
-        """How many rows were left out in the last pass, where there were such."""
-        found = []
-        if self.n_unlabelled:
-            whole = n_rows + self.n_unlabelled + self.n_weightless
-            found.append(f"{self.n_unlabelled} of {whole} rows have no label and are left out.")
-        if self.n_weightless:
-            found.append(f"{self.n_weightless} of {n_rows + self.n_weightless} rows have weight zero and are left out.")
-        return found
 
 
 @contextmanager
