@@ -74,6 +74,11 @@ def list_names(names: Iterable[Any]) -> str:
     return ", ".join(quoted[:8]) + (f" and {len(quoted) - 8} more" if len(quoted) > 8 else "")
 
 
+def no_column(role: str, name: str, columns: Iterable[Any]) -> TableError:
+    """The error for a column that is named and not there."""
+    return TableError(f"{role}={name!r}: the table has no such column. It has {list_names(columns)}.")
+
+
 def is_plain_number(column: pd.Series) -> bool:
     """Whether the column holds real numbers already; truth values are none."""
     kind = pd.api.types

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skldl._typing import AnyArray, FloatArray
-from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, list_names, refuse_missing
+from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, list_names, no_column, refuse_missing
 from skldl.data._column_kinds import ColumnKind
 from skldl.data._dataset import Dataset
 from skldl.data._dialect import UNNAMED
@@ -95,7 +95,7 @@ def from_table(
             raise TableError("item= and annotator= belong to kind='votes'.")
         frame, label_columns, more = votes_in_columns(frame, item, annotator, label_columns)
         notes += more
-    others, dropped, more = other_roles(frame.columns, label_columns, weight, groups, drop, text, categories)
+    features, more = feature_columns(frame.columns, label_columns, weight, groups, drop, text, categories)
     notes += more
     frame, weights, left_out = usable_rows(frame, label_columns, weight)
     if not len(frame) and left_out["have weight zero"]:
@@ -103,10 +103,7 @@ def from_table(
     if not len(frame):
         raise TableError(f"No row has a label: the columns {list_names(label_columns)} are empty.")
     notes += notes_on_rows(len(frame), left_out)
-    X = frame.drop(columns=[*label_columns, *others, *dropped])
-    if not len(X.columns):
-        raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
-    answers = frame[label_columns]
+    X, answers = frame[features], frame[label_columns]
     counts = votes = raters = None
     if kind == "votes":
         read, votes = read_votes(answers)
@@ -123,7 +120,7 @@ def from_table(
         if column not in (*text, *categories):
             notes += _notes_on(X[column])
     gaps = int(answers.isna().sum().sum()) if kind == "distribution" else 0
-    notes += like_the_labels(label_columns, X.columns) + label_leaks(X, D.fillna(D.mean()))
+    notes += label_leaks(X, D.fillna(D.mean()))
     dataset = Dataset(
         name,
         X,
@@ -140,16 +137,16 @@ def from_table(
     return with_note_of_gaps(dataset, gaps)
 
 
-def other_roles(
+def feature_columns(
     columns: Iterable[str],
-    label_columns: Sequence[str],
+    label_columns: list[str],
     weight: str | None,
     groups: str | None,
     drop: str | Sequence[str],
     text: Sequence[str],
     categories: Sequence[str],
-) -> tuple[list[str], list[str], list[str]]:
-    """Find the columns that are neither labels nor features, and refuse roles that cannot be.
+) -> tuple[list[str], list[str]]:
+    """Find the columns without another role, and refuse roles that cannot be.
 
     Parameters
     ----------
@@ -160,32 +157,31 @@ def other_roles(
 
     Returns
     -------
-    others : list of str
-        The columns of weights and groups.
-    dropped : list of str
-        Columns to leave out.
+    features : list of str
+        The columns to learn from.
     notes : list of str
         What the user should know.
     """
     present = list(columns)
-    others = [column for column in (weight, groups) if column is not None]
-    dropped = find_columns(drop, present, "drop")
-    for role, column in (("weight", weight), ("groups", groups)):
-        if column is not None and column not in present:
-            raise TableError(f"{role}={column!r}: the table has no such column. It has {list_names(present)}.")
-    for role, named in (("text", text), ("categories", categories)):
+    left_out = [*(name for name in (weight, groups) if name is not None), *find_columns(drop, present, "drop")]
+    roles = {"weight": [weight], "groups": [groups], "text": text, "categories": categories}
+    for role, named in roles.items():
         for column in named:
-            if column not in present:
-                raise TableError(f"{role}={column!r}: the table has no such column. It has {list_names(present)}.")
-            if column in (*others, *dropped):
+            if column is not None and column not in present:
+                raise no_column(role, column, present)
+            if role in ("text", "categories") and column in left_out:
                 raise TableError(f"{role}={column!r}: the column has another role, or is left out. Name it once.")
-    for column in (*others, *dropped, *text, *categories):
+    for column in (*left_out, *text, *categories):
         if column in label_columns:
             raise TableError(f"The column {column!r} is a label; it cannot be something else as well.")
-    if UNNAMED in present and UNNAMED not in (*label_columns, *others, *dropped):
-        note = "The first column has no name: it is taken for names of rows and left out. Name it to use it."
-        return others, [*dropped, UNNAMED], [note]
-    return others, dropped, []
+    notes = []
+    if UNNAMED in present and UNNAMED not in (*label_columns, *left_out):
+        left_out.append(UNNAMED)
+        notes = ["The first column has no name: it is taken for names of rows and left out. Name it to use it."]
+    features = [name for name in present if name not in {*label_columns, *left_out}]
+    if not features:
+        raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
+    return features, notes + _like_the_labels(label_columns, features)
 
 
 def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: str) -> list[str]:
@@ -224,7 +220,7 @@ def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: st
             matches = [name for name in columns if name.startswith(pattern)]
             matches = matches if len(matches) > 1 else []
         if not matches:
-            raise TableError(f"{role}={pattern!r}: the table has no such column. It has {list_names(columns)}.")
+            raise no_column(role, pattern, columns)
         found += matches
     return list(dict.fromkeys(found))
 
@@ -276,7 +272,7 @@ def _notes_on(column: pd.Series) -> list[str]:
     return seen.notes(column.dropna().astype(str).nunique() if seen.kind() == CATEGORY else None)
 
 
-def like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
+def _like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
     """Features whose names begin like those of all labels: perhaps labels that were forgotten."""
     first, last = min(labels), max(labels)
     same = next((place for place, letter in enumerate(first) if not last.startswith(letter, place)), len(first))

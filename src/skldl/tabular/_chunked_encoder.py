@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from skldl._typing import FloatArray
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame
 from skldl.data._column_kinds import ColumnKind
-from skldl.data._dates import date_parts
+from skldl.data._dates import date_parts, show_date
 from skldl.exceptions import TableError
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._encoder_steps import (
@@ -196,9 +196,8 @@ class ChunkedFit:
                 found[name] = min((word for word, count in words.items() if count == most), default=None)
             else:
                 middle = self._medians[f"{name}: days"].upper
-                written = self.encoder.dates_[name][0]
                 date = pd.Timestamp(0) + pd.Timedelta(seconds=round((middle or 0.0) * 86400))
-                found[name] = date.strftime("%Y-%m-%d" if written == "typed" else written)
+                found[name] = show_date(date, self.encoder.dates_[name][0])
         return found
 
     def _look_at_kinds(self, table: pd.DataFrame, place: str) -> None:

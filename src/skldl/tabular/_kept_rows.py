@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, as_numbers, as_words, checked_truth
 from skldl.data._dataset import Dataset
-from skldl.data._dates import as_dates
+from skldl.data._dates import as_dates, show_date
 from skldl.exceptions import DataError
 
 MOST_KEPT = 100_000
@@ -58,7 +58,7 @@ def typical_values(
         elif kind == DATE:
             written = dates[name][0]
             middle = as_dates(column, written).dropna().sort_values().iloc[column.notna().sum() // 2]
-            typical[name] = middle.strftime("%Y-%m-%d" if written == "typed" else written)
+            typical[name] = show_date(middle, written)
         else:
             typical[name] = ""
     return typical

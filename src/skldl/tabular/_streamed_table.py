@@ -12,7 +12,7 @@ import pandas as pd
 from skldl._typing import AnyArray, FloatArray
 from skldl.data._cells import as_words, cell_place, list_names, refuse_missing
 from skldl.data._labels import known_labels, label_numbers, read_labels, read_votes
-from skldl.data._roles import find_columns, like_the_labels, other_roles, usable_rows
+from skldl.data._roles import feature_columns, find_columns, usable_rows
 from skldl.data._table_files import TableFiles
 from skldl.exceptions import DataError, NonFiniteError, TableError
 
@@ -96,14 +96,9 @@ class StreamedTable:
         self.files, self.kind, self.weight, self.groups, self.chunk_rows = files, kind, weight, groups, chunk_rows
         self.drop, self.text, self.categories = list(drop), tuple(text), tuple(categories)
         self.label_columns = find_columns(labels, files.columns, "labels")
-        others, dropped, self.notes = other_roles(
+        self.features, self.notes = feature_columns(
             files.columns, self.label_columns, weight, groups, drop, text, categories
         )
-        left_out = {*self.label_columns, *others, *dropped}
-        self.features = [name for name in files.columns if name not in left_out]
-        if not self.features:
-            raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
-        self.notes += like_the_labels(self.label_columns, self.features)
         self._by_words = kind in ("votes", "label")
         self.label_names = None if self._by_words else self.label_columns
         self._words: set[str] = set()
