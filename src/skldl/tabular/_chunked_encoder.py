@@ -173,9 +173,9 @@ class ChunkedFit:
 
     def notes(self) -> list[str]:
         """What is worth knowing about the columns; one that is mostly numbers but not everywhere is refused."""
-        told = {*self.encoder.text, *self.encoder.categories}
         different = {name: len(set(counts) - {MISSING_CATEGORY}) for name, counts in self._counts.items()}
-        kinds = {name: kind for name, kind in self._kinds.items() if name not in told}
+        given = {*self.encoder.text, *self.encoder.categories}
+        kinds = {name: kind for name, kind in self._kinds.items() if name not in given}
         return [note for name, kind in kinds.items() for note in kind.notes(different.get(name))]
 
     def typical(self) -> dict[str, Any]:

@@ -65,8 +65,8 @@ class Judgement:
         """Rows for the description, if they are wanted."""
         if keep_rows is None:
             return {}
-        told = kept_rows(self.sample, kinds, keep_rows, seed)
-        return {"kept_rows": told | {"positions": self.positions[told["positions"]].tolist()}}
+        kept = kept_rows(self.sample, kinds, keep_rows, seed)
+        return {"kept_rows": kept | {"positions": self.positions[kept["positions"]].tolist()}}
 
 
 def judge(
