@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._typing import AnyArray
-from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame, kind_of, list_names
+from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame, checked_numbers, kind_of, list_names
 from skldl.exceptions import TableError
 from skldl.tabular._encoder_steps import (
     EMPTY_TEXT,
@@ -31,12 +31,12 @@ from skldl.tabular._encoder_steps import (
     text_cut,
     text_features,
     typed_columns,
+    words_of,
     written_and_varying,
 )
-from skldl.tabular._encoder_steps import FORMAT as FORMAT
+from skldl.tabular._encoder_steps import FORMAT as FORMAT  # both also for the service
 from skldl.tabular._encoder_steps import MISSING_CATEGORY as MISSING_CATEGORY
 from skldl.tabular._known_categories import known_categories
-from skldl.tabular._unusual_cells import unusual_cells
 
 BLOCK_ROWS = 10_000
 LARGE = 50_000
@@ -256,7 +256,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             than this range is wide), by the name of the column; ``"empty_rows"``, under the name ``"rows"``.
         """
         check_is_fitted(self)
-        return unusual_cells(self, as_frame(X)[list(self.feature_names_in_)])
+        table = as_frame(X)[list(self.feature_names_in_)]
+        unknown, outside = {}, {}
+        for name, known in known_categories(self.encoder_).items():
+            words = words_of(self, table[name], MISSING_CATEGORY)
+            unknown[name] = int((table[name].notna() & ~words.isin(known.every)).sum())
+        for name, (least, most) in getattr(self, "ranges_", {}).items():  # version 0.1 kept none
+            numbers, width = checked_numbers(table[name]), most - least
+            outside[name] = int(((numbers < least - width) | (numbers > most + width)).sum())
+        return {
+            "unknown_categories": {name: count for name, count in unknown.items() if count},
+            "far_outside_range": {name: count for name, count in outside.items() if count},
+            "empty_rows": {"rows": count} if (count := int(table.isna().all(axis=1).sum())) else {},
+        }
 
     def check_columns(self, columns: Iterable[str]) -> None:
         """Demand every column of the training table.

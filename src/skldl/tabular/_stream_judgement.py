@@ -103,7 +103,7 @@ def judge(
     size = max(SAMPLE_ROWS, keep_rows or 0)
     features, degrees = RowSample(size, seed), RowSample(size, seed)  # one seed: the same rows
     sums: Any = 0.0
-    total, n_train = 0.0, 0
+    total = 0.0
     parts: dict[str, list[Any]] = {"losses": [], "D": [], "weight": [], "groups": [], "counts": []}
     for chunk in table.chunks():
         held = held_out.of(chunk)
@@ -111,7 +111,6 @@ def judge(
         weight = np.ones(len(D)) if chunk.weight is None else chunk.weight
         sums = sums + weight[~held] @ D.to_numpy()[~held]
         total += float(weight[~held].sum())
-        n_train += int((~held).sum())
         features.update(chunk.X[~held])
         degrees.update(D[~held])
         if held.any():
@@ -125,7 +124,7 @@ def judge(
             counts = table.counts(chunk)
             parts["counts"].append(None if counts is None else counts[held])
         tell(f"{table.files.share_read() or 0.0:.0%}")
-    if not n_train or not parts["losses"]:
+    if not features.n_rows or not parts["losses"]:
         raise DataError(
             "All rows, or none, belong to the groups that were held out: there are too few groups to judge the model. "
             "Fit the table in memory, without stream=True."
@@ -147,7 +146,7 @@ def judge(
     X = features.rows()
     sample = Dataset("sample", X, degrees.rows())
     return Judgement(
-        estimate, n_train, sample, features.positions(), list(lines), numbers, label_leaks(X, degrees.rows())
+        estimate, features.n_rows, sample, features.positions(), list(lines), numbers, label_leaks(X, degrees.rows())
     )
 
 

@@ -202,7 +202,8 @@ def fit_table(
         rows = _rows_of(pipeline[0], dataset, keep_rows, random_state)
         dataset = dataset.changed(X=features)  # the table is not needed any more, and may be large
         release_unused_memory()
-        _fit_learner(pipeline[-1], dataset)
+        arguments = fit_arguments(pipeline[-1], dataset.sample_weight, dataset.groups)
+        pipeline[-1].fit(features, pd.DataFrame(dataset.target, columns=names), **arguments)
         why = reasons(choice, auto=model.casefold() == "auto", n_rows=n_rows, grouped=groups is not None)
     lines, floor_numbers = add_uncertainty(pipeline, dataset, calibration, choice.estimate, random_state)
     why += lines
@@ -254,12 +255,6 @@ def _refuse_folds(folds: int | None, selection_rows: int | None, dataset: Datase
         raise DataError(
             "splits= has no effect with preset='best', which makes its own splits. Set preset='fast', or name a model."
         )
-
-
-def _fit_learner(learner: Any, dataset: Dataset) -> None:
-    """Fit an estimator to encoded rows."""
-    D = pd.DataFrame(dataset.target, columns=list(dataset.label_names))
-    learner.fit(dataset.X, D, **fit_arguments(learner, dataset.sample_weight, dataset.groups))
 
 
 def _rows_of(encoder: TableEncoder, dataset: Dataset, keep_rows: int | None, seed: int) -> dict[str, Any]:
