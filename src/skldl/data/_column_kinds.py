@@ -96,7 +96,8 @@ class ColumnKind:
         for position in bad[: 3 - len(self._examples)]:
             row = cell_place(column, position).partition(" of ")[0].lower()
             self._examples.append(f"{column.iloc[position]!r} ({row}{f' of {place}' if place else ''})")
-        self._codes = self._codes or has_codes(present)
+        if not (self.n_bad or self._codes):  # either makes it a column of categories
+            self._codes = has_codes(present)
 
     def kind(self) -> str:
         """The kind of the column, from all chunks so far.

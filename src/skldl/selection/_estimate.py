@@ -115,24 +115,7 @@ def estimate_from_losses(
     reference: FloatArray,
     choices: Iterable[tuple[str, Setting]] = (),
 ) -> Estimate:
-    """Means and skill of losses of rows that were held out, with the weights and groups of these rows.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The data that the rows belong to.
-    rows : ndarray of int
-        The rows.
-    losses, reference : ndarray of shape (n_rows,)
-        Loss of each under the model, and under the reference.
-    choices : iterable, default=()
-        What was chosen, as `Estimate` keeps it.
-
-    Returns
-    -------
-    Estimate
-        Losses and skill.
-    """
+    """Means and skill of the losses of some rows of a dataset, with the weights and groups of these rows."""
     weight = rows_of(dataset.sample_weight, rows)
     return Estimate(
         rows,
