@@ -1,5 +1,6 @@
 """A folder with files as a person has them."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -18,4 +19,32 @@ def here(tmp_path, monkeypatch, faces, faces_model):
     texts = [(*vote, f"text {'of odd' if vote[0] % 2 else 'of even'} number {vote[0]}") for vote in votes]
     pd.DataFrame(texts, columns=["id", "who", "says", "text"]).to_csv("texts.csv", index=False)
     pd.DataFrame({"film": ["a", "b"], "stars_1": [3, 0], "stars_2": [1, 4]}).to_csv("stars.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def ratings():
+    """Make a table with numbers, gaps and categories that tell something about the labels."""
+
+    def make(n_rows=600, seed=0):
+        rng = np.random.default_rng(seed)
+        table = pd.DataFrame({"x": rng.normal(size=n_rows), "age": rng.integers(18, 90, n_rows).astype(float)})
+        table["town"] = rng.choice(["Ulm", "Bonn", "Oslo"], n_rows)
+        scores = np.column_stack([table["x"], 0.03 * table["age"], 1.0 * (table["town"] == "Ulm")])
+        D = np.exp(scores + 0.3 * rng.normal(size=scores.shape))
+        table.loc[rng.random(n_rows) < 0.1, "age"] = np.nan
+        return table.join(pd.DataFrame(D / D.sum(axis=1, keepdims=True), columns=["r_a", "r_b", "r_c"]))
+
+    return make
+
+
+@pytest.fixture
+def ratings_folder(tmp_path, monkeypatch, ratings):
+    """A folder with one table in one CSV file and in several Parquet files."""
+    monkeypatch.chdir(tmp_path)
+    table = ratings()
+    table.to_csv("all.csv", index=False)
+    (tmp_path / "parts").mkdir()
+    for place, part in enumerate(np.split(np.arange(600), [250, 251, 400])):
+        table.iloc[part].to_parquet(f"parts/part-{place}.parquet", index=False)
     return tmp_path

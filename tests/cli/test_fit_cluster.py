@@ -15,9 +15,9 @@ from skldl.cli._app import run
 distributed = pytest.importorskip("distributed")
 pytestmark = [
     pytest.mark.slow,
+    # a cluster that is torn down leaves sockets and loops to the garbage collector, which Dask does not close itself
     pytest.mark.filterwarnings("ignore:.*:ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:Sending large graph"),
 ]
 FIT = "--labels 'r_*' --model sa-bfgs-cv --set alphas=[0.1,0.001]"
 

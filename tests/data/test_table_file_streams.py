@@ -54,7 +54,7 @@ def test_short_lines_are_cut_into_few_rows_at_a_time(tmp_path):
     """Eight megabytes of them would be half a million rows, whose cells take many times the memory of the text."""
     path = write(tmp_path, "a,b,c\n" + "17.5,Ulm,yes\n" * 300_000)
     with TableFile(path) as table:
-        sizes = [len(batch) for batch in table._batches(1000)]
+        sizes = [len(batch) for batch in table._cutter.batches(1000)]
     assert sum(sizes) == 300_000
     assert max(sizes) <= 2**20 // len("17.5,Ulm,yes\n") + 1  # what is read from the file at once
 
@@ -97,7 +97,7 @@ class Dripping:
 
 def test_pieces_end_with_rows_wherever_lines_break(tmp_path, monkeypatch):
     """Line breaks inside quotation marks, and marks inside cells, at every place relative to the ends of pieces."""
-    monkeypatch.setattr("skldl.data._table_file.BLOCK_BYTES", 1)
+    monkeypatch.setattr("skldl.data._csv_cutter.BLOCK_BYTES", 1)
     monkeypatch.setattr("skldl.data._table_file.SAMPLE_LINES", 1)
     expected = pd.DataFrame({"a": range(300), "b": ["x\n" * (i % 7) + '6" pipe' for i in range(300)]})
     content = expected.to_csv(index=False)

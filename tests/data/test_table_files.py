@@ -38,13 +38,9 @@ def test_files_of_a_folder_and_a_pattern(here):
 def test_rows_follow_each_other_and_columns_go_by_name(here):
     with TableFiles(find_tables(["parts"])) as table:
         assert table.columns == ["x", "town"]
-        assert table.n_rows is None
         assert table.n_bytes > 0
         frame = table.read()
         assert table.share_read() == 1.0
-        assert list(table.nothing()) == ["x", "town"]
-        assert [len(chunk) for chunk in table.chunks(rows=1)] == [1] * 5
-        assert [chunk.index[0] for chunk in table.chunks(rows=1)] == [0, 1, 2, 3, 4]
         places = [(file, chunk.index[0]) for file, chunk in table.pieces(rows=1)]
     assert frame["x"].tolist() == [1, 2, 3.5, 4, 5]
     assert frame["town"].tolist()[2:] == ["7", "8", "Rom"]  # numbers are words where other files hold words

@@ -11,11 +11,11 @@ import skldl
 from skldl.chunks import Piece
 from skldl.data import TableFile
 from skldl.data._cells import kind_of
+from skldl.data._column_kinds import ColumnKind
 from skldl.exceptions import DataError, TableError
 from skldl.tabular import TableEncoder
 from skldl.tabular._chunk_cache import ChunkCache
 from skldl.tabular._chunked_encoder import ChunkedFit, Moments
-from skldl.tabular._column_kinds import ColumnKind
 from skldl.tabular._kept_rows import typical_values
 from skldl.tabular._row_sample import RowSample, drawn, row_keys
 
@@ -284,7 +284,7 @@ def pieces(n_pieces=3):
 
 
 def test_a_cache_gives_back_what_it_was_given(tmp_path):
-    cache = ChunkCache(tmp_path / "state", "one", 2**20)
+    cache = ChunkCache(tmp_path, "one", 2**20)
     assert not cache.is_complete()
     assert len(list(cache.kept(pieces()))) == 3
     assert cache.is_complete()
@@ -294,9 +294,9 @@ def test_a_cache_gives_back_what_it_was_given(tmp_path):
         np.testing.assert_array_equal(found.y, given.y)
         assert (found.weight is None) == (given.weight is None)
         assert (found.place, found.first_row) == (given.place, given.first_row)
-    assert not ChunkCache(tmp_path / "state", "another", 2**20).is_complete()
+    assert not ChunkCache(tmp_path, "another", 2**20).is_complete()
     cache.remove()
-    assert not list((tmp_path / "state").iterdir())
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_cache_that_is_not_complete_leaves_nothing(tmp_path):

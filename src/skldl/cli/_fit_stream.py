@@ -92,12 +92,8 @@ def fit_in_chunks(
     memory: str,
     cache: str,
     scheduler: str | None,
-    model: str,
-    settings: Mapping[str, Any],
-    text_ngrams: str,
-    values: Sequence[float] | None,
-    seed: int,
     keep_rows: int | None,
+    **chosen: Any,
 ) -> tuple[FittedTable, ResumeFolder]:
     """Fit a model to a table that is read in chunks, from where an earlier call was stopped if there was one.
 
@@ -119,8 +115,8 @@ def fit_in_chunks(
         Bound on the disk space for encoded rows.
     scheduler : str or None
         Address of a Dask scheduler whose workers fit the model.
-    model, settings, text_ngrams, values, seed, keep_rows
-        As in `skldl.tabular._stream_training.fit_stream`.
+    keep_rows, **chosen
+        As in `skldl.tabular._stream_training.fit_stream`: ``model``, ``settings`` and what else the model depends on.
 
     Returns
     -------
@@ -143,28 +139,11 @@ def fit_in_chunks(
             )
     columns.need_labels()
     n_bytes, n_disk = parse_size(memory), parse_size(cache, "cache")
-    streaming_candidate(model, settings)  # a model that cannot be is refused before anything is read
-    roles: dict[str, Any] = columns.as_arguments()
-    lists: dict[str, list[str]] = {name: roles.pop(name) for name in ("labels", "drop", "text", "categories")}
-    table = StreamedTable(
-        TableFiles(sources, **columns.as_reading()),
-        lists["labels"],
-        drop=lists["drop"],
-        text=lists["text"],
-        categories=lists["categories"],
-        **roles,
-    )
-    chosen: dict[str, Any] = {
-        "model": model,
-        "settings": dict(settings),
-        "text_ngrams": text_ngrams,
-        "values": values,
-        "random_state": seed,
-        "memory": n_bytes,
-    }
-    state = ResumeFolder(
-        out, sources, {**chosen, **roles, **lists, **columns.as_reading(), "cluster": scheduler is not None}
-    )
+    streaming_candidate(chosen["model"], chosen["settings"])  # refuses before anything is read
+    roles = columns.as_arguments()
+    table = StreamedTable(TableFiles(sources, **columns.as_reading()), **roles)
+    chosen["memory"] = n_bytes
+    state = ResumeFolder(out, sources, {**chosen, **roles, **columns.as_reading(), "cluster": scheduler is not None})
     if state.found == "same":
         note(f"Going on from {state.folder}, which holds {state.n_passes()} passes of this fit.")
     elif state.found == "other":
@@ -174,9 +153,6 @@ def fit_in_chunks(
         client = None if scheduler is None else _connected(scheduler)
         fitted = fit_stream(
             table,
-            text=lists["text"],
-            categories=lists["categories"],
-            drop=lists["drop"],
             keep_rows=keep_rows,
             cache=n_disk,
             on_progress=tell,

@@ -115,7 +115,7 @@ class Columns(Reading):
         self, table: TableFile | TableFiles | ArrayTable, *, name: str = "", splits: str | None = None, **more: Any
     ) -> Dataset:
         """Read a table that was opened, and the file of its splits if there is one."""
-        roles: dict[str, Any] = self.as_arguments() | {"labels": self.labels_in(table)}
+        roles = self.as_arguments() | {"labels": self.labels_in(table)}
         dataset = from_table(table.read(), name=name or table.name, source=table.name, **roles, **more)
         if splits is None:
             return dataset
@@ -123,7 +123,7 @@ class Columns(Reading):
 
         return dataset.changed(splits=read_splits(splits, dataset))
 
-    def as_arguments(self) -> dict[str, object]:
+    def as_arguments(self) -> dict[str, Any]:
         """The arguments of `skldl.data.from_table` and `skldl.tabular.fit_table`, lists cut at their commas."""
         return {
             "labels": words(self.labels),

@@ -118,12 +118,12 @@ class Processes:
             yield self._checked(self._receive(place % self._n_jobs))
 
     def _start(self) -> None:
-        from skldl.experiments.workers import _interrupts_blocked
+        from skldl.experiments.workers import interrupts_blocked
 
         context = multiprocessing.get_context("spawn")  # threads of Arrow do not survive a fork
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, self._work), daemon=True)
-        with _interrupts_blocked():  # Ctrl-C is for this process, which ends the others
+        with interrupts_blocked():  # Ctrl-C is for this process, which ends the others
             process.start()
         theirs.close()
         self._pipes.append(ours)
@@ -145,8 +145,8 @@ class Processes:
             ) from error
 
     def _checked(self, answer: tuple[Any, Exception | None, list[Any]]) -> Any:
-        result, error, told = answer
-        for category, text in told:
+        result, error, warned = answer
+        for category, text in warned:
             if (category, text) not in self._seen:
                 self._seen.add((category, text))
                 warnings.warn(text, category, stacklevel=2)
@@ -167,8 +167,7 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
                     result = work(chunk)
                 except Exception as error:
                     failure = _sendable(error)
-            told = [(entry.category, str(entry.message)) for entry in caught]
-            pipe.send((result, failure, told))
+            pipe.send((result, failure, [(entry.category, str(entry.message)) for entry in caught]))
 
 
 def _sendable(error: Exception) -> Exception:

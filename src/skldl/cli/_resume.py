@@ -56,6 +56,8 @@ class ResumeFolder:
         self.fingerprint = hashlib.sha256(content.encode()).hexdigest()
         if self.folder.exists() and not self.folder.is_dir():
             raise DatasetError(f"{self.folder} is a file: the state of the fit belongs there. Move it away.")
+        with writing(self.folder):
+            self.folder.mkdir(exist_ok=True)
         self._lock = self._locked()
         self.found = self._what_is_there()
         if self.found == "other":
@@ -67,7 +69,6 @@ class ResumeFolder:
         if fcntl is None:
             return None
         with writing(self.folder):
-            self.folder.mkdir(exist_ok=True)
             stream = (self.folder / _LOCK).open("wb")
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -79,8 +80,6 @@ class ResumeFolder:
         return stream
 
     def _what_is_there(self) -> str:
-        if not self.folder.is_dir():
-            return ""
         try:
             known = json.loads((self.folder / _ABOUT).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -100,7 +99,6 @@ class ResumeFolder:
     def save(self, encoder: TableEncoder, facts: dict[str, Any]) -> None:
         """Keep the encoder and the facts."""
         with writing(self.folder):
-            self.folder.mkdir(exist_ok=True)
             with whole_file(self.folder / _ABOUT) as stream:
                 stream.write(json.dumps({"fingerprint": self.fingerprint}).encode())
             save(encoder, self.folder / _ENCODER, description=facts)
@@ -111,7 +109,7 @@ class ResumeFolder:
 
     def n_passes(self) -> int:
         """Number of passes of the fit that are kept."""
-        return len(list(self.folder.glob("pass-*.npz"))) if self.folder.is_dir() else 0
+        return len(list(self.folder.glob("pass-*.npz")))
 
     def clear(self) -> None:
         """Forget what was kept."""
@@ -134,14 +132,10 @@ class ResumeFolder:
 
 
 class _Journal(FolderJournal):
-    """A journal whose folder is made when there is something to keep."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    """A journal whose errors say what could not be written."""
 
     def put(self, number: int, key: str, sums: Any) -> None:
         with writing(self.folder):
-            self.folder.mkdir(exist_ok=True)
             super().put(number, key, sums)
 
 

@@ -172,7 +172,7 @@ def _study(name: str, folder: Path | None, trust: list[str]) -> Study:
 def _roles(columns: Columns | None, **more: str | None) -> dict[str, Any]:
     """The options about tables, as arguments of `DatasetSpec`."""
     columns = columns or Columns()
-    roles: dict[str, Any] = columns.as_arguments() | more
+    roles = columns.as_arguments() | more
     usual = {entry.name: entry.default for entry in fields(DatasetSpec)}
     given = {name: value for name, value in roles.items() if value and value != usual[name]}
     return given | {name: value for name, value in columns.as_reading().items() if value is not None}  # --na '' is []

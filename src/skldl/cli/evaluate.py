@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -93,7 +92,7 @@ def evaluate(
     n_jobs = number_of_jobs(jobs)
     name = "table" if table == "-" else Path(table).stem
     columns = columns or Columns()
-    roles: dict[str, Any] = columns.as_arguments() | columns.as_reading()
+    roles = columns.as_arguments() | columns.as_reading()
     roles["labels"] = roles["labels"] or None
     roles |= {"item": item, "annotator": annotator}
     spec = DatasetSpec(name, source=table, encode=True, text_ngrams=text_ngrams, splits=splits or "", **roles)

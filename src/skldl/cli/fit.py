@@ -9,14 +9,14 @@ from cyclopts import Parameter
 
 from skldl.cli._fit_stream import fit_in_chunks, is_streamed
 from skldl.cli._model_file import is_model
-from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, check_targets, placed_in, words
+from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, check_targets, placed_in
 from skldl.cli._progress import working
 from skldl.cli._screen import note
 from skldl.data._spelling import split_list
 from skldl.data._table_files import find_tables
 from skldl.exceptions import TableError
 from skldl.persistence import save
-from skldl.tabular import FittedTable, fit_table
+from skldl.tabular import fit_table
 
 
 def fit(
@@ -129,57 +129,37 @@ def fit(
         "selection_rows": selection_rows,
         "intervals": intervals,
     }
+    chosen: dict[str, Any] = {
+        "model": model,
+        "settings": given,
+        "text_ngrams": text_ngrams,
+        "values": _numbers(values),
+        "random_state": seed,
+        "keep_rows": keep_rows,
+    }
+    state = None
     if stream or scheduler is not None or is_streamed(sources, columns, model, given, in_memory):
         with working() as tell:
             fitted, state = fit_in_chunks(
-                sources,
-                columns,
-                out,
-                in_memory,
-                tell,
-                memory=memory,
-                cache=cache,
-                scheduler=scheduler,
-                model=model,
-                settings=given,
-                text_ngrams=text_ngrams,
-                values=_numbers(values),
-                seed=seed,
-                keep_rows=keep_rows,
+                sources, columns, out, in_memory, tell, memory=memory, cache=cache, scheduler=scheduler, **chosen
             )
-        save(fitted.model, out, description=fitted.description)
-        state.remove()
-        _tell(fitted, out, table)
-        return
-    with columns.open_all(sources) as source, working() as tell, placed_in(source):
-        fitted = fit_table(
-            partial(columns.dataset, source, splits=splits),  # a large table is not kept here
-            columns.labels_in(source),
-            kind=columns.kind,
-            weight=columns.weight,
-            groups=columns.groups,
-            drop=words(columns.drop),
-            text=words(columns.text),
-            categories=words(columns.categories),
-            model=model,
-            settings=given,
-            preset=preset,
-            budget=budget,
-            values=_numbers(values),
-            text_ngrams=text_ngrams,
-            folds=folds,
-            selection_rows=selection_rows,
-            intervals=intervals,
-            random_state=seed,
-            source=source.name,
-            on_progress=tell,
-            keep_rows=keep_rows,
-        )
+    else:
+        with columns.open_all(sources) as source, working() as tell, placed_in(source):
+            fitted = fit_table(
+                partial(columns.dataset, source, splits=splits),  # a large table is not kept here
+                **columns.as_arguments() | {"labels": columns.labels_in(source)},
+                **chosen,
+                preset=preset,
+                budget=budget,
+                folds=folds,
+                selection_rows=selection_rows,
+                intervals=intervals,
+                source=source.name,
+                on_progress=tell,
+            )
     save(fitted.model, out, description=fitted.description)
-    _tell(fitted, out, table)
-
-
-def _tell(fitted: FittedTable, out: Path, table: str) -> None:
+    if state is not None:
+        state.remove()
     for line in fitted.why:
         print(line)
     for warning in fitted.warnings:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from skldl.data._dates import date_format
-from skldl.exceptions import NonFiniteError, NotNumericError, TableError
+from skldl.exceptions import DataError, NonFiniteError, NotNumericError, TableError
 
 NUMBER, BOOLEAN, DATE, CATEGORY, TEXT = "number", "boolean", "date", "category", "text"
 
@@ -72,6 +72,11 @@ def list_names(names: Iterable[Any]) -> str:
     """
     quoted = [repr(str(name)) for name in names]
     return ", ".join(quoted[:8]) + (f" and {len(quoted) - 8} more" if len(quoted) > 8 else "")
+
+
+def no_column(role: str, name: str, columns: Iterable[Any]) -> TableError:
+    """The error for a column that is named and not there."""
+    return TableError(f"{role}={name!r}: the table has no such column. It has {list_names(columns)}.")
 
 
 def is_plain_number(column: pd.Series) -> bool:
@@ -228,6 +233,12 @@ def cell_place(column: pd.Series, position: int) -> str:
     index = column.index
     row = index[position] if pd.api.types.is_integer_dtype(index.dtype) else position
     return f"Row {row + 1} of column {str(column.name)!r}"
+
+
+def refuse_missing(column: pd.Series, cure: str, error: type[DataError] = TableError) -> None:
+    """Name the first empty cell in an error."""
+    if column.isna().any():
+        raise error(f"{cell_place(column, int(np.argmax(column.isna())))} is empty. {cure}")
 
 
 def refuse_cells(column: pd.Series, wrong: Any, what: str) -> None:

@@ -1,13 +1,13 @@
 """The conversions of `skldl.distributions` for tables: votes, counts, scores, labels and rankings to distributions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from skldl.annotators import RaterSummary
-from skldl.data._cells import as_frame, as_words, list_names, with_columns
+from skldl.data._cells import as_frame, as_words, list_names, no_column, with_columns
 from skldl.data._labels import in_order, label_numbers, label_values, look_like_shares, read_labels, read_votes
 from skldl.data._long_votes import one_row_each, refuse_empty
 from skldl.data._roles import find_columns
@@ -113,7 +113,7 @@ def convert_table(
     frame = as_frame(table)
     for role, name in (("label", label), ("item", item), ("annotator", annotator)):
         if name is not None and name not in frame.columns:
-            raise TableError(f"{role}={name!r}: the table has no such column. It has {list_names(frame.columns)}.")
+            raise no_column(role, name, frame.columns)
     if (raters or weigh_raters) and source != "votes":
         raise TableError("raters= and weigh_raters= belong to source='votes'.")
     if source == "votes" and item is not None:
@@ -146,8 +146,7 @@ def convert_table(
                 "source='counts': the cells look like shares, since every row has fractions that sum to 1. A table of "
                 "shares needs no conversion."
             )
-    joined = _joined(frame.drop(columns=columns), D.set_index(frame.index), prefix, weight, counts, notes)
-    return _with_raters(joined, summary)
+    return _joined(frame.drop(columns=columns), D.set_index(frame.index), prefix, weight, counts, notes, summary)
 
 
 def _votes_in_rows(
@@ -179,8 +178,7 @@ def _votes_in_rows(
     notes.append(_agreement(votes))
     items, more = one_row_each(answered, item, [annotator, label])
     counts = pd.Series(votes.n_votes, index=votes.items)
-    joined = _joined(items.loc[votes.items], votes.D, prefix, weight, counts, notes + more)
-    return _with_raters(joined, summary)
+    return _joined(items.loc[votes.items], votes.D, prefix, weight, counts, notes + more, summary)
 
 
 def _with_quality(
@@ -190,12 +188,6 @@ def _with_quality(
     summary = RaterSummary.from_votes(answers, labels=list(names), **columns)
     votes = from_votes(answers, labels=list(names), weights=summary.table if weigh else None, **columns)
     return votes, summary
-
-
-def _with_raters(converted: Converted, summary: RaterSummary | None) -> Converted:
-    if summary is None:
-        return converted
-    return replace(converted, raters=pd.DataFrame(summary.table.columns()), summary=summary)
 
 
 def _agreement(votes: Votes) -> str:
@@ -246,7 +238,13 @@ def _cut(column: pd.Series, separator: str, notes: list[str]) -> pd.Series:
 
 
 def _joined(
-    items: pd.DataFrame, D: pd.DataFrame, prefix: str, weight: str | None, counts: pd.Series | None, notes: list[str]
+    items: pd.DataFrame,
+    D: pd.DataFrame,
+    prefix: str,
+    weight: str | None,
+    counts: pd.Series | None,
+    notes: list[str],
+    summary: RaterSummary | None = None,
 ) -> Converted:
     D = D.rename(columns=lambda name: f"{prefix}{name}")
     parts = [items, D]
@@ -256,4 +254,5 @@ def _joined(
         if name in items.columns:
             raise TableError(f"The table has a column {name!r} already. Give the labels another name with prefix=.")
     table = pd.concat([part.reset_index(drop=True) for part in parts], axis=1)
-    return Converted(table, [str(name) for name in D.columns], notes)
+    raters = None if summary is None else pd.DataFrame(summary.table.columns())
+    return Converted(table, [str(name) for name in D.columns], notes, raters, summary)

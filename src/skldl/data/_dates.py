@@ -74,6 +74,11 @@ def as_dates(column: pd.Series, written: str) -> pd.Series:
     return days + pd.Series(hours, index=column.index)
 
 
+def show_date(date: pd.Timestamp, written: str) -> str:
+    """Write a date as the dates of a column are written."""
+    return date.strftime("%Y-%m-%d" if written == TYPED else written)
+
+
 def date_parts(dates: pd.Series) -> pd.DataFrame:
     """Numerical features of dates.
 

@@ -48,9 +48,8 @@ def download(url: str, path: Path, *, max_bytes: int | None = None, max_seconds:
     most_seconds = MAX_SECONDS if max_seconds is None else max_seconds
     cancelled = threading.Event()
     failure: list[BaseException] = []
-    stream = path.open(
-        "wb"
-    )  # not in the thread: after an interrupt it must not make a file in a folder that is removed
+    # not opened in the thread: after an interrupt it must not make a file in a folder that is removed
+    stream = path.open("wb")
 
     def transfer() -> None:
         try:
@@ -151,11 +150,11 @@ def fetch_whole(
         os.replace(part, path)
 
 
-def check_sha256(path: Path, sha256: str, cure: str) -> None:
+def check_sha256(path: Path, sha256: str, cure: str, of: str = "") -> None:
     """Refuse a file with another checksum than the published one."""
     got = pooch.file_hash(str(path), alg="sha256")
     if got != sha256:
-        raise DatasetError(f"{path} is not the published file: its sha256 is {got}, not {sha256}. {cure}")
+        raise DatasetError(f"{path} is not the published file{of}: its sha256 is {got}, not {sha256}. {cure}")
 
 
 def refuse_bomb(path: Path, max_unpacked: int | None = None) -> None:

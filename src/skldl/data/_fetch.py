@@ -7,8 +7,8 @@ from pathlib import Path
 
 from skldl.data._catalogue import BASE_URL, FETCHED_TEXTS, CatalogueEntry, find_entry
 from skldl.data._dataset import Dataset
-from skldl.data._download import fetch_whole, refuse_bomb
-from skldl.data._files import FOLDER_VARIABLE, cache_folder, hash_complaint, load_entry_file
+from skldl.data._download import check_sha256, fetch_whole, refuse_bomb
+from skldl.data._files import FOLDER_VARIABLE, cache_folder, load_entry_file
 from skldl.data._spelling import plain
 from skldl.data._vader_texts import fetch_vader_texts
 from skldl.exceptions import DatasetError
@@ -98,11 +98,12 @@ def _load_present(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset
 
 
 def _check_download(entry: CatalogueEntry, part: Path, *, verify: bool) -> None:
-    if verify and (complaint := hash_complaint(entry, part)):
-        raise DatasetError(
-            f"It {complaint} Perhaps the connection broke off: try again. If the published file has changed, "
+    if verify and entry.sha256 is not None:
+        cure = (
+            "Perhaps the connection broke off: try again. If the published file has changed, "
             f"fetch_dataset({entry.name!r}, verify=False) takes it as it is."
         )
+        check_sha256(part, entry.sha256, cure, of=f" of {entry.name}")
     refuse_bomb(part)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the same warning comes when the file is in its place

@@ -13,6 +13,7 @@ from skldl.data._artificial import artificial_manifold, make_artificial
 from skldl.data._catalogue import BUILT_IN, FETCHED_TEXTS, CatalogueEntry, find_entry, in_catalogue, suggestion
 from skldl.data._content import Converter, checked_content
 from skldl.data._dataset import Dataset
+from skldl.data._download import check_sha256
 from skldl.data._gaps import with_note_of_gaps
 from skldl.data._lexicon import load_lexicon
 from skldl.data._read_arrays import ARRAY_ENDINGS, read_arrays
@@ -276,11 +277,12 @@ def load_entry_file(entry: CatalogueEntry, path: Path, *, verify: bool) -> Datas
         if got[1:] != expected[1:] or got[0] not in entry.other_n_samples:
             raise DatasetError(f"{sizes} If this is another dataset, load it by its path.")
         warnings.warn(f"{sizes} {entry.note} Results will differ from the paper's.", stacklevel=4)
-    if verify and entry.sha256 is not None and (complaint := hash_complaint(entry, path)):
-        raise DatasetError(
-            f"{path} {complaint} If you saved it anew yourself, load it with verify=False or by its path; otherwise "
-            f"delete it and call skldl.data.fetch_dataset({entry.name!r})."
+    if verify and entry.sha256 is not None:
+        cure = (
+            "If you saved it anew yourself, load it with verify=False or by its path; otherwise delete it and call "
+            f"skldl.data.fetch_dataset({entry.name!r})."
         )
+        check_sha256(path, entry.sha256, cure, of=f" of {entry.name}")
     return dataset.changed(
         name=entry.name,
         X=dataset.X.astype(np.float64, copy=False),
@@ -289,14 +291,6 @@ def load_entry_file(entry: CatalogueEntry, path: Path, *, verify: bool) -> Datas
         citation=entry.citation,
         terms=entry.terms,
     )
-
-
-def hash_complaint(entry: CatalogueEntry, path: Path) -> str:
-    """What is wrong with the file's checksum, or an empty text."""
-    got = pooch.file_hash(str(path), alg="sha256")
-    if got == entry.sha256:
-        return ""
-    return f"is not the published file of {entry.name}: its sha256 is {got}, not {entry.sha256}."
 
 
 def _check_file(path: Path) -> None:

@@ -100,7 +100,7 @@ def read_votes(labels: pd.DataFrame, names: Sequence[str] | None = None) -> tupl
         The answers as words; None where there is none.
     """
     words = labels.apply(lambda column: as_words(column, ""))
-    known = _known_labels(set(words.to_numpy().ravel()) - {""}, names)
+    known = known_labels(set(words.to_numpy().ravel()) - {""}, names)
     words = words.where(words != "", None)
     return from_votes(words, labels=known), words.to_numpy()
 
@@ -147,10 +147,10 @@ def _from_one_column(labels: pd.DataFrame, names: Sequence[str] | None) -> pd.Da
             f"{list_names(labels.columns)}. If each column belongs to an annotator, use kind='votes'."
         )
     words = as_words(labels.iloc[:, 0], "")
-    return from_labels(words, classes=_known_labels(set(words), names))
+    return from_labels(words, classes=known_labels(set(words), names))
 
 
-def _known_labels(found: set[str], names: Sequence[str] | None) -> list[str]:
+def known_labels(found: set[str], names: Sequence[str] | None = None) -> list[str]:
     """The labels that occur, two or more; or the given ones, if there are no others."""
     if names is None:
         return _at_least_two(in_order(found))

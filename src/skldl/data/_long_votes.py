@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from skldl.data._cells import as_words, cell_place, list_names
+from skldl.data._cells import as_words, list_names, no_column, refuse_missing
 from skldl.exceptions import DuplicateVoteError, MissingLabelError, TableError
 
 MOST_CELLS = 50_000_000
@@ -49,7 +49,7 @@ def votes_in_columns(
         )
     for role, name in (("item", item), ("annotator", annotator)):
         if name not in frame.columns:
-            raise TableError(f"{role}={name!r}: the table has no such column. It has {list_names(frame.columns)}.")
+            raise no_column(role, name, frame.columns)
     if len({item, annotator, label[0]}) < 3:
         raise TableError(f"item={item!r}, annotator={annotator!r} and labels={label[0]!r} must be three columns.")
     refuse_empty(frame, item, annotator)
@@ -83,9 +83,7 @@ def votes_in_columns(
 def refuse_empty(frame: pd.DataFrame, *names: str) -> None:
     """Refuse rows without an item or annotator."""
     for name in names:
-        if frame[name].isna().any():
-            place = cell_place(frame[name], int(frame[name].isna().to_numpy().argmax()))
-            raise MissingLabelError(f"{place} is empty. Every row needs a value there.")
+        refuse_missing(frame[name], "Every row needs a value there.", MissingLabelError)
 
 
 def one_row_each(frame: pd.DataFrame, item: str, used: list[str]) -> tuple[pd.DataFrame, list[str]]:

@@ -1,7 +1,8 @@
 """Roles of the columns of a table: labels, weights, groups or none; all others are features."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -9,18 +10,10 @@ import numpy as np
 import pandas as pd
 
 from skldl._typing import AnyArray, FloatArray
-from skldl.data._cells import (
-    as_frame,
-    as_numbers,
-    cell_place,
-    checked_numbers,
-    is_plain_number,
-    is_truth,
-    list_names,
-)
+from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, list_names, no_column, refuse_missing
+from skldl.data._column_kinds import ColumnKind
 from skldl.data._dataset import Dataset
-from skldl.data._dates import fitting_formats
-from skldl.data._dialect import MOSTLY, UNNAMED
+from skldl.data._dialect import UNNAMED
 from skldl.data._gaps import with_note_of_gaps
 from skldl.data._labels import label_numbers, look_like_shares, read_labels, read_votes, rows_with_labels
 from skldl.data._leaks import label_leaks
@@ -28,7 +21,6 @@ from skldl.data._long_votes import votes_in_columns
 from skldl.exceptions import SampleWeightError, TableError
 
 _WILDCARDS = re.compile(r"[*?\[]")
-_FEWEST = 5  # cells of a column, for a judgement on what it is mostly
 
 
 def from_table(
@@ -103,22 +95,15 @@ def from_table(
             raise TableError("item= and annotator= belong to kind='votes'.")
         frame, label_columns, more = votes_in_columns(frame, item, annotator, label_columns)
         notes += more
-    others, dropped, more = other_roles(frame.columns, label_columns, weight, groups, drop, text, categories)
+    features, more = feature_columns(frame.columns, label_columns, weight, groups, drop, text, categories)
     notes += more
-    labelled = rows_with_labels(frame[label_columns])
-    if not labelled.all():
-        if not labelled.any():
-            raise TableError(f"No row has a label: the columns {list_names(label_columns)} are empty.")
-        notes.append(f"{(~labelled).sum()} of {len(frame)} rows have no label and are left out.")
-        frame = frame[labelled]
-    weights = None if weight is None else row_weights(frame[weight])
-    if weights is not None and not weights.all():
-        notes.append(f"{(weights == 0).sum()} of {len(frame)} rows have weight zero and are left out.")
-        frame, weights = frame[weights > 0], weights[weights > 0]
-    X = frame.drop(columns=[*label_columns, *others, *dropped])
-    if not len(X.columns):
-        raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
-    answers = frame[label_columns]
+    frame, weights, left_out = usable_rows(frame, label_columns, weight)
+    if not len(frame) and left_out["have weight zero"]:
+        raise SampleWeightError(f"All weights in column {weight!r} are zero: nothing is left to learn from.")
+    if not len(frame):
+        raise TableError(f"No row has a label: the columns {list_names(label_columns)} are empty.")
+    notes += notes_on_rows(len(frame), left_out)
+    X, answers = frame[features], frame[label_columns]
     counts = votes = raters = None
     if kind == "votes":
         read, votes = read_votes(answers)
@@ -133,9 +118,9 @@ def from_table(
             )
     for column in X:
         if column not in (*text, *categories):
-            notes += _notes_on_text(X[column])
+            notes += _notes_on(X[column])
     gaps = int(answers.isna().sum().sum()) if kind == "distribution" else 0
-    notes += like_the_labels(label_columns, X.columns) + label_leaks(X, D.fillna(D.mean()))
+    notes += label_leaks(X, D.fillna(D.mean()))
     dataset = Dataset(
         name,
         X,
@@ -152,16 +137,16 @@ def from_table(
     return with_note_of_gaps(dataset, gaps)
 
 
-def other_roles(
+def feature_columns(
     columns: Iterable[str],
-    label_columns: Sequence[str],
+    label_columns: list[str],
     weight: str | None,
     groups: str | None,
     drop: str | Sequence[str],
     text: Sequence[str],
     categories: Sequence[str],
-) -> tuple[list[str], list[str], list[str]]:
-    """Find the columns that are neither labels nor features, and refuse roles that cannot be.
+) -> tuple[list[str], list[str]]:
+    """Find the columns without another role, and refuse roles that cannot be.
 
     Parameters
     ----------
@@ -172,32 +157,31 @@ def other_roles(
 
     Returns
     -------
-    others : list of str
-        The columns of weights and groups.
-    dropped : list of str
-        Columns to leave out.
+    features : list of str
+        The columns to learn from.
     notes : list of str
         What the user should know.
     """
     present = list(columns)
-    others = [column for column in (weight, groups) if column is not None]
-    dropped = find_columns(drop, present, "drop")
-    for role, column in (("weight", weight), ("groups", groups)):
-        if column is not None and column not in present:
-            raise TableError(f"{role}={column!r}: the table has no such column. It has {list_names(present)}.")
-    for role, named in (("text", text), ("categories", categories)):
+    left_out = [*(name for name in (weight, groups) if name is not None), *find_columns(drop, present, "drop")]
+    roles = {"weight": [weight], "groups": [groups], "text": text, "categories": categories}
+    for role, named in roles.items():
         for column in named:
-            if column not in present:
-                raise TableError(f"{role}={column!r}: the table has no such column. It has {list_names(present)}.")
-            if column in (*others, *dropped):
+            if column is not None and column not in present:
+                raise no_column(role, column, present)
+            if role in ("text", "categories") and column in left_out:
                 raise TableError(f"{role}={column!r}: the column has another role, or is left out. Name it once.")
-    for column in (*others, *dropped, *text, *categories):
+    for column in (*left_out, *text, *categories):
         if column in label_columns:
             raise TableError(f"The column {column!r} is a label; it cannot be something else as well.")
-    if UNNAMED in present and UNNAMED not in (*label_columns, *others, *dropped):
-        note = "The first column has no name: it is taken for names of rows and left out. Name it to use it."
-        return others, [*dropped, UNNAMED], [note]
-    return others, dropped, []
+    notes = []
+    if UNNAMED in present and UNNAMED not in (*label_columns, *left_out):
+        left_out.append(UNNAMED)
+        notes = ["The first column has no name: it is taken for names of rows and left out. Name it to use it."]
+    features = [name for name in present if name not in {*label_columns, *left_out}]
+    if not features:
+        raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
+    return features, notes + _like_the_labels(label_columns, features)
 
 
 def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: str) -> list[str]:
@@ -236,68 +220,59 @@ def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: st
             matches = [name for name in columns if name.startswith(pattern)]
             matches = matches if len(matches) > 1 else []
         if not matches:
-            raise TableError(f"{role}={pattern!r}: the table has no such column. It has {list_names(columns)}.")
+            raise no_column(role, pattern, columns)
         found += matches
     return list(dict.fromkeys(found))
 
 
-def row_weights(column: pd.Series, *, may_be_zero: bool = False) -> FloatArray:
-    """Weights of rows, at least zero; all may be zero where other rows have weight."""
+def usable_rows(
+    frame: pd.DataFrame, label_columns: Sequence[str], weight: str | None
+) -> tuple[pd.DataFrame, FloatArray | None, Counter[str]]:
+    """The rows that have a label and weight, their weights, and how many were left out for which reason."""
+    labelled = rows_with_labels(frame[label_columns])
+    left_out = Counter({"have no label": int((~labelled).sum())})
+    frame = frame if labelled.all() else frame[labelled]
+    if weight is None:
+        return frame, None, left_out
+    weights = _weights(frame[weight])
+    left_out["have weight zero"] = int((weights == 0).sum())
+    if weights.all():
+        return frame, weights, left_out
+    return frame[weights > 0], weights[weights > 0], left_out
+
+
+def notes_on_rows(n_rows: int, left_out: Mapping[str, int]) -> list[str]:
+    """What `usable_rows` has left out, in words."""
+    notes, whole = [], n_rows + sum(left_out.values())
+    for reason, number in left_out.items():
+        if number:
+            notes.append(f"{number} of {whole} rows {reason} and are left out.")
+        whole -= number
+    return notes
+
+
+def _weights(column: pd.Series) -> FloatArray:
     weights = checked_numbers(column, "a weight belongs")
-    for wrong, complaint in ((weights.isna(), "is empty"), (weights < 0, "is negative")):
-        if wrong.any():
-            place = cell_place(column, int(np.argmax(wrong.to_numpy())))
-            raise SampleWeightError(f"{place} {complaint}. A weight is a number of at least zero.")
-    if not may_be_zero and not weights.any():
-        raise SampleWeightError(f"All weights in column {column.name!r} are zero: nothing is left to learn from.")
+    refuse_missing(column, "A weight is a number of at least zero.", SampleWeightError)
+    if (weights < 0).any():
+        place = cell_place(column, int(np.argmax(weights < 0)))
+        raise SampleWeightError(f"{place} is negative. A weight is a number of at least zero.")
     return weights.to_numpy(dtype=np.float64)
 
 
 def _groups(column: pd.Series) -> AnyArray:
-    if column.isna().any():
-        place = cell_place(column, int(np.argmax(column.isna().to_numpy())))
-        raise TableError(f"{place} is empty. Every row needs a group.")
+    refuse_missing(column, "Every row needs a group.")
     return pd.factorize(column.astype(str))[0]
 
 
-def _notes_on_text(column: pd.Series) -> list[str]:
-    """Notes about a feature that is not numeric; one that is mostly numeric is refused."""
-    if is_plain_number(column) or is_truth(column):
-        return []
-    formats = fitting_formats(column)
-    if len(formats) == 1:
-        return [f"Column {column.name!r} holds dates: models learn from their year, month, weekday, hour and distance."]
-    if formats:
-        return [
-            f"Column {column.name!r} holds dates such as {column.dropna().iloc[0]!r}, and no cell shows which part is "
-            "the month: they are taken as categories. Write them as 2024-12-31."
-        ]
-    present = column.dropna()
-    if len(present) < _FEWEST:
-        return []
-    numbers = as_numbers(present)
-    bad = present[numbers.isna()]
-    if not len(bad):
-        return []
-    if len(bad) <= (1 - MOSTLY) * len(present):
-        cells = ", ".join(
-            f"{cell!r} ({cell_place(column, column.index.get_loc(row)).partition(' of ')[0].lower()})"
-            for row, cell in bad.iloc[:3].items()
-        )
-        more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
-        raise TableError(
-            f"Column {column.name!r} is mostly numbers, but holds {cells}{more}. If these cells mean a missing value, "
-            f"empty them or name them with na_values=; if it is not numeric, set categories=[{str(column.name)!r}]."
-        )
-    if present.astype(str).nunique() == len(present):
-        return [
-            f"Column {column.name!r} holds a different text in every row. If it names the row, leave it out with "
-            f"drop=[{str(column.name)!r}]; if it is text, set text=[{str(column.name)!r}]."
-        ]
-    return []
+def _notes_on(column: pd.Series) -> list[str]:
+    """Notes about a feature; one that is mostly numbers but not everywhere is refused."""
+    seen = ColumnKind(str(column.name))
+    seen.update(column)
+    return seen.notes(column.dropna().astype(str).nunique() if seen.kind() == CATEGORY else None)
 
 
-def like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
+def _like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
     """Features whose names begin like those of all labels: perhaps labels that were forgotten."""
     first, last = min(labels), max(labels)
     same = next((place for place, letter in enumerate(first) if not last.startswith(letter, place)), len(first))

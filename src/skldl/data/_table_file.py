@@ -5,7 +5,6 @@ and decimal marks are found out from the beginning of the file. Cells are cut an
 numbers becomes numbers, any other stays text. ``-`` means standard input.
 """
 
-import csv
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from typing import IO, Any, Self
 
 import pandas as pd
 
+from skldl.data._csv_cutter import BLOCK_BYTES, CsvCutter, first_line
 from skldl.data._dialect import Dialect, read_beginning
 from skldl.data._memory import release_unused_memory
 from skldl.data._typed_cells import MISSING_WORDS, ColumnReader, join_pieces
@@ -26,12 +26,9 @@ from skldl.exceptions import TableError
 SAMPLE_BYTES = 2**18
 SAMPLE_LINES = 20
 LONGEST_SAMPLE = 2**26
-BLOCK_BYTES = 2**23
-CHUNK_ROWS, CHUNKS_IN_PIECE = 20_000, 4
+CHUNK_ROWS = 20_000
 READ_BUFFER = 2**16
 PAGES = 3 * 2**20  # what Arrow holds of each column of a Parquet file while it is read: a page and a dictionary
-END_OF_PIECE = "\x04end of piece\x04"
-"""First cell of a row that is added after each piece: if it is missing, a quotation mark was not closed."""
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
 
 
@@ -130,7 +127,7 @@ class TableFile:
         self.dialect, self.columns, self.has_header = begun.dialect, begun.columns, begun.has_header
         self.notes += begun.notes
         self._text = Utf8Stream(begun, start, self._source, self.name)
-        self._first_line = begun.n_lines + 1
+        self._cutter = CsvCutter(self._text, begun, self.name, self._path)
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
@@ -240,7 +237,7 @@ class TableFile:
             for batch in self._file.iter_batches(batch_size=rows, columns=self.columns):
                 yield batch.to_pandas(ignore_metadata=True)  # where pandas keeps an index: here it is a column
         except (pa.ArrowException, OSError) as error:
-            raise TableError(f"{self.name} cannot be read to its end: {_first_line(error)}") from error
+            raise TableError(f"{self.name} cannot be read to its end: {first_line(error)}") from error
 
     def _csv_pieces(self, rows: int, text: Collection[str]) -> Iterator[dict[str, Any]]:
         assert self.dialect is not None
@@ -257,7 +254,7 @@ class TableFile:
             for name in self.columns
         ]
         n_rows = 0
-        for batch in self._batches(rows):
+        for batch in self._cutter.batches(rows):
             for start in range(0, len(batch), rows):
                 piece = batch.slice(start, rows)
                 cells = zip(self.columns, readers, piece.columns, strict=True)
@@ -269,93 +266,6 @@ class TableFile:
                 f"The last line of {self.name} does not end with a line break. If the file was cut off, its last cell "
                 "is incomplete."
             )
-
-    def _batches(self, rows: int) -> Iterator[Any]:
-        """The rows as Arrow cuts them, every cell text; empty cells are missing.
-
-        Arrow gets pieces in memory and does not read the file: its threads could not be interrupted while a pipe is
-        silent. A piece has ``BLOCK_BYTES`` or, where lines are short, the lines of a few chunks: memory depends on rows
-        there. It ends with a line; if that is inside quotation marks, the piece is made longer.
-        """
-        waiting, usual, enough, n_rows = b"", 0, 0, 0
-        for block in self._text:
-            waiting += block
-            if not usual:
-                usual = enough = min(BLOCK_BYTES, CHUNKS_IN_PIECE * rows * len(block) // max(1, block.count(b"\n")))
-            if len(waiting) < enough:
-                continue
-            end = 1 + max(waiting.rfind(b"\n"), waiting.rfind(b"\r") if b"\n" not in waiting else -1)
-            batch = self._cut(waiting[:end], n_rows) if end else None
-            if batch is None:
-                enough = 2 * len(waiting)
-                continue
-            waiting, enough, n_rows = waiting[end:], usual, n_rows + len(batch)
-            yield batch
-        if waiting:
-            batch = self._cut(waiting if waiting[-1:] in b"\r\n" else waiting + b"\n", n_rows)
-            if batch is None:
-                raise TableError(
-                    f"{self.name}: a quotation mark that opens a cell below row {n_rows} is never closed. The file was "
-                    "cut off, or a mark is missing."
-                )
-            yield batch
-
-    def _cut(self, lines: bytes, n_rows: int) -> Any:
-        """Rows of text cells, or None if the lines end inside quotation marks."""
-        import pyarrow as pa
-        import pyarrow.csv
-
-        assert self.dialect is not None
-        wrong: list[Any] = []
-
-        def remember(row: Any) -> str:
-            wrong.append(row)
-            return "error"
-
-        end = f"{END_OF_PIECE}{self.dialect.separator * (len(self.columns) - 1)}\n".encode()
-        content = pa.py_buffer(lines + end)
-        try:
-            table = pyarrow.csv.read_csv(
-                content,
-                pyarrow.csv.ReadOptions(column_names=self.columns, block_size=len(lines) + len(end), use_threads=False),
-                pyarrow.csv.ParseOptions(
-                    delimiter=self.dialect.separator,
-                    newlines_in_values=True,
-                    ignore_empty_lines=len(self.columns) > 1,
-                    invalid_row_handler=remember,
-                ),
-                pyarrow.csv.ConvertOptions(
-                    column_types=dict.fromkeys(self.columns, pa.string()),
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    check_utf8=False,
-                ),
-            )
-        except pa.ArrowException as error:
-            if wrong and END_OF_PIECE in wrong[0].text:
-                return None
-            complaint = self._complaint(wrong[0], n_rows) if wrong else _first_line(error)
-            raise TableError(
-                f"{self.name} cannot be read as a table: {complaint}. Text with the separator "
-                f"{self.dialect.separator!r} in it needs quotation marks; comments must be taken out."
-            ) from error
-        batch = table.combine_chunks().to_batches()[0]
-        return batch.slice(0, len(batch) - 1) if batch.column(0)[-1].as_py() == END_OF_PIECE else None
-
-    def _complaint(self, wrong: Any, n_rows: int) -> str:
-        """Line of a row with a wrong number of cells: line breaks in cells and empty lines count too."""
-        assert self.dialect is not None
-        place = f"row {n_rows + wrong.number}"
-        if self._path is not None and self._path.is_file():
-            with self._path.open(encoding=self.dialect.encoding, newline="") as stream:
-                for _ in range(self._first_line - 1):
-                    stream.readline()
-                reader = csv.reader(stream, delimiter=self.dialect.separator, skipinitialspace=True)
-                for cells in reader:
-                    if cells and len(cells) == wrong.actual_columns != wrong.expected_columns:
-                        place = f"line {self._first_line - 1 + reader.line_num}"
-                        break
-        return f"{place} has {wrong.actual_columns} cells, the header {wrong.expected_columns}"
 
 
 def _beginning_of(stream: IO[bytes]) -> tuple[bytes, bool]:
@@ -401,7 +311,7 @@ def _open_parquet(stream: IO[bytes], name: str) -> Any:
         # never a whole group of rows at once; checksums count where the file has some
         return pq.ParquetFile(stream, buffer_size=READ_BUFFER, pre_buffer=False, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
-        raise TableError(f"{name} starts like a Parquet file but cannot be read: {_first_line(error)}") from error
+        raise TableError(f"{name} starts like a Parquet file but cannot be read: {first_line(error)}") from error
 
 
 def _refuse_duplicates(columns: list[str], name: str) -> None:
@@ -413,7 +323,3 @@ def _refuse_duplicates(columns: list[str], name: str) -> None:
                 "Rename one of them."
             )
         seen[column] = position
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

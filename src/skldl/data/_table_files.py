@@ -1,7 +1,7 @@
 """Several CSV or Parquet files as one table: their rows one after the other, every file with the same columns."""
 
 import glob
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from os.path import abspath, getsize
 from pathlib import Path
@@ -56,7 +56,7 @@ def _is_hidden(file: Path, folder: Path) -> bool:
 
 
 class TableFiles:
-    """The rows of several files, with the methods of `TableFile`; they can be read again and again.
+    """The rows of several files, which can be read again and again.
 
     Parameters
     ----------
@@ -79,8 +79,6 @@ class TableFiles:
         Size of the table: of CSV files as they are, of Parquet files unpacked.
     reading_bytes : int
         Memory that reading takes besides the rows.
-    n_rows : int or None
-        Number of rows, where the files say it.
 
     Examples
     --------
@@ -100,17 +98,17 @@ class TableFiles:
         self.name = self.files[0] if len(self.files) == 1 else f"{self.files[0]} and {len(self.files) - 1} more files"
         self.notes: list[str] = []
         self.n_bytes = self.reading_bytes = 0
-        self._shares: list[float] = []
-        n_rows = [self._look_at(file) for file in self.files]
-        self.n_rows = None if None in n_rows else sum(filter(None, n_rows))
-        self._done = 0.0
+        self._sizes: dict[str, int] = {}
+        for file in self.files:
+            self._look_at(file)
+        self._done = 0
         self._now: TableFile | None = None
 
-    def _look_at(self, file: str) -> int | None:
+    def _look_at(self, file: str) -> None:
         """Compare the columns of a file with those of the first, and take note of its size."""
         with TableFile(file, **self._reading) as table:
             columns = list(table.columns)
-            n_rows, n_bytes, n_reading = table.size()
+            _, n_bytes, n_reading = table.size()
         if file == self.files[0]:
             self.columns = columns
         elif set(columns) != set(self.columns):
@@ -123,8 +121,7 @@ class TableFiles:
             )
         self.n_bytes += n_bytes
         self.reading_bytes = max(self.reading_bytes, n_reading)
-        self._shares.append(float(getsize(file)))
-        return n_rows
+        self._sizes[file] = getsize(file)
 
     def pieces(self, rows: int = CHUNK_ROWS, only: str | None = None) -> Iterator[tuple[str, pd.DataFrame]]:
         """Read all rows once.
@@ -143,8 +140,8 @@ class TableFiles:
         chunk : DataFrame
             The rows, numbered from the first data row of the file, 0.
         """
-        self._done = 0.0
-        for file, share in zip(self.files, self._shares, strict=True):
+        self._done = 0
+        for file, size in self._sizes.items():
             if only not in (None, file):
                 continue
             with TableFile(file, **self._reading) as table:
@@ -156,17 +153,10 @@ class TableFiles:
                         yield file, chunk[self.columns]
                 self._remember([*table.notes, *([f"{file} has a header but no rows."] if empty else [])])
             self._now = None
-            self._done += share
+            self._done += size
 
     def _remember(self, notes: list[str]) -> None:
         self.notes += [note for note in notes if note not in self.notes]
-
-    def chunks(self, rows: int = CHUNK_ROWS, *, text: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """The rows in pieces, numbered through all files; ``text`` is there for `TableFile`."""
-        start = 0
-        for _, chunk in self.pieces(rows):
-            yield chunk.set_axis(pd.RangeIndex(start, start + len(chunk)))
-            start += len(chunk)
 
     def read(self) -> pd.DataFrame:
         """All rows; a column that holds text in one file becomes text.
@@ -198,20 +188,13 @@ class TableFiles:
         """The same table for a process that runs in another folder."""
         other = copy(self)
         other.files = [abspath(file) for file in self.files]
+        other._sizes = dict(zip(other.files, self._sizes.values(), strict=True))
         return other
-
-    def nothing(self) -> pd.DataFrame:
-        """A table with the same columns and no rows."""
-        with TableFile(self.files[0], **self._reading) as table:
-            return table.nothing()
 
     def share_read(self) -> float | None:
         """What part of the files has been read in this pass."""
-        whole = sum(self._shares)
-        now = 0.0
-        if self._now is not None:
-            place = len(self._shares) and self.files.index(self._now.name)
-            now = (self._now.share_read() or 0.0) * self._shares[place]
+        whole = sum(self._sizes.values())
+        now = 0.0 if self._now is None else (self._now.share_read() or 0.0) * self._sizes[self._now.name]
         return min(1.0, (self._done + now) / whole) if whole else None
 
     def __enter__(self) -> Self:

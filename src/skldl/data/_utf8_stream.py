@@ -58,22 +58,7 @@ class Utf8Stream:
 
 
 def _requoted(texts: Iterable[str], separator: str, name: str) -> Iterator[str]:
-    """The same table without blanks between a separator and a quotation mark.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        The table, in pieces of any length.
-    separator : str
-        Separator between two cells.
-    name : str
-        What messages call the file.
-
-    Yields
-    ------
-    str
-        The table, in pieces of whole rows.
-    """
+    """The same table, in pieces of whole rows, without blanks between a separator and a quotation mark."""
     reader = csv.reader(_lines(texts), delimiter=separator, skipinitialspace=True)
     try:
         while rows := list(itertools.islice(reader, 1000)):

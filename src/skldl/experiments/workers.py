@@ -31,7 +31,7 @@ LONGEST_WAIT = 3600.0
 
 
 @contextlib.contextmanager
-def _interrupts_blocked() -> Iterator[None]:
+def interrupts_blocked() -> Iterator[None]:
     """Let processes that start here inherit a blocked SIGINT: Ctrl-C during their imports would print tracebacks."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -55,7 +55,7 @@ class Worker:
     def __init__(self, inbox: "queue.Queue[tuple[Worker, Any]]") -> None:
         self.call: Call | None = None
         self.deadline = INFINITY
-        with _interrupts_blocked():
+        with interrupts_blocked():
             self.process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )

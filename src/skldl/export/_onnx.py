@@ -16,7 +16,7 @@ from skldl.export._encoder_nodes import add_encoder, inputs_of
 from skldl.export._estimator_nodes import add_estimator
 from skldl.export._graph import DOUBLE, ML, Graph, refuse
 from skldl.tabular import TableEncoder
-from skldl.tabular._encoder import MISSING_CATEGORY
+from skldl.tabular._encoder_steps import MISSING_CATEGORY, typed_columns
 from skldl.tabular._known_categories import known_categories
 
 OPSETS = {"": 18, ML: 3}
@@ -56,10 +56,8 @@ def to_onnx(pipeline: Any, path: str | os.PathLike[str], *, check: pd.DataFrame 
     >>> import pandas as pd
     >>> from skldl.export import to_onnx
     >>> from skldl.tabular import fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2)
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     difference = to_onnx(fitted.model, Path(folder) / "model.onnx")
     >>> difference < 1e-5
@@ -117,7 +115,7 @@ def feeds_of(encoder: TableEncoder, table: pd.DataFrame) -> dict[str, Any]:
     dict
         From the name of each column to an array of shape (n_rows, 1).
     """
-    typed = encoder._typed(table)
+    typed = typed_columns(encoder, table)
     return {
         name: typed[name].to_numpy(dtype=object if kind == CATEGORY else np.float64)[:, None]
         for name, kind in encoder.kinds_.items()

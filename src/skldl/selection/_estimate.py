@@ -8,6 +8,7 @@ signal, the two differed by less than their standard errors (mean skill −.012 
 and .172 where it is .200, from all rows), so that the cheaper one is used.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,13 +105,24 @@ def estimate_choice(dataset: Dataset, result: SearchResult, reference: Trials) -
     chosen, other = (
         measure.loss(np.concatenate(table), dataset.n_labels) for table in (losses, [row[0] for row in reference.rows])
     )
+    return estimate_from_losses(dataset, rows, chosen, other, choices)
+
+
+def estimate_from_losses(
+    dataset: Dataset,
+    rows: IntArray,
+    losses: FloatArray,
+    reference: FloatArray,
+    choices: Iterable[tuple[str, Setting]] = (),
+) -> Estimate:
+    """Means and skill of the losses of some rows of a dataset, with the weights and groups of these rows."""
     weight = rows_of(dataset.sample_weight, rows)
     return Estimate(
         rows,
-        chosen,
-        other,
-        float(np.average(chosen, weights=weight)),
-        float(np.average(other, weights=weight)),
-        skill_of_losses(chosen, other, weight, rows_of(dataset.groups, rows)),
+        losses,
+        reference,
+        float(np.average(losses, weights=weight)),
+        float(np.average(reference, weights=weight)),
+        skill_of_losses(losses, reference, weight, rows_of(dataset.groups, rows)),
         tuple(choices),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skldl._typing import IntArray
-from skldl.data._dataset import Dataset
+from skldl.data._dataset import Dataset, rows_of
 from skldl.exceptions import StudyError
 from skldl.selection._folds import assign_folds, derive_seed, hold_out, pairs_of, shuffled_folds
 
@@ -209,8 +209,9 @@ def inner_pairs(dataset: Dataset, train: IntArray, folds: int, seed: int) -> tup
     tuple of pairs
         Rows to fit on and rows to validate on, as rows of the dataset.
     """
-    groups = None if dataset.groups is None else dataset.groups[train]
-    inner = shuffled_folds(len(train), folds, groups, seed, f"The training part of {dataset.name}")
+    inner = shuffled_folds(
+        len(train), folds, rows_of(dataset.groups, train), seed, f"The training part of {dataset.name}"
+    )
     return tuple((train[fit], train[validation]) for fit, validation in pairs_of(inner))
 
 
@@ -231,7 +232,7 @@ def _round(dataset: Dataset, layout: Layout, repeat: int, train: IntArray, test:
         len(train),
         HELD_OUT_SHARE,
         seed=derive_seed(layout.random_state, "validation", repeat),
-        groups=None if dataset.groups is None else dataset.groups[train],
+        groups=rows_of(dataset.groups, train),
         name=f"The training part of {dataset.name}",
     )
     return Round(train, test, ((train[fit], train[validation]),))

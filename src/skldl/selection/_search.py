@@ -9,7 +9,7 @@ machine (no memory, no disk, a worker that crashed) are no property of a setting
 memory never determines the choice.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
@@ -144,6 +144,12 @@ class _Engine:
         encoder = clone(self.encoder).fit(learn)
         return encoder.transform(learn), encoder.transform(new)
 
+    def _as_needed(self, model: Any, features: tuple[Any, Any]) -> Iterable[Any]:
+        """Sparse features of an encoder as arrays, for an estimator that needs them."""
+        if self.encoder is None or not needs_dense(model):
+            return features
+        return (part.toarray() if hasattr(part, "toarray") else part for part in features)
+
     def _predictions(
         self,
         candidate: Candidate,
@@ -161,7 +167,7 @@ class _Engine:
             for setting in piece[len(shared) :]:
                 try:
                     model = candidate.make(setting, self.random_state)
-                    learn, new = _as_needed(model, features) if self.encoder is not None else features
+                    learn, new = self._as_needed(model, features)
                     model.fit(learn, D, **fit_arguments(model, weight, groups))
                     predicted = np.asarray(model.predict(new))
                 except MACHINE_FAULTS:
@@ -190,7 +196,7 @@ class _Engine:
             model = candidate.make(settings[0], self.random_state)
             if not hasattr(model, "predict_path"):  # an estimator that cannot share work
                 return []
-            learn, new = _as_needed(model, features) if self.encoder is not None else features
+            learn, new = self._as_needed(model, features)
             values = [setting[candidate.path] for setting in settings]
             path = model.predict_path(learn, D, new, param=candidate.path, values=values, sample_weight=weight)
             for predicted in islice(path, len(values) + 1):
@@ -262,10 +268,3 @@ def _between(trials: Trials) -> list[Setting]:
 def _at_an_end(trials: Trials) -> bool:
     values = [setting[trials.candidate.refine] for setting in trials.settings]
     return values[trials.best()] in (min(values), max(values))
-
-
-def _as_needed(model: Any, features: tuple[Any, Any]) -> tuple[Any, Any]:
-    if not needs_dense(model):
-        return features
-    learn, new = (part.toarray() if hasattr(part, "toarray") else part for part in features)
-    return learn, new

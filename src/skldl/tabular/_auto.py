@@ -14,8 +14,8 @@ from skldl.data._dataset import Dataset, rows_of
 from skldl.ensemble import AutoLDL
 from skldl.ensemble._auto import N_FOLDS
 from skldl.ensemble._members import KEPT_BY_ESTIMATORS
-from skldl.metrics import skill_of_losses
-from skldl.selection import BASELINE, Candidate, Estimate
+from skldl.selection import BASELINE, Candidate
+from skldl.selection._estimate import estimate_from_losses
 from skldl.selection._fitting import MODEL_STEP
 from skldl.tabular._choice import Choice, Trial
 
@@ -95,18 +95,8 @@ def _choice(dataset: Dataset, auto: AutoLDL) -> Choice:
     reference = np.maximum(rel_entr(dataset.D, mean).sum(axis=1), 0.0)
     table = np.stack([reference, *auto.held_out_losses_.values()])
     known = np.flatnonzero(np.isfinite(table).all(axis=0))
-    weight = rows_of(dataset.sample_weight, known)
-    losses = _cross_fitted(table[:, known], auto.fold_of_[known], weight)
-    reference = reference[known]
-    estimate = Estimate(
-        known,
-        losses,
-        reference,
-        float(np.average(losses, weights=weight)),
-        float(np.average(reference, weights=weight)),
-        skill_of_losses(losses, reference, weight, rows_of(dataset.groups, known)),
-        (("Auto", {}),),
-    )
+    losses = _cross_fitted(table[:, known], auto.fold_of_[known], rows_of(dataset.sample_weight, known))
+    estimate = estimate_from_losses(dataset, known, losses, reference[known], [("Auto", {})])
     members = [
         Trial(Candidate(entry["member"], "skldl:AutoLDL"), {}, entry["divergence"])
         for entry in auto.report_

@@ -74,10 +74,8 @@ class Choice:
     --------
     >>> import pandas as pd
     >>> from skldl.tabular import fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> choice = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).choice
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> choice = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).choice
     >>> choice.best.candidate.name, choice.n_folds
     ('SA-BFGS', 2)
     """
@@ -150,11 +148,9 @@ def choose_model(
     >>> from skldl.data import from_table
     >>> from skldl.selection import Candidate
     >>> from skldl.tabular import TableEncoder, choose_model
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
     >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 5)})]
-    >>> choose_model(from_table(table, labels=["a", "b", "c"]), candidates, TableEncoder(), folds=3).n_rows
+    >>> choose_model(from_table(table, labels=["no", "yes"]), candidates, TableEncoder(), folds=3).n_rows
     40
     """
     part = dataset.take(_sample(dataset, selection_rows, random_state))

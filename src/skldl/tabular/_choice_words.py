@@ -4,7 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from skldl.tabular._choice import Choice, Trial
+from skldl.tabular._kept_rows import rows_in
 
 
 def _plain(setting: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,19 +66,31 @@ def doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
             f"The model was chosen on {choice.n_rows} of {n_rows} rows, drawn at random, and learned from all of them. "
             "selection_rows= changes the number."
         )
+    return found + doubts_on_skill(choice)
+
+
+def doubts_on_skill(choice: Choice) -> list[str]:
+    """Warnings about a model that is no better than the mean distribution, or not clearly."""
     if choice.skill[0] <= 0:
-        found.append(
+        return [
             "No model is better than predicting the mean distribution for every row: these columns do not predict the "
             "labels, or there are too few rows."
-        )
-    elif not choice.beats_mean:
-        found.append("It is not clearly better than predicting the mean distribution: its interval reaches below zero.")
-    return found
+        ]
+    if not choice.beats_mean:
+        return ["It is not clearly better than predicting the mean distribution: its interval reaches below zero."]
+    return []
 
 
-def described_choice(choice: Choice, floor_numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Candidates, failures and expected score in plain values, for the description that the model file keeps."""
+def described_model(
+    pipeline: Pipeline, choice: Choice, why: list[str], floor_numbers: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The model, its candidates and its expected score in plain values, for the description in the model file."""
     return {
+        "features": dict(pipeline[0].kinds_),
+        "rows_in_model": rows_in(pipeline),
+        "model": choice.best.candidate.name,
+        "estimator": " ".join(repr(pipeline[-1]).split()),
+        "why": why,
         "candidates": [
             {"model": trial.candidate.name, "setting": _plain(trial.setting), "kullback_leibler": trial.divergence}
             for trial in choice.candidates

@@ -67,7 +67,7 @@ class ChunkCache:
         Piece
             The same.
         """
-        self._begin()
+        self.remove()
         stream: IO[bytes] | None = None
         try:
             for piece in pieces:
@@ -90,11 +90,6 @@ class ChunkCache:
                     stream.close()
             if not self.is_complete():
                 self.remove()
-
-    def _begin(self) -> None:
-        self.remove()
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(exist_ok=True)
 
     def _check_size(self, n_bytes: int) -> None:
         if n_bytes > self._most_bytes:

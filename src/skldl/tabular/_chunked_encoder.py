@@ -23,11 +23,21 @@ from sklearn.preprocessing import StandardScaler
 
 from skldl._typing import FloatArray
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame
-from skldl.data._dates import date_parts
+from skldl.data._column_kinds import ColumnKind
+from skldl.data._dates import date_parts, show_date
 from skldl.exceptions import TableError
-from skldl.tabular._column_kinds import ColumnKind
-from skldl.tabular._encoder import MISSING_CATEGORY, TableEncoder
-from skldl.tabular._encoder_steps import EMPTY_TEXT, text_cut
+from skldl.tabular._encoder import TableEncoder
+from skldl.tabular._encoder_steps import (
+    EMPTY_TEXT,
+    MISSING_CATEGORY,
+    begin_fit,
+    column_transformer,
+    columns_of,
+    number_columns,
+    text_cut,
+    typed_columns,
+    words_of,
+)
 from skldl.tabular._known_categories import known_categories
 from skldl.tabular._medians import BUCKETS, MedianSearch
 from skldl.tabular._row_sample import RowSample
@@ -133,11 +143,10 @@ class ChunkedFit:
             Name of the file, for messages.
         """
         table = as_frame(chunk)
-        if not self.n_passes and not hasattr(self, "_columns"):
-            self._columns = list(table.columns)
-            self.encoder._begin(self._columns)
-            self._kinds = {name: ColumnKind(name) for name in self._columns}
-        elif list(table.columns) != self._columns:
+        if not self._kinds:
+            begin_fit(self.encoder, list(table.columns))
+            self._kinds = {name: ColumnKind(name) for name in table.columns}
+        elif list(table.columns) != list(self._kinds):
             raise TableError("The chunks of the table have different columns. All need the same, in the same order.")
         if not len(table):
             return
@@ -164,16 +173,10 @@ class ChunkedFit:
 
     def notes(self) -> list[str]:
         """What is worth knowing about the columns; one that is mostly numbers but not everywhere is refused."""
-        told = {*self.encoder.text, *self.encoder.categories}
-        notes = [note for name, kind in self._kinds.items() if name not in told for note in kind.notes()]
-        for name, counts in self._counts.items():
-            n_present = self._kinds[name].n_present
-            if name not in told and n_present >= 5 and len(counts) >= n_present:
-                notes.append(
-                    f"Column {name!r} holds a different text in every row. If it names the row, leave it out with "
-                    f"drop=[{name!r}]; if it is prose, say text=[{name!r}]."
-                )
-        return notes
+        different = {name: len(set(counts) - {MISSING_CATEGORY}) for name, counts in self._counts.items()}
+        given = {*self.encoder.text, *self.encoder.categories}
+        kinds = {name: kind for name, kind in self._kinds.items() if name not in given}
+        return [note for name, kind in kinds.items() for note in kind.notes(different.get(name))]
 
     def typical(self) -> dict[str, Any]:
         """A typical value of each column, as `skldl.tabular._kept_rows.typical_values` gives it for the whole table."""
@@ -193,16 +196,15 @@ class ChunkedFit:
                 found[name] = min((word for word, count in words.items() if count == most), default=None)
             else:
                 middle = self._medians[f"{name}: days"].upper
-                written = self.encoder.dates_[name][0]
                 date = pd.Timestamp(0) + pd.Timedelta(seconds=round((middle or 0.0) * 86400))
-                found[name] = date.strftime("%Y-%m-%d" if written == "typed" else written)
+                found[name] = show_date(date, self.encoder.dates_[name][0])
         return found
 
     def _look_at_kinds(self, table: pd.DataFrame, place: str) -> None:
         self.sample.update(table)
         for name in table.columns:
             if name in self.encoder.text:
-                words = self.encoder._words(table[name], "")
+                words = words_of(self.encoder, table[name], "")
                 self._n_words[name] += int(words.str.split().str.len().sum())
             elif name not in self.encoder.categories:
                 self._kinds[name].update(table[name], place)
@@ -215,8 +217,10 @@ class ChunkedFit:
             for name, kind in self._kinds.items()
         }
         every_part = list(date_parts(pd.Series(pd.to_datetime(["2024-05-31"]))))
-        encoder.dates_ = {name: (str(self._kinds[name].date_format()), every_part) for name in encoder._of(DATE)}
-        texts = encoder._of(TEXT)
+        encoder.dates_ = {
+            name: (str(self._kinds[name].date_format()), every_part) for name in columns_of(encoder, DATE)
+        }
+        texts = columns_of(encoder, TEXT)
         if texts and encoder.hashed_text is None:
             raise TableError(
                 f"The text column {texts[0]!r} is read in chunks: say hashed_text=, the number of features that its "
@@ -226,11 +230,11 @@ class ChunkedFit:
             if not self._n_words[name]:
                 raise TableError(EMPTY_TEXT.format(name))
         self._cuts = {name: text_cut(encoder.text_ngrams, self._n_words[name] / self.n_rows) for name in texts}
-        hashes = encoder._steps([], self._cuts).transformers
+        hashes = column_transformer(encoder, [], self._cuts).transformers
         self._hashes = {columns: step[0] for label, step, columns in hashes if label.startswith("text ")}
         self._document_counts = {name: np.zeros(encoder.hashed_text or 0, dtype=np.int64) for name in texts}
-        self._counts = {name: Counter() for name in encoder._of(CATEGORY)}
-        drawn = encoder._typed(self.sample.rows(), encoder._of(NUMBER, BOOLEAN, DATE))
+        self._counts = {name: Counter() for name in columns_of(encoder, CATEGORY)}
+        drawn = typed_columns(encoder, self.sample.rows(), columns_of(encoder, NUMBER, BOOLEAN, DATE))
         n_buckets = int(np.clip(_MOST_BUCKETS // max(1, drawn.shape[1]), 256, BUCKETS))
         for name in drawn:
             values = drawn[name].dropna().to_numpy(dtype=np.float64)
@@ -238,7 +242,7 @@ class ChunkedFit:
             self._medians[str(name)] = MedianSearch(values, n_buckets)
 
     def _sum(self, table: pd.DataFrame) -> None:
-        typed = self.encoder._typed(table)
+        typed = typed_columns(self.encoder, table)
         for name, moments in self._moments.items():
             self._medians[name].update(moments.update(typed[name].to_numpy(dtype=np.float64)))
         for name, counts in self._counts.items():
@@ -257,7 +261,7 @@ class ChunkedFit:
         """Look for the medians that are not known yet."""
         open_ = [name for name, search in self._medians.items() if search.median is None]
         sources = {name.partition(": ")[0] if name not in self.encoder.kinds_ else name for name in open_}
-        typed = self.encoder._typed(table, [name for name in self.encoder.kinds_ if name in sources])
+        typed = typed_columns(self.encoder, table, [name for name in self.encoder.kinds_ if name in sources])
         for name in open_:
             values = typed[name].to_numpy(dtype=np.float64)
             self._medians[name].update(values[~np.isnan(values)])
@@ -267,9 +271,9 @@ class ChunkedFit:
         for name, (written, parts) in encoder.dates_.items():
             moments = {part: self._moments[f"{name}: {part}"] for part in parts}
             encoder.dates_[name] = (written, [p for p in parts if moments[p].least < moments[p].most] or ["days"])
-        numbers = encoder._number_columns()
+        numbers = number_columns(encoder)
         encoder.with_missing_ = [name for name in numbers if self._moments[name].n_missing]
-        seen = {name: self._moments[name] for name in encoder._of(NUMBER) if self._moments[name].n_values}
+        seen = {name: self._moments[name] for name in columns_of(encoder, NUMBER) if self._moments[name].n_values}
         encoder.ranges_ = {name: (moments.least, moments.most) for name, moments in seen.items()}
         with config_context(transform_output="default"):
             encoder.encoder_ = self._assembled(numbers)
@@ -278,7 +282,7 @@ class ChunkedFit:
     def _assembled(self, numbers: list[str]) -> ColumnTransformer:
         """The transformers, fitted to a few rows and then given the sums."""
         encoder = self.encoder
-        columns = encoder._steps(numbers, self._cuts)
+        columns = column_transformer(encoder, numbers, self._cuts)
         words = {name: self._category_rows(counts) for name, counts in self._counts.items()}
         n_rows = max([3, *map(len, words.values())])
         rows: dict[str, Any] = {name: np.full(n_rows, self._medians[name].median) for name in numbers}

@@ -258,7 +258,7 @@ class DriftMonitor:
             if far > 0.05 + 3 * np.sqrt(0.01 / min(self.n_rows, ROWS_PER_CHUNK)):
                 lines.append(
                     f"{far:.0%} of the rows are farther from the training rows than 99 % of the training table "
-                    "did: predictions for them are extrapolations."
+                    "are: predictions for them are extrapolations."
                 )
             shift = numbers["prediction_shift"]
             if shift["z"] > 5 and shift["total_variation"] > 0.02:

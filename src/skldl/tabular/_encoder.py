@@ -19,38 +19,27 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._typing import AnyArray
-from skldl.data._cells import (
-    BOOLEAN,
-    CATEGORY,
-    DATE,
-    NUMBER,
-    TEXT,
-    as_frame,
-    as_words,
-    checked_numbers,
-    checked_truth,
-    kind_of,
-    list_names,
-    refuse_cells,
-)
-from skldl.data._dates import as_dates, date_parts
+from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame, checked_numbers, kind_of, list_names
 from skldl.exceptions import TableError
 from skldl.tabular._encoder_steps import (
     EMPTY_TEXT,
-    TEXT_NGRAMS,
+    begin_fit,
     column_transformer,
+    columns_of,
+    dates_of,
+    number_columns,
     text_cut,
     text_features,
+    typed_columns,
+    words_of,
     written_and_varying,
 )
+from skldl.tabular._encoder_steps import FORMAT as FORMAT  # both also for the service
+from skldl.tabular._encoder_steps import MISSING_CATEGORY as MISSING_CATEGORY
 from skldl.tabular._known_categories import known_categories
-from skldl.tabular._unusual_cells import MISSING_CATEGORY as MISSING_CATEGORY
-from skldl.tabular._unusual_cells import unusual_cells
 
 BLOCK_ROWS = 10_000
 LARGE = 50_000
-FORMAT = 2
-"""1: version 0.1, which took 3.0 in text for another category than 3, and dates for categories."""
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -137,26 +126,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         table = as_frame(X)
-        self._begin(list(table.columns))
+        begin_fit(self, list(table.columns))
         self.kinds_ = {name: self._kind(table[name]) for name in table.columns}
-        self.dates_ = {name: written_and_varying(table[name]) for name in self._of(DATE)}
+        self.dates_ = {name: written_and_varying(table[name]) for name in columns_of(self, DATE)}
         self.with_missing_, self.ranges_ = [], {}
         medians: dict[str, float] = {}
         for name in self.kinds_:  # one column at a time: a large table is large enough once
-            for part, values in self._typed(table, [name]).items():
+            for part, values in typed_columns(self, table, [name]).items():
                 if self.kinds_[name] in (NUMBER, BOOLEAN, DATE):
                     medians[str(part)] = float(values.median()) if values.notna().any() else np.nan  # pandas 2.2 warns
                     if values.isna().any():
                         self.with_missing_.append(str(part))
                     if self.kinds_[name] == NUMBER and values.notna().any():
                         self.ranges_[name] = (float(values.min()), float(values.max()))
-        numbers = self._number_columns()
+        numbers = number_columns(self)
         self.with_missing_ = [name for name in numbers if name in set(self.with_missing_)]
         with config_context(transform_output="default"):  # the configured output container does not apply to the parts
-            if len(table) > LARGE and not self._of(CATEGORY, TEXT):
+            if len(table) > LARGE and not columns_of(self, CATEGORY, TEXT):
                 self.encoder_ = self._fit_in_blocks(table, medians)
             else:
-                typed = self._typed(table)
+                typed = typed_columns(self, table)
                 self.encoder_ = self._fitted(self._encoder(typed, numbers), typed)
         return self
 
@@ -189,18 +178,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             fitting.end_pass()
         return self
 
-    def _begin(self, columns: list[str]) -> None:
-        """Check parameters and names of columns, and keep the names."""
-        if self.text_ngrams not in ("auto", *TEXT_NGRAMS):
-            raise TableError(f"text_ngrams={self.text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
-        for name in (*self.text, *self.categories):
-            if name not in columns:
-                raise TableError(f"The table has no column {name!r}. Its columns are {list_names(columns)}.")
-        if not columns:
-            raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
-        self.format_ = FORMAT
-        self.feature_names_in_, self.n_features_in_ = np.array(columns, dtype=object), len(columns)
-
     def transform(self, X: Any) -> Any:
         """Turn a table into features.
 
@@ -231,31 +208,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if "empty vocabulary" not in str(error):
                 raise
             raise TableError(
-                f"A text column ({list_names(self._of(TEXT))}) holds no word of two letters or more. Cut it into "
-                "letters with text_ngrams='characters', or take it as categories."
+                f"A text column ({list_names(columns_of(self, TEXT))}) holds no word of two letters or more. Cut it "
+                "into letters with text_ngrams='characters', or take it as categories."
             ) from error
 
     def _fit_in_blocks(self, table: pd.DataFrame, medians: dict[str, float]) -> ColumnTransformer:
         """Fit the steps for numbers without a copy of the table: from its medians, and some rows at a time."""
         # three rows with the medians, and with gaps where a column has some, teach the imputer what all rows would
-        numbers = self._number_columns()
+        numbers = number_columns(self)
         digest = pd.DataFrame([medians] * 3)[numbers]
         digest.loc[2, self.with_missing_] = np.nan
         encoder = self._encoder(digest, numbers).fit(digest)
         pipeline = encoder.named_transformers_["numbers"]
         imputer, scaler = pipeline[0], StandardScaler()
         for start in range(0, len(table), BLOCK_ROWS):
-            scaler.partial_fit(imputer.transform(self._typed(table.iloc[start : start + BLOCK_ROWS])[numbers]))
+            scaler.partial_fit(imputer.transform(typed_columns(self, table.iloc[start : start + BLOCK_ROWS])[numbers]))
         pipeline.steps[1] = (pipeline.steps[1][0], scaler)
         return encoder
 
     def _in_blocks(self, table: pd.DataFrame) -> Any:
         """Transform some rows at a time: the steps copy their input, and large tables should not be copied."""
-        first = self.encoder_.transform(self._typed(table.iloc[:BLOCK_ROWS]))
+        first = self.encoder_.transform(typed_columns(self, table.iloc[:BLOCK_ROWS]))
         if len(table) <= BLOCK_ROWS:
             return first
         starts = range(BLOCK_ROWS, len(table), BLOCK_ROWS)
-        others = (self.encoder_.transform(self._typed(table.iloc[at : at + BLOCK_ROWS])) for at in starts)
+        others = (self.encoder_.transform(typed_columns(self, table.iloc[at : at + BLOCK_ROWS])) for at in starts)
         if sparse.issparse(first):
             return sparse.vstack([first, *others], format="csr")
         features = np.empty((len(table), first.shape[1]), dtype=first.dtype)
@@ -279,7 +256,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             than this range is wide), by the name of the column; ``"empty_rows"``, under the name ``"rows"``.
         """
         check_is_fitted(self)
-        return unusual_cells(self, as_frame(X)[list(self.feature_names_in_)])
+        table = as_frame(X)[list(self.feature_names_in_)]
+        unknown, outside = {}, {}
+        for name, known in known_categories(self.encoder_).items():
+            words = words_of(self, table[name], MISSING_CATEGORY)
+            unknown[name] = int((table[name].notna() & ~words.isin(known.every)).sum())
+        for name, (least, most) in getattr(self, "ranges_", {}).items():  # version 0.1 kept none
+            numbers, width = checked_numbers(table[name]), most - least
+            outside[name] = int(((numbers < least - width) | (numbers > most + width)).sum())
+        return {
+            "unknown_categories": {name: count for name, count in unknown.items() if count},
+            "far_outside_range": {name: count for name, count in outside.items() if count},
+            "empty_rows": {"rows": count} if (count := int(table.isna().all(axis=1).sum())) else {},
+        }
 
     def check_columns(self, columns: Iterable[str]) -> None:
         """Demand every column of the training table.
@@ -335,7 +324,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         found: list[str] = []
         for label, step, columns in self.encoder_.transformers_:
             if label == "numbers":
-                origin = {f"{name}: {part}": name for name, (_, parts) in self._dates().items() for part in parts}
+                origin = {f"{name}: {part}": name for name, (_, parts) in dates_of(self).items() for part in parts}
                 found += [origin.get(name, name) for name in (*columns, *self.with_missing_)]
             elif label == "categories":
                 found += [n for n, known in known_categories(self.encoder_).items() for _ in known.features]
@@ -348,53 +337,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return TEXT
         return CATEGORY if column.name in self.categories else kind_of(column)
 
-    def _of(self, *kinds: str) -> list[str]:
-        return [name for name, kind in self.kinds_.items() if kind in kinds]
-
-    def _dates(self) -> dict[str, tuple[str, list[str]]]:
-        return getattr(self, "dates_", {})  # there were none in version 0.1
-
-    def _number_columns(self) -> list[str]:
-        parts = [f"{name}: {part}" for name, (_, varying) in self._dates().items() for part in varying]
-        return [*self._of(NUMBER, BOOLEAN), *parts]
-
-    def _words(self, column: pd.Series, filler: str) -> pd.Series:
-        return as_words(column, filler, as_written=getattr(self, "format_", 1) < FORMAT)
-
-    def _typed(self, table: pd.DataFrame, names: Iterable[str] | None = None) -> pd.DataFrame:
-        """The columns of the schema, each in the type of its kind; dates become several columns."""
-        typed = {}
-        for name in self.kinds_ if names is None else names:
-            kind = self.kinds_[name]
-            if kind == NUMBER:
-                typed[name] = checked_numbers(table[name], "the model expects a number")
-            elif kind == BOOLEAN:
-                typed[name] = checked_truth(table[name])
-            elif kind == DATE:
-                written, varying = self._dates()[name]
-                dates = as_dates(table[name], written)
-                refuse_cells(table[name], dates.isna() & table[name].notna(), "the model expects a date")
-                parts = date_parts(dates)
-                typed |= {f"{name}: {part}": parts[part] for part in varying}
-            else:
-                typed[name] = self._words(table[name], MISSING_CATEGORY if kind == CATEGORY else "")
-        return pd.DataFrame(typed, index=table.index)
-
     def _encoder(self, typed: pd.DataFrame, numbers: list[str]) -> ColumnTransformer:
         cuts = {}
-        for name in self._of(TEXT):
+        for name in columns_of(self, TEXT):
             if not typed[name].str.strip().any():
                 raise TableError(EMPTY_TEXT.format(name))
             cuts[name] = text_cut(self.text_ngrams, typed[name].str.split().str.len().mean())
-        return self._steps(numbers, cuts)
-
-    def _steps(self, numbers: list[str], cuts: dict[str, str]) -> ColumnTransformer:
-        return column_transformer(
-            numbers,
-            self._of(CATEGORY),
-            cuts,
-            max_categories=self.max_categories,
-            max_text_features=self.max_text_features,
-            hashed_text=self.hashed_text,
-            dense=self.dense,
-        )
+        return column_transformer(self, numbers, cuts)

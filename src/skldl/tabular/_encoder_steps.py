@@ -1,5 +1,10 @@
-"""The scikit-learn transformers that `TableEncoder` puts together, one for each kind of column."""
+"""What `TableEncoder` does with columns by their kind: cells in the type of the kind, then scikit-learn's transformers.
 
+The functions take the encoder, so that its fit to a whole table, its fit in chunks and what else reads tables for a
+model share them.
+"""
+
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,8 +15,23 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from skldl.data._cells import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    NUMBER,
+    as_words,
+    checked_numbers,
+    checked_truth,
+    list_names,
+    refuse_cells,
+)
 from skldl.data._dates import as_dates, date_format, date_parts
+from skldl.exceptions import TableError
 
+FORMAT = 2
+"""1: version 0.1, which took 3.0 in text for another category than 3, and dates for categories."""
+MISSING_CATEGORY = "(missing)"
 TEXT_NGRAMS: dict[str, dict[str, Any]] = {
     "words": {"analyzer": "word", "ngram_range": (1, 2)},
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
@@ -21,26 +41,76 @@ PROSE_WORDS = 3
 """A text column whose cells have at least this mean number of words is treated as prose."""
 
 
-def column_transformer(
-    numbers: list[str],
-    categories: list[str],
-    text: dict[str, str],
-    *,
-    max_categories: int,
-    max_text_features: int,
-    hashed_text: int | None,
-    dense: bool,
-) -> ColumnTransformer:
+def begin_fit(encoder: Any, columns: list[str]) -> None:
+    """Check the parameters of an encoder and the names of the columns of its table, and keep the names."""
+    check_text_ngrams(encoder.text_ngrams)
+    for name in (*encoder.text, *encoder.categories):
+        if name not in columns:
+            raise TableError(f"The table has no column {name!r}. Its columns are {list_names(columns)}.")
+    if not columns:
+        raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
+    encoder.format_ = FORMAT
+    encoder.feature_names_in_, encoder.n_features_in_ = np.array(columns, dtype=object), len(columns)
+
+
+def check_text_ngrams(text_ngrams: str) -> None:
+    """Refuse unknown ways to cut text."""
+    if text_ngrams not in ("auto", *TEXT_NGRAMS):
+        raise TableError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
+
+
+def columns_of(encoder: Any, *kinds: str) -> list[str]:
+    """The columns of these kinds."""
+    return [name for name, kind in encoder.kinds_.items() if kind in kinds]
+
+
+def dates_of(encoder: Any) -> dict[str, tuple[str, list[str]]]:
+    """How the dates of each column are written and which parts of them vary; version 0.1 knew no dates."""
+    return getattr(encoder, "dates_", {})
+
+
+def number_columns(encoder: Any) -> list[str]:
+    """The columns of numbers after typing, the parts of dates among them."""
+    parts = [f"{name}: {part}" for name, (_, varying) in dates_of(encoder).items() for part in varying]
+    return [*columns_of(encoder, NUMBER, BOOLEAN), *parts]
+
+
+def words_of(encoder: Any, column: pd.Series, filler: str) -> pd.Series:
+    """The cells of a column as words, with a filler where they are missing."""
+    return as_words(column, filler, as_written=getattr(encoder, "format_", 1) < FORMAT)
+
+
+def typed_columns(encoder: Any, table: pd.DataFrame, names: Iterable[str] | None = None) -> pd.DataFrame:
+    """The columns that the encoder knows, or some of them, each in the type of its kind; dates become several."""
+    typed = {}
+    for name in encoder.kinds_ if names is None else names:
+        kind = encoder.kinds_[name]
+        if kind == NUMBER:
+            typed[name] = checked_numbers(table[name], "the model expects a number")
+        elif kind == BOOLEAN:
+            typed[name] = checked_truth(table[name])
+        elif kind == DATE:
+            written, varying = dates_of(encoder)[name]
+            dates = as_dates(table[name], written)
+            refuse_cells(table[name], dates.isna() & table[name].notna(), "the model expects a date")
+            parts = date_parts(dates)
+            typed |= {f"{name}: {part}": parts[part] for part in varying}
+        else:
+            typed[name] = words_of(encoder, table[name], MISSING_CATEGORY if kind == CATEGORY else "")
+    return pd.DataFrame(typed, index=table.index)
+
+
+def column_transformer(encoder: Any, numbers: list[str], text: dict[str, str]) -> ColumnTransformer:
     """The steps for the typed columns of a table, not yet fitted.
 
     Parameters
     ----------
-    numbers, categories : list of str
-        Columns of each kind.
+    encoder : TableEncoder
+        Its parameters, and its columns of categories.
+    numbers : list of str
+        Columns of numbers.
     text : dict
         From the name of each text column to what it is cut into, "words" or "characters".
-    max_categories, max_text_features, hashed_text, dense : int or bool
-        As in `TableEncoder`.
 
     Returns
     -------
@@ -51,17 +121,21 @@ def column_transformer(
     if numbers:
         imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
         steps.append(("numbers", make_pipeline(imputer, StandardScaler()), numbers))
-    if categories:
-        one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=max_categories, dtype=np.float64)
+    if categories := columns_of(encoder, CATEGORY):
+        one_hot = OneHotEncoder(
+            handle_unknown="infrequent_if_exist", max_categories=encoder.max_categories, dtype=np.float64
+        )
         steps.append(("categories", one_hot, categories))
     for name, cut in text.items():
-        if hashed_text is None:
-            grams: Any = TfidfVectorizer(**TEXT_NGRAMS[cut], max_features=max_text_features, sublinear_tf=True)
+        if encoder.hashed_text is None:
+            grams: Any = TfidfVectorizer(**TEXT_NGRAMS[cut], max_features=encoder.max_text_features, sublinear_tf=True)
         else:
-            hashes = HashingVectorizer(**TEXT_NGRAMS[cut], n_features=hashed_text, alternate_sign=False, norm=None)
+            hashes = HashingVectorizer(
+                **TEXT_NGRAMS[cut], n_features=encoder.hashed_text, alternate_sign=False, norm=None
+            )
             grams = make_pipeline(hashes, TfidfTransformer(sublinear_tf=True))
         steps.append((f"text {name}", grams, name))
-    return ColumnTransformer(steps, sparse_threshold=0.0 if dense else 0.3, verbose_feature_names_out=False)
+    return ColumnTransformer(steps, sparse_threshold=0.0 if encoder.dense else 0.3, verbose_feature_names_out=False)
 
 
 def text_cut(text_ngrams: str, mean_words: float) -> str:

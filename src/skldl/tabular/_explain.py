@@ -44,12 +44,10 @@ class ColumnEffects:
     --------
     >>> import pandas as pd
     >>> from skldl.tabular import column_effects, fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> effects = column_effects(fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).model, table, D)
-    >>> sorted(effects.columns), effects.movement.shape
-    (['w', 'x', 'y', 'z'], (4, 3))
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> effects = column_effects(fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).model, table)
+    >>> effects.columns, effects.movement.shape
+    (['x'], (1, 2))
     """
 
     columns: list[str]
@@ -113,11 +111,9 @@ def column_effects(
     --------
     >>> import pandas as pd
     >>> from skldl.tabular import column_effects, fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> model = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).model
-    >>> column_effects(model, table, D, n_repeats=2).n_rows
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> model = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).model
+    >>> column_effects(model, table, table[["no", "yes"]], n_repeats=2).n_rows
     40
     """
     frame = as_frame(table)
@@ -181,11 +177,9 @@ def feature_weights(model: Any) -> pd.DataFrame | None:
     --------
     >>> import pandas as pd
     >>> from skldl.tabular import feature_weights, fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> feature_weights(fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).model).shape
-    (4, 3)
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> feature_weights(fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).model).shape
+    (1, 2)
     """
     step = last_step(model)
     if not hasattr(step, "coef_"):

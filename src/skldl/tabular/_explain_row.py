@@ -35,12 +35,10 @@ class RowExplanation:
     --------
     >>> import pandas as pd
     >>> from skldl.tabular import explain_row, fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).model, table, 0)
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> explanation = explain_row(fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).model, table, 0)
     >>> explanation.how, list(explanation.prediction.index)
-    ('contributions', ['a', 'b', 'c'])
+    ('contributions', ['no', 'yes'])
     """
 
     prediction: pd.Series
@@ -72,10 +70,8 @@ def explain_row(model: Any, table: Any, row: int, *, typical: Mapping[str, Any] 
     --------
     >>> import pandas as pd
     >>> from skldl.tabular import explain_row, fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> explanation = explain_row(fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2).model, table, 0)
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> explanation = explain_row(fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).model, table, 0)
     >>> "(intercept)" in explanation.table.index
     True
     """

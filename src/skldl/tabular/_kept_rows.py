@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, as_numbers, as_words, checked_truth
 from skldl.data._dataset import Dataset
-from skldl.data._dates import as_dates
+from skldl.data._dates import as_dates, show_date
 from skldl.exceptions import DataError
 
 MOST_KEPT = 100_000
@@ -58,7 +58,7 @@ def typical_values(
         elif kind == DATE:
             written = dates[name][0]
             middle = as_dates(column, written).dropna().sort_values().iloc[column.notna().sum() // 2]
-            typical[name] = middle.strftime("%Y-%m-%d" if written == "typed" else written)
+            typical[name] = show_date(middle, written)
         else:
             typical[name] = ""
     return typical
@@ -122,18 +122,10 @@ def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
     """An estimator and the estimators in its attributes, lists and tuples among them."""
     if isinstance(value, BaseEstimator):
         yield value
-    if depth < 6:
-        inner = (
-            vars(value).values()
-            if isinstance(value, BaseEstimator)
-            else value
-            if isinstance(value, list | tuple)
-            else ()
-        )
-        inner = value.values() if isinstance(value, dict) else inner
-        for each in inner:
-            if isinstance(each, BaseEstimator | list | tuple | dict):
-                yield from _parts(each, depth + 1)
+        value = vars(value)
+    if depth < 6 and isinstance(value, dict | list | tuple):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _parts(inner, depth + 1)
 
 
 def _plain(cell: Any) -> Any:

@@ -45,11 +45,18 @@ def candidates_for(model: str, settings: Mapping[str, Any] | None = None) -> lis
     >>> [candidate.name for candidate in candidates_for("auto")]
     ['Mean', 'SA-BFGS', 'AA-kNN', 'Forest']
     """
+    if is_auto(model, settings):
+        return list(AUTO)
+    return [with_settings(_refined(find_candidate(model)), settings or {})]
+
+
+def is_auto(model: str, settings: Mapping[str, Any] | None = None) -> bool:
+    """Whether the model is to be chosen; then there is none that settings could belong to."""
     if model.casefold() != "auto":
-        return [with_settings(_refined(find_candidate(model)), settings or {})]
+        return False
     if settings:
         raise DataError(f"settings={dict(settings)!r}: parameters belong to a model. Name it with model=.")
-    return list(AUTO)
+    return True
 
 
 def quick_candidates(n_rows: int, n_features: int) -> tuple[list[Candidate], list[str]]:

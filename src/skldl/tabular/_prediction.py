@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skldl.data._cells import as_frame, list_names
+from skldl.data._cells import as_frame, no_column
 from skldl.exceptions import TableError
 from skldl.simplex import entropy
 
@@ -68,7 +68,7 @@ def checked_keep(keep: Iterable[str], columns: Iterable[str], labels: Iterable[s
     names, present = list(dict.fromkeys(keep)), list(columns)
     for name in names:
         if name not in present:
-            raise TableError(f"keep={name!r}: the table has no such column. It has {list_names(present)}.")
+            raise no_column("keep", name, present)
         if name in set(labels):
             raise TableError(f"keep={name!r}: a label has this name too, and its column holds the prediction.")
     return names

@@ -14,8 +14,8 @@ from skldl.base import BaseLDL
 from skldl.data._dataset import Dataset
 from skldl.data._leaks import label_leaks
 from skldl.exceptions import DataError
-from skldl.metrics import skill_of_losses
 from skldl.selection import Estimate
+from skldl.selection._estimate import estimate_from_losses
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._floor import noise_floor_of
 from skldl.tabular._kept_rows import kept_rows
@@ -65,8 +65,8 @@ class Judgement:
         """Rows for the description, if they are wanted."""
         if keep_rows is None:
             return {}
-        told = kept_rows(self.sample, kinds, keep_rows, seed)
-        return {"kept_rows": told | {"positions": self.positions[told["positions"]].tolist()}}
+        kept = kept_rows(self.sample, kinds, keep_rows, seed)
+        return {"kept_rows": kept | {"positions": self.positions[kept["positions"]].tolist()}}
 
 
 def judge(
@@ -103,7 +103,7 @@ def judge(
     size = max(SAMPLE_ROWS, keep_rows or 0)
     features, degrees = RowSample(size, seed), RowSample(size, seed)  # one seed: the same rows
     sums: Any = 0.0
-    total, n_train = 0.0, 0
+    total = 0.0
     parts: dict[str, list[Any]] = {"losses": [], "D": [], "weight": [], "groups": [], "counts": []}
     for chunk in table.chunks():
         held = held_out.of(chunk)
@@ -111,57 +111,45 @@ def judge(
         weight = np.ones(len(D)) if chunk.weight is None else chunk.weight
         sums = sums + weight[~held] @ D.to_numpy()[~held]
         total += float(weight[~held].sum())
-        n_train += int((~held).sum())
         features.update(chunk.X[~held])
         degrees.update(D[~held])
         if held.any():
             with naming(chunk.place):
                 P = estimator.predict(encoder.transform(chunk.X[held]))
             given = D.to_numpy()[held]
-            parts["losses"].append(np.maximum(rel_entr(given, P).sum(axis=1), 0.0))
+            parts["losses"].append(_divergences(given, P))
             parts["D"].append(given)
             parts["weight"].append(weight[held])
             parts["groups"].append(None if chunk.groups is None else chunk.groups[held])
             counts = table.counts(chunk)
             parts["counts"].append(None if counts is None else counts[held])
         tell(f"{table.files.share_read() or 0.0:.0%}")
-    if not n_train or not parts["losses"]:
+    if not features.n_rows or not parts["losses"]:
         raise DataError(
             "All rows, or none, belong to the groups that were held out: there are too few groups to judge the model. "
             "Fit the table in memory, without stream=True."
         )
-    found = {name: None if those[0] is None else np.concatenate(those) for name, those in parts.items()}
-    estimate = _estimate(found, sums / total, weighted=table.weight is not None)
+    found: dict[str, Any] = {name: None if those[0] is None else np.concatenate(those) for name, those in parts.items()}
     given = pd.DataFrame(found["D"], columns=table.label_names)
     judged = Dataset(
         "held out",
         pd.DataFrame({"row": np.arange(len(given))}),
         given,
         sample_weight=found["weight"] if table.weight is not None else None,
-        groups=_codes(found["groups"]),
+        groups=None if found["groups"] is None else np.unique(found["groups"], return_inverse=True)[1],
         counts=found["counts"],
+    )
+    estimate = estimate_from_losses(
+        judged, np.arange(len(given)), found["losses"], _divergences(found["D"], sums / total)
     )
     lines, numbers = noise_floor_of(judged, estimate)
     X = features.rows()
     sample = Dataset("sample", X, degrees.rows())
     return Judgement(
-        estimate, n_train, sample, features.positions(), list(lines), numbers, label_leaks(X, degrees.rows())
+        estimate, features.n_rows, sample, features.positions(), list(lines), numbers, label_leaks(X, degrees.rows())
     )
 
 
-def _estimate(found: dict[str, Any], mean: FloatArray, *, weighted: bool) -> Estimate:
-    losses, weight = found["losses"], found["weight"] if weighted else None
-    reference = np.maximum(rel_entr(found["D"], mean).sum(axis=1), 0.0)
-    return Estimate(
-        np.arange(len(losses)),
-        losses,
-        reference,
-        float(np.average(losses, weights=weight)),
-        float(np.average(reference, weights=weight)),
-        skill_of_losses(losses, reference, weight, _codes(found["groups"])),
-        (),
-    )
-
-
-def _codes(groups: AnyArray | None) -> AnyArray | None:
-    return None if groups is None else np.unique(groups, return_inverse=True)[1]
+def _divergences(D: FloatArray, P: FloatArray) -> FloatArray:
+    """Kullback-Leibler divergence of each row."""
+    return np.maximum(rel_entr(D, P).sum(axis=1), 0.0)

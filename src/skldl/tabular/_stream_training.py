@@ -16,18 +16,19 @@ from skldl.base import BaseLDL
 from skldl.chunks import ClusterRows, Journal, RecordedRows, Rows
 from skldl.data import label_values
 from skldl.data._memory import release_unused_memory
+from skldl.data._roles import notes_on_rows
 from skldl.exceptions import DataError
 from skldl.names import find_candidate
 from skldl.selection import BASELINE, Candidate
 from skldl.selection._fitting import MODEL_STEP
 from skldl.tabular._choice import Choice, Trial
-from skldl.tabular._choice_words import described_choice, show_setting
+from skldl.tabular._choice_words import described_model, doubts_on_skill, show_setting
 from skldl.tabular._chunk_cache import ChunkCache
 from skldl.tabular._chunked_encoder import ChunkedFit
 from skldl.tabular._encoder import TableEncoder
-from skldl.tabular._kept_rows import check_number_kept, rows_in
+from skldl.tabular._kept_rows import check_number_kept
 from skldl.tabular._memory_plan import GIB, memory_for_rows, rows_to_fit, rows_to_scan
-from skldl.tabular._models import with_settings
+from skldl.tabular._models import is_auto, with_settings
 from skldl.tabular._stream_judgement import Judgement, judge
 from skldl.tabular._streamed_rows import EncodedRows, HeldOut
 from skldl.tabular._streamed_table import StreamedTable, naming
@@ -59,9 +60,6 @@ def fit_stream(
     *,
     model: str = "auto",
     settings: Mapping[str, Any] | None = None,
-    text: Sequence[str] = (),
-    categories: Sequence[str] = (),
-    drop: Sequence[str] = (),
     text_ngrams: str = "auto",
     values: Sequence[float] | None = None,
     random_state: int = 0,
@@ -82,11 +80,8 @@ def fit_stream(
         One of `STREAMING`, in any spelling; "auto" means SA-BFGS-CV.
     settings : mapping, default=None
         Hyper-parameters of the named model.
-    text, categories, drop : sequence of str, default=()
-        Columns to take as prose, as categories, and to leave out, as the table was told. The n-grams of prose are
-        hashed to 16,384 features for each column.
     text_ngrams : {"auto", "words", "characters"}, default="auto"
-        What prose is cut into.
+        What prose is cut into. The n-grams are hashed to 16,384 features for each column.
     values : sequence of float, default=None
         Numbers that the labels stand for.
     random_state : int, default=0
@@ -111,7 +106,8 @@ def fit_stream(
         The fitted pipeline and what there is to say about it.
     """
     candidate = streaming_candidate(model, settings)
-    if table.groups is not None and hasattr(candidate.make(), "alphas"):
+    folded = hasattr(candidate.make(), "alphas")
+    if table.groups is not None and folded:
         raise DataError(
             f"groups={table.groups!r}: {candidate.name} chooses its penalty by folds of rows, which would split the "
             "groups of a table that is read in chunks. Say model='sa-bfgs' with settings={'alpha': 0.001}."
@@ -120,12 +116,10 @@ def fit_stream(
         check_number_kept(keep_rows)
     tell = on_progress or (lambda text: None)
     left = memory_for_rows(memory, table.files.reading_bytes)
-    table.chunk_rows = rows_to_scan(left, len(table.files.columns), len(text))
+    table.chunk_rows = rows_to_scan(left, len(table.files.columns), len(table.text))
     known = None if state is None else state.load()
     if known is None:
-        encoder = TableEncoder(
-            text=tuple(text), categories=tuple(categories), text_ngrams=text_ngrams, hashed_text=HASHED_TEXT
-        )
+        encoder = TableEncoder(table.text, table.categories, text_ngrams=text_ngrams, hashed_text=HASHED_TEXT)
         facts = _scan(table, encoder, random_state, tell)
         if state is not None:
             state.save(encoder, facts)
@@ -134,7 +128,6 @@ def fit_stream(
         table.label_names, table.rows_of_files = facts["label_names"], facts["rows_of_files"]
     names, n_rows = list(facts["label_names"]), int(facts["n_rows"])
     numbers = label_values(names, values)
-    folded = hasattr(candidate.make(), "alphas")
     dense = not encoder.encoder_.sparse_output_
     table.chunk_rows = rows_to_fit(
         left, table.chunk_rows, len(encoder.sources()), len(names), dense=dense, folded=folded
@@ -145,24 +138,24 @@ def fit_stream(
         raise DataError(
             f"The table has {n_rows} rows, too few to hold some out. Fit it in memory, without stream=True."
         )
-    rows = EncodedRows(table, encoder, held_out, n_train)
-    if state is not None and client is None:
-        # sums, and the order of the encoded rows, depend on where chunks end
-        rows.cache = ChunkCache(state.folder, f"{state.fingerprint} {table.chunk_rows}", cache)
+    # sums, and the order of the encoded rows, depend on where chunks end
+    fingerprint = "" if state is None else f"{state.fingerprint} {table.chunk_rows}"
+    kept = None if state is None or client is not None else ChunkCache(state.folder, fingerprint, cache)
+    rows = EncodedRows(table, encoder, held_out, n_train, kept)
     estimator = candidate.make({}, random_state)
-    n_passes = _fit(estimator, rows, n_train or n_rows, state, client, tell)
+    source: Rows = rows if client is None else ClusterRows(rows, client)
+    if state is not None:
+        source = RecordedRows(source, state.journal, fingerprint=fingerprint)
+    n_fitted = n_train or n_rows
+    source.progress = lambda number, n_read: tell(f"fit, pass {number}: {n_read:,} of {n_fitted:,} rows")
+    estimator.fit(source)
     judged = judge(table, encoder, estimator, held_out, keep_rows, random_state, lambda text: tell(f"judging: {text}"))
     pipeline = Pipeline([("encoder", encoder), (MODEL_STEP, estimator)])
     chosen = _chosen(estimator, candidate)
-    choice = Choice(
-        Trial(candidate, chosen, judged.estimate.loss),
-        [Trial(candidate, chosen, judged.estimate.loss), Trial(BASELINE, {}, judged.estimate.reference_loss)],
-        judged.estimate,
-        len(judged.estimate.losses),
-        1,
-        [],
-    )
-    why = [*_why(choice, chosen, judged, table, n_passes), *judged.finish(pipeline, random_state)]
+    best = Trial(candidate, chosen, judged.estimate.loss)
+    mean = Trial(BASELINE, {}, judged.estimate.reference_loss)
+    choice = Choice(best, [best, mean], judged.estimate, len(judged.estimate.losses), 1, [])
+    why = [*_why(choice, chosen, judged, table, source.n_passes), *judged.finish(pipeline, random_state)]
     description = {
         "source": table.files.name,
         "rows": judged.n_train,
@@ -171,16 +164,11 @@ def fit_stream(
         "values": numbers,
         "kind": table.kind,
         "label_columns": table.label_columns,
-        "features": dict(encoder.kinds_),
-        "roles": {"weight": table.weight or "", "groups": table.groups or "", "dropped": list(drop)},
+        "roles": {"weight": table.weight or "", "groups": table.groups or "", "dropped": table.drop},
         "training_rows": "",
         "typical": facts["typical"],
         **judged.kept(encoder.kinds_, keep_rows, random_state),
-        "rows_in_model": rows_in(pipeline),
-        "model": candidate.name,
-        "estimator": " ".join(repr(estimator).split()),
-        "why": why,
-        **described_choice(choice, judged.floor_numbers),
+        **described_model(pipeline, choice, why, judged.floor_numbers),
         "intervals": 0,
     }
     notes = [*table.notes, *table.files.notes, *facts["notes"], *judged.notes, *_doubts(choice, candidate)]
@@ -207,9 +195,8 @@ def streaming_candidate(model: str, settings: Mapping[str, Any] | None) -> Candi
     >>> streaming_candidate("auto", None).make()
     SABFGSCV()
     """
-    if model.casefold() == "auto" and settings:
-        raise DataError(f"settings={dict(settings)!r}: parameters belong to a model. Name it with model=.")
-    candidate = with_settings(find_candidate(STREAMING[0] if model.casefold() == "auto" else model), settings or {})
+    name = STREAMING[0] if is_auto(model, settings) else model
+    candidate = with_settings(find_candidate(name), settings or {})
     if not can_stream(candidate.make()):
         raise DataError(
             f"{candidate.name} needs all rows in memory. Models that learn from a table in chunks are "
@@ -233,7 +220,7 @@ def _scan(table: StreamedTable, encoder: TableEncoder, seed: int, tell: Tell) ->
                 table.learn_labels(chunk)
             with naming(chunk.place):
                 fitting.update(chunk.X, chunk.place)
-            tell(f"columns, pass {fitting.n_passes + 1}: {_share(table)}")
+            tell(f"columns, pass {fitting.n_passes + 1}: {table.files.share_read() or 0.0:.0%}")
         fitting.end_pass()
         release_unused_memory()
         if fitting.n_passes == 1:
@@ -245,22 +232,8 @@ def _scan(table: StreamedTable, encoder: TableEncoder, seed: int, tell: Tell) ->
         "label_names": table.label_names,
         "rows_of_files": dict(table.rows_of_files),
         "typical": fitting.typical(),
-        "notes": [*notes, *table.notes_of_rows(fitting.n_rows)],
+        "notes": [*notes, *notes_on_rows(fitting.n_rows, table.left_out)],
     }
-
-
-def _fit(estimator: BaseLDL, rows: EncodedRows, n_rows: int, state: FitState | None, client: Any, tell: Tell) -> int:
-    """Fit the learner; the number of passes over the rows."""
-    source: Rows = rows if client is None else ClusterRows(rows, client)
-    if state is not None:
-        source = RecordedRows(source, state.journal, fingerprint=f"{state.fingerprint} {rows.table.chunk_rows}")
-    source.progress = lambda number, n_read: tell(f"fit, pass {number}: {n_read:,} of {n_rows:,} rows")
-    estimator.fit(source)
-    return source.n_passes
-
-
-def _share(table: StreamedTable) -> str:
-    return f"{table.files.share_read() or 0.0:.0%}"
 
 
 def _chosen(estimator: BaseLDL, candidate: Candidate) -> dict[str, Any]:
@@ -282,14 +255,7 @@ def _why(choice: Choice, chosen: dict[str, Any], judged: Judgement, table: Strea
 
 
 def _doubts(choice: Choice, candidate: Candidate) -> list[str]:
-    found = []
-    if choice.skill[0] <= 0 and not candidate.is_baseline:
-        found.append(
-            "It does not beat predicting the mean distribution for every row: these columns tell nothing about the "
-            "labels, or there are too few rows."
-        )
-    elif not choice.beats_mean and not candidate.is_baseline:
-        found.append("It is not clearly better than predicting the mean distribution: its interval reaches below zero.")
+    found = [] if candidate.is_baseline else doubts_on_skill(choice)
     if candidate.grid:
         names = ", ".join(candidate.grid)
         found.append(

@@ -75,8 +75,10 @@ class EncodedRows(Rows):
 
     def _pieces(self, labels: bool) -> Iterator[Piece]:
         if self.cache is None or self.cache.given_up:
-            return self._encoded(labels)
-        return self.cache.read() if self.cache.is_complete() else self.cache.kept(self._encoded(True))
+            return self._encoded(self.table.chunks(), labels)
+        if self.cache.is_complete():
+            return self.cache.read()
+        return self.cache.kept(self._encoded(self.table.chunks(), labels=True))
 
     def _tasks(self, client: Any) -> list[tuple[Any, ...]] | None:
         """For a cluster: each file is read and encoded by one worker, which must see it at the same place."""
@@ -93,10 +95,7 @@ class EncodedRows(Rows):
             if count
         ]
 
-    def _encoded(self, labels: bool) -> Iterator[Piece]:
-        return self._pieces_from(self.table.chunks(), labels)
-
-    def _pieces_from(self, chunks: Iterator[TableChunk], labels: bool) -> Iterator[Piece]:
+    def _encoded(self, chunks: Iterator[TableChunk], labels: bool) -> Iterator[Piece]:
         for chunk in chunks:
             kept = ~self.held_out.of(chunk)
             if not kept.any():
@@ -127,4 +126,4 @@ def _itself(rows: EncodedRows) -> EncodedRows:
 
 def _pieces_of_file(rows: EncodedRows, file: str, first: int) -> Iterator[Piece]:
     """The encoded rows of one file, on a worker."""
-    return rows._pieces_from(rows.table.chunks_of(file, first), labels=True)
+    return rows._encoded(rows.table.chunks_of(file, first), labels=True)

@@ -1,5 +1,6 @@
 """A table in files that is read chunk by chunk, as often as needed, taken apart as `skldl.data.from_table` does it."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from skldl._typing import AnyArray, FloatArray
-from skldl.data._cells import as_words, cell_place, list_names
-from skldl.data._labels import in_order, label_numbers, read_labels, read_votes, rows_with_labels
-from skldl.data._roles import find_columns, like_the_labels, other_roles, row_weights
+from skldl.data._cells import as_words, cell_place, list_names, refuse_missing
+from skldl.data._labels import known_labels, label_numbers, read_labels, read_votes
+from skldl.data._roles import feature_columns, find_columns, usable_rows
 from skldl.data._table_files import TableFiles
-from skldl.exceptions import DataError, NonFiniteError, SingleLabelError, TableError
+from skldl.exceptions import DataError, NonFiniteError, TableError
 
 MOST_LABELS = 10_000
 """Votes and single labels with more different words are no labels."""
@@ -75,6 +76,8 @@ class StreamedTable:
         What the user should know, as far as one pass has shown it.
     rows_of_files : dict
         From each file to its number of rows that have a label and weight, known after one pass.
+    left_out : Counter
+        Number of the other rows, by the reason.
     """
 
     def __init__(
@@ -91,19 +94,15 @@ class StreamedTable:
         chunk_rows: int = 20_000,
     ) -> None:
         self.files, self.kind, self.weight, self.groups, self.chunk_rows = files, kind, weight, groups, chunk_rows
+        self.drop, self.text, self.categories = list(drop), tuple(text), tuple(categories)
         self.label_columns = find_columns(labels, files.columns, "labels")
-        others, dropped, self.notes = other_roles(
+        self.features, self.notes = feature_columns(
             files.columns, self.label_columns, weight, groups, drop, text, categories
         )
-        left_out = {*self.label_columns, *others, *dropped}
-        self.features = [name for name in files.columns if name not in left_out]
-        if not self.features:
-            raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
-        self.notes += like_the_labels(self.label_columns, self.features)
         self._by_words = kind in ("votes", "label")
         self.label_names = None if self._by_words else self.label_columns
         self._words: set[str] = set()
-        self.n_unlabelled = self.n_weightless = 0
+        self.left_out: Counter[str] = Counter()
         self.rows_of_files: dict[str, int] = {}
 
     def chunks(self) -> Iterator[TableChunk]:
@@ -114,13 +113,12 @@ class StreamedTable:
         TableChunk
             Rows that have a label and weight.
         """
-        n_rows = self.n_unlabelled = self.n_weightless = 0
+        self.left_out.clear()
         self.rows_of_files = dict.fromkeys(self.files.files, 0)
         for chunk in self.chunks_of(None, 0):
-            n_rows += len(chunk.X)
             self.rows_of_files[chunk.place] += len(chunk.X)
             yield chunk
-        if not n_rows:
+        if not any(self.rows_of_files.values()):
             raise TableError(f"No row of {self.files.name} has a label and weight.")
 
     def chunks_of(self, file: str | None, first: int) -> Iterator[TableChunk]:
@@ -133,14 +131,8 @@ class StreamedTable:
                 yield chunk
 
     def _taken_apart(self, place: str, frame: pd.DataFrame, first: int) -> TableChunk:
-        labelled = rows_with_labels(frame[self.label_columns])
-        self.n_unlabelled += int((~labelled).sum())
-        frame = frame if labelled.all() else frame[labelled]
-        weight = None
-        if self.weight is not None:
-            weight = row_weights(frame[self.weight], may_be_zero=True)
-            self.n_weightless += int((weight == 0).sum())
-            frame, weight = frame[weight > 0], weight[weight > 0]
+        frame, weight, left_out = usable_rows(frame, self.label_columns, self.weight)
+        self.left_out.update(left_out)
         groups = None if self.groups is None else _hashed(frame[self.groups])
         return TableChunk(place, frame[self.features], frame[self.label_columns], weight, groups, first)
 
@@ -160,10 +152,7 @@ class StreamedTable:
     def end_of_labels(self) -> None:
         """All chunks have been looked at: fix the names of the labels."""
         if self._by_words:
-            names = in_order(self._words)
-            if len(names) < 2:
-                raise SingleLabelError(f"There is only one label, {names[0]!r}: nothing to distribute.")
-            self.label_names = names
+            self.label_names = known_labels(self._words)
 
     def distributions(self, chunk: TableChunk) -> pd.DataFrame:
         """The distributions of a chunk; an error names the file and the row."""
@@ -179,16 +168,6 @@ class StreamedTable:
         if self.kind == "votes":
             return np.asarray(read_votes(chunk.answers, self.label_names)[0].counts, dtype=np.float64)
         return None
-
-    def notes_of_rows(self, n_rows: int) -> list[str]:
-        """How many rows were left out in the last pass, where there were such."""
-        found = []
-        if self.n_unlabelled:
-            whole = n_rows + self.n_unlabelled + self.n_weightless
-            found.append(f"{self.n_unlabelled} of {whole} rows have no label and are left out.")
-        if self.n_weightless:
-            found.append(f"{self.n_weightless} of {n_rows + self.n_weightless} rows have weight zero and are left out.")
-        return found
 
 
 @contextmanager
@@ -208,13 +187,11 @@ def _refuse_gaps(answers: pd.DataFrame) -> None:
         raise NonFiniteError(
             f"{cell_place(answers.iloc[:, column], row)}, a label, is empty. Models that read a table in chunks need "
             "every degree: write 0 where the label does not apply, or fit in memory a model that learns from missing "
-            "degrees (sa-bfgs-cv without --stream)."
+            "degrees (sa-bfgs-cv without stream=True)."
         )
 
 
 def _hashed(column: pd.Series) -> AnyArray:
-    if column.isna().any():
-        place = cell_place(column, int(np.argmax(column.isna().to_numpy())))
-        raise TableError(f"{place} is empty. Every row needs a group.")
+    refuse_missing(column, "Every row needs a group.")
     words: Any = as_words(column, "").astype(object).to_numpy()
     return np.asarray(pd.util.hash_array(words, categorize=True), dtype=np.uint64)

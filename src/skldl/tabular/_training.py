@@ -17,10 +17,10 @@ from skldl.exceptions import DataError
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, choose_model
-from skldl.tabular._choice_words import described_choice, doubts, reasons
+from skldl.tabular._choice_words import described_model, doubts, reasons
 from skldl.tabular._encoder import TableEncoder
-from skldl.tabular._encoder_steps import TEXT_NGRAMS
-from skldl.tabular._kept_rows import kept_rows, rows_in, typical_values
+from skldl.tabular._encoder_steps import check_text_ngrams
+from skldl.tabular._kept_rows import kept_rows, typical_values
 from skldl.tabular._models import candidates_for, quick_candidates
 from skldl.tabular._training_rows import MOST_ROWS as MOST_HASHES
 from skldl.tabular._training_rows import row_hashes
@@ -48,12 +48,10 @@ class FittedTable:
     --------
     >>> import pandas as pd
     >>> from skldl.tabular import fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2)
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2)
     >>> fitted.model.predict(table).shape, fitted.description["labels"]
-    ((40, 3), ['a', 'b', 'c'])
+    ((40, 2), ['no', 'yes'])
     """
 
     model: Pipeline
@@ -204,7 +202,8 @@ def fit_table(
         rows = _rows_of(pipeline[0], dataset, keep_rows, random_state)
         dataset = dataset.changed(X=features)  # the table is not needed any more, and may be large
         release_unused_memory()
-        _fit_learner(pipeline[-1], dataset)
+        arguments = fit_arguments(pipeline[-1], dataset.sample_weight, dataset.groups)
+        pipeline[-1].fit(features, pd.DataFrame(dataset.target, columns=names), **arguments)
         why = reasons(choice, auto=model.casefold() == "auto", n_rows=n_rows, grouped=groups is not None)
     lines, floor_numbers = add_uncertainty(pipeline, dataset, calibration, choice.estimate, random_state)
     why += lines
@@ -215,14 +214,9 @@ def fit_table(
         "values": numbers,
         "kind": kind,
         "label_columns": label_columns,
-        "features": dict(pipeline[0].kinds_),
         "roles": {"weight": weight or "", "groups": groups or "", "dropped": list(drop)},
         **rows,
-        "rows_in_model": rows_in(pipeline),
-        "model": choice.best.candidate.name,
-        "estimator": " ".join(repr(pipeline.named_steps[MODEL_STEP]).split()),
-        "why": why,
-        **described_choice(choice, floor_numbers),
+        **described_model(pipeline, choice, why, floor_numbers),
         "intervals": 0 if calibration is None else calibration.n_samples,
     }
     notes += doubts(choice, n_rows, pool=preset == "best")
@@ -237,8 +231,7 @@ def _check_numbers(folds: int | None, selection_rows: int | None, random_state: 
         raise DataError(f"selection_rows={selection_rows}: at least 2 rows are needed to choose a model.")
     if random_state < 0:
         raise DataError(f"random_state={random_state} must be 0 or more.")
-    if text_ngrams not in ("auto", *TEXT_NGRAMS):
-        raise DataError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
+    check_text_ngrams(text_ngrams)
 
 
 def _read(
@@ -262,12 +255,6 @@ def _refuse_folds(folds: int | None, selection_rows: int | None, dataset: Datase
         raise DataError(
             "splits= has no effect with preset='best', which makes its own splits. Set preset='fast', or name a model."
         )
-
-
-def _fit_learner(learner: Any, dataset: Dataset) -> None:
-    """Fit an estimator to encoded rows."""
-    D = pd.DataFrame(dataset.target, columns=list(dataset.label_names))
-    learner.fit(dataset.X, D, **fit_arguments(learner, dataset.sample_weight, dataset.groups))
 
 
 def _rows_of(encoder: TableEncoder, dataset: Dataset, keep_rows: int | None, seed: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from skldl._typing import BoolArray
 from skldl.data._cells import as_frame
+from skldl.tabular._encoder_steps import typed_columns
 
 MOST_ROWS = 100_000
 """For larger tables no hashes are kept: they would need more space than the model."""
@@ -47,7 +48,7 @@ def row_hashes(encoder: Any, table: Any, D: Any) -> list[str]:
     >>> row_hashes(encoder, table, [[0.2, 0.8], [0.5, 0.5]])[1] == row_hashes(encoder, turned, [[0.5, 0.5]])[0]
     True
     """
-    typed = encoder._typed(as_frame(table))
+    typed = typed_columns(encoder, as_frame(table))
     cells = [
         [f"{cell:.9g}" if isinstance(cell, float) else str(cell) for cell in typed[name].tolist()] for name in typed
     ]

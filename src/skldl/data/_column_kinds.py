@@ -1,4 +1,4 @@
-"""The kind of a column that is seen chunk by chunk: the one that `skldl.data._cells.kind_of` finds in the whole.
+"""What a column holds, whole or seen chunk by chunk: its kind, as `skldl.data._cells.kind_of` finds it, and notes.
 
 A chunk alone does not say what a column is: a column of whole numbers may hold a word in its last row. So each chunk
 adds to what is known, and the kind is decided when all chunks were seen.
@@ -6,6 +6,7 @@ adds to what is known, and the kind is decided when all chunks were seen.
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from skldl.data._cells import (
@@ -15,6 +16,7 @@ from skldl.data._cells import (
     NUMBER,
     TRUTH,
     as_numbers,
+    cell_place,
     has_codes,
     is_plain_number,
 )
@@ -66,7 +68,7 @@ class ColumnKind:
         Parameters
         ----------
         column : Series
-            The cells; the index is the number of the row, from 0.
+            The cells; an index of whole numbers holds the numbers of the rows, from 0.
         place : str, default=""
             Name of the file, for messages.
         """
@@ -89,11 +91,13 @@ class ColumnKind:
             formats = set(fitting_formats(present))
             formats |= {_TYPED_AS_TEXT} if TYPED in formats else set()
             self._formats = formats if self._formats is None else self._formats & formats
-        bad = present[as_numbers(present).isna()]
+        bad = np.flatnonzero(as_numbers(column).isna() & column.notna())
         self.n_bad += len(bad)
-        for row, cell in list(bad.items())[: 3 - len(self._examples)]:
-            self._examples.append(f"{cell!r} (row {row + 1}{f' of {place}' if place else ''})")
-        self._codes = self._codes or has_codes(present)
+        for position in bad[: 3 - len(self._examples)]:
+            row = cell_place(column, position).partition(" of ")[0].lower()
+            self._examples.append(f"{column.iloc[position]!r} ({row}{f' of {place}' if place else ''})")
+        if not (self.n_bad or self._codes):  # either makes it a column of categories
+            self._codes = has_codes(present)
 
     def kind(self) -> str:
         """The kind of the column, from all chunks so far.
@@ -120,8 +124,13 @@ class ColumnKind:
             return TYPED
         return next(iter(formats)) if len(formats) == 1 else None
 
-    def notes(self) -> list[str]:
+    def notes(self, n_different: int | None = None) -> list[str]:
         """What is worth knowing about the column; one that is mostly numbers but not everywhere is refused.
+
+        Parameters
+        ----------
+        n_different : int, default=None
+            Number of different texts in it, where it is known.
 
         Returns
         -------
@@ -139,11 +148,18 @@ class ColumnKind:
                 f"Column {self.name!r} holds dates such as {self._first_cell!r}, and no cell shows which part is the "
                 "month: they are taken as categories. Write them as 2024-12-31."
             ]
-        if self.n_present >= _FEWEST and 0 < self.n_bad <= (1 - MOSTLY) * self.n_present:
+        if self.n_present < _FEWEST or not self.n_bad:
+            return []
+        if self.n_bad <= (1 - MOSTLY) * self.n_present:
             more = f" and {self.n_bad - len(self._examples)} more" if self.n_bad > len(self._examples) else ""
             raise TableError(
                 f"Column {self.name!r} is mostly numbers, but holds {', '.join(self._examples)}{more}. If these cells "
-                "mean a missing value, empty them or name them with na_values=; if it is no number, say "
+                "mean a missing value, empty them or name them with na_values=; if it is not numeric, set "
                 f"categories=[{self.name!r}]."
             )
+        if n_different == self.n_present:
+            return [
+                f"Column {self.name!r} holds a different text in every row. If it names the row, leave it out with "
+                f"drop=[{self.name!r}]; if it is text, set text=[{self.name!r}]."
+            ]
         return []
