@@ -10,8 +10,7 @@ class DataError(ValueError):
 
     Examples
     --------
-    >>> issubclass(RowSumError, DataError), issubclass(DataError, ValueError)
-    (True, True)
+    >>> assert issubclass(RowSumError, DataError) and issubclass(DataError, ValueError)
     """
 
 
@@ -202,16 +201,13 @@ class LabelMismatchError(DataError):
 
 
 class DeviceError(DataError):
-    """Arrays on different devices or of different libraries, or on a device where nothing is computed.
-
-    To fix it, move them to one device, or to the CPU.
+    """Arrays on several devices, or on one where nothing is computed. To fix it, move them to one, or to the CPU.
 
     Examples
     --------
     >>> import array_api_strict
     >>> from skldl import MeanDistribution
-    >>> X = array_api_strict.ones((2, 1), device=array_api_strict.Device("device1"))
-    >>> MeanDistribution().fit(X, [[0.5, 0.5], [0.1, 0.9]])
+    >>> MeanDistribution().fit(array_api_strict.ones((2, 1), device=array_api_strict.Device("device1")), [[1.0], [1.0]])
     Traceback (most recent call last):
     ...
     skldl.exceptions.DeviceError: X is on the device ...device1... To compute there, call sklearn.set_config...

@@ -23,6 +23,7 @@ from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame, c
 from skldl.exceptions import TableError
 from skldl.tabular._encoder_steps import (
     EMPTY_TEXT,
+    MISSING_CATEGORY,
     begin_fit,
     column_transformer,
     columns_of,
@@ -34,8 +35,6 @@ from skldl.tabular._encoder_steps import (
     words_of,
     written_and_varying,
 )
-from skldl.tabular._encoder_steps import FORMAT as FORMAT  # both also for the service
-from skldl.tabular._encoder_steps import MISSING_CATEGORY as MISSING_CATEGORY
 from skldl.tabular._known_categories import known_categories
 
 BLOCK_ROWS = 10_000

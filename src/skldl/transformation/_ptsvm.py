@@ -40,7 +40,7 @@ class PTSVM(BaseLDL):
     closed form, and all pairs together cost one product of the kernel with the distributions. That condition is tested
     pair by pair; the pairs that fail it (`solved_pairs_`) need a solver, once for each fold and once for all rows. They
     share one kernel matrix, and a semismooth Newton method solves all of them together from that closed form; pairs
-    with more than 4,096 rows exactly on a margin and those of fewer than 300 rows go to LIBSVM, one after the other. The
+    with more than 4,096 rows exactly on a margin and those of fewer than 300 rows go to LIBSVM, one by one. The
     first stops within 1e-8 of the optimality conditions, the second within 1e-6; the margins are at ±1. With very many
     labels choose C so small (1e-3, say) that no pair needs a solver: as long as that is so, the value of C changes
     nothing, because Platt's posterior sets the scale.
