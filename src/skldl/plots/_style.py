@@ -154,6 +154,24 @@ def figure_of(ax: Axes) -> Figure:
     return cast(Figure, ax.get_figure(root=True))
 
 
+def columns_that_fit(ax: Axes | None, most: int, each: float = 1.5) -> int:
+    """Number of panels side by side: ``most``, or fewer if they would get less than ``each`` inches of the given axes.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> columns_that_fit(Figure(figsize=(9, 3)).add_subplot(), 4), columns_that_fit(Figure((4, 3)).add_subplot(), 4)
+    (4, 2)
+    """
+    spec = None if ax is None else ax.get_subplotspec()
+    if ax is None or spec is None:
+        return most
+    figure = figure_of(ax)
+    columns = spec.get_gridspec().ncols
+    width = float(figure.get_size_inches()[0]) * (spec.colspan.stop - spec.colspan.start) / columns
+    return max(1, min(most, int(width // each)))
+
+
 def panels(
     ax: Axes | None, n_rows: int, n_columns: int, width: float, height: float, **options: Any
 ) -> tuple[Figure, list[list[Axes]]]:
