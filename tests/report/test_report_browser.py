@@ -221,7 +221,7 @@ def test_the_instance_browser(browser, page):
     const table = document.querySelector("#numbers table");
     const original = document.querySelectorAll("details.dataset")[1].querySelectorAll("table")[2];
     return {same: table.outerHTML === original.outerHTML, caption: table.caption.textContent,
-            said: document.getElementById("said").textContent,
+            said: document.getElementById("best-by").textContent,
             bars: document.querySelectorAll("#chart rect.bar").length,
             marks: document.querySelectorAll("#chart svg [fill^='#']").length};
     """)

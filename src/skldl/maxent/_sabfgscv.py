@@ -1,4 +1,4 @@
-"""SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation, ready for data as they come."""
+"""SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation and features scaled inside."""
 
 from collections.abc import Sequence
 from dataclasses import replace

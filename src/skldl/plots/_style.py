@@ -23,7 +23,7 @@ MUTED = "#767676"
 FAINT = "#cccccc"
 SEQUENTIAL = "cividis"  # monotone in lightness, so that it means the same in grey
 
-# Okabe and Ito's colours without yellow, which white paper swallows, and without black, which is the truth.
+# Okabe and Ito's colours without yellow, too faint on white, and without black, the colour of true distributions.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))

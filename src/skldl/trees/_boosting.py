@@ -25,18 +25,18 @@ FEW_ROWS = 5_000  # below, thresholds drawn at random are better than the best o
 
 
 class GradientBoostingLDL(GroupedLDL):
-    r"""Gradient boosting [1]_ with a softmax and label distributions as soft targets [2]_.
+    r"""Gradient boosting with a softmax and label distributions as soft targets.
 
-    Scores :math:`F` begin at the logarithm of the mean training distribution; each round adds ``learning_rate`` times
-    trees fitted to the gradient and the (diagonal) Hessian of the Kullback-Leibler divergence from :math:`d` to
-    :math:`p = \mathrm{softmax}(F)`,
+    Scores :math:`F` begin at the logarithm of the mean training distribution; each round [1]_ [2]_ adds
+    ``learning_rate`` times trees fitted to the gradient and the (diagonal) Hessian of the Kullback-Leibler divergence
+    from :math:`d` to :math:`p = \mathrm{softmax}(F)`,
 
     .. math:: g_j = p_j - d_j, \qquad h_j = \tfrac{c}{c-1}\, p_j (1 - p_j), \qquad
         \text{leaf value}_j = -\frac{\sum_i g_{ij}}{\lambda + \sum_i h_{ij}} .
 
-    The rows are split into folds. One model is boosted on all rows but those of each fold, all models in step; the
-    number of rounds is the one with the least mean divergence on the rows held out, and no more rounds are added after
-    ``patience`` of them brought nothing. The prediction is the mean of the models of all folds.
+    The rows are split into folds. One model is boosted on all rows but those of each fold, all of them round by round;
+    the number of rounds is the one with the least mean divergence on the rows held out, and boosting ends after
+    ``patience`` rounds without improvement. The prediction is the mean of the models of all folds.
 
     Two engines grow the trees. "lightgbm" [3]_ (the extra ``boost``: ``pip install 'scikit-ldl[boost]'``) grows one
     tree per label and round on histograms. "sklearn" grows one tree per round for all labels, whose leaves hold a

@@ -29,9 +29,9 @@ MANY_ROWS = 20_000  # maximum numbers of rows for each tree and for the choice o
 
 
 class RandomForestLDL(GroupedLDL):
-    r"""Forest [1]_ of multi-output regression trees whose leaves hold mean label distributions.
+    r"""Forest of multi-output regression trees whose leaves hold mean label distributions.
 
-    Each tree is grown on a bootstrap sample of the rows. A split is the one that most reduces
+    Each tree is grown on a bootstrap sample of the rows [1]_. A split is the one that most reduces
     :math:`\sum_i \|\sqrt{d_i} - \overline{\sqrt d}\|^2`, the spread of the distributions in Hellinger distance, or
     the spread of the degrees themselves (``criterion="squared_error"``). A leaf predicts the mean distribution of its
     rows, the forest the mean :math:`p` over its trees, calibrated as
