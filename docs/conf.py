@@ -58,6 +58,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "write_computation_times": False,
     "copyfile_regex": r"$^",
+    "default_thumb_file": str(DOCS / "pictures" / "label-distributions.png"),  # of an example that was not run
     "matplotlib_animations": False,
     "parallel": 2,
     "within_subsection_order": "site_pages.GalleryOrder",
