@@ -44,6 +44,7 @@ autodoc_default_options = {"member-order": "groupwise"}
 autodoc_typehints = "none"
 maximum_signature_line_length = 88
 numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"  # the contents beside a class have no room for its name before each method
 numpydoc_xref_param_type = False
 
 # Gallery
