@@ -4,6 +4,7 @@
 FROM python:3.13-slim AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
+COPY tools/package_description.py tools/
 COPY src src
 RUN python -m venv /opt/skldl \
  && /opt/skldl/bin/pip install --no-cache-dir --no-compile '.[serve]' \

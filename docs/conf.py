@@ -44,6 +44,7 @@ autodoc_default_options = {"member-order": "groupwise"}
 autodoc_typehints = "none"
 maximum_signature_line_length = 88
 numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"  # the contents beside a class have no room for its name before each method
 numpydoc_xref_param_type = False
 
 # Gallery
@@ -58,6 +59,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "write_computation_times": False,
     "copyfile_regex": r"$^",
+    "default_thumb_file": str(DOCS / "pictures" / "label-distributions.png"),  # of an example that was not run
     "matplotlib_animations": False,
     "parallel": 2,
     "within_subsection_order": "site_pages.GalleryOrder",

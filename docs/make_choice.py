@@ -9,16 +9,17 @@ from matplotlib.patches import FancyBboxPatch
 
 PICTURE = Path(__file__).parent / "pictures" / "choose.png"
 STEPS = [
-    ("Are cells of the label table empty?", "SABFGSCV, then IncomLDL or WInLDL"),
-    ("Are there only sets of labels, no degrees?", "softmax of zeros and ones,\nthen go on below"),
-    ("Are the labels ordered, one for each row?", "from_neighbours,\nthen go on below"),
-    ("Is accuracy all that counts,\nand are minutes of time no matter?", "AutoLDL"),
-    ("Are the features sparse, or text,\nor more than a few hundred?", "SABFGSCV"),
-    ("More than about 20,000 rows?", "SABFGSCV, or AAKNNCV\nif features are few"),
-    ("Do similar rows have similar distributions,\nwith few features?", "AAKNNCV"),
-    ("Columns on different scales, interactions?", "RandomForestLDL,\nGradientBoostingLDL"),
+    ("Are cells of the\nlabel table empty?", "SABFGSCV, then\nIncomLDL or WInLDL"),
+    ("Are there only sets\nof labels, no degrees?", "softmax of zeros and\nones, then continue"),
+    ("Is there one ordered\nlabel for each row?", "from_neighbours,\nthen continue"),
+    ("Does accuracy matter most,\nand may a fit take minutes?", "AutoLDL"),
+    ("Are the features sparse, text,\nor more than a few hundred?", "SABFGSCV"),
+    ("More than about\n20,000 rows?", "SABFGSCV; AAKNNCV\nfor few features"),
+    ("Few features, and similar rows\nhave similar distributions?", "AAKNNCV"),
+    ("Columns on different\nscales, interactions?", "RandomForestLDL,\nGradientBoostingLDL"),
 ]
-LAST = ("Otherwise: a smooth relation, up to some thousand rows", "KernelRidgeLDL")
+LAST = ("Otherwise: a smooth relation,\nup to a few thousand rows", "KernelRidgeLDL")
+QUESTION, ANSWER, GAP = 3.1, 2.3, 0.7  # widths; the picture is narrow, so that it can be read on a phone
 BLUE, GREEN, GREY = "#DCEBF7", "#DDF0E3", "#555555"
 
 
@@ -26,23 +27,29 @@ def draw() -> None:
     """Draw the chart and save it."""
     mpl.use("Agg")
     height = 0.95
-    figure, ax = plt.subplots(figsize=(9.5, 8.6), layout="constrained")
+    figure, ax = plt.subplots(figsize=(5.6, 7.6), layout="constrained")
     for place, (question, answer) in enumerate(STEPS):
         y = -place * height
-        _box(ax, 0, y, 4.5, question, BLUE)
-        _box(ax, 6.2, y, 3.3, answer, GREEN)
-        ax.annotate("", (6.2, y), (4.5, y), arrowprops={"arrowstyle": "-|>", "color": GREY})
-        ax.text(5.35, y + 0.06, "yes", ha="center", va="bottom", color=GREY)
-        ax.annotate("", (2.25, y - height + 0.32), (2.25, y - 0.32), arrowprops={"arrowstyle": "-|>", "color": GREY})
-        ax.text(2.35, y - height / 2, "no, or afterwards" if place in (1, 2) else "no", va="center", color=GREY)
+        _pair(ax, y, question, answer)
+        ax.text(QUESTION + GAP / 2, y + 0.06, "yes", ha="center", va="bottom", color=GREY)
+        middle = QUESTION / 2
+        ax.annotate(
+            "", (middle, y - height + 0.32), (middle, y - 0.32), arrowprops={"arrowstyle": "-|>", "color": GREY}
+        )
+        ax.text(middle + 0.1, y - height / 2, "no, or then" if place in (1, 2) else "no", va="center", color=GREY)
     y = -len(STEPS) * height
-    _box(ax, 0, y, 4.5, LAST[0], BLUE)
-    _box(ax, 6.2, y, 3.3, LAST[1], GREEN)
-    ax.annotate("", (6.2, y), (4.5, y), arrowprops={"arrowstyle": "-|>", "color": GREY})
-    ax.set(xlim=(-0.1, 9.6), ylim=(y - 0.45, 0.45))
+    _pair(ax, y, *LAST)
+    ax.set(xlim=(-0.1, QUESTION + GAP + ANSWER + 0.1), ylim=(y - 0.45, 0.45))
     ax.axis("off")
-    figure.savefig(PICTURE, dpi=110)
+    figure.savefig(PICTURE, dpi=160)
     plt.close(figure)
+
+
+def _pair(ax: Axes, y: float, question: str, answer: str) -> None:
+    """Draw a question, its answer and the arrow between them."""
+    _box(ax, 0, y, QUESTION, question, BLUE)
+    _box(ax, QUESTION + GAP, y, ANSWER, answer, GREEN)
+    ax.annotate("", (QUESTION + GAP, y), (QUESTION, y), arrowprops={"arrowstyle": "-|>", "color": GREY})
 
 
 def _box(ax: Axes, x: float, y: float, width: float, text: str, colour: str) -> None:

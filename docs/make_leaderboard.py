@@ -1,6 +1,6 @@
 """Write ``docs/leaderboard.md`` from the records of studies and benchmarks, and the times in ``docs/choose.md``.
 
-Every cell is a skill: the share of the mean distribution's Kullback-Leibler divergence that the algorithm takes away.
+Every cell is a skill: the share of the mean distribution's Kullback-Leibler divergence that the algorithm removes.
 """
 
 import csv
@@ -22,7 +22,7 @@ INTRODUCTION = """# Leaderboard
 <!-- written by make docs from studies/tkde2016 and benchmarks/results. Do not edit by hand. -->
 
 Each cell is the skill of an algorithm on a dataset: the share of the mean distribution's Kullback-Leibler divergence
-that it takes away on test rows. 0 is no better than the mean, below 0 is worse, 1 would be perfect. The best of a
+that it removes on test rows. 0 is no better than the mean, below 0 is worse, 1 would be perfect. The best of a
 column is bold. Rows are in the order of their mean over the real datasets. An empty cell was not measured. The tables
 have different folds and settings, so that numbers can be compared within a table only.
 """

@@ -68,8 +68,8 @@ plt.show()
 # %%
 # The whole distribution
 # ----------------------
-# A regression gives a number. The distribution shows which ages are plausible. Its width holds the three years that we
-# put in ourselves, so that it is no interval with a promise: see :ref:`sphx_glr_gallery_how_sure.py` for these.
+# A regression gives a number. The distribution shows which ages are plausible. Its width includes the three years
+# by which we spread the labels, so that it has no guaranteed coverage: see :ref:`sphx_glr_gallery_how_sure.py`.
 
 X, age = sample(400, np.random.default_rng(0))
 model = SABFGS(alpha=1e-3, fit_intercept=True).fit(X, from_neighbours(age, labels=AGES, scale=3))

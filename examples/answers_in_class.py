@@ -35,8 +35,8 @@ def questions(n, seed, n_pupils=25):
 # %%
 # How good can a prediction be?
 # -----------------------------
-# Even who knew the true shares would not predict the answers of 25 pupils exactly. The noise floor is the divergence
-# that remains for such a prediction; ``explained`` is the part of the rest that the model takes away.
+# Even the true shares do not predict the answers of 25 pupils exactly. The noise floor is the divergence
+# that remains for such a prediction; ``explained`` is the part of the rest that the model removes.
 
 X, truth, counts = questions(150, 0)
 D = from_counts(counts)

@@ -151,7 +151,7 @@ for (name, rate), (times, losses) in runs.items():
 # %%
 # Divergence over time
 # --------------------
-# The estimator has one point: it is done when it is done.
+# The estimator has one point: the time of its fit and its divergence.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for (name, rate), (times, losses) in runs.items():

@@ -66,8 +66,8 @@ figure.supylabel("share of the readers")
 plt.show()
 
 # %%
-# Which n-grams move the prediction?
-# ----------------------------------
+# Which n-grams change the prediction?
+# ------------------------------------
 # The weights of a linear model can be read: the difference between the weights of the rating 3 and of the rating -3.
 
 coefficients = model[-1].coef_

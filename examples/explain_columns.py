@@ -1,6 +1,6 @@
 """
-Which columns of my table move which labels?
-============================================
+Which columns of my table change which labels?
+==============================================
 
 A hotel has a table of its guests and, for each, the shares of four kinds of comment: praise for the staff, for the
 room, complaints about noise, complaints about the price. Which columns matter, and for which kind?
@@ -52,7 +52,7 @@ print(np.round(fitted.model.predict(new.head(2)), 2))
 # %%
 # Which columns matter, and for which label
 # -----------------------------------------
-# Each column is shuffled in turn. The map shows how much the prediction of each label moves; the columns without
+# Each column is shuffled in turn. The map shows how much the prediction of each label changes; the columns without
 # effect stay at zero.
 
 effects = column_effects(fitted.model, new, table[LABELS].to_numpy(), n_repeats=3)

@@ -1,10 +1,10 @@
 """
-How sure is a prediction? Intervals that keep their promise
-===========================================================
+How sure is a prediction? Intervals with guaranteed coverage
+============================================================
 
-A predicted distribution is a statement without a margin. `ConformalLDL` wraps any learner and adds one: intervals
-between which all degrees of a new row lie at once, with the probability that you ask for. This holds for any model and
-any data, as long as new rows come from where the old ones came from.
+A predicted distribution alone does not say how far it may be off. `ConformalLDL` wraps any learner and adds intervals
+that contain all degrees of a new row at once, with the probability that you ask for. This holds for any model and any
+data, as long as new rows come from the same source as the old ones.
 
 We use the bundled lexicon: ten votes on each word, character n-grams as features.
 """
@@ -49,8 +49,8 @@ axes[0].legend(frameon=False, fontsize=9)
 plt.show()
 
 # %%
-# The promise at every level
-# --------------------------
+# Coverage at every level
+# -----------------------
 
 levels = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99])
 figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")

@@ -2,8 +2,8 @@
 Ordered labels: which measure sees that 4 stars are nearer to 5 than 1 star is?
 ===============================================================================
 
-Kullback-Leibler divergence, Chebyshev distance and their like compare label with label. Shift all mass by one label or
-by four: to them it is the same error. Measures for ordered labels count how far the mass has to move.
+Kullback-Leibler divergence, Chebyshev distance and similar measures compare label with label. Shift all mass by one
+label or by four: to them it is the same error. Measures for ordered labels count how far the mass has to move.
 """
 
 import matplotlib.pyplot as plt

@@ -122,6 +122,23 @@ def test_every_class_and_function_has_an_example(name):
     assert ">>> " in "\n".join(parsed(WITH_EXAMPLE[name])["Examples"])
 
 
+WITH_REFERENCES = [name for name, value in OBJECTS.items() if "References\n---" in (inspect.getdoc(value) or "")]
+
+
+@pytest.mark.parametrize("name", WITH_REFERENCES)
+def test_references_are_numbered_one_by_one(name):
+    lines = [line for line in parsed(OBJECTS[name])["References"] if line.strip()]
+    assert [line for line in lines if not line.startswith((".. [", " "))] == []  # else they run together on the site
+    numbers = [line.split("]")[0].removeprefix(".. [") for line in lines if line.startswith(".. [")]
+    assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
+
+
+def test_every_estimator_names_its_source():
+    without = {"MeanDistribution"}  # a baseline, which nobody published
+    sources = {name for name in skldl.ESTIMATORS if "References\n---" in inspect.getdoc(getattr(skldl, name))}
+    assert set(skldl.ESTIMATORS) - sources == without
+
+
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_every_property_is_documented(name):
     assert parsed(PROPERTIES[name])["Summary"]

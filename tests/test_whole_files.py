@@ -65,7 +65,7 @@ def test_a_symbolic_link_is_followed_and_the_mode_is_kept(tmp_path):
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(OSError, match="Nobody reads"), whole_file(pipe) as stream:
+    with pytest.raises(OSError, match="No process reads"), whole_file(pipe) as stream:
         stream.write(b"lost")
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     with whole_file(pipe) as stream:

@@ -58,6 +58,7 @@ IN_SDIST = (
     "conftest.py",
     "tools/setup",
     "tools/check_release.py",
+    "tools/package_description.py",
     "tools/smoke_test.py",
     "docs/versioning.md",
     "docs/pictures/*.png",
@@ -205,6 +206,7 @@ def wheel_faults(path: Path, source: Path = ROOT / "src") -> list[str]:
     """Faults of a wheel: beside the patterns, it must hold every file of the package and nothing else."""
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
+        about = [archive.read(name).decode() for name in names if name.endswith(".dist-info/METADATA")]
     package = {
         file.relative_to(source).as_posix()
         for file in source.rglob("*")
@@ -213,7 +215,14 @@ def wheel_faults(path: Path, source: Path = ROOT / "src") -> list[str]:
     inside = {name for name in names if ".dist-info/" not in name}
     faults = [f"{name} of the source is not in the wheel." for name in sorted(package - inside)]
     faults += [f"{name} is in the wheel, but not in the source." for name in sorted(inside - package)]
+    faults += [fault for text in about for fault in description_faults(text)]
     return content_faults(names, IN_WHEEL) + faults + _size_faults(path, "wheel")
+
+
+def description_faults(text: str) -> list[str]:
+    """Links and pictures of a description that a package index cannot show, because they are relative."""
+    found = re.findall(r"\]\((?!https?:|mailto:|#)([^)\s]+)\)", text)
+    return [f"The description has the relative link {link}, which leads nowhere on a package index." for link in found]
 
 
 def sdist_faults(path: Path) -> list[str]:

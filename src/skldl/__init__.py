@@ -1,4 +1,4 @@
-"""Label distribution learning in Python, in the shape of scikit-learn.
+"""Label distribution learning in Python, with the interface of scikit-learn.
 
 Every estimator is importable from here. Names are loaded when they are first used, so that ``import skldl`` is quick
 and needs no optional dependency.

@@ -1,8 +1,8 @@
-"""The part of the door for arrays on a device: X, D and weights are checked where they are, in as few passes as may be.
+"""Validation of arrays on a device: X, D and weights are checked there, in as few passes as possible.
 
-Each check ends in one number that is copied to the host. Only when something is wrong is the place looked for. Nothing
-is converted silently: what is of another library, on another device or of another precision than a float32 or float64
-X is an error that says how to mend it.
+Each check ends in one number that is copied to the host. Only invalid data are scanned a second time, for the place
+that the message names. Nothing is converted silently: an array of another library, on another device or of another
+precision than a float32 or float64 X raises an error that says what to do.
 """
 
 from typing import Any

@@ -1,9 +1,9 @@
 """A loaded model, checked before its first use.
 
-Compiled code of scikit-learn and SciPy believes the index arrays of a fitted model. `check_loaded` walks through all
-objects of a model that has just been rebuilt from a file and demands that such arrays stay inside what they point to.
-Neighbour trees are built from their data. What an algorithm of this package must satisfy beyond that it says
-itself: a class with a method ``_check_fitted_state(self)`` that raises `ValueError` is asked.
+Compiled code of scikit-learn and SciPy does not check the index arrays of a fitted model. `check_loaded` visits all
+objects of a model that was rebuilt from a file and requires that such arrays stay inside the arrays that they index.
+Neighbour trees are built again from their data. An algorithm of this package can add checks: the method
+``_check_fitted_state(self)`` of its class is called, and raises `ValueError` if a check fails.
 """
 
 from collections.abc import Callable, Set

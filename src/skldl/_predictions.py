@@ -1,4 +1,4 @@
-"""The way out: predictions that sum to one, and tables of them."""
+"""Predictions that sum to one, and tables of them."""
 
 from importlib import import_module
 from typing import Any

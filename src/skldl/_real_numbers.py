@@ -42,7 +42,7 @@ def refuse_unreal(values: Any, *, name: str, error: type[DataError] = NotNumeric
     else:
         try:
             entries = np.asarray(values)
-        except (ValueError, TypeError):  # rows of different length: another check has the word
+        except (ValueError, TypeError):  # rows of different length: a later check reports them
             return
         _refuse_dtype(entries.dtype, name, error)
     if entries is not None and entries.dtype == object:

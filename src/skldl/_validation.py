@@ -1,7 +1,7 @@
-"""The one door for X, D and weights: every message about bad input is written here.
+"""Validation of X, D and weights: all error messages about bad input are written here.
 
-Good data pass with one scan and, where the dtype fits, without a copy. Only when something is wrong is the place
-looked for, so that the message can name it.
+Valid data need one scan and, where the dtype fits, no copy. Only invalid data are scanned a second time, for the place
+that the message names.
 """
 
 from collections.abc import Sequence
@@ -279,7 +279,7 @@ def check_distributions(
     if like is not None and is_device_array(like):
         where = space_of(like)
         follow(D, where, name=name)
-        assert where is not None  # the door has let it through
+        assert where is not None  # `follow` refuses arrays of another library
         return check_device_distributions(D, where, dtype=like.dtype, name=name, renormalize=renormalize)
     array = check_numbers(D, name=name, nan_cure=nan_cure)
     check_degrees(array, D, name=name)

@@ -1,4 +1,4 @@
-"""The part of the door for weights of rows."""
+"""Validation of the weights of rows."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def check_weights(
         return None
     if like is not None and is_device_array(like):
         where = space_of(like)
-        assert where is not None  # the door has let it through
+        assert where is not None  # X was validated before
         return check_device_weights(sample_weight, n_samples, where)
     follow(sample_weight, None, name="sample_weight")
     refuse_unreal(sample_weight, name="sample_weight", error=SampleWeightError)

@@ -70,7 +70,7 @@ def _into_special_file(path: Path) -> Iterator[IO[bytes]]:
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise
-            raise OSError(errno.ENXIO, "Nobody reads from this pipe. Start the reader first", str(path)) from error
+            raise OSError(errno.ENXIO, "No process reads from this pipe. Start the reader first", str(path)) from error
         os.set_blocking(target, True)
         with os.fdopen(target, "wb") as special:
             shutil.copyfileobj(stream, special)

@@ -105,7 +105,7 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
     """Classify with a label distribution learner.
 
     Single labels become distributions with the whole mass on the label. Sets of labels are joined by a virtual label
-    that marks the cut between the labels that belong to the set and those that do not; see the notes.
+    [1]_ that marks the cut between the labels that belong to the set and those that do not; see the notes.
 
     Parameters
     ----------
@@ -148,6 +148,11 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
     put a scaler before this classifier, not into a pipeline inside it.
 
     With an enhancer, the probabilities are those of the enhanced degrees.
+
+    References
+    ----------
+    .. [1] J. Fürnkranz, E. Hüllermeier, E. Loza Mencía and K. Brinker, "Multilabel classification via calibrated label
+       ranking", Machine Learning 73(2), 2008.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The name of `skldl.tabular` and of parts of `skldl.data` until 0.1; it goes in 0.4."""
+"""The name of `skldl.tabular` and of parts of `skldl.data` until 0.1; it is removed in 0.4."""
 
 import warnings
 

@@ -137,3 +137,20 @@ def test_versions_must_agree(checks, tmp_path, capsys):
     assert "There is no check 'nothing'" in capsys.readouterr().out
     assert checks.main("requirements") == 0
     assert "numpy>=" in capsys.readouterr().out
+
+
+def test_the_description_of_the_package_has_no_relative_link(checks, load_script):
+    adapted = load_script("tools/package_description.py").package_description
+    text = "![A b](docs/a.png)\n\nSee [the guide](docs/guide.md), [there](https://example.org/x) and [below](#below).\n"
+    assert adapted(text) == "See the guide, [there](https://example.org/x) and [below](#below).\n"
+    assert adapted(text, "https://example.org/") == (
+        "![A b](https://example.org/docs/a.png)\n\n"
+        "See [the guide](https://example.org/docs/guide.md), [there](https://example.org/x) and [below](#below).\n"
+    )
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert checks.description_faults(readme)
+    assert checks.description_faults(adapted(readme)) == []
+    assert len(adapted(readme)) > 0.8 * len(readme)
+    hook = checks.load_pyproject()["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+    assert (ROOT / hook["path"]).exists()
+    assert hook["path"] in (ROOT / "Dockerfile").read_text(encoding="utf-8")

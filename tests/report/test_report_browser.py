@@ -48,8 +48,9 @@ def test_names_of_rows_are_whole(browser, page, width):
     assert cut == []
 
 
-def test_no_text_leaves_its_picture(browser, page):
-    browser.open(page)
+@pytest.mark.parametrize("width", [360, 390, 1400])
+def test_no_text_leaves_its_picture(browser, page, width):
+    browser.open(page, width)
     cut = browser.run("""
     return [...document.querySelectorAll("figure svg text")].filter((text) => {
       const box = text.getBoundingClientRect(), frame = text.ownerSVGElement.getBoundingClientRect();
@@ -58,6 +59,38 @@ def test_no_text_leaves_its_picture(browser, page):
     }).map((text) => text.ownerSVGElement.id + ": " + text.textContent);
     """)
     assert cut == []
+
+
+@pytest.mark.parametrize("width", [360, 390, 700, 1400])
+@pytest.mark.parametrize("kind", ["healthy_page", "broken_page"])
+def test_figures_fit_the_screen_and_can_be_read(browser, request, kind, width):
+    browser.open(request.getfixturevalue(kind), width)
+    shown = browser.run("""
+    return [...document.querySelectorAll("figure")].map((figure) => {
+      const pictures = [...figure.querySelectorAll("svg")].filter((svg) => svg.getBoundingClientRect().width);
+      const scroll = [...figure.querySelectorAll("*")].some((part) => part.scrollWidth > part.clientWidth + 1
+        && getComputedStyle(part).overflowX === "auto");
+      const sizes = pictures.flatMap((svg) => [...svg.querySelectorAll("text")].map((text) =>
+        parseFloat(getComputedStyle(text).fontSize) * svg.getScreenCTM().a));
+      return {name: figure.id, count: pictures.length, scroll, right: pictures[0].getBoundingClientRect().right,
+              size: Math.min(99, ...sizes)};
+    });""")
+    assert len(shown) > 5
+    for figure in shown:
+        assert figure["count"] == 1, figure
+        assert not figure["scroll"], figure
+        assert figure["right"] <= width, figure
+        assert figure["size"] > 7, figure  # pixels; the smallest letters are drawn with 6.5 points, 8.7 pixels
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_typical_examples_name_their_labels(browser, page, width):
+    browser.open(page, width)
+    words = browser.run("""
+    return [...document.querySelectorAll("#figure-examples svg")].filter((svg) => svg.getBoundingClientRect().width)
+      .flatMap((svg) => [...svg.querySelectorAll("text")].map((text) => text.textContent));""")
+    assert words.count("plain") == 1
+    assert words.count("label_2") == 2  # of the datasets with 18 and with 3 labels
 
 
 def test_cells_without_a_number_stand_below_the_numbers(browser, broken_page):
@@ -188,7 +221,7 @@ def test_the_instance_browser(browser, page):
     const table = document.querySelector("#numbers table");
     const original = document.querySelectorAll("details.dataset")[1].querySelectorAll("table")[2];
     return {same: table.outerHTML === original.outerHTML, caption: table.caption.textContent,
-            said: document.getElementById("said").textContent,
+            said: document.getElementById("best-by").textContent,
             bars: document.querySelectorAll("#chart rect.bar").length,
             marks: document.querySelectorAll("#chart svg [fill^='#']").length};
     """)

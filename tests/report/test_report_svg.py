@@ -50,6 +50,18 @@ def test_two_figures_share_no_identifier():
     assert not one & other
 
 
+def test_identifiers_do_not_depend_on_the_last_digit_of_a_coordinate():
+    def clipped(shift):
+        figure = Figure(figsize=(3, 2))
+        figure.add_axes((0.1 + shift, 0.1, 0.8, 0.8)).plot([0, 1], [0, 1], marker="o")
+        return inline_svg(figure, "one", "shift")
+
+    text = clipped(0.0)
+    assert 'clip-path="url(#one-shape_' in text
+    assert 'href="#one-shape_' in text
+    assert clipped(1e-13) == text
+
+
 def test_the_title_is_the_first_thing_in_it():
     root = ElementTree.fromstring(drawn())
     assert root[0].text == "What <it> shows"

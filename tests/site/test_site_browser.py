@@ -139,3 +139,18 @@ def test_the_menu_opens_on_a_phone(browser, site):
     wait(browser, f"{hidden}.getBoundingClientRect().width > 200")
     shown = '[...document.querySelectorAll("dialog[open] a")].some((a) => a.innerText.trim() === "Gallery")'
     wait(browser, shown)
+
+
+@pytest.mark.parametrize("page", ["choose.html", "coming-from-python-ldl.html"])
+def test_tables_of_text_fit_a_phone(browser, site, page):
+    opened(browser, site, page, **PHONE)
+    table = 'document.querySelector(".bd-article .pst-scrollable-table-container")'
+    assert browser.run(f"return {table}.scrollWidth - {table}.clientWidth") <= 1
+
+
+def test_the_chart_can_be_read_on_a_phone(browser, site):
+    opened(browser, site, "choose.html", **PHONE)
+    widths = browser.run(
+        "const i = document.querySelector('img[src$=\"choose.png\"]'); return [i.width, i.naturalWidth]"
+    )
+    assert widths[1] / 160 * 96 / widths[0] < 1.6  # letters of 14 pixels at 160 dots per inch have 9 at least

@@ -293,7 +293,7 @@ def _flags(
         contrary = high < -_CERTAINLY_CONTRARY
         unrelated = (low <= 0) & (high < max(0.1, 0.5 * median))
         useless = high < max(0.1, 0.2 * median)
-        by_habit = habit & ~(high >= median)  # a favourite label alone is a style: informed raters may have one
+        by_habit = habit & ~(high >= median)  # a favourite label alone is no flag: informed raters may have one
         found = {"spammer": (unrelated | useless) & ~contrary, "contrary": contrary, "habit": by_habit}
     return [" ".join(name for name in FLAGS if found[name][r] and enough[r]) for r in range(len(informedness))]
 

@@ -1,7 +1,7 @@
 """Conversions of labels, votes, counts, scores and rankings to label distributions, and back.
 
-Few people own label distributions; they own labels, sets of labels, votes, ratings, rankings. Each function here is
-pure: it checks its input, does not change it, and documents how invalid input is handled.
+Data rarely come as label distributions, but as labels, sets of labels, votes, ratings or rankings. Each function here
+is pure: it checks its input, does not change it, and documents how invalid input is handled.
 
 **Tables.** For a DataFrame or Series the result is a DataFrame or Series of the same library (pandas or polars), with
 the labels as names of its columns and, in pandas, with the same index; for other input it is a NumPy array. Columns are

@@ -68,7 +68,7 @@ class NoiseCeiling:
     ----------
     ceiling : float
         Expected score of a model that knew the distribution behind the votes of every item, judged by as many votes
-        as there are: the noise floor. No model can be expected to do better, up to luck.
+        as there are: the noise floor. No model can be expected to do better, except by chance.
     split_half : float
         Mean score of one half of each item's annotators as a prediction for the other half. It is worse than
         the ceiling: both sides are noisy, and each rests on half the votes. For a measure that grows with the square

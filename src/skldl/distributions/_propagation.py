@@ -71,7 +71,7 @@ def propagate(affinity: Any, L: FloatArray, alpha: float) -> FloatArray:
 class PropagationEnhancer(TransformerMixin, BaseEstimator):
     r"""Turn sets of labels into distributions by propagation over a graph of the instances.
 
-    Instances with similar features lend each other their labels: a label that the neighbours carry too gets a higher
+    Labels spread between instances with similar features: a label that the neighbours have too gets a higher
     degree, an isolated one a lower degree, and labels that only the neighbours have get some mass. The result
 
     .. math:: F = (1 - \alpha) (I - \alpha \Delta^{-1/2} A \Delta^{-1/2})^{-1} L, \qquad
@@ -205,7 +205,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_features(self, X, reset=False, accept_sparse=True)
-        # a training row without ties has degree zero; as a neighbour of a new row it still lends its labels
+        # a training row without ties has degree zero; as a neighbour of a new row its labels still count
         lent = np.where(self._root > 0, self._root, 1.0)[:, None] * self._propagated
         if self.n_neighbors is None:
             exponent = -0.5 * (pairwise_distances(X, self._X) / self.bandwidth_) ** 2

@@ -150,14 +150,14 @@ MEMBER = one_of(*RECIPES) | Constraint("a pair (name, label distribution learner
 
 
 class AutoLDL(PooledLDL):
-    r"""Fit the most accurate model that this package has, without a decision of yours.
+    r"""Fit a pool of different learners with all settings chosen automatically.
 
-    A log-linear pool of learners that differ in what they can see: a linear maximum-entropy model (`SABFGSCV`),
+    The model is a log-linear pool [1]_ of learners of different kinds: a linear maximum-entropy model (`SABFGSCV`),
     neighbours (`AAKNNCV`), kernel ridge regression on degrees and on log-ratios (`KernelRidgeLDL`), a forest
     (`RandomForestLDL`) and, with 50 features or more than 20,000 rows, boosted trees (`GradientBoostingLDL`). Each
-    chooses its settings by itself and predicts the training rows that it did not learn from; the weights of the pool
-    are fitted on these predictions, see `StackingLDL`. If the pool is no better than its best member on held-out rows,
-    the best member is kept alone.
+    chooses its own settings and predicts the training rows that it did not learn from; the weights of the pool
+    are fitted on these predictions [2]_, see `StackingLDL`. If the pool is no better than its best member on held-out
+    rows, the best member is kept alone.
 
     Parameters
     ----------
@@ -209,6 +209,12 @@ class AutoLDL(PooledLDL):
     See Also
     --------
     StackingLDL : The same pool with members of your choice.
+
+    References
+    ----------
+    .. [1] C. Genest and J. V. Zidek, "Combining probability distributions: a critique and an annotated bibliography",
+       Statistical Science 1(1), 1986.
+    .. [2] D. H. Wolpert, "Stacked generalization", Neural Networks 5(2), 1992.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class StackingLDL(PooledLDL):
     Each member predicts the training rows that it did not learn from: by leave-one-out or out-of-bag predictions where
     it keeps them (`KernelRidgeLDL`, `AAKNNCV`, `RandomForestLDL`, `GradientBoostingLDL`), else by cross-validation. A
     small share of the mean distribution is mixed into each member's predictions, chosen on these rows, so that no
-    prediction is zero. Then the weights of the pool are fitted on them:
+    prediction is zero. Then the weights of the pool [2]_ are fitted on them [1]_:
 
     .. math:: p(x) \propto \exp\Big(\sum_k w_k \ln p_k(x) + b\Big), \quad w_k \ge 0.
 
@@ -77,8 +77,9 @@ class StackingLDL(PooledLDL):
 
     References
     ----------
-    D. H. Wolpert (1992), Stacked generalization, Neural Networks 5(2). C. Genest and J. V. Zidek (1986), Combining
-    probability distributions: a critique and an annotated bibliography, Statistical Science 1(1).
+    .. [1] D. H. Wolpert, "Stacked generalization", Neural Networks 5(2), 1992.
+    .. [2] C. Genest and J. V. Zidek, "Combining probability distributions: a critique and an annotated bibliography",
+       Statistical Science 1(1), 1986.
 
     Examples
     --------

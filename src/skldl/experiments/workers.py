@@ -186,7 +186,7 @@ class Pool:
     def _wait(self) -> float | None:
         first = min((worker.deadline for worker in self._workers), default=INFINITY)
         seconds = max(0.01, first - time.monotonic() + 0.01)
-        return None if first == INFINITY else min(seconds, LONGEST_WAIT)  # the system refuses to wait for ages
+        return None if first == INFINITY else min(seconds, LONGEST_WAIT)  # the system limits the time of a wait
 
 
 def work() -> None:

@@ -102,7 +102,7 @@ def generalised_cross_validation(
         return 1.0  # there is nothing to shrink
     explained = np.divide(moments**2, spectrum[:, None], out=np.zeros_like(moments), where=spectrum[:, None] > 0)
     if n_rows == 1:
-        return unit * float(CANDIDATES[0])  # that row is all that there is to learn
+        return unit * float(CANDIDATES[0])  # one row cannot be held out
     best, least = unit * float(CANDIDATES[-1]), np.inf
     curved = np.multiply.outer(spectrum, curvature)
     n_blocks = min(len(CANDIDATES), 1 + len(CANDIDATES) * curved.size // BLOCK_CELLS)

@@ -16,7 +16,7 @@ from skldl.maxent._partial_objective import PartialCrossEntropy, cross_entropy
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
 
 LARGEST_DENSE_INVERSE = 20_000
-SMALLEST_SHARE = 1e-11  # of a label in a mean prediction: below this it is gone
+SMALLEST_SHARE = 1e-11  # of a label in a mean prediction: a smaller one counts as zero
 MAX_HALVINGS = 20
 
 

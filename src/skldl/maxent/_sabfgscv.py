@@ -1,4 +1,4 @@
-"""SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation, ready for data as they come."""
+"""SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation and features scaled inside."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -39,11 +39,11 @@ FOLD_TOL = 1e-6  # the choice of alpha does not see smaller differences
 class SABFGSCV(PartialLDL):
     """Maximum entropy model whose penalty is chosen by cross-validation: the model to begin with.
 
-    The model is that of `skldl.SABFGS` with an intercept and with features scaled inside, so that the penalty treats
-    them alike. For each fold, the whole path of ``alphas`` comes from one factorisation of the
-    training rows, each fit beginning where the one before ended. The alpha with the least held-out Kullback-Leibler
-    divergence is taken, and the model is fitted again on all rows. The largest default alphas predict the mean
-    distribution, so the choice is never much worse than that.
+    The model is that of `skldl.SABFGS` [1]_ with an intercept and with features scaled inside, so that the penalty
+    treats them alike. For each fold, the whole path of ``alphas`` comes from one factorisation of the training rows,
+    each fit beginning where the one before ended. The alpha with the least held-out Kullback-Leibler divergence is
+    taken, and the model is fitted again on all rows. The largest default alphas predict the mean distribution, so the
+    choice is never much worse than that.
 
     Parameters
     ----------
@@ -106,6 +106,10 @@ class SABFGSCV(PartialLDL):
     See Also
     --------
     skldl.SABFGS : One alpha, the paper's objective by default.
+
+    References
+    ----------
+    .. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
 
     Examples
     --------

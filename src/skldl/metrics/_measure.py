@@ -245,7 +245,7 @@ def _by_name(key: str, options: dict[str, Any]) -> Measure:
 def checked_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
     """Check true and predicted distributions, and divide each row by its sum: no measure may reward a wrong sum."""
     true, pred = check_pair(D_true, D_pred)
-    if is_device_array(true):  # the door has seen to it, in the pass that checked the sums
+    if is_device_array(true):  # validation has divided them already, in the pass that checked the sums
         return true, pred
     return summing_to_one(true), summing_to_one(pred)
 

@@ -1,15 +1,16 @@
 r"""The mixing distribution behind counts: which true distributions the rows of a table of votes were drawn from.
 
 Each row of counts is multinomial given its true distribution, and true distributions are draws from an unknown mixing
-distribution G. `fit_mixing` estimates G by nonparametric maximum likelihood (Kiefer & Wolfowitz, 1956; Laird, 1978) on
+distribution G. `fit_mixing` estimates G by nonparametric maximum likelihood [1]_ [2]_ on
 a finite set of support points: its weights maximise :math:`\sum_i \ln \sum_k g_k \prod_j s_{kj}^{n_{ij}}`, a concave
 problem, by the EM algorithm. No shape of G is assumed.
 
 References
 ----------
-J. Kiefer and J. Wolfowitz (1956), Consistency of the maximum likelihood estimator in the presence of infinitely many
-incidental parameters, Annals of Mathematical Statistics 27(4). N. Laird (1978), Nonparametric maximum likelihood
-estimation of a mixing distribution, Journal of the American Statistical Association 73(364).
+.. [1] J. Kiefer and J. Wolfowitz, "Consistency of the maximum likelihood estimator in the presence of infinitely many
+   incidental parameters", Annals of Mathematical Statistics 27(4), 1956.
+.. [2] N. Laird, "Nonparametric maximum likelihood estimation of a mixing distribution", Journal of the American
+   Statistical Association 73(364), 1978.
 """
 
 from dataclasses import dataclass

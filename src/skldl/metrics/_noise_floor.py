@@ -8,11 +8,11 @@ which is not known, and a plug-in estimate is biased.
 
 .. math:: \mathrm E\,\mathrm{KL}(\hat d \| p) = \mathrm{KL}(d \| p) + [H(d) - \mathrm E H(\hat d)],
 
-so the floor is the bias of the plug-in entropy, about :math:`(c-1)/2m` where all :math:`m d_j` are large. With
+so the floor is the bias of the plug-in entropy [2]_, about :math:`(c-1)/2m` where all :math:`m d_j` are large. With
 
 .. math:: H(d) = \sum_{k \ge 1} \frac1k \sum_j d_j (1-d_j)^k,
 
-the terms k < m have unbiased estimates; their sum is :math:`\sum_j \frac{n_j}{m}[\psi(m) - \psi(n_j)]` (Zhang, 2012).
+the terms k < m have unbiased estimates; their sum is :math:`\sum_j \frac{n_j}{m}[\psi(m) - \psi(n_j)]` [1]_.
 Only the terms k ≥ m, which matter for labels of about 1/m and less, are extrapolated: they are taken under the mixing
 distribution that is estimated from all rows (`skldl.metrics._mixing`).
 
@@ -26,8 +26,8 @@ The standard error comes from the jackknife over ten blocks of rows (of groups, 
 
 References
 ----------
-Z. Zhang (2012), Entropy estimation in Turing's perspective, Neural Computation 24(5). L. Paninski (2003), Estimation
-of entropy and mutual information, Neural Computation 15(6).
+.. [1] Z. Zhang, "Entropy estimation in Turing's perspective", Neural Computation 24(5), 2012.
+.. [2] L. Paninski, "Estimation of entropy and mutual information", Neural Computation 15(6), 2003.
 """
 
 from collections.abc import Iterable

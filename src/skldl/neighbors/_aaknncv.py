@@ -54,9 +54,9 @@ class Setting:
 class AAKNNCV(GroupedLDL):
     """Average the distributions of the nearest neighbours, with every setting chosen by leave-one-out.
 
-    The prediction is the weighted mean of the distributions of the k nearest training rows, with a small share of the
-    mean distribution of all training rows, so that every degree is positive. The settings that are not fixed are those
-    with the least mean Kullback-Leibler divergence when each row is predicted from the others.
+    The prediction is the weighted mean of the distributions of the k nearest training rows [1]_, with a small share of
+    the mean distribution of all training rows, so that every degree is positive. The settings that are not fixed are
+    those with the least mean Kullback-Leibler divergence when each row is predicted from the others.
 
     Parameters
     ----------
@@ -111,6 +111,10 @@ class AAKNNCV(GroupedLDL):
     See Also
     --------
     skldl.AAKNN : Fixed settings.
+
+    References
+    ----------
+    .. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Nearest neighbours whose order is a fact about the data: equal distances stand in the order of the training rows.
+"""Nearest neighbours in a reproducible order: rows at equal distances are in the order of the training rows.
 
-scikit-learn finds the neighbours. Two of its habits would make a prediction depend on chance: among equal distances it
-keeps any, and its fast Euclidean distances, by ‖x‖² − 2xᵀy + ‖y‖², carry rounding noise that breaks the tie between two
-identical rows and changes with the size of the batch. Here a few neighbours more than needed are asked for. Where the
-gaps between neighbouring distances exceed the noise, the order is proven and nothing more is done; only for the other
-rows are the distances of the candidates computed from differences and sorted by distance, then by index, and more
+scikit-learn finds the neighbours. Two of its properties would make a prediction depend on chance: among equal distances
+it keeps any, and its fast Euclidean distances, by ‖x‖² − 2xᵀy + ‖y‖², carry rounding noise that breaks the tie between
+two identical rows and changes with the size of the batch. Here a few neighbours more than needed are asked for. Where
+the gaps between neighbouring distances exceed the noise, the order is proven and nothing more is done; only for the
+other rows are the distances of the candidates computed from differences and sorted by distance, then by index, and more
 candidates asked for if the last place is still tied. Cosine distances cannot be computed from differences: those that
 differ by no more than their rounding error count as equal.
 

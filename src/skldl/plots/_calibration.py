@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
-from skldl.plots._style import MUTED, legend_beside, looks, panels, plain, style
+from skldl.plots._style import MUTED, columns_that_fit, legend_beside, looks, panels, plain, style
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class CalibrationDisplay(PredictionDisplay):
         errors = np.mean([[curve.error for curve in curves] for curves in self.curves.values()], axis=0)
         worst = np.argsort(-errors, kind="stable")[: self.most_panels]
         self.shown_ = [int(label) for label in (np.sort(worst) if n_labels <= self.most_panels else worst)]
-        n_columns = min(len(self.shown_), 4)
+        n_columns = columns_that_fit(ax, min(len(self.shown_), 4))
         n_rows = math.ceil(len(self.shown_) / n_columns)
         with style():
             self.figure_, grid = panels(ax, n_rows, n_columns, 1.6 + 2.0 * n_columns, 0.6 + 1.85 * n_rows)
@@ -177,6 +177,8 @@ class CalibrationDisplay(PredictionDisplay):
             self.axes_ = cells[: len(self.shown_)]
             for panel, label in zip(self.axes_, self.shown_, strict=True):
                 self._draw_panel(panel, label)
+                if n_columns < min(len(self.shown_), 4):
+                    panel.locator_params(axis="x", nbins=2)
             for panel in cells[len(self.shown_) :]:
                 panel.set_axis_off()
             for row in grid:

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from skldl._typing import FloatArray
 from skldl._validation import check_distributions
 from skldl.plots._inputs import names_of_labels
-from skldl.plots._style import looks, name_axis, panels, style
+from skldl.plots._style import columns_that_fit, looks, name_axis, panels, style
 
 TITLES = ("one label", "a set of labels", "a label distribution")
 MOST_NUMBERS = 10  # with more labels, numbers above the bars would touch each other
@@ -145,8 +145,10 @@ class LabelCasesDisplay:
         with style():
             width = 7.5 if not many else 9.0
             height = 1.3 + 0.16 * n_labels if not many else 1.5 + 0.17 * n_labels
-            self.figure_, grid = panels(ax, 1, 3, width, height, sharex=not many, sharey=True)
-            self.axes_ = grid[0]
+            stacked = columns_that_fit(ax, 3) < 3
+            shape = (3, 1) if stacked else (1, 3)
+            self.figure_, grid = panels(ax, *shape, width, height, sharex=not many, sharey=not stacked)
+            self.axes_ = [panel for row in grid for panel in row]
             for place, (panel, case, title) in enumerate(zip(self.axes_, self.cases, TITLES, strict=True)):
                 panel.barh(np.arange(n_labels), case, 0.75, color=looks(["SA-BFGS"])["SA-BFGS"].colour)
                 panel.set_title(title)
@@ -157,8 +159,9 @@ class LabelCasesDisplay:
                     panel.set_xlim(0, 1.18)
                     panel.set_xticks([0, 0.5, 1])
                 panel.set_ylim(n_labels - 0.4, -0.6)
-                panel.set_xlabel("description degree")
-                if place == 0:
+                if not stacked or place == 2:
+                    panel.set_xlabel("description degree")
+                if stacked or place == 0:
                     name_axis(panel, self.label_names, "y")
                 if not many:
                     for label, degree in enumerate(case):

@@ -1,4 +1,4 @@
-"""`ConvergenceDisplay`: how fast solvers come down to the optimum."""
+"""`ConvergenceDisplay`: how fast solvers reach the optimum."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

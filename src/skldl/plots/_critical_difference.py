@@ -12,7 +12,7 @@ from scipy import stats
 from skldl._typing import FloatArray
 from skldl.exceptions import LengthMismatchError
 from skldl.experiments.output.tables import rank_rows
-from skldl.plots._style import MUTED, TRUTH, figure_of, new_axes, plain, style
+from skldl.plots._style import MUTED, TRUTH, columns_that_fit, figure_of, new_axes, plain, style
 from skldl.plots._tables import names_of_columns
 
 
@@ -171,9 +171,12 @@ class CriticalDifferenceDisplay:
 
     def _draw_ruler(self, low: float, high: float) -> None:
         self.ax_.plot([low, high], [0, 0], color=TRUTH, linewidth=1.0)
+        is_narrow = columns_that_fit(self.ax_, 2, each=2.5) < 2
+        step = math.ceil((high - low) / 4) if is_narrow else 1  # the names at the sides leave little room
         for rank in range(int(low), int(high) + 1):
             self.ax_.plot([rank, rank], [0, -0.16], color=TRUTH, linewidth=0.8)
-            self.ax_.text(rank, -0.24, str(rank), ha="center", va="bottom", fontsize=8)
+            if (rank - int(low)) % step == 0:
+                self.ax_.text(rank, -0.24, str(rank), ha="center", va="bottom", fontsize=8)
         end = min(low + self.critical_difference, high)
         self.ax_.plot([low, low, end, end], [-0.95, -1.05, -1.05, -0.95], color=TRUTH, linewidth=1.0)
         word = f"critical difference {self.critical_difference:.2f}"

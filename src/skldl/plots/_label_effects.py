@@ -1,4 +1,4 @@
-"""`LabelEffectsDisplay`: which column moves which label, as a map of numbers."""
+"""`LabelEffectsDisplay`: which column changes which label, as a map of numbers."""
 
 from typing import TYPE_CHECKING, Any, Self
 

@@ -19,7 +19,7 @@ from skldl._typing import FloatArray
 from skldl.exceptions import DimensionError
 from skldl.metrics import kullback_leibler
 from skldl.plots._inputs import PredictionDisplay, named_predictions
-from skldl.plots._style import panels, plain, style
+from skldl.plots._style import columns_that_fit, panels, plain, style
 
 
 def decorrelation_stretch(
@@ -164,7 +164,7 @@ class ManifoldDisplay(PredictionDisplay):
         """
         truth = self.true.reshape(-1, 3)
         images = {"ground truth": self.true, **self.predicted}
-        n_columns = min(len(images), 4)
+        n_columns = columns_that_fit(ax, min(len(images), 4))
         n_rows = math.ceil(len(images) / n_columns)
         with style():
             self.figure_, grid = panels(ax, n_rows, n_columns, 1.9 * n_columns, 2.2 * n_rows)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray, IntArray
 from skldl.annotators import DawidSkene, RaterSummary, RaterTable
-from skldl.plots._style import FAINT, MUTED, SEQUENTIAL, height_for, name_axis, panels, style
+from skldl.plots._style import FAINT, MUTED, SEQUENTIAL, columns_that_fit, height_for, name_axis, panels, style
 
 _NAMED = 40  # more raters than this are drawn as a curve, without names
 _MARKS = {"": ("o", "#0072B2"), "spammer": ("X", "#D55E00"), "contrary": ("v", "#CC79A7"), "habit": ("s", "#E69F00")}
@@ -121,8 +121,10 @@ class RatersDisplay:
         """
         order = self.table._best_first
         with style():
-            self.figure_, grid = panels(ax, 1, 3 if self._has_severity else 2, *self.size)
-            self.axes_ = grid[0]
+            n_panels = 3 if self._has_severity else 2
+            stacked = columns_that_fit(ax, n_panels) < n_panels
+            self.figure_, grid = panels(ax, *((n_panels, 1) if stacked else (1, n_panels)), *self.size)
+            self.axes_ = [panel for row in grid for panel in row]
             self._draw_column(self.axes_[0], "informedness", order)
             self.axes_[0].set_xlabel("informedness")
             self._name_raters(self.axes_[0], order)
@@ -132,7 +134,10 @@ class RatersDisplay:
             if self._has_severity:
                 self._draw_column(self.axes_[1], "severity", order)
                 self.axes_[1].set_xlabel("severity (in labels)")
-                self.axes_[1].set_yticks([])
+                if stacked:
+                    self._name_raters(self.axes_[1], order)
+                else:
+                    self.axes_[1].set_yticks([])
             self._draw_confusion(self.axes_[-1])
         return self
 

@@ -23,7 +23,7 @@ MUTED = "#767676"
 FAINT = "#cccccc"
 SEQUENTIAL = "cividis"  # monotone in lightness, so that it means the same in grey
 
-# Okabe and Ito's colours without yellow, which white paper swallows, and without black, which is the truth.
+# Okabe and Ito's colours without yellow, too faint on white, and without black, the colour of true distributions.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
@@ -152,6 +152,24 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
 def figure_of(ax: Axes) -> Figure:
     """The figure of axes, also of axes in nested subfigures."""
     return cast(Figure, ax.get_figure(root=True))
+
+
+def columns_that_fit(ax: Axes | None, most: int, each: float = 1.5) -> int:
+    """Number of panels side by side: ``most``, or fewer if they would get less than ``each`` inches of the given axes.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> columns_that_fit(Figure(figsize=(9, 3)).add_subplot(), 4), columns_that_fit(Figure((4, 3)).add_subplot(), 4)
+    (4, 2)
+    """
+    spec = None if ax is None else ax.get_subplotspec()
+    if ax is None or spec is None:
+        return most
+    figure = figure_of(ax)
+    columns = spec.get_gridspec().ncols
+    width = float(figure.get_size_inches()[0]) * (spec.colspan.stop - spec.colspan.start) / columns
+    return max(1, min(most, int(width // each)))
 
 
 def panels(

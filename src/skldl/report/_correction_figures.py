@@ -82,6 +82,7 @@ def _before_and_after(
         partial(_draw_reliability, D, stages, labels),
         1.6 + 2.0 * min(shown, 4),
         0.6 + 1.85 * -(-shown // 4),
+        phone_height=0.6 + 1.85 * -(-shown // 2),
     )
     filled = fill_zeros(D)
     curves = {}

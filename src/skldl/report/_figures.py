@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from skldl.plots import (
 from skldl.report._svg import inline_svg
 
 FEWEST_DATASETS = 5  # average ranks over fewer datasets say little, and their figures repeat the tables
+PHONE_WIDTH = 3.7  # inches: 355 pixels, what a phone of 390 pixels leaves beside the margins of the page
+LETTERS_OF_A_LINE = 40  # in a figure of this width
 MOST_CELLS = 1000  # larger studies have figures of ranks for the criterion only; the tables have the other ranks
 
 
@@ -37,6 +40,8 @@ class ReportFigure:
         What it shows, and how to read it.
     svg : str
         The picture.
+    phone_svg : str
+        The same, drawn for a narrow screen; empty if the picture itself is narrow.
     shape : {"wide", "tall", ""}
         Whether it needs the whole width or more than half the height of a page.
     """
@@ -45,11 +50,24 @@ class ReportFigure:
     title: str
     caption: str
     svg: str
+    phone_svg: str
     shape: str
 
 
-def draw(name: str, title: str, caption: str, plot: Callable[[Axes], Any], width: float, height: float) -> ReportFigure:
-    """Draw into a new figure, and write it as SVG.
+def draw(
+    name: str,
+    title: str,
+    caption: str,
+    plot: Callable[[Axes], Any],
+    width: float,
+    height: float,
+    phone_plot: Callable[[Axes], Any] | None = None,
+    phone_height: float | None = None,
+) -> ReportFigure:
+    """Draw into a new figure, and write it as SVG; wide figures a second time, for narrow screens.
+
+    A wide figure that is scaled down to a phone has letters of six pixels. The second drawing has letters of the usual
+    size, and the legend below the axes.
 
     Parameters
     ----------
@@ -61,6 +79,10 @@ def draw(name: str, title: str, caption: str, plot: Callable[[Axes], Any], width
         Draws into given axes.
     width, height : float
         Size in inches.
+    phone_plot : callable, default=None
+        Draws the figure for narrow screens; ``plot`` if None.
+    phone_height : float, default=None
+        Height of that figure in inches, without the legend; ``height`` if None.
 
     Returns
     -------
@@ -68,10 +90,35 @@ def draw(name: str, title: str, caption: str, plot: Callable[[Axes], Any], width
         The figure.
     """
     shape = "wide" if width > 7.6 else "tall" if height > 6 else ""
+    text = f"{title}. {caption}"
     figure = Figure(figsize=(width, height), layout="constrained")
     with style():
         plot(figure.add_subplot())
-    return ReportFigure(name, title, caption, inline_svg(figure, name, f"{title}. {caption}"), shape)
+    phone_svg = ""
+    if width > PHONE_WIDTH:
+        phone = Figure(figsize=(PHONE_WIDTH, height if phone_height is None else phone_height), layout="constrained")
+        with style():
+            (phone_plot or plot)(phone.add_subplot())
+            _rearrange(phone)
+        phone_svg = inline_svg(phone, f"{name}-phone", text)
+    return ReportFigure(name, title, caption, inline_svg(figure, name, text), phone_svg, shape)
+
+
+def _rearrange(figure: Figure) -> None:
+    """Break long names of axes, and move the legend, if there is one, below the axes: the figure grows by as much."""
+    for ax in figure.axes:
+        ax.set_xlabel(fill(ax.get_xlabel(), LETTERS_OF_A_LINE))
+        legend = ax.get_legend()
+        if legend is None:
+            continue
+        legend.remove()
+        handles, names = ax.get_legend_handles_labels()
+        longest = max(len(name) for name in names)
+        n_columns = max(
+            1, min(len(names), int(52 // (longest + 6)))
+        )  # in letters: 52 small ones fit, 6 are mark and gap
+        figure.legend(handles, names, loc="outside lower center", ncols=n_columns)
+        figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * -(-len(names) // n_columns))
 
 
 def best_candidates(results: StudyResults, most: int) -> list[str]:
@@ -174,6 +221,7 @@ def _quality_and_time(results: StudyResults, criterion: str) -> Iterator[ReportF
     if not whole.any() or len(results.candidates) < 2:
         return
     columns = range(len(results.candidates))
+    counted = f"{int(whole.sum())} dataset{'s' if whole.sum() > 1 else ''}"
     display = QualityTimeDisplay(
         {results.candidates[j]: list(seconds[whole, j]) for j in columns},
         {results.candidates[j]: list(ranks[whole, j]) for j in columns},
@@ -182,7 +230,7 @@ def _quality_and_time(results: StudyResults, criterion: str) -> Iterator[ReportF
     yield draw(
         "time",
         "Quality against time",
-        f"Rank by {MEASURES[criterion].title} (mean and standard deviation over {int(whole.sum())} datasets, best on "
+        f"Rank by {MEASURES[criterion].title} (mean and standard deviation over {counted}, best on "
         "top) against the time of one fit and its predictions (geometric mean). Selection is not counted.",
         display.plot,
         6.4,

@@ -17,10 +17,12 @@ from skldl.plots import (
     ResidualsDisplay,
     TernaryDisplay,
 )
+from skldl.plots._style import figure_of, name_axis
 from skldl.report._figures import ReportFigure, best_candidates, draw
 
 ENOUGH_ROWS = 100  # fewer predictions say little about calibration and residuals
 EXAMPLE_LABELS = (18, 7, 4, 2)  # as in the paper
+LONGEST_LABEL = 14  # letters of a name in the figure of typical examples
 MOST_MODELS = 8  # rows of the figure of typical examples; in large studies the candidates with the best average rank
 
 
@@ -56,6 +58,7 @@ def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
                 partial(_draw_manifold, truth, predicted),
                 7.6,
                 2.3 * -(-(len(predicted) + 1) // 4),
+                phone_height=2.2 * -(-(len(predicted) + 1) // 2),
             )
         elif truth.shape[1] == 3:
             some = dict(list(rivals.items())[-2:])
@@ -67,6 +70,7 @@ def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
                 partial(_draw_triangle, truth, some, found["labels"]),
                 5.2,
                 4.6,
+                phone_height=3.3,
             )
         if len(truth) >= ENOUGH_ROWS:
             yield from _per_label(number, dataset, found, rivals)
@@ -106,11 +110,33 @@ def _cases(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
         lambda ax: LabelCasesDisplay.from_predictions(found["truth"], label_names=found["labels"], ax=ax),
         7.5,
         1.3 + 0.17 * n_labels,
+        phone_height=1.2 + 3 * (0.25 + 0.17 * n_labels),
     )
 
 
+def typical_datasets(tables: dict[str, dict[str, Any]]) -> list[str]:
+    """Names of datasets with 18, 7, 4 and 2 labels, or with what comes nearest.
+
+    Parameters
+    ----------
+    tables : dict
+        From each dataset to what `StudyResults.predictions` gives.
+
+    Returns
+    -------
+    list of str
+        At most four names.
+    """
+    left = list(tables)
+    chosen = []
+    for wanted in EXAMPLE_LABELS[: len(tables)]:
+        chosen.append(min(left, key=lambda name: abs(len(tables[name]["labels"]) - wanted)))
+        left.remove(chosen[-1])
+    return chosen
+
+
 def typical_examples(tables: dict[str, dict[str, Any]]) -> ExamplesDisplay | None:
-    """One instance each of datasets with 18, 7, 4 and 2 labels, or with what comes nearest.
+    """One instance of each typical dataset, see `typical_datasets`.
 
     Parameters
     ----------
@@ -122,11 +148,7 @@ def typical_examples(tables: dict[str, dict[str, Any]]) -> ExamplesDisplay | Non
     ExamplesDisplay or None
         The figure, not drawn yet; None if no candidate has predictions for all of them.
     """
-    left = list(tables)
-    chosen = []
-    for wanted in EXAMPLE_LABELS[: len(tables)]:
-        chosen.append(min(left, key=lambda name: abs(len(tables[name]["labels"]) - wanted)))
-        left.remove(chosen[-1])
+    chosen = typical_datasets(tables)
     names = [name for name in tables[chosen[0]]["predicted"] if all(name in tables[c]["predicted"] for c in chosen)]
     if not names:
         return None
@@ -150,16 +172,45 @@ def _examples(tables: dict[str, dict[str, Any]], shown: list[str], n_left_out: i
     display = typical_examples(kept)
     if display is None:
         return
+    labels = [list(kept[name]["labels"]) for name in typical_datasets(kept)]
+    longest = min(max(len(label) for names in labels for label in names), LONGEST_LABEL)
+    names_height = 0.1 + 0.07 * longest  # they are turned where they would overlap
     yield draw(
         "examples",
         "Typical examples",
-        "True distributions (line with dots) and predicted ones (bars), one instance of each dataset. Below each panel "
-        "the six measures, the best value of a column in bold."
+        "True distributions (line with dots) and predicted ones (bars), one instance of each dataset; the labels are "
+        "named above the first panel. Below each panel the six measures, the best value of a column in bold."
         + (f" {n_left_out} candidates with worse average ranks are left out." if n_left_out else ""),
-        display.plot,
+        partial(_draw_examples, [display], labels),
         0.7 + 2.45 * len(display.true),
-        0.35 + 1.3 * len(display.predicted),
+        0.35 + 1.3 * len(display.predicted) + names_height,
+        phone_plot=partial(_draw_examples, _one_by_one(display), labels),
+        phone_height=(0.35 + 1.2 * len(display.predicted) + names_height) * len(display.true),
     )
+
+
+def _one_by_one(display: ExamplesDisplay) -> list[ExamplesDisplay]:
+    """One figure for each instance of the given one."""
+    return [
+        ExamplesDisplay([true], {name: [rows[place]] for name, rows in display.predicted.items()}, [title])
+        for place, (true, title) in enumerate(zip(display.true, display.titles, strict=True))
+    ]
+
+
+def _draw_examples(displays: list[ExamplesDisplay], labels: list[list[str]], ax: Axes) -> None:
+    """Draw the figures one below the other, with the names of the labels above the first panel of each column."""
+    spec = ax.get_subplotspec()
+    assert spec is not None  # `draw` makes the axes with add_subplot
+    ax.set_axis_off()
+    left = iter(labels)
+    places = spec.subgridspec(len(displays), 1)
+    for row, display in enumerate(displays):
+        display.plot(figure_of(ax).add_subplot(places[row, 0]))
+        for panel, names in zip(display.axes_[0], left, strict=False):
+            name_axis(panel, names, "x", limit=LONGEST_LABEL)
+            panel.tick_params(axis="x", labelsize=6.5, labeltop=True)
+        for panel in (panel for row in display.axes_ for panel in row):  # the panels of a column share their ticks
+            panel.tick_params(axis="x", length=0, labelbottom=False)
 
 
 def _per_label(
@@ -176,6 +227,7 @@ def _per_label(
         lambda ax: CalibrationDisplay.from_predictions(truth, rivals, label_names=labels, ax=ax),
         1.6 + 2.0 * min(shown, 4),
         0.6 + 1.85 * -(-shown // 4),
+        phone_height=0.6 + 1.85 * -(-shown // 2),
     )
     yield draw(
         f"residuals-{number}",

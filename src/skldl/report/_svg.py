@@ -18,6 +18,7 @@ XLINK = "{http://www.w3.org/1999/xlink}href"
 FONTS = "DejaVu Sans, Verdana, sans-serif"
 _CLASS_OF = {("fill", "#ffffff"): "paper", ("stroke", "#cccccc"): "faint", ("fill", "#cccccc"): "bar"}
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_HASHED = re.compile(r"[a-zA-Z][0-9a-f]{10}")
 _NUMBER = re.compile(r"\d+\.\d{3,}")
 
 ElementTree.register_namespace("", SVG)
@@ -49,9 +50,10 @@ def inline_svg(figure: Figure, prefix: str, title: str) -> str:
         for element in list(parent):
             if element.tag in (f"{{{SVG}}}metadata", f"{{{SVG}}}style"):
                 parent.remove(element)
+    names = _plain_names(root)
     for element in root.iter():
         _without_style(element)
-        _with_prefix(element, prefix)
+        _with_prefix(element, prefix, names)
         _shorten(element)
     root.attrib.pop("version", None)
     root.attrib.pop("height", None)
@@ -90,15 +92,30 @@ def _without_style(element: ElementTree.Element) -> None:
             element.set("class", f"{element.get('class', '')} {_CLASS_OF[name, str(colour)]}".strip())
 
 
-def _with_prefix(element: ElementTree.Element, prefix: str) -> None:
+def _plain_names(root: ElementTree.Element) -> dict[str, str]:
+    """Names in the place of identifiers that are hashes.
+
+    matplotlib hashes the coordinates of clipping areas and marks. Their last digit differs between two runs of its
+    solver of layouts, but the same records shall give the same page.
+    """
+    hashed = [found for element in root.iter() if _HASHED.fullmatch(found := element.get("id", ""))]
+    return {name: f"shape_{number}" for number, name in enumerate(dict.fromkeys(hashed), start=1)}
+
+
+def _with_prefix(element: ElementTree.Element, prefix: str, names: dict[str, str]) -> None:
+    """Put a prefix before identifiers and references to them, and replace those that ``names`` holds."""
+
+    def full(name: str) -> str:
+        return f"{prefix}-{names.get(name, name)}"
+
     if "id" in element.attrib:
-        element.set("id", f"{prefix}-{element.get('id')}")
+        element.set("id", full(element.attrib["id"]))
     if XLINK in element.attrib:
         target = element.attrib.pop(XLINK)
-        element.set("href", f"#{prefix}-{target[1:]}" if target.startswith("#") else target)
+        element.set("href", f"#{full(target[1:])}" if target.startswith("#") else target)
     for name, value in element.attrib.items():
         if "url(#" in value:
-            element.set(name, _REFERENCE.sub(rf"url(#{prefix}-\1)", value))
+            element.set(name, _REFERENCE.sub(lambda found: f"url(#{full(found[1])})", value))
 
 
 def _shorten(element: ElementTree.Element) -> None:

@@ -1,4 +1,4 @@
-"""How good a choice can be expected to be: cross-fitted, so that no row judges the choice that it took part in.
+"""How good a choice can be expected to be: cross-fitted, so that no row tests a choice that it influenced.
 
 The criterion of the chosen setting is the least of many, and so too good: on pure noise it beats the mean distribution
 about every second time. Here the rows of each pair are judged under the setting that is best on all *other* pairs. What

@@ -27,20 +27,20 @@ FEW_ROWS = 5_000  # below, thresholds drawn at random are better than the best o
 class GradientBoostingLDL(GroupedLDL):
     r"""Gradient boosting with a softmax and label distributions as soft targets.
 
-    Scores :math:`F` begin at the logarithm of the mean training distribution; each round adds ``learning_rate`` times
-    trees fitted to the gradient and the (diagonal) Hessian of the Kullback-Leibler divergence from :math:`d` to
-    :math:`p = \mathrm{softmax}(F)`,
+    Scores :math:`F` begin at the logarithm of the mean training distribution; each round [1]_ [2]_ adds
+    ``learning_rate`` times trees fitted to the gradient and the (diagonal) Hessian of the Kullback-Leibler divergence
+    from :math:`d` to :math:`p = \mathrm{softmax}(F)`,
 
     .. math:: g_j = p_j - d_j, \qquad h_j = \tfrac{c}{c-1}\, p_j (1 - p_j), \qquad
         \text{leaf value}_j = -\frac{\sum_i g_{ij}}{\lambda + \sum_i h_{ij}} .
 
-    The rows are split into folds. One model is boosted on all rows but those of each fold, all models in step; the
-    number of rounds is the one with the least mean divergence on the rows held out, and no more rounds are added after
-    ``patience`` of them brought nothing. The prediction is the mean of the models of all folds.
+    The rows are split into folds. One model is boosted on all rows but those of each fold, all of them round by round;
+    the number of rounds is the one with the least mean divergence on the rows held out, and boosting ends after
+    ``patience`` rounds without improvement. The prediction is the mean of the models of all folds.
 
-    Two engines grow the trees. "lightgbm" (the extra ``boost``: ``pip install 'scikit-ldl[boost]'``) grows one tree per
-    label and round on histograms. "sklearn" grows one tree per round for all labels, whose leaves hold a vector, and
-    needs no other package. Their divergences were within 2 % of each other on SJAFFE (.0436 and .0445) and
+    Two engines grow the trees. "lightgbm" [3]_ (the extra ``boost``: ``pip install 'scikit-ldl[boost]'``) grows one
+    tree per label and round on histograms. "sklearn" grows one tree per round for all labels, whose leaves hold a
+    vector, and needs no other package. Their divergences were within 2 % of each other on SJAFFE (.0436 and .0445) and
     Natural_Scene (.547 and .545, two folds); at 100,000 rows LightGBM takes 40 % of the time.
 
     Parameters
@@ -113,9 +113,9 @@ class GradientBoostingLDL(GroupedLDL):
 
     References
     ----------
-    Friedman, J. H. (2001). Greedy function approximation: a gradient boosting machine. Annals of Statistics 29.
-    Xing, C., Geng, X. and Xue, H. (2016). Logistic boosting regression for label distribution learning. CVPR.
-    Ke, G. et al. (2017). LightGBM: a highly efficient gradient boosting decision tree. NeurIPS.
+    .. [1] J. H. Friedman, "Greedy function approximation: a gradient boosting machine", Annals of Statistics 29, 2001.
+    .. [2] C. Xing, X. Geng and H. Xue, "Logistic boosting regression for label distribution learning", CVPR 2016.
+    .. [3] G. Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NeurIPS 2017.
 
     Examples
     --------

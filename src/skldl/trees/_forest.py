@@ -31,7 +31,7 @@ MANY_ROWS = 20_000  # maximum numbers of rows for each tree and for the choice o
 class RandomForestLDL(GroupedLDL):
     r"""Forest of multi-output regression trees whose leaves hold mean label distributions.
 
-    Each tree is grown on a bootstrap sample of the rows. A split is the one that most reduces
+    Each tree is grown on a bootstrap sample of the rows [1]_. A split is the one that most reduces
     :math:`\sum_i \|\sqrt{d_i} - \overline{\sqrt d}\|^2`, the spread of the distributions in Hellinger distance, or
     the spread of the degrees themselves (``criterion="squared_error"``). A leaf predicts the mean distribution of its
     rows, the forest the mean :math:`p` over its trees, calibrated as
@@ -52,7 +52,7 @@ class RandomForestLDL(GroupedLDL):
     n_estimators : int, default=200
         Number of trees.
     kind : {"auto", "extra", "random"}, default="auto"
-        "extra" draws one threshold per feature at random (extremely randomised trees), "random" takes the best one
+        "extra" draws one threshold per feature at random (extremely randomised trees [2]_), "random" takes the best one
         (random forest).
     min_samples_leaf : int or "auto", default="auto"
         Least number of rows in a leaf; "auto" tries 1, 3, 8 and 20.
@@ -114,8 +114,8 @@ class RandomForestLDL(GroupedLDL):
 
     References
     ----------
-    Breiman, L. (2001). Random forests. Machine Learning 45, 5-32.
-    Geurts, P., Ernst, D. and Wehenkel, L. (2006). Extremely randomized trees. Machine Learning 63, 3-42.
+    .. [1] L. Breiman, "Random forests", Machine Learning 45, 5-32, 2001.
+    .. [2] P. Geurts, D. Ernst and L. Wehenkel, "Extremely randomized trees", Machine Learning 63, 3-42, 2006.
 
     Examples
     --------

@@ -207,7 +207,7 @@ class LDLF(BaseLDL):
             mu = leaf_weights(special.expit(X.times(theta[:-1]) + theta[-1]))
             for _ in range(self.n_leaf_updates):
                 Q = update_leaves(mu, Q, D, weight)
-            if number < self.n_rounds - 1:  # the leaves have the last word, so that they fit the split functions
+            if number < self.n_rounds - 1:  # the leaves are updated last, so that they fit the split functions
                 run = minimise(evaluate, theta.ravel(), tol=0.0, max_iter=self.n_split_steps)
                 theta = run.x.reshape(theta.shape)
             curve.append(evaluate(theta.ravel())[0])

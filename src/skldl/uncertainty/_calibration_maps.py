@@ -4,14 +4,14 @@ With a prediction p,
 
 .. math:: q_j \propto p_j^{w_j} e^{b_j}, \qquad q' = (1-s)\,q + s\,\bar d.
 
-Temperature scaling has one w for all labels (its reciprocal is the temperature) and b = 0; vector scaling has a weight
-and an offset for each label; shrinkage has w = 1, b = 0 and a share s of the mean distribution. The parameters minimise
-the mean Kullback-Leibler divergence on held-out predictions, which is convex in w and b. Vector scaling is drawn
-towards w = 1, b = 0 by the penalty :math:`\frac{1}{n}(\|w-1\|^2 + \|b\|^2)`.
+Temperature scaling [1]_ has one w for all labels (its reciprocal is the temperature) and b = 0; vector scaling has a
+weight and an offset for each label; shrinkage has w = 1, b = 0 and a share s of the mean distribution. The parameters
+minimise the mean Kullback-Leibler divergence on held-out predictions, which is convex in w and b. Vector scaling is
+drawn towards w = 1, b = 0 by the penalty :math:`\frac{1}{n}(\|w-1\|^2 + \|b\|^2)`.
 
 References
 ----------
-C. Guo, G. Pleiss, Y. Sun and K. Q. Weinberger (2017), On calibration of modern neural networks, ICML.
+.. [1] C. Guo, G. Pleiss, Y. Sun and K. Q. Weinberger, "On calibration of modern neural networks", ICML 2017.
 """
 
 from collections.abc import Iterable, Sequence

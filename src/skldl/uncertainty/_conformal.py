@@ -39,7 +39,7 @@ def _is_regressor(value: Any) -> bool:
 
 
 class ConformalLDL(BaseEstimator):
-    r"""Wrap a label distribution learner so that it predicts regions that cover.
+    r"""Wrap a label distribution learner so that it predicts regions with a guaranteed coverage.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class ConformalLDL(BaseEstimator):
         A label distribution learner.
     method : {"split", "cv+", "prefit"}, default="split"
         "split" keeps a share of the rows for calibration; coverage of at least the level is a theorem for exchangeable
-        rows. "cv+" calibrates on out-of-fold predictions and fits on all rows; its guarantee is about
+        rows [1]_. "cv+" calibrates on out-of-fold predictions and fits on all rows [2]_; its guarantee is about
         :math:`1 - 2\alpha` for the level :math:`1 - \alpha`, its coverage usually near the level. "prefit" takes an
         estimator or pipeline that is fitted already, and calibrates on all rows, which it must not have seen.
     score : {"total_variation", "kullback_leibler", "label"}, default="total_variation"
@@ -55,7 +55,7 @@ class ConformalLDL(BaseEstimator):
         that label's standard deviation over the training rows: the region is a box, and covers all labels at once.
         "kullback_leibler" works with "split" only, because it satisfies no triangle inequality.
     calibration_size : float, default=0.25
-        Share of the rows (with groups: of the groups) kept for calibration, under "split".
+        Share of the rows (with groups: of the groups [3]_) kept for calibration, under "split".
     n_folds : int, default=10
         Number of folds, under "cv+", and for the model of the difficulty. As many folds as rows give jackknife+.
     adaptive : bool or regressor, default=False
@@ -65,7 +65,7 @@ class ConformalLDL(BaseEstimator):
         Which distribution is covered. "given" covers distributions like those in y: if y was made from a few votes
         per row, the distribution of as many votes on a new row. "true" covers the distribution that the votes were
         drawn from; ``fit`` then needs ``counts``, and draws plausible true distributions of each calibration row from
-        a posterior (Stutz et al., 2023): votes, and a Dirichlet prior around the prediction whose concentration is
+        a posterior [4]_: votes, and a Dirichlet prior around the prediction whose concentration is
         estimated. Its guarantee is about :math:`1 - 2\alpha`, and rests on that posterior.
     random_state : int, RandomState instance or None, default=None
         Seed of the split, and of estimators whose ``random_state`` is None.
@@ -95,11 +95,12 @@ class ConformalLDL(BaseEstimator):
 
     References
     ----------
-    V. Vovk, A. Gammerman and G. Shafer (2005), Algorithmic Learning in a Random World, Springer.
-    R. F. Barber, E. J. Candès, A. Ramdas and R. J. Tibshirani (2021), Predictive inference with the jackknife+,
-    Annals of Statistics 49(1). Y. Lee, R. F. Barber and R. Willett (2023), Distribution-free inference with
-    hierarchical data, arXiv:2306.06342. D. Stutz et al. (2023), Conformal prediction under ambiguous ground truth,
-    arXiv:2307.09302.
+    .. [1] V. Vovk, A. Gammerman and G. Shafer, "Algorithmic Learning in a Random World", Springer 2005.
+    .. [2] R. F. Barber, E. J. Candès, A. Ramdas and R. J. Tibshirani, "Predictive inference with the jackknife+",
+       Annals of Statistics 49(1), 2021.
+    .. [3] Y. Lee, R. F. Barber and R. Willett, "Distribution-free inference with hierarchical data", arXiv:2306.06342,
+       2023.
+    .. [4] D. Stutz et al., "Conformal prediction under ambiguous ground truth", arXiv:2307.09302, 2023.
 
     Examples
     --------

@@ -44,8 +44,8 @@ class DirichletSpread(HeldOutWrapper):
 
     The model is :math:`d \sim \mathrm{Dirichlet}(\tau(x)\, p(x))`: p is the prediction of the learner, and the
     concentration τ measures how closely distributions follow it; a degree has the variance :math:`p_j(1-p_j)/(\tau+1)`.
-    It is fitted by maximum likelihood to held-out predictions. Where votes are given, their likelihood is that of the
-    Dirichlet-multinomial distribution, so that τ is the scatter of the true distributions, without the noise of the
+    It is fitted by maximum likelihood [1]_ to held-out predictions. Where votes are given, their likelihood is that of
+    the Dirichlet-multinomial distribution, so that τ is the scatter of the true distributions, without the noise of the
     votes. Without votes ``floor`` takes the place of zeros, which have no density.
 
     Parameters
@@ -81,6 +81,10 @@ class DirichletSpread(HeldOutWrapper):
     -----
     A Dirichlet distribution has one parameter for its width, so that the scatter of all labels is tied to it. The curve
     of the held-out rows shows whether that fits; `ConformalLDL` covers distributions of any shape.
+
+    References
+    ----------
+    .. [1] T. P. Minka, "Estimating a Dirichlet distribution", technical report, MIT, 2000.
 
     Examples
     --------

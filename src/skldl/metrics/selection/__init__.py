@@ -1,4 +1,4 @@
-"""How the six measures of the paper were chosen, as something to run, question and repeat on one's own predictions.
+"""How the six measures of the paper were chosen, as a program that can be varied and run on other predictions.
 
 The paper takes its six from a dendrogram of the measures in Cha (2007) by four principles: clusters further apart than
 0.1, one measure for each syntactic family, calculation that is not prone to instability, and wide use.

@@ -83,8 +83,8 @@
   const browser = document.getElementById("browser");
   if (browser) {
     const datasets = every("details.dataset");
-    const [pickDataset, pickInstance, chart, numbers, said, boxes] =
-      ["pick-dataset", "pick-instance", "chart", "numbers", "said", "pick-candidates"].map((id) => document.getElementById(id));
+    const [pickDataset, pickInstance, chart, numbers, bestBy, boxes] =
+      ["pick-dataset", "pick-instance", "chart", "numbers", "best-by", "pick-candidates"].map((id) => document.getElementById(id));
     const hidden = new Set();
     const shapes = {
       o: (x, y) => draw("circle", { cx: x, cy: y, r: 4 }),
@@ -155,7 +155,7 @@
       numbers.replaceChildren(table.cloneNode(true));
       const best = instance.measures.filter((measure) => measure.best >= 0)
         .map((measure) => `${measure.title}: ${instance.names[measure.best].name}`);
-      said.textContent = `${datasets[pickDataset.selectedIndex].dataset.name}, instance ${instance.row}. Best by ${best.join(", ")}.`;
+      bestBy.textContent = `${datasets[pickDataset.selectedIndex].dataset.name}, instance ${instance.row}. Best by ${best.join(", ")}.`;
     };
     const chooseDataset = () => {
       pickInstance.replaceChildren(...tables().map((table) => make("option", { textContent: table.dataset.row })));
