@@ -6,6 +6,7 @@ import pytest
 
 from skldl.serve._model import ServedModel
 from skldl.serve._records import RecordEncoder
+from skldl.serve._single_row import SingleRow
 from skldl.tabular import TableEncoder, predict_table
 
 
@@ -84,10 +85,51 @@ def test_one_row_is_answered_like_a_table(numbers_model):
         answer = served.predict_records([record])
         table = predict_table(served.pipeline, pd.DataFrame([record]), labels=served.labels, values=[1, 2, 3])
         assert list(answer.columns) == list(table)
-        assert answer.columns.pop("top") == table.pop("top").tolist()
-        np.testing.assert_allclose(np.array(list(answer.columns.values()))[:, 0], table.to_numpy()[0], atol=1e-14)
-    assert served.fast.one({"age": 31, "height": 1e9}) is None
-    assert served.fast.one({"age": "31", "height": 1}) is None
+        alone = served.predict_one(record)
+        assert (alone is None) == (record["height"] is None)
+        for row in (alone or {}), {name: cells[0] for name, cells in answer.columns.items()}:
+            for name, cell in row.items():
+                assert cell == (table[name][0] if name == "top" else pytest.approx(table[name][0], abs=1e-14, rel=0))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"age": 31, "height": 1e9},
+        {"age": "31", "height": 1},
+        {"age": 31},
+        {"age": 31, "height": [1]},
+        {"age": 31, "height": 10**400},
+        {"age": 31, "height": float("nan")},
+        ["age", "height"],
+        None,
+    ],
+)
+def test_an_unusual_row_is_not_answered_alone(numbers_model, record):
+    assert ServedModel(numbers_model, "numbers").predict_one(record) is None
+
+
+def test_a_row_of_certainty_has_no_negative_entropy(numbers_model):
+    served = ServedModel(numbers_model, "numbers")
+    W, b = np.array([[1.0, 0, 0], [0, 1.0, 0]]), np.array([800.0, 0.0, -800.0])
+    row = SingleRow(served.fast, (W, b), ["1", "2", "3"], ["1", "2", "3", "top", "entropy"], [])(
+        {"age": 31, "height": 5}
+    )
+    assert row == {"1": 1.0, "2": 0.0, "3": 0.0, "top": "1", "entropy": 0.0}
+
+
+def test_pieces_of_records_are_encoded_like_all_at_once(table):
+    encoder = RecordEncoder(TableEncoder(dense=True).fit(table))
+    records = table.astype(object).where(table.notna(), None).to_dict("records")
+    records[5] |= {"town": "nowhere", "age": 1e6}
+    records[200] |= {"town": "elsewhere", "age": -1e6}
+    records[299] = dict.fromkeys(table, None)
+    whole = encoder(records)
+    parts = encoder.in_pieces([records[:7], records[7:8], records[8:]])
+    np.testing.assert_array_equal(parts.X, whole.X)
+    assert parts.unusual == whole.unusual
+    assert parts.unusual["far_outside_range"] == {"age": 2}
+    assert encoder.in_pieces([records, [records[0] | {"age": "3"}]]) is None
 
 
 def test_text_and_dates_have_no_fast_path():

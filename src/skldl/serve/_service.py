@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
+import orjson
 from starlette.types import Receive
 
 from skldl.data._spelling import split_list
@@ -17,16 +18,19 @@ from skldl.exceptions import DataError, UnknownNameError
 from skldl.serve._bodies import (
     DIGITS,
     JSON,
+    NotInPieces,
     format_of_answer,
     format_of_body,
     read_records,
     read_table,
+    record_pieces,
     write_answer,
 )
+from skldl.serve._deadlines import Deadlines
 from skldl.serve._errors import Refusal
 from skldl.serve._logs import log
 from skldl.serve._metrics import Metrics
-from skldl.serve._model import Answer, ServedModel
+from skldl.serve._model import NOTHING_UNUSUAL, Answer, ServedModel
 from skldl.tabular._interval_columns import LEVEL
 
 SMALL_BODY = 2**15
@@ -97,6 +101,7 @@ class Service:
         self.paths = {name: Path(path) for name, path in paths.items()}
         self.limits = limits or Limits()
         self.metrics = Metrics()
+        self._deadlines = Deadlines(self.limits.seconds)
         self.models = self._load()
         self.draining = False
         self._pool = ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="predict")
@@ -185,6 +190,9 @@ class Service:
         answer = records = None
         if given == JSON and len(body) <= SMALL_BODY and not keep:
             records = read_records(body, self.limits.rows)
+            if len(records) == 1 and wanted == JSON and (row := model.predict_one(records[0])) is not None:
+                self.metrics.rows(model.name, 1, NOTHING_UNUSUAL)
+                return orjson.dumps([row]), JSON, 1
             if len(records) <= FEW_ROWS:
                 answer = model.predict_plain(records)
                 if answer is not None:
@@ -192,18 +200,27 @@ class Service:
         if answer is None:
 
             def predicted() -> tuple[Answer, bytes]:
-                if given == JSON:
-                    rows = read_records(body, self.limits.rows) if records is None else records
-                    found = model.predict_records(rows, keep)
-                else:
+                if given != JSON:
                     table = read_table(body, given, columns=model.columns, keep=keep, max_rows=self.limits.rows)
                     found = model.predict_frame(table, keep)
+                elif records is not None:
+                    found = model.predict_records(records, keep)
+                else:
+                    found = self._predict_long(model, body, keep)
                 return found, write_answer(model.with_intervals(found, level), wanted, digits)
 
             result = await self._in_thread(predicted)
             answer, content = result
         self.metrics.rows(model.name, answer.n_rows, answer.unusual)
         return content, wanted, answer.n_rows
+
+    def _predict_long(self, model: ServedModel, body: bytes, keep: Sequence[str]) -> Answer:
+        """Predict for a long JSON body, in pieces if possible."""
+        if not keep:
+            with contextlib.suppress(NotInPieces):
+                if (found := model.predict_pieces(record_pieces(body, self.limits.rows))) is not None:
+                    return found
+        return model.predict_records(read_records(body, self.limits.rows), keep)
 
     async def explain(self, model: ServedModel, headers: Mapping[bytes, bytes], receive: Receive) -> dict[str, Any]:
         """Explain the one row of a request.
@@ -281,8 +298,7 @@ class Service:
     async def _in_time(self, work: Awaitable[Result]) -> Result:
         """Wait for the answer to a request, body and work together, as long as it may take."""
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                return await work
+            return await self._deadlines.wait_for(work)
         except TimeoutError:
             message = f"The request took more than {self.limits.seconds:g} seconds. Send fewer rows at a time."
             raise Refusal(504, message) from None
