@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import repeat
 from typing import Any, Self
 
 import orjson
@@ -291,7 +292,7 @@ def _json_rows(answer: Answer) -> Iterator[bytes]:
     names, columns = list(answer.columns), list(answer.columns.values())
     for first in range(0, answer.n_rows, ROWS_AT_A_TIME):
         cells = zip(*(column[first : first + ROWS_AT_A_TIME] for column in columns), strict=True)
-        yield orjson.dumps([dict(zip(names, row, strict=True)) for row in cells], default=str)[1:-1]
+        yield orjson.dumps(list(map(dict, map(zip, repeat(names), cells))), default=str)[1:-1]
 
 
 class _BodyWriter(TableWriter):

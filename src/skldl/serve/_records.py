@@ -8,12 +8,13 @@ way through the encoder, which also words the error.
 """
 
 import math
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import starmap
 from operator import itemgetter
+from struct import Struct
+from struct import error as StructError
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,7 @@ class RecordEncoder:
         self._set_ranges(getattr(encoder, "ranges_", {}))
         self.numbers_alone = len(self._numbers) == n_features > 0 and not self._any_boolean
         self.number_cells = _getter(self._numbers)
+        self._packed = Struct(f"{len(self._numbers)}d").pack  # floats one after another, as in an array
         self._category_cells = _getter(self._categories)
 
     def _set_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> None:
@@ -222,11 +224,11 @@ class RecordEncoder:
     def _read_numbers(self, records: Sequence[Mapping[str, Any]]) -> FloatArray | None:
         if not self._any_boolean:
             try:
-                flat = array("d", chain.from_iterable(map(self.number_cells, records)))
-            except (TypeError, OverflowError):  # a missing cell, a text, a list or a very large integer
+                rows = b"".join(starmap(self._packed, map(self.number_cells, records)))
+            except (StructError, OverflowError):  # a missing cell, a text, a list or a very large integer
                 pass
             else:
-                return np.frombuffer(flat).reshape(len(records), len(self._numbers))
+                return np.frombuffer(rows).reshape(len(records), len(self._numbers))
         cells: list[Any] = [self.number_cells(record) for record in records]
         if self._any_boolean:
             cells = [
