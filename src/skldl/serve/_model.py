@@ -21,7 +21,7 @@ from skldl.serve._frames import frame_of_records, refuse_long_categories
 from skldl.serve._records import RecordEncoder
 from skldl.serve._single_row import SingleRow
 from skldl.tabular import TableEncoder, predict_table
-from skldl.tabular._interval_columns import LEVEL, interval_columns
+from skldl.tabular._interval_columns import COVERS, LEVEL, interval_columns
 from skldl.tabular._known_categories import known_categories
 from skldl.tabular._softmax_weights import softmax_weights
 
@@ -29,6 +29,7 @@ MOST_CATEGORIES = 1000
 AGREEMENT = 1e-9
 """Largest difference between the fast path and ``predict_table`` at which the fast path is used."""
 
+GIVEN, TRUE = COVERS
 NOTHING_UNUSUAL: dict[str, dict[str, int]] = {}
 
 
@@ -90,6 +91,7 @@ class ServedModel:
         values = self.description.get("values")
         self._values = None if values is None else np.asarray(values, dtype=np.float64)
         self.intervals = getattr(pipeline, "intervals_", None)
+        self.true_intervals = getattr(pipeline, "true_intervals_", None)
         self._label_array = np.asarray(self.labels, dtype=object)
         self._categories = known_categories(self.encoder.encoder_)
         self.typical = self._typical()
@@ -107,7 +109,7 @@ class ServedModel:
             if self._agrees_alone(alone):
                 self._alone = alone
 
-    def with_intervals(self, answer: Answer, level: float) -> Answer:
+    def with_intervals(self, answer: Answer, level: float, covers: str = GIVEN) -> Answer:
         """Add intervals to an answer, if the model keeps a calibration.
 
         Parameters
@@ -116,17 +118,20 @@ class ServedModel:
             Predictions.
         level : float
             Probability with which all degrees of a row are within their limits.
+        covers : {"given", "true"}, default="given"
+            What the intervals are for, one of those that the schema names.
 
         Returns
         -------
         Answer
-            With ``low_<label>``, ``high_<label>`` and ``radius`` as ``skldl predict --level`` writes them; the same
-            answer if the model has no intervals.
+            With ``low_<label>``, ``high_<label>`` and ``radius`` as ``skldl predict --level --covers`` writes them; the
+            same answer if the model has no intervals.
         """
-        if self.intervals is None:
+        intervals = self.intervals if covers == GIVEN else self.true_intervals
+        if intervals is None:
             return answer
         D = np.array([answer.columns[label] for label in self.labels]).T
-        added = interval_columns(D, self.intervals, self.labels, set(answer.columns), level)
+        added = interval_columns(D, intervals, self.labels, set(answer.columns), level)
         return answer._replace(columns=answer.columns | {name: cells.tolist() for name, cells in added.items()})
 
     def predict_records(self, records: Sequence[Any], keep: Sequence[str] = ()) -> Answer:
@@ -336,6 +341,11 @@ class ServedModel:
             "trained_on": {"source": self.description.get("source", ""), "rows": self.description.get("rows")},
             "score": self.description.get("score"),
             "intervals": self.intervals is not None,
+            "covers": [
+                word
+                for word, kept in zip(COVERS, (self.intervals, self.true_intervals), strict=True)
+                if kept is not None
+            ],
             "keeps_rows": 0 if self._kept_rows is None else len(self._kept_rows),
             "created": self.created,
             "sha256": self.sha256,

@@ -8,15 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl
 
 import orjson
 from starlette.types import Receive
 
-from skldl.data._spelling import split_list
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.serve._bodies import (
-    DIGITS,
     JSON,
     NotInPieces,
     format_of_answer,
@@ -31,7 +28,7 @@ from skldl.serve._errors import Refusal
 from skldl.serve._logs import log
 from skldl.serve._metrics import Metrics
 from skldl.serve._model import NOTHING_UNUSUAL, Answer, ServedModel
-from skldl.tabular._interval_columns import LEVEL
+from skldl.serve._query import DEFAULTS, read_query
 
 SMALL_BODY = 2**15
 """Bodies up to this size are parsed in the event loop: handing them to a thread would take longer."""
@@ -181,12 +178,9 @@ class Service:
     ) -> tuple[bytes, str, int]:
         body = await self.body(headers, receive)
         given = format_of_body(headers.get(b"content-type", b"").decode("latin-1"), body)
-        query = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)) if query_string else {}
-        accept = headers.get(b"accept", b"").decode("latin-1")
-        wanted = format_of_answer(accept, query.get("format", ""), given)
-        keep = split_list(query["keep"]) if "keep" in query else []
-        digits = _digits(query["digits"]) if "digits" in query else DIGITS
-        level = _level(query["level"], model) if "level" in query else LEVEL
+        query = read_query(query_string, model) if query_string else DEFAULTS
+        keep, digits = query.keep, query.digits
+        wanted = format_of_answer(headers.get(b"accept", b"").decode("latin-1"), query.format, given)
         answer = records = None
         if given == JSON and len(body) <= SMALL_BODY and not keep:
             records = read_records(body, self.limits.rows)
@@ -196,7 +190,7 @@ class Service:
             if len(records) <= FEW_ROWS:
                 answer = model.predict_plain(records)
                 if answer is not None:
-                    content = write_answer(model.with_intervals(answer, level), wanted, digits)
+                    content = write_answer(model.with_intervals(answer, query.level, query.covers), wanted, digits)
         if answer is None:
 
             def predicted() -> tuple[Answer, bytes]:
@@ -207,7 +201,7 @@ class Service:
                     found = model.predict_records(records, keep)
                 else:
                     found = self._predict_long(model, body, keep)
-                return found, write_answer(model.with_intervals(found, level), wanted, digits)
+                return found, write_answer(model.with_intervals(found, query.level, query.covers), wanted, digits)
 
             result = await self._in_thread(predicted)
             answer, content = result
@@ -329,25 +323,6 @@ def _cut_off() -> Refusal:
 
 def _too_large(most: int) -> Refusal:
     return Refusal(413, f"The body has more than {most:,} bytes. Send fewer rows at a time.")
-
-
-def _digits(text: str) -> int:
-    if len(text) > 2 or not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 17:
-        raise Refusal(400, f"digits={text[:20]} must be a number from 1 to 17.")
-    return int(text)
-
-
-def _level(text: str, model: ServedModel) -> float:
-    try:
-        level = float(text)
-    except ValueError:
-        level = 0.0
-    if not 0 < level < 1:
-        raise Refusal(400, f"level={text[:20]} must be a number between 0 and 1, such as 0.9.")
-    if model.intervals is None:
-        message = f"level={text[:20]}: the model {model.name} keeps no calibration rows. Make it with --intervals."
-        raise Refusal(422, message)
-    return level
 
 
 def named_paths(default: str | os.PathLike[str] | None, named: list[str]) -> dict[str, Path]:
