@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
+from scipy.stats import entropy
 
 from skldl.serve._model import ServedModel
 from skldl.serve._records import RecordEncoder
@@ -107,6 +109,55 @@ def test_one_row_is_answered_like_a_table(numbers_model):
 )
 def test_an_unusual_row_is_not_answered_alone(numbers_model, record):
     assert ServedModel(numbers_model, "numbers").predict_one(record) is None
+
+
+@pytest.mark.parametrize("max_categories", [5, 100])
+@pytest.mark.parametrize(
+    "columns", [["age", "rooms", "town", "code", "smoker"], ["smoker", "town"], ["code"], ["rooms"]]
+)
+def test_single_rows_of_every_kind_have_the_scores_of_the_table(table, columns, max_categories):
+    """Features of the encoder itself times weights: the oracle; every row that is answered must agree with it."""
+    encoder = TableEncoder(max_categories=max_categories, dense=True).fit(table[columns])
+    chance = np.random.default_rng(1)
+    features = np.asarray(encoder.transform(table[columns]))
+    W, b = chance.normal(size=(features.shape[1], 4)), chance.normal(size=4)
+    expected = softmax(features @ W + b, axis=1)
+    alone = SingleRow(RecordEncoder(encoder), (W, b), list("klmn"), [*"klmn", "top", "entropy"], [])
+    records = table[columns].astype(object).where(table[columns].notna(), None).to_dict("records")
+    rows = [alone(record) for record in records]
+    whole = table[columns].notna().all(axis=1).tolist()
+    assert [row is not None for row in rows] == whole
+    for row, degrees in zip(rows, expected, strict=True):
+        if row is not None:
+            np.testing.assert_allclose([row[label] for label in "klmn"], degrees, rtol=0, atol=1e-13)
+            assert row["top"] == "klmn"[degrees.argmax()]
+            assert row["entropy"] == pytest.approx(entropy(degrees), abs=1e-13)
+
+
+def test_single_rows_leave_unusual_cells_to_the_encoder(table):
+    encoder = TableEncoder(dense=True).fit(table)
+    fast = RecordEncoder(encoder)
+    weights = np.zeros((fast.n_features, 2)), np.zeros(2)
+    alone = SingleRow(fast, weights, ["k", "l"], ["k", "l", "top", "entropy"], [])
+    good = {"age": 40.5, "rooms": 2, "town": "town 1", "code": "x", "smoker": True}
+    assert alone(good) is not None
+    for change in (
+        {"age": None},
+        {"age": "40"},
+        {"age": 1e6},
+        {"rooms": []},
+        {"town": "nowhere"},
+        {"town": " town 1"},
+        {"town": None},
+        {"town": 5},
+        {"code": ["x"]},
+        {"smoker": None},
+        {"smoker": "perhaps"},
+        {"smoker": 2},
+        {"smoker": {}},
+    ):
+        assert alone(good | change) is None, change
+    assert alone({name: cell for name, cell in good.items() if name != "town"}) is None
 
 
 def test_a_row_of_certainty_has_no_negative_entropy(numbers_model):

@@ -104,7 +104,7 @@ class ServedModel:
             candidate = RecordEncoder(self.encoder)
             if self._agrees(candidate):
                 self.fast = candidate
-        if self.fast is not None and self._linear is not None and SingleRow.supports(self.fast):
+        if self.fast is not None and self._linear is not None:
             alone = SingleRow(self.fast, self._linear, self.labels, self._names, list(map(float, values or ())))
             if self._agrees_alone(alone):
                 self._alone = alone
@@ -172,7 +172,7 @@ class ServedModel:
         return None if encoded is None else self._answer(encoded.X, encoded.unusual)
 
     def predict_one(self, record: Any) -> dict[str, Any] | None:
-        """Predict for one plain record of numbers by a linear model without intervals.
+        """Predict for one plain record by a linear model without intervals.
 
         Parameters
         ----------

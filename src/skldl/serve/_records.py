@@ -56,23 +56,26 @@ class RecordEncoder:
 
     Attributes
     ----------
-    number_cells : callable
-        From a record to the tuple of its numbers.
+    number_cells, category_cells : callable
+        From a record to the tuple of its numbers and truth values, and to that of its categories.
+    is_boolean : list of bool
+        Which of the numbers are truth values.
     mean, scale : ndarray
-        Of the numbers and of the indicators of missing ones.
+        Of the numbers and of the indicators of missing ones, which are the first features.
     least, most : ndarray
         Ends beyond which a number is far outside the training range.
-    numbers_alone : bool
-        Whether every feature is a number.
+    codes : list of dict
+        For each column of categories, from words to their features.
     """
 
     def __init__(self, encoder: TableEncoder) -> None:
         self._kinds = encoder.kinds_
         self._numbers: list[str] = []
         self._categories: list[str] = []
-        self._codes: list[dict[str, int]] = []
+        self.codes: list[dict[str, int]] = []
         self._fallback: list[int] = []
         self._known: list[frozenset[str]] = []
+        self.mean, self.scale = np.zeros(0), np.ones(0)
         n_features = 0
         for label, step, columns in encoder.encoder_.transformers_:
             if label == "numbers":
@@ -86,18 +89,17 @@ class RecordEncoder:
             elif label == "categories":
                 self._categories = list(columns)
                 for known in known_categories(encoder.encoder_).values():
-                    self._codes.append({word: n_features + place for word, place in known.places.items()})
+                    self.codes.append({word: n_features + place for word, place in known.places.items()})
                     self._fallback.append(n_features + known.place_of_unknown if known.rare else NO_FEATURE)
                     self._known.append(frozenset(known.every))
                     n_features += len(known.features)
         self.n_features = n_features
-        self._is_boolean = [encoder.kinds_[name] == BOOLEAN for name in self._numbers]
-        self._any_boolean = any(self._is_boolean)
+        self.is_boolean = [encoder.kinds_[name] == BOOLEAN for name in self._numbers]
+        self._any_boolean = any(self.is_boolean)
         self._set_ranges(getattr(encoder, "ranges_", {}))
-        self.numbers_alone = len(self._numbers) == n_features > 0 and not self._any_boolean
         self.number_cells = _getter(self._numbers)
         self._packed = Struct(f"{len(self._numbers)}d").pack  # floats one after another, as in an array
-        self._category_cells = _getter(self._categories)
+        self.category_cells = _getter(self._categories)
 
     def _set_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> None:
         """Ends beyond which a number is far outside: one width of the training range on either side."""
@@ -137,7 +139,7 @@ class RecordEncoder:
         """
         try:
             numbers = self._read_numbers(records) if self._numbers else np.empty((len(records), 0))
-            words = [self._category_cells(record) for record in records] if self._categories else None
+            words = [self.category_cells(record) for record in records] if self._categories else None
         except (KeyError, TypeError, AttributeError):  # a column is missing, or a record is no object
             return None
         return None if numbers is None else self._encoded(numbers, words)
@@ -232,7 +234,7 @@ class RecordEncoder:
         cells: list[Any] = [self.number_cells(record) for record in records]
         if self._any_boolean:
             cells = [
-                [self._truth(cell) if boolean else cell for cell, boolean in zip(row, self._is_boolean, strict=True)]
+                [self.truth(cell) if boolean else cell for cell, boolean in zip(row, self.is_boolean, strict=True)]
                 for row in cells
             ]
         try:
@@ -246,7 +248,8 @@ class RecordEncoder:
         return numbers.astype(np.float64, copy=False) if numbers.ndim == 2 else None
 
     @staticmethod
-    def _truth(cell: Any) -> Any:
+    def truth(cell: Any) -> Any:
+        """A truth value as JSON may have it, or None; KeyError or TypeError if it is not plain."""
         if cell is None or isinstance(cell, bool):
             return cell
         if isinstance(cell, str):
@@ -257,7 +260,7 @@ class RecordEncoder:
 
     def _set_categories(self, words: list[Any], X: FloatArray, unknown: dict[str, int]) -> bool:
         columns = zip(*words, strict=True)
-        named = zip(self._categories, columns, self._codes, self._fallback, self._known, strict=True)
+        named = zip(self._categories, columns, self.codes, self._fallback, self._known, strict=True)
         for name, cells, codes, fallback, known in named:
             strange = 0
             places = []

@@ -1,7 +1,8 @@
-"""One row of numbers for a linear model: softmax(xW + b) and its summary, mostly on Python floats.
+"""One row for a linear model: softmax(xW + b) and its summary, mostly on Python floats.
 
-For a single row the overhead of NumPy and of columns is most of the time. Anything unusual (a missing cell, a text, a
-number far outside the training range) is left to `RecordEncoder` and to the encoder itself.
+For a single row the overhead of NumPy and of columns is most of the time. Anything unusual (a missing cell, a number in
+a text, an unknown category, a number far outside the training range) is left to `RecordEncoder` and to the encoder
+itself.
 """
 
 import math
@@ -21,7 +22,7 @@ class SingleRow:
     Parameters
     ----------
     encoder : RecordEncoder
-        Whose features are numbers alone; `supports` returns whether it is such an encoder.
+        Says what the features are.
     weights : tuple of ndarray
         W of shape (n_features, n_labels) and b of shape (n_labels,).
     labels : sequence of str
@@ -40,26 +41,17 @@ class SingleRow:
         names: Sequence[str],
         values: Sequence[float],
     ) -> None:
-        self._cells, self._mean = encoder.number_cells, encoder.mean
+        W, b = weights
+        self._number_cells, self._category_cells = encoder.number_cells, encoder.category_cells
+        self._booleans = [place for place, is_boolean in enumerate(encoder.is_boolean) if is_boolean]
         self._lowest, self._highest = encoder.least.tolist(), encoder.most.tolist()
-        self._W, self._b = weights[0] / encoder.scale[:, np.newaxis], weights[1]
+        width, last = len(self._lowest), len(encoder.mean)
+        self._mean = encoder.mean[:width]
+        self._W = W[:width] / encoder.scale[:width, np.newaxis]
+        # no cell is missing here, so that the indicators of missing cells are constant: (0 - mean) / scale
+        self._b = b - (encoder.mean[width:] / encoder.scale[width:]) @ W[width:last]
+        self._categories = [{word: W[place] for word, place in codes.items()} for codes in encoder.codes]
         self._labels, self._names, self._values = list(labels), list(names), list(values)
-
-    @staticmethod
-    def supports(encoder: RecordEncoder) -> bool:
-        """Whether all features are numbers that no training row lacked.
-
-        Parameters
-        ----------
-        encoder : RecordEncoder
-            The encoder.
-
-        Returns
-        -------
-        bool
-            False if there are truth values, categories or indicators of missing cells.
-        """
-        return encoder.numbers_alone
 
     def __call__(self, record: Mapping[str, Any]) -> dict[str, Any] | None:
         """Predict for one record.
@@ -75,12 +67,20 @@ class SingleRow:
             From the columns of an answer to their cells; None if the record is not plain or unusual.
         """
         try:
-            cells = self._cells(record)
+            cells = self._number_cells(record)
+            if self._booleans:
+                cells = list(cells)
+                for place in self._booleans:
+                    cells[place] = RecordEncoder.truth(cells[place])
             if not math.isfinite(sum(cells)) or any(map(lt, cells, self._lowest)) or any(map(gt, cells, self._highest)):
                 return None
+            sums = (np.array(cells, dtype=np.float64) - self._mean).dot(self._W) + self._b
+            if self._categories:
+                for word, weights in zip(self._category_cells(record), self._categories, strict=True):
+                    sums += weights[word]
         except (KeyError, TypeError, OverflowError):
             return None
-        scores: list[float] = ((np.array(cells, dtype=np.float64) - self._mean).dot(self._W) + self._b).tolist()
+        scores: list[float] = sums.tolist()
         largest = max(scores)
         shifted = [score - largest for score in scores]
         powers = list(map(math.exp, shifted))
