@@ -1,9 +1,9 @@
-"""Load on ``skldl serve``: single rows against a bare service of the same framework, batches, and memory.
+"""Load on ``skldl serve``: single rows against a bare service of the same framework, and batches.
 
 A linear model on 20 columns of numbers is served; the bare service reads the body and returns a constant. Both run in
 turn on one core each, the load generator on another, in several rounds; the ratio of their rates in the same round is
-what counts on a machine that others use. ``python benchmarks/serve.py`` takes about a minute; ``--soak SECONDS`` keeps
-the load up and prints resident memory.
+what counts on a machine that others use. ``python benchmarks/serve.py`` takes about a minute;
+``benchmarks/serve_soak.py`` keeps a mixed load up for an hour and watches memory.
 """
 
 import argparse
@@ -178,7 +178,6 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--rows", type=int, default=20_000)
-    options.add_argument("--soak", type=float, default=0.0)
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "linear.skldl"
@@ -197,11 +196,6 @@ def main():
                 load(ports[name], body, seconds=0.5)
             single_rows(processes, body, options.rounds)
             batches(*processes["skldl"], table, options.rows)
-            end = time.monotonic() + options.soak
-            while time.monotonic() < end:
-                rate, _ = load(ports["skldl"], body, seconds=min(30.0, options.soak))
-                memory = resident_megabytes(processes["skldl"][0])
-                print(f"  soak: {rate:.0f} answers per second, {memory:.1f} MiB resident", flush=True)
         finally:
             for process, _ in processes.values():
                 process.terminate()

@@ -32,6 +32,11 @@ ESTIMATORS = {
     "conditional network, one-hot": skldl.CPNN(5, label_code="one_hot", activation="relu", random_state=0),
     "forest": skldl.RandomForestLDL(20, kind="extra", max_features=1.0, min_samples_leaf=3, random_state=0),
     "boosting": skldl.GradientBoostingLDL(random_state=0),
+    "structured forest": skldl.StructRF(5, random_state=0),
+    "logit boosting, pairs": skldl.LDLogitBoost(20),
+    "logit boosting, labels": skldl.LDLogitBoost(20, method="logitboost"),
+    "soft forest": skldl.LDLF(3, max_depth=3, n_rounds=3, random_state=0),
+    "soft forest of stumps": skldl.LDLF(2, max_depth=1, n_rounds=3, random_state=0),
     "pool": skldl.StackingLDL(
         [("linear", skldl.SABFGS(alpha=0.01)), ("forest", skldl.RandomForestLDL(10, kind="extra", random_state=0))]
     ),

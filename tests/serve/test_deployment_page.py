@@ -1,6 +1,8 @@
 """docs/deployment.md: its programs run where MLflow is installed; what it names is there."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -48,3 +50,25 @@ def test_the_container_runs_the_service_without_root():
     assert '"skldl", "serve"' in lines
     copied = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().split() if line.startswith("!")}
     assert copied >= {"pyproject.toml", "README.md", "LICENSE", "src"}
+
+
+@pytest.mark.slow
+def test_the_container_has_what_the_service_imports(faces_model):
+    """Packages that the Dockerfile removes are not needed to load a model, to predict and to explain."""
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    (imports,) = re.findall(r'python -c "(import skldl[^"]+|import pyarrow[^"]+)"', lines)
+    (removed,) = re.findall(r"pip uninstall --yes (.+?) \\\n", lines)
+    modules = {"scikit-posthocs": "scikit_posthocs", "pillow": "PIL", "fonttools": "fontTools"}
+    names = [modules.get(word, word) for word in removed.split()]
+    assert "matplotlib" in names
+    program = f"""
+import sys
+sys.modules.update(dict.fromkeys({names!r}))  # importing one of them fails
+{imports}
+from skldl.serve._model import ServedModel
+model = ServedModel({str(faces_model)!r}, "faces")
+record = {{"age": 31.0, "town": "Ulm", "smoker": "no"}}
+assert model.explain(record)["prediction"]["top"] == model.predict_records([record]).columns["top"][0]
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

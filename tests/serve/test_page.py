@@ -155,6 +155,53 @@ def test_an_error_is_shown_and_goes_away(browser, page):
     wait(browser, '!document.getElementById("error").textContent')
 
 
+IN_SIGHT = """
+const box = document.querySelector(arguments[0]).getBoundingClientRect();
+return box.height > 0 && box.top >= 0 && box.bottom <= window.innerHeight;
+"""
+
+
+def test_on_a_phone_the_error_and_the_field_are_in_sight(browser, page):
+    opened(browser, page, width=390, height=844)
+    browser.run('document.querySelector("#fields input[type=text]").focus()')
+    browser.run(SET, "#fields input[type=text]", "tomorrow", "input")
+    wait(browser, 'document.getElementById("error").textContent.includes("expects a date")')
+    browser.run('document.querySelector("#fields input[type=text]").scrollIntoView()')
+    assert browser.run(IN_SIGHT, "#error")
+    assert browser.run("return getComputedStyle(document.getElementById('bars')).opacity") == "0.35"
+    covered = browser.run("""
+    const field = document.querySelector("#fields input[type=text]").getBoundingClientRect();
+    return document.querySelector(".near").getBoundingClientRect().bottom - field.top;
+    """)
+    assert covered <= 0
+    browser.run(SET, "#fields input[type=text]", "2024-05-31", "input")
+    wait(browser, '!document.getElementById("bars").classList.contains("stale")')
+
+
+def test_on_a_wide_screen_a_long_form_leaves_the_prediction_in_sight(browser, page):
+    opened(browser, page, width=1300, height=420)
+    browser.run('document.getElementById("reset").scrollIntoView({block: "nearest"})')
+    assert browser.run(IN_SIGHT, "#reset")
+    assert browser.run('const form = document.getElementById("form"); return form.scrollHeight > form.clientHeight')
+    assert browser.run('return document.getElementById("bars").getBoundingClientRect().bottom') > 0
+
+
+def test_effects_have_the_same_decimals_and_degrees_are_percentages(browser, page):
+    opened(browser, page)
+    cells = browser.run('return [...document.querySelectorAll("#effects td")].map((cell) => cell.textContent)')
+    assert len({len(cell.partition(".")[2]) for cell in cells}) == 1
+    marked = browser.run('return [...document.querySelectorAll("#effects td.minus")].map((cell) => cell.textContent)')
+    assert marked == [cell for cell in cells if cell.startswith("\N{MINUS SIGN}")]
+    assert browser.run('return document.querySelector("#rows tbody tr").lastChild.textContent').endswith(" %")
+    assert browser.run("return [aligned(0.4)(-0.0001), aligned(0.4)(-0.12345), aligned(1234)(5), aligned(0)(0)]") == [
+        "0.000",
+        "\N{MINUS SIGN}0.123",
+        "5",
+        "0",
+    ]
+    assert browser.run("return [short(-0.00245000000001), short(41)]") == [-0.00245, 41]
+
+
 def test_a_table_is_uploaded_and_its_predictions_downloaded(browser, page):
     opened(browser, page)
     browser.run("""

@@ -1,8 +1,9 @@
 """Fitted estimators as ONNX nodes: maximum entropy, networks, forests, boosting, and pools of these.
 
-Everything is computed in double precision but trees, which compare features in single precision here as there. A
-threshold t in double precision becomes the largest number of single precision that is not above it: a feature x of
-single precision is at most t if and only if it is at most that.
+Everything is computed in double precision but the trees of `RandomForestLDL`, `GradientBoostingLDL` and scikit-learn,
+which compare features in single precision here as there. A threshold t in double precision becomes the largest number
+of single precision that is not above it: a feature x of single precision is at most t if and only if it is at most
+that.
 """
 
 from collections.abc import Callable
@@ -17,10 +18,11 @@ from skldl.baseline import MeanDistribution
 from skldl.ensemble._members import PooledLDL
 from skldl.ensemble._pool import FLOOR
 from skldl.export._graph import DOUBLE, ML, Graph, refuse
+from skldl.export._tree_nodes import add_logit_boosting, add_soft_forest, add_structured_forest
 from skldl.neural import AABP, CPNN
 from skldl.neural._cpnn import _parts, label_codes
 from skldl.tabular._softmax_weights import softmax_weights
-from skldl.trees import GradientBoostingLDL, RandomForestLDL
+from skldl.trees import LDLF, GradientBoostingLDL, LDLogitBoost, RandomForestLDL, StructRF
 from skldl.trees._flat_trees import FlatTrees
 
 _ACTIVATIONS = {"tanh": "Tanh", "logistic": "Sigmoid", "relu": "Relu", "identity": "Identity"}
@@ -52,8 +54,8 @@ def add_estimator(graph: Graph, model: Any, features: str) -> str:
             return add(graph, model, features)
     raise refuse(
         f"The estimator {type(model).__name__}",
-        "what can be are maximum entropy models, AABP, CPNN, RandomForestLDL, GradientBoostingLDL, forests of "
-        "scikit-learn, and pools of these",
+        "what can be are maximum entropy models, AABP, CPNN, RandomForestLDL, StructRF, LDLF, GradientBoostingLDL, "
+        "LDLogitBoost, forests of scikit-learn, and pools of these",
     )
 
 
@@ -181,4 +183,7 @@ _WRITERS: dict[Any, Callable[[Graph, Any, str], str]] = {
     GradientBoostingLDL: _boosting,
     AARegressor: _averaging_regressor,
     PooledLDL: _pool,
+    StructRF: add_structured_forest,
+    LDLogitBoost: add_logit_boosting,
+    LDLF: add_soft_forest,
 }

@@ -9,6 +9,7 @@ import hmac
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -23,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skldl.exceptions import DataError
 from skldl.serve._errors import Refusal, error_body
-from skldl.serve._logs import log, log_soon
+from skldl.serve._logs import log, log_request
 from skldl.serve._openapi import describe
 from skldl.serve._page import page_and_policy
 from skldl.serve._service import Service
@@ -167,26 +168,37 @@ class Gate:
             return
         begun = time.perf_counter()
         number = f"{self._prefix}-{next(self._numbers)}"
-        status = 0
-        service = self._service
+        status = rows = 0
+        service, path, method = self._service, scope["path"], scope["method"]
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"].append((b"x-request-id", number.encode()))
-                if service.draining:
-                    message["headers"].append((b"connection", b"close"))
+                self._mark(message["headers"], number)
             await send(message)
 
         service.metrics.running += 1
         try:
             headers = dict(scope["headers"])
-            refusal = self._refusal(scope["path"], headers)
+            refusal = self._refusal(path, headers)
             if refusal is not None:
                 await _refused(refusal)(scope, receive, sending)
-            elif scope["method"] == "POST" and scope["path"].endswith("/predict"):
-                await self._predict(scope, headers, receive, sending)
+            elif method == "POST" and (route := _predict_route(path)) is not None:
+                # the route that must be fast, without the routing and the responses of Starlette
+                scope["skldl_route"], name = route
+                try:
+                    model = scope["skldl_model"] = service.model(name)
+                    _check_places(service)
+                    content, kind, rows = await service.predict(model, headers, scope["query_string"], receive)
+                except (Refusal, DataError) as error:
+                    await _answer_of(error, scope)(scope, receive, sending)
+                else:
+                    fields = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(content))]
+                    self._mark(fields, number)
+                    status = 200
+                    await send({"type": "http.response.start", "status": 200, "headers": fields})
+                    await send({"type": "http.response.body", "body": content})
             else:
                 await self._app(scope, receive, sending)
         except Exception:
@@ -197,51 +209,20 @@ class Gate:
         finally:
             service.metrics.running -= 1
             seconds = time.perf_counter() - begun
-            route = scope.get("skldl_route", "other")
-            model = scope["skldl_model"].name if "skldl_model" in scope else ""
-            service.metrics.request(route, model, status, seconds)
+            asked = scope["skldl_model"].name if "skldl_model" in scope else ""
+            service.metrics.request(scope.get("skldl_route", "other"), asked, status, seconds)
             if self._log_requests:
-                log_soon(
-                    {
-                        "level": "info",
-                        "event": "request",
-                        "request": number,
-                        "method": scope["method"],
-                        "path": scope["path"][:200],
-                        "status": status,
-                        "ms": round(1000 * seconds, 3),
-                        "rows": scope.get("skldl_rows", 0),
-                        "model": model,
-                    }
-                )
+                log_request(number, method, path, status, 1000 * seconds, rows, asked)
 
-    async def _predict(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
-        """The route that must be fast, without the routing of Starlette."""
-        path = scope["path"]
-        parts = path.split("/")
-        if path != "/predict" and not (len(parts) == 4 and parts[1] == "models"):
-            await self._app(scope, receive, send)
-            return
-        scope["skldl_route"] = "/predict" if len(parts) == 2 else "/models/*/predict"
-        try:
-            model = self._service.model(parts[2] if len(parts) == 4 else None)
-            scope["skldl_model"] = model
-            _check_places(self._service)
-            content, kind, scope["skldl_rows"] = await self._service.predict(
-                model, headers, scope["query_string"], receive
-            )
-        except (Refusal, DataError) as error:
-            await _answer_of(error, scope)(scope, receive, send)
-            return
-        length = (b"content-length", str(len(content)).encode())
-        start = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind.encode()), length]}
-        await send(start)
-        await send({"type": "http.response.body", "body": content})
+    def _mark(self, headers: list[tuple[bytes, bytes]], number: str) -> None:
+        """Add the number of the request, and ask for a new connection while the service ends."""
+        headers.append((b"x-request-id", number.encode()))
+        if self._service.draining:
+            headers.append((b"connection", b"close"))
 
     def _refusal(self, path: str, headers: Mapping[bytes, bytes]) -> Refusal | None:
         if self._hosts is not None:
-            host = headers.get(b"host", b"localhost").decode("latin-1").lower()
-            name = host if host.endswith("]") else host.rpartition(":")[0] or host
+            name = _host_name(headers.get(b"host", b"localhost"))
             if name not in self._hosts:
                 return Refusal(
                     421,
@@ -260,6 +241,23 @@ class Gate:
                     {"www-authenticate": "Bearer"},
                 )
         return None
+
+
+@lru_cache(maxsize=64)  # requests have the same few hosts
+def _host_name(host: bytes) -> str:
+    """The header Host without its port."""
+    text = host.decode("latin-1").lower()
+    return text if text.endswith("]") else text.rpartition(":")[0] or text
+
+
+def _predict_route(path: str) -> tuple[str, str | None] | None:
+    """The route of a path for predictions and the name of its model, None for the default; None for other paths."""
+    if path == "/predict":
+        return "/predict", None
+    parts = path.split("/")
+    if len(parts) == 4 and parts[1] == "models" and parts[3] == "predict":
+        return "/models/*/predict", parts[2]
+    return None
 
 
 def _check_places(service: Service) -> None:

@@ -7,8 +7,10 @@ are checked before cells are made.
 
 import csv
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import repeat
 from typing import Any, Self
 
 import orjson
@@ -30,6 +32,14 @@ _SYNONYMS = {
 _UNTYPED = ("", "application/octet-stream", "application/x-www-form-urlencoded")
 DIGITS = 6
 NAME = "the body"
+PIECE = 2**16
+"""Long JSON bodies are read about this many bytes at a time, and written `ROWS_AT_A_TIME` rows at a time."""
+ROWS_AT_A_TIME = 256
+_BETWEEN_OBJECTS = re.compile(rb"\},[ \t\r\n]*\{")
+
+
+class NotInPieces(Exception):
+    """A JSON body that must be read as a whole."""
 
 
 def format_of_body(content_type: str, body: bytes) -> str:
@@ -127,6 +137,44 @@ def read_records(body: bytes, max_rows: int) -> list[Any]:
         raise Refusal(422, "The body is JSON, but neither a list of objects, one for each row, nor one object.")
     refuse_rows(len(records), max_rows)
     return records
+
+
+def record_pieces(body: bytes, max_rows: int) -> Iterator[list[Any]]:
+    """The rows of a long JSON list, some at a time.
+
+    The objects of all rows would take several times the memory of the body, and more time than those of a few rows
+    that stay in the cache of the processor. The body is cut between two objects, at ``},{`` or ``}, {``. A cut inside
+    a text or a nested list leaves a piece that is no JSON; if all pieces are, so is the whole.
+
+    Parameters
+    ----------
+    body : bytes
+        The body.
+    max_rows : int
+        More rows are refused.
+
+    Yields
+    ------
+    list
+        Rows, which need not be objects. `NotInPieces` is raised if the body must be read as a whole.
+    """
+    at, end = body.find(b"[") + 1, body.rfind(b"]")
+    if at == 0 or end <= at or body[: at - 1].strip() or body[end + 1 :].strip():
+        raise NotInPieces
+    n_rows = 0
+    while at < end:
+        found = _BETWEEN_OBJECTS.search(body, at + PIECE, end) if end - at > PIECE else None
+        last = end if found is None else found.start() + 1
+        try:
+            records: list[Any] = orjson.loads(b"[%b]" % body[at:last])
+        except orjson.JSONDecodeError:
+            raise NotInPieces from None
+        if not records:
+            raise NotInPieces
+        n_rows += len(records)
+        refuse_rows(n_rows, max_rows)
+        yield records
+        at = end if found is None else found.end() - 1
 
 
 def read_table(body: bytes, kind: str, *, columns: Sequence[str], keep: Sequence[str], max_rows: int) -> pd.DataFrame:
@@ -231,14 +279,20 @@ def write_answer(answer: Answer, kind: str, digits: int = DIGITS) -> bytes:
     b'[{"yes":0.25,"top":"no"}]'
     """
     if kind == JSON:
-        names = list(answer.columns)
-        rows = [dict(zip(names, row, strict=True)) for row in zip(*answer.columns.values(), strict=True)]
-        return orjson.dumps(rows, default=str)
+        return b"[" + b",".join(_json_rows(answer)) + b"]"
     if kind == CSV and not answer.kept and (text := _quick_csv(answer, digits)) is not None:
         return text
     with _BodyWriter("answer.parquet" if kind == PARQUET else "answer.csv", digits=digits, exact=answer.kept) as writer:
         writer.write(pd.DataFrame(answer.columns))
     return writer.content.getvalue()
+
+
+def _json_rows(answer: Answer) -> Iterator[bytes]:
+    """Objects of some rows at a time, separated by commas."""
+    names, columns = list(answer.columns), list(answer.columns.values())
+    for first in range(0, answer.n_rows, ROWS_AT_A_TIME):
+        cells = zip(*(column[first : first + ROWS_AT_A_TIME] for column in columns), strict=True)
+        yield orjson.dumps(list(map(dict, map(zip, repeat(names), cells))), default=str)[1:-1]
 
 
 class _BodyWriter(TableWriter):

@@ -7,6 +7,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
+from skldl.serve._frames import frame_of_records
 from skldl.tabular import explain_row
 from skldl.tabular._explain_row import CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT, replacement_effects
 from skldl.tabular._interval_columns import LEVEL
@@ -24,7 +25,7 @@ _MEANINGS = {
 
 def explain(model: "ServedModel", record: Any) -> dict[str, Any]:
     """Explain one row; see `ServedModel.explain`."""
-    frame = model._frame([record], ())
+    frame = frame_of_records([record], model.columns)
     model.encoder.check_columns(frame.columns)
     answer = model.with_intervals(model.predict_records([record]), LEVEL)
     explained = explain_row(model.pipeline, frame, 0, typical=model.typical)

@@ -5,13 +5,19 @@ take as long as a prediction.
 """
 
 import asyncio
+import contextlib
 import sys
-from datetime import UTC, datetime
+import time
 from typing import Any
 
-import orjson
+from orjson import OPT_APPEND_NEWLINE, dumps
 
 FLUSH_SECONDS = 0.1
+LONGEST_PATH = 200
+_REQUEST = (
+    b'{"time":"%b","level":"info","event":"request","request":"%b","method":%b,"path":%b,"status":%d,"ms":%.3f,'
+    b'"rows":%d,"model":%b}\n'
+)
 _waiting: list[bytes] = []
 
 
@@ -27,31 +33,55 @@ def log(level: str, event: str, **fields: Any) -> None:
     **fields
         Further fields, in plain values.
     """
-    _waiting.append(_line({"level": level, "event": event, **fields}))
+    line = {"time": _clock.now().decode(), "level": level, "event": event, **fields}
+    _waiting.append(dumps(line, default=str, option=OPT_APPEND_NEWLINE))
     flush()
 
 
-def log_soon(fields: dict[str, Any]) -> None:
-    """Write one event within a tenth of a second; only inside a running event loop.
+def log_request(request: str, method: str, path: str, status: int, ms: float, rows: int, model: str) -> None:
+    """Write the line of one request within a tenth of a second; only inside a running event loop.
 
     Parameters
     ----------
-    fields : dict
-        Fields, in plain values.
+    request : str
+        Number of the request, of letters and digits.
+    method, path : str
+        As they were sent; of the path the first characters are written.
+    status : int
+        Status of the answer.
+    ms : float
+        How long it took in milliseconds.
+    rows : int
+        How many rows were predicted.
+    model : str
+        Name of the model; empty if none was asked.
     """
     if not _waiting:
         asyncio.get_running_loop().call_later(FLUSH_SECONDS, flush)
-    _waiting.append(_line(fields))
+    words = dumps(method), dumps(path[:LONGEST_PATH]), status, ms, rows, dumps(model)
+    _waiting.append(_REQUEST % (_clock.now(), request.encode(), *words))
 
 
 def flush() -> None:
-    """Write what is waiting."""
+    """Write what is waiting. If standard error is closed, the service goes on without a log."""
     lines = b"".join(_waiting)
     _waiting.clear()
-    sys.stderr.write(lines.decode())
-    sys.stderr.flush()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(lines.decode())
+        sys.stderr.flush()
 
 
-def _line(fields: dict[str, Any]) -> bytes:
-    time = {"time": datetime.now(UTC)}
-    return orjson.dumps(time | fields, default=str, option=orjson.OPT_APPEND_NEWLINE)
+class _Clock:
+    """The time as ISO 8601 in UTC; date, hour, minute and second are written once a second."""
+
+    def __init__(self) -> None:
+        self._second, self._text = -1, b""
+
+    def now(self) -> bytes:
+        second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+        if second != self._second:
+            self._second, self._text = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)).encode()
+        return b"%b.%06d+00:00" % (self._text, nanoseconds // 1000)
+
+
+_clock = _Clock()

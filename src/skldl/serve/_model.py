@@ -1,10 +1,8 @@
 """A model file behind the service: predictions, schema, explanation of a row, nearest training rows."""
 
-import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from operator import mul
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,21 +14,23 @@ from skldl._predictions import sum_to_one
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
-from skldl.exceptions import DataError, ModelFileError
+from skldl.exceptions import ModelFileError
 from skldl.persistence import read
 from skldl.serve._explanation import explain, training_rows
+from skldl.serve._frames import frame_of_records, refuse_long_categories
 from skldl.serve._records import RecordEncoder
+from skldl.serve._single_row import SingleRow
 from skldl.tabular import TableEncoder, predict_table
-from skldl.tabular._interval_columns import LEVEL, interval_columns
+from skldl.tabular._interval_columns import COVERS, LEVEL, interval_columns
 from skldl.tabular._known_categories import known_categories
 from skldl.tabular._softmax_weights import softmax_weights
 
 MOST_CATEGORIES = 1000
-LONGEST_CATEGORY = 10_000
 AGREEMENT = 1e-9
 """Largest difference between the fast path and ``predict_table`` at which the fast path is used."""
 
-_NOTHING_UNUSUAL: dict[str, dict[str, int]] = {}
+GIVEN, TRUE = COVERS
+NOTHING_UNUSUAL: dict[str, dict[str, int]] = {}
 
 
 class Answer(NamedTuple):
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
 
     columns: dict[str, list[Any]]
     n_rows: int
-    unusual: Mapping[str, Mapping[str, int]] = _NOTHING_UNUSUAL
+    unusual: Mapping[str, Mapping[str, int]] = NOTHING_UNUSUAL
     kept: frozenset[str] = frozenset()
 
 
@@ -90,12 +90,13 @@ class ServedModel:
         self.columns = [str(column) for column in self.encoder.feature_names_in_]
         values = self.description.get("values")
         self._values = None if values is None else np.asarray(values, dtype=np.float64)
-        self._value_list = [float(value) for value in values or []]
         self.intervals = getattr(pipeline, "intervals_", None)
+        self.true_intervals = getattr(pipeline, "true_intervals_", None)
         self._label_array = np.asarray(self.labels, dtype=object)
         self._categories = known_categories(self.encoder.encoder_)
         self.typical = self._typical()
         self.fast: RecordEncoder | None = None
+        self._alone: SingleRow | None = None
         self._linear = softmax_weights(self.estimator)
         self._kept_rows, self._kept_features = training_rows(self)
         self._names = list(self.predict_frame(self._probe().iloc[:1]).columns)
@@ -103,8 +104,12 @@ class ServedModel:
             candidate = RecordEncoder(self.encoder)
             if self._agrees(candidate):
                 self.fast = candidate
+        if self.fast is not None and self._linear is not None:
+            alone = SingleRow(self.fast, self._linear, self.labels, self._names, list(map(float, values or ())))
+            if self._agrees_alone(alone):
+                self._alone = alone
 
-    def with_intervals(self, answer: Answer, level: float) -> Answer:
+    def with_intervals(self, answer: Answer, level: float, covers: str = GIVEN) -> Answer:
         """Add intervals to an answer, if the model keeps a calibration.
 
         Parameters
@@ -113,17 +118,20 @@ class ServedModel:
             Predictions.
         level : float
             Probability with which all degrees of a row are within their limits.
+        covers : {"given", "true"}, default="given"
+            What the intervals are for, one of those that the schema names.
 
         Returns
         -------
         Answer
-            With ``low_<label>``, ``high_<label>`` and ``radius`` as ``skldl predict --level`` writes them; the same
-            answer if the model has no intervals.
+            With ``low_<label>``, ``high_<label>`` and ``radius`` as ``skldl predict --level --covers`` writes them; the
+            same answer if the model has no intervals.
         """
-        if self.intervals is None:
+        intervals = self.intervals if covers == GIVEN else self.true_intervals
+        if intervals is None:
             return answer
         D = np.array([answer.columns[label] for label in self.labels]).T
-        added = interval_columns(D, self.intervals, self.labels, set(answer.columns), level)
+        added = interval_columns(D, intervals, self.labels, set(answer.columns), level)
         return answer._replace(columns=answer.columns | {name: cells.tolist() for name, cells in added.items()})
 
     def predict_records(self, records: Sequence[Any], keep: Sequence[str] = ()) -> Answer:
@@ -143,7 +151,7 @@ class ServedModel:
         """
         if not keep and (answer := self.predict_plain(records)) is not None:
             return answer
-        return self.predict_frame(self._frame(records, keep), keep)
+        return self.predict_frame(frame_of_records(records, self.columns, keep), keep)
 
     def predict_plain(self, records: Sequence[Any]) -> Answer | None:
         """Predict by the fast path, or return None if that is not possible.
@@ -160,9 +168,38 @@ class ServedModel:
         """
         if self.fast is None or not records:
             return None
-        if len(records) == 1 and self._linear is not None and (x := self.fast.one(records[0])) is not None:
-            return self._answer_for_one(x)
         encoded = self.fast(records)
+        return None if encoded is None else self._answer(encoded.X, encoded.unusual)
+
+    def predict_one(self, record: Any) -> dict[str, Any] | None:
+        """Predict for one plain record by a linear model without intervals.
+
+        Parameters
+        ----------
+        record : dict
+            The record.
+
+        Returns
+        -------
+        dict or None
+            From the columns of an answer to their cells; None if the model or the record needs another way.
+        """
+        return None if self._alone is None or self.intervals is not None else self._alone(record)
+
+    def predict_pieces(self, pieces: Iterable[Sequence[Any]]) -> Answer | None:
+        """Predict by the fast path for the records of a long body.
+
+        Parameters
+        ----------
+        pieces : iterable of sequences of dict
+            Records, a part of the body at a time.
+
+        Returns
+        -------
+        Answer or None
+            The predictions; None if the fast path is not possible.
+        """
+        encoded = None if self.fast is None else self.fast.in_pieces(pieces)
         return None if encoded is None else self._answer(encoded.X, encoded.unusual)
 
     def predict_frame(self, frame: pd.DataFrame, keep: Sequence[str] = ()) -> Answer:
@@ -184,7 +221,7 @@ class ServedModel:
         encoded = None if keep or self.fast is None else self.fast.table(frame)
         if encoded is not None:
             return self._answer(encoded.X, encoded.unusual)
-        self._refuse_long_categories(frame)
+        refuse_long_categories(frame, self.encoder.kinds_)
         table = predict_table(
             self.pipeline, frame, labels=self.labels, values=self.description.get("values"), keep=keep
         )
@@ -206,22 +243,6 @@ class ServedModel:
             cells.append((D @ self._values).tolist())
         return Answer(dict(zip(self._names, cells, strict=True)), len(D), unusual)
 
-    def _answer_for_one(self, x: FloatArray) -> Answer:
-        """softmax(xW + b) and its summary, on Python floats: a row has few labels."""
-        assert self._linear is not None
-        W, b = self._linear
-        scores: list[float] = (x @ W + b).tolist()
-        largest = max(scores)
-        powers = [math.exp(score - largest) for score in scores]
-        total = sum(powers)
-        degrees = [power / total for power in powers]
-        cells: list[list[Any]] = [[degree] for degree in degrees]
-        cells.append([self.labels[scores.index(largest)]])
-        cells.append([-sum(degree * math.log(degree) for degree in degrees if degree)])
-        if self._values is not None:
-            cells.append([sum(map(mul, degrees, self._value_list))])
-        return Answer(dict(zip(self._names, cells, strict=True)), 1, _NOTHING_UNUSUAL)
-
     def _agrees(self, candidate: RecordEncoder) -> bool:
         """Compare the fast path with ``predict_table`` on rows that touch every branch of it."""
         probe = self._probe()
@@ -235,14 +256,25 @@ class ServedModel:
             quick = self._answer(encoded.X, encoded.unusual)
         except (TypeError, ValueError):  # further columns, such as intervals, or an estimator with further requirements
             return False
-        first = None if self._linear is None else candidate.one(records[0])
-        alone = quick if first is None else self._answer_for_one(first)
-        numbers = [name for name in exact.columns if name != self._names[len(self.labels)]]
         return quick.unusual == exact.unusual and all(
             np.allclose(quick.columns[name], exact.columns[name], rtol=0, atol=AGREEMENT)
-            and abs(alone.columns[name][0] - exact.columns[name][0]) <= AGREEMENT
-            for name in numbers
+            for name in self._names_of_numbers()
         )
+
+    def _agrees_alone(self, alone: SingleRow) -> bool:
+        """Compare the way of a single row with that of a table on the rows of the probe that it takes."""
+        probe = self._probe()
+        exact = self.predict_frame(probe)
+        rows = [alone(record) for record in probe.to_dict("records")]
+        return rows[0] is not None and all(
+            abs(row[name] - exact.columns[name][place]) <= AGREEMENT
+            for place, row in enumerate(rows)
+            if row is not None
+            for name in self._names_of_numbers()
+        )
+
+    def _names_of_numbers(self) -> list[str]:
+        return [name for name in self._names if name != self._names[len(self.labels)]]
 
     def _probe(self) -> pd.DataFrame:
         """Rows with the typical value, ends of the range, missing cells, known and unknown categories."""
@@ -260,38 +292,6 @@ class ServedModel:
             else:
                 cells[name] = [typical, typical, typical, typical, None]
         return pd.DataFrame(cells)
-
-    def _frame(self, records: Sequence[Any], keep: Sequence[str]) -> pd.DataFrame:
-        """A table of the columns that are needed; a cell that a record does not name is missing."""
-        wanted = dict.fromkeys((*self.columns, *keep))
-        for place, record in enumerate(records, start=1):
-            if not isinstance(record, dict):
-                raise DataError(
-                    f"Row {place} is {_json_type(record)}, where an object from columns to cells belongs, such as "
-                    f'{{"{self.columns[0]}": ...}}.'
-                )
-        present: set[str] = set()
-        for record in records:
-            present |= record.keys() & wanted.keys()
-        cells = {name: [record.get(name) for record in records] for name in wanted if name in present or not records}
-        for name, column in cells.items():
-            for place, cell in enumerate(column, start=1):
-                if isinstance(cell, list | dict):
-                    raise DataError(
-                        f"Row {place} of column {name!r} holds {_json_type(cell)}, where one value belongs."
-                    )
-        return pd.DataFrame({name: pd.Series(column, dtype=_dtype_of(column)) for name, column in cells.items()})
-
-    def _refuse_long_categories(self, frame: pd.DataFrame) -> None:
-        """Refuse texts where a category belongs: arrays of fixed width would multiply them by the number of rows."""
-        for name, kind in self.encoder.kinds_.items():
-            if kind == CATEGORY and not pd.api.types.is_numeric_dtype(frame[name]):
-                for row, cell in zip(frame.index, frame[name], strict=True):
-                    if isinstance(cell, str) and len(cell) > LONGEST_CATEGORY:
-                        raise DataError(
-                            f"Row {row + 1} of column {name!r} holds a text of {len(cell):,} characters, where a "
-                            f"category of at most {LONGEST_CATEGORY:,} belongs."
-                        )
 
     def _typical(self) -> dict[str, Any]:
         """Typical values: those that ``skldl fit`` kept, else medians and first categories."""
@@ -341,6 +341,11 @@ class ServedModel:
             "trained_on": {"source": self.description.get("source", ""), "rows": self.description.get("rows")},
             "score": self.description.get("score"),
             "intervals": self.intervals is not None,
+            "covers": [
+                word
+                for word, kept in zip(COVERS, (self.intervals, self.true_intervals), strict=True)
+                if kept is not None
+            ],
             "keeps_rows": 0 if self._kept_rows is None else len(self._kept_rows),
             "created": self.created,
             "sha256": self.sha256,
@@ -373,13 +378,3 @@ def _softmax(scores: FloatArray) -> FloatArray:
     """`skldl.simplex.softmax` without its checks: features and weights are finite here."""
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-
-
-def _dtype_of(column: list[Any]) -> Any:
-    """Text and mixed cells stay objects; pandas finds the type of all others."""
-    return object if any(isinstance(cell, str) for cell in column) or all(cell is None for cell in column) else None
-
-
-def _json_type(cell: Any) -> str:
-    names = {list: "a list", dict: "an object", str: "a text", bool: "a truth value", type(None): "null"}
-    return names.get(type(cell), "a number")

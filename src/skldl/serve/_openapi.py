@@ -91,6 +91,11 @@ def _predict(name: str) -> dict[str, Any]:
             ),
             _parameter("keep", "columns to copy to the answer, separated by commas"),
             _parameter("level", "probability of coverage of the intervals, by default 0.9, if the model has intervals"),
+            _parameter(
+                "covers",
+                "what the intervals are for, if the model was made from votes: given (the default), the shares of as "
+                "many votes on a new row, or true, the distribution behind the votes",
+            ),
             _parameter("digits", "significant digits of numbers in CSV, by default 6"),
         ],
         "requestBody": _body(name),

@@ -8,9 +8,13 @@ way through the encoder, which also words the error.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import gt, itemgetter, lt
+from itertools import starmap
+from operator import itemgetter
+from struct import Struct
+from struct import error as StructError
 from typing import Any
 
 import numpy as np
@@ -49,15 +53,29 @@ class RecordEncoder:
     ----------
     encoder : TableEncoder
         Fitted, with columns of numbers, truth values and categories; `supports` returns whether it is such an encoder.
+
+    Attributes
+    ----------
+    number_cells, category_cells : callable
+        From a record to the tuple of its numbers and truth values, and to that of its categories.
+    is_boolean : list of bool
+        Which of the numbers are truth values.
+    mean, scale : ndarray
+        Of the numbers and of the indicators of missing ones, which are the first features.
+    least, most : ndarray
+        Ends beyond which a number is far outside the training range.
+    codes : list of dict
+        For each column of categories, from words to their features.
     """
 
     def __init__(self, encoder: TableEncoder) -> None:
         self._kinds = encoder.kinds_
         self._numbers: list[str] = []
         self._categories: list[str] = []
-        self._codes: list[dict[str, int]] = []
+        self.codes: list[dict[str, int]] = []
         self._fallback: list[int] = []
         self._known: list[frozenset[str]] = []
+        self.mean, self.scale = np.zeros(0), np.ones(0)
         n_features = 0
         for label, step, columns in encoder.encoder_.transformers_:
             if label == "numbers":
@@ -66,29 +84,28 @@ class RecordEncoder:
                 statistics = np.asarray(imputer.statistics_, dtype=np.float64)
                 self._medians = np.where(np.isnan(statistics), 0.0, statistics)
                 self._indicators: IntArray = np.asarray(imputer.indicator_.features_, dtype=np.intp)
-                self._mean, self._scale = scaler.mean_, scaler.scale_
+                self.mean, self.scale = scaler.mean_, scaler.scale_
                 n_features += len(columns) + len(self._indicators)
             elif label == "categories":
                 self._categories = list(columns)
                 for known in known_categories(encoder.encoder_).values():
-                    self._codes.append({word: n_features + place for word, place in known.places.items()})
+                    self.codes.append({word: n_features + place for word, place in known.places.items()})
                     self._fallback.append(n_features + known.place_of_unknown if known.rare else NO_FEATURE)
                     self._known.append(frozenset(known.every))
                     n_features += len(known.features)
         self.n_features = n_features
-        self._is_boolean = [encoder.kinds_[name] == BOOLEAN for name in self._numbers]
-        self._any_boolean = any(self._is_boolean)
+        self.is_boolean = [encoder.kinds_[name] == BOOLEAN for name in self._numbers]
+        self._any_boolean = any(self.is_boolean)
         self._set_ranges(getattr(encoder, "ranges_", {}))
-        self._lowest, self._highest = self._least.tolist(), self._most.tolist()
-        self._numbers_alone = len(self._numbers) == n_features > 0 and not self._any_boolean
-        self._number_cells = _getter(self._numbers)
-        self._category_cells = _getter(self._categories)
+        self.number_cells = _getter(self._numbers)
+        self._packed = Struct(f"{len(self._numbers)}d").pack  # floats one after another, as in an array
+        self.category_cells = _getter(self._categories)
 
     def _set_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> None:
         """Ends beyond which a number is far outside: one width of the training range on either side."""
         widths = {name: most - least for name, (least, most) in ranges.items()}
-        self._least = np.array([ranges[n][0] - widths[n] if n in ranges else -np.inf for n in self._numbers])
-        self._most = np.array([ranges[n][1] + widths[n] if n in ranges else np.inf for n in self._numbers])
+        self.least = np.array([ranges[n][0] - widths[n] if n in ranges else -np.inf for n in self._numbers])
+        self.most = np.array([ranges[n][1] + widths[n] if n in ranges else np.inf for n in self._numbers])
 
     @staticmethod
     def supports(encoder: TableEncoder) -> bool:
@@ -122,10 +139,34 @@ class RecordEncoder:
         """
         try:
             numbers = self._read_numbers(records) if self._numbers else np.empty((len(records), 0))
-            words = [self._category_cells(record) for record in records] if self._categories else None
+            words = [self.category_cells(record) for record in records] if self._categories else None
         except (KeyError, TypeError, AttributeError):  # a column is missing, or a record is no object
             return None
         return None if numbers is None else self._encoded(numbers, words)
+
+    def in_pieces(self, pieces: Iterable[Sequence[Mapping[str, Any]]]) -> EncodedRecords | None:
+        """Encode the records of a long body piece by piece, so that the objects of one piece alone are in memory.
+
+        Parameters
+        ----------
+        pieces : iterable of sequences of dict
+            At least one.
+
+        Returns
+        -------
+        EncodedRecords or None
+            The features of all pieces; None if a record is not plain.
+        """
+        features: list[FloatArray] = []
+        unusual: dict[str, Counter[str]] = {}
+        for records in pieces:
+            encoded = self(records)
+            if encoded is None:
+                return None
+            features.append(encoded.X)
+            for what, counts in encoded.unusual.items():
+                unusual.setdefault(what, Counter()).update(counts)
+        return EncodedRecords(np.concatenate(features), {what: dict(counts) for what, counts in unusual.items()})
 
     def table(self, frame: Any) -> EncodedRecords | None:
         """Encode a DataFrame whose columns are numbers already, or return None.
@@ -153,7 +194,7 @@ class RecordEncoder:
 
     def _encoded(self, numbers: FloatArray, words: list[Any] | None) -> EncodedRecords | None:
         unusual: dict[str, dict[str, int]] = {"unknown_categories": {}, "far_outside_range": {}, "empty_rows": {}}
-        outside = (numbers < self._least) | (numbers > self._most)
+        outside = (numbers < self.least) | (numbers > self.most)
         if outside.any():
             counts = outside.sum(axis=0)
             unusual["far_outside_range"] = {name: int(n) for name, n in zip(self._numbers, counts, strict=True) if n}
@@ -163,15 +204,15 @@ class RecordEncoder:
         all_present = bool(self._numbers) and math.isfinite(total)
         width = len(self._numbers)
         if all_present and width == self.n_features:
-            return EncodedRecords((numbers - self._mean) / self._scale, unusual)
+            return EncodedRecords((numbers - self.mean) / self.scale, unusual)
         X = np.zeros((len(numbers), self.n_features))
         missing: BoolArray = np.isnan(numbers)
         if self._numbers:
             X[:, :width] = np.where(missing, self._medians, numbers)
             last = width + len(self._indicators)
             X[:, width:last] = missing[:, self._indicators]
-            X[:, :last] -= self._mean
-            X[:, :last] /= self._scale
+            X[:, :last] -= self.mean
+            X[:, :last] /= self.scale
         no_word: BoolArray | bool = True
         if words is not None:
             if not self._set_categories(words, X, unusual["unknown_categories"]):
@@ -182,36 +223,18 @@ class RecordEncoder:
             unusual["empty_rows"] = {"rows": empty}
         return EncodedRecords(X, unusual)
 
-    def one(self, record: Mapping[str, Any]) -> FloatArray | None:
-        """Encode one record of numbers that are all present and near the training range, or return None.
-
-        For a single row the overhead of NumPy is most of the time, so that the checks are done on Python floats.
-
-        Parameters
-        ----------
-        record : dict
-            The record.
-
-        Returns
-        -------
-        ndarray of shape (n_features,) or None
-            The features; None if `__call__` is needed, which accepts all plain records.
-        """
-        if not self._numbers_alone:
-            return None
-        try:
-            cells = self._number_cells(record)
-            if not math.isfinite(sum(cells)) or any(map(lt, cells, self._lowest)) or any(map(gt, cells, self._highest)):
-                return None
-        except (KeyError, TypeError, OverflowError):
-            return None
-        return np.asarray((np.array(cells, dtype=np.float64) - self._mean) / self._scale)
-
     def _read_numbers(self, records: Sequence[Mapping[str, Any]]) -> FloatArray | None:
-        cells: list[Any] = [self._number_cells(record) for record in records]
+        if not self._any_boolean:
+            try:
+                rows = b"".join(starmap(self._packed, map(self.number_cells, records)))
+            except (StructError, OverflowError):  # a missing cell, a text, a list or a very large integer
+                pass
+            else:
+                return np.frombuffer(rows).reshape(len(records), len(self._numbers))
+        cells: list[Any] = [self.number_cells(record) for record in records]
         if self._any_boolean:
             cells = [
-                [self._truth(cell) if boolean else cell for cell, boolean in zip(row, self._is_boolean, strict=True)]
+                [self.truth(cell) if boolean else cell for cell, boolean in zip(row, self.is_boolean, strict=True)]
                 for row in cells
             ]
         try:
@@ -225,7 +248,8 @@ class RecordEncoder:
         return numbers.astype(np.float64, copy=False) if numbers.ndim == 2 else None
 
     @staticmethod
-    def _truth(cell: Any) -> Any:
+    def truth(cell: Any) -> Any:
+        """A truth value as JSON may have it, or None; KeyError or TypeError if it is not plain."""
         if cell is None or isinstance(cell, bool):
             return cell
         if isinstance(cell, str):
@@ -236,7 +260,7 @@ class RecordEncoder:
 
     def _set_categories(self, words: list[Any], X: FloatArray, unknown: dict[str, int]) -> bool:
         columns = zip(*words, strict=True)
-        named = zip(self._categories, columns, self._codes, self._fallback, self._known, strict=True)
+        named = zip(self._categories, columns, self.codes, self._fallback, self._known, strict=True)
         for name, cells, codes, fallback, known in named:
             strange = 0
             places = []

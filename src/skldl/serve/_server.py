@@ -14,12 +14,14 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from skldl.exceptions import ParameterError
-from skldl.serve._logs import log
+from skldl.serve._logs import flush, log
 from skldl.serve._service import Service
 
 LEAST_KEY = 16
 DRAIN_SECONDS = 3.0
 KEEP_ALIVE_SECONDS = 30
+YOUNG_OBJECTS = 10_000
+"""New objects until the collector looks for cycles: requests make hundreds and leave none."""
 
 
 def check_address(host: str, key: str, *, no_key: bool) -> None:
@@ -183,6 +185,7 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
         access_log=False,
         server_header=False,
         lifespan="off",
+        proxy_headers=False,  # nothing here uses the address of the client
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(service.limits.seconds) + 1,
     )
@@ -190,6 +193,7 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
     logger.handlers, logger.propagate = [_AsEvents(logging.WARNING)], False
     gc.collect()
     gc.freeze()  # models and libraries stay: the collector need not walk through them at every request
+    gc.set_threshold(YOUNG_OBJECTS, 10, 10)
     server = _Server(config, service)
     try:
         server.run()
@@ -197,4 +201,5 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
         return False
     finally:
         service.close()
+        flush()
     return True

@@ -3,31 +3,32 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl
 
+import orjson
 from starlette.types import Receive
 
-from skldl.data._spelling import split_list
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.serve._bodies import (
-    DIGITS,
     JSON,
+    NotInPieces,
     format_of_answer,
     format_of_body,
     read_records,
     read_table,
+    record_pieces,
     write_answer,
 )
+from skldl.serve._deadlines import Deadlines
 from skldl.serve._errors import Refusal
 from skldl.serve._logs import log
 from skldl.serve._metrics import Metrics
-from skldl.serve._model import Answer, ServedModel
-from skldl.tabular._interval_columns import LEVEL
+from skldl.serve._model import NOTHING_UNUSUAL, Answer, ServedModel
+from skldl.serve._query import DEFAULTS, read_query
 
 SMALL_BODY = 2**15
 """Bodies up to this size are parsed in the event loop: handing them to a thread would take longer."""
@@ -97,6 +98,7 @@ class Service:
         self.paths = {name: Path(path) for name, path in paths.items()}
         self.limits = limits or Limits()
         self.metrics = Metrics()
+        self._deadlines = Deadlines(self.limits.seconds)
         self.models = self._load()
         self.draining = False
         self._pool = ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="predict")
@@ -176,34 +178,43 @@ class Service:
     ) -> tuple[bytes, str, int]:
         body = await self.body(headers, receive)
         given = format_of_body(headers.get(b"content-type", b"").decode("latin-1"), body)
-        query = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)) if query_string else {}
-        accept = headers.get(b"accept", b"").decode("latin-1")
-        wanted = format_of_answer(accept, query.get("format", ""), given)
-        keep = split_list(query["keep"]) if "keep" in query else []
-        digits = _digits(query["digits"]) if "digits" in query else DIGITS
-        level = _level(query["level"], model) if "level" in query else LEVEL
+        query = read_query(query_string, model) if query_string else DEFAULTS
+        keep, digits = query.keep, query.digits
+        wanted = format_of_answer(headers.get(b"accept", b"").decode("latin-1"), query.format, given)
         answer = records = None
         if given == JSON and len(body) <= SMALL_BODY and not keep:
             records = read_records(body, self.limits.rows)
+            if len(records) == 1 and wanted == JSON and (row := model.predict_one(records[0])) is not None:
+                self.metrics.rows(model.name, 1, NOTHING_UNUSUAL)
+                return orjson.dumps([row]), JSON, 1
             if len(records) <= FEW_ROWS:
                 answer = model.predict_plain(records)
                 if answer is not None:
-                    content = write_answer(model.with_intervals(answer, level), wanted, digits)
+                    content = write_answer(model.with_intervals(answer, query.level, query.covers), wanted, digits)
         if answer is None:
 
             def predicted() -> tuple[Answer, bytes]:
-                if given == JSON:
-                    rows = read_records(body, self.limits.rows) if records is None else records
-                    found = model.predict_records(rows, keep)
-                else:
+                if given != JSON:
                     table = read_table(body, given, columns=model.columns, keep=keep, max_rows=self.limits.rows)
                     found = model.predict_frame(table, keep)
-                return found, write_answer(model.with_intervals(found, level), wanted, digits)
+                elif records is not None:
+                    found = model.predict_records(records, keep)
+                else:
+                    found = self._predict_long(model, body, keep)
+                return found, write_answer(model.with_intervals(found, query.level, query.covers), wanted, digits)
 
             result = await self._in_thread(predicted)
             answer, content = result
         self.metrics.rows(model.name, answer.n_rows, answer.unusual)
         return content, wanted, answer.n_rows
+
+    def _predict_long(self, model: ServedModel, body: bytes, keep: Sequence[str]) -> Answer:
+        """Predict for a long JSON body, in pieces if possible."""
+        if not keep:
+            with contextlib.suppress(NotInPieces):
+                if (found := model.predict_pieces(record_pieces(body, self.limits.rows))) is not None:
+                    return found
+        return model.predict_records(read_records(body, self.limits.rows), keep)
 
     async def explain(self, model: ServedModel, headers: Mapping[bytes, bytes], receive: Receive) -> dict[str, Any]:
         """Explain the one row of a request.
@@ -281,8 +292,7 @@ class Service:
     async def _in_time(self, work: Awaitable[Result]) -> Result:
         """Wait for the answer to a request, body and work together, as long as it may take."""
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                return await work
+            return await self._deadlines.wait_for(work)
         except TimeoutError:
             message = f"The request took more than {self.limits.seconds:g} seconds. Send fewer rows at a time."
             raise Refusal(504, message) from None
@@ -313,25 +323,6 @@ def _cut_off() -> Refusal:
 
 def _too_large(most: int) -> Refusal:
     return Refusal(413, f"The body has more than {most:,} bytes. Send fewer rows at a time.")
-
-
-def _digits(text: str) -> int:
-    if len(text) > 2 or not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 17:
-        raise Refusal(400, f"digits={text[:20]} must be a number from 1 to 17.")
-    return int(text)
-
-
-def _level(text: str, model: ServedModel) -> float:
-    try:
-        level = float(text)
-    except ValueError:
-        level = 0.0
-    if not 0 < level < 1:
-        raise Refusal(400, f"level={text[:20]} must be a number between 0 and 1, such as 0.9.")
-    if model.intervals is None:
-        message = f"level={text[:20]}: the model {model.name} keeps no calibration rows. Make it with --intervals."
-        raise Refusal(422, message)
-    return level
 
 
 def named_paths(default: str | os.PathLike[str] | None, named: list[str]) -> dict[str, Path]:

@@ -1,0 +1,81 @@
+"""JSON records as a table, for what the fast path does not take; errors name the row, the column and what was found."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from skldl.data._cells import CATEGORY
+from skldl.exceptions import DataError
+
+LONGEST_CATEGORY = 10_000
+
+
+def frame_of_records(records: Sequence[Any], columns: Sequence[str], keep: Sequence[str] = ()) -> pd.DataFrame:
+    """A table of the columns that are needed; a cell that a record does not name is missing.
+
+    Parameters
+    ----------
+    records : sequence
+        Rows of a JSON body, which should be objects.
+    columns : sequence of str
+        Columns that the model needs.
+    keep : sequence of str, default=()
+        Columns to copy to the answer.
+
+    Returns
+    -------
+    DataFrame
+        Without the columns that no record names.
+
+    Examples
+    --------
+    >>> list(frame_of_records([{"age": 31, "note": "x"}, {}], ["age", "town"]).columns)
+    ['age']
+    """
+    wanted = dict.fromkeys((*columns, *keep))
+    for place, record in enumerate(records, start=1):
+        if not isinstance(record, dict):
+            raise DataError(
+                f"Row {place} is {_json_type(record)}, where an object from columns to cells belongs, such as "
+                f'{{"{columns[0]}": ...}}.'
+            )
+    present: set[str] = set()
+    for record in records:
+        present |= record.keys() & wanted.keys()
+    cells = {name: [record.get(name) for record in records] for name in wanted if name in present or not records}
+    for name, column in cells.items():
+        for place, cell in enumerate(column, start=1):
+            if isinstance(cell, list | dict):
+                raise DataError(f"Row {place} of column {name!r} holds {_json_type(cell)}, where one value belongs.")
+    return pd.DataFrame({name: pd.Series(column, dtype=_dtype_of(column)) for name, column in cells.items()})
+
+
+def refuse_long_categories(frame: pd.DataFrame, kinds: Mapping[str, str]) -> None:
+    """Refuse texts where a category belongs: arrays of fixed width would multiply them by the number of rows.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    kinds : mapping
+        From the name of each column of the model to its kind.
+    """
+    for name, kind in kinds.items():
+        if kind == CATEGORY and not pd.api.types.is_numeric_dtype(frame[name]):
+            for row, cell in zip(frame.index, frame[name], strict=True):
+                if isinstance(cell, str) and len(cell) > LONGEST_CATEGORY:
+                    raise DataError(
+                        f"Row {row + 1} of column {name!r} holds a text of {len(cell):,} characters, where a "
+                        f"category of at most {LONGEST_CATEGORY:,} belongs."
+                    )
+
+
+def _dtype_of(column: list[Any]) -> Any:
+    """Text and mixed cells stay objects; pandas finds the type of all others."""
+    return object if any(isinstance(cell, str) for cell in column) or all(cell is None for cell in column) else None
+
+
+def _json_type(cell: Any) -> str:
+    names = {list: "a list", dict: "an object", str: "a text", bool: "a truth value", type(None): "null"}
+    return names.get(type(cell), "a number")
