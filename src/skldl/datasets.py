@@ -34,4 +34,6 @@ __all__ = [
     "statistics_table",
 ]
 
-warnings.warn("skldl.datasets is now called skldl.data; the old name goes in 0.4.", DeprecationWarning, stacklevel=2)
+warnings.warn(
+    "skldl.datasets is now called skldl.data; the old name is removed in 0.4.", DeprecationWarning, stacklevel=2
+)

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 warnings.warn(
-    "skldl.tables is now skldl.tabular (models) and skldl.data (files, columns); the old name goes in 0.4.",
+    "skldl.tables is now skldl.tabular (models) and skldl.data (files, columns); the old name is removed in 0.4.",
     DeprecationWarning,
     stacklevel=2,
 )

@@ -220,6 +220,13 @@ def test_a_clear_winner_is_distinguished_from_all_others(healthy):
     ) in sentences
 
 
+def test_tied_runners_up_are_all_named_and_a_negative_skill_is_no_removed_loss(healthy):
+    results = changed(healthy, ["d0", "d1"], {"AA-kNN": 0.2, "fixed & <i>odd</i>": 0.2, "Mean": 0.1})
+    sentences = summary(results)
+    assert sentences[0].endswith("followed by AA-kNN and fixed & <i>odd</i>.")
+    assert "On d0, no candidate is better than Mean: the skill of AA-kNN is -100.0%." in sentences
+
+
 def test_one_dataset_and_ties(healthy):
     level = {"AA-kNN": 0.5, "fixed & <i>odd</i>": 0.5, "Mean": 0.5}
     sentences = summary(changed(healthy, ["one"], level))

@@ -18,7 +18,7 @@ from skldl.chunks._layout import Layout, Piece
 from skldl.exceptions import DataError, EmptyDataError, SampleWeightError
 
 CHUNK_CELLS = 1 << 21
-"""Numbers in a chunk where nobody says how many rows it shall have (16 MiB in double precision)."""
+"""Numbers in a chunk if its number of rows is not given (16 MiB in double precision)."""
 
 LARGEST_WEIGHT_EXPONENT = 100
 """Weights are reduced if the largest is not between 2⁻¹⁰⁰ and 2¹⁰⁰, as in memory."""

@@ -111,7 +111,7 @@ def evaluate_pairs(
 
 
 def skill(model: Any, rows: Rows, reference: Any, *, confidence: float = 0.95) -> Skill:
-    """How much of the reference's Kullback-Leibler divergence a model takes away, on rows in chunks.
+    """How much of the reference's Kullback-Leibler divergence a model removes, on rows in chunks.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ NOT_IN_CHUNKS = {
 def is_streamed(
     sources: Sequence[str], columns: Columns, model: str, settings: Mapping[str, Any], others: Mapping[str, Any]
 ) -> bool:
-    """Whether a table is so large that it is read in chunks, though nobody has asked for it.
+    """Whether a table is large enough to be read in chunks without ``--stream``.
 
     Parameters
     ----------

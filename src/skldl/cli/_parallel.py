@@ -77,7 +77,7 @@ class Processes:
         for pipe in self._pipes:
             pipe.close()
         for process in self._processes:
-            process.terminate()  # it may be in the middle of a chunk that nobody waits for any more
+            process.terminate()  # it may be in the middle of a chunk whose result is no longer needed
             process.join()
 
     def run(self, first: Any, others: Iterator[Any]) -> Iterator[Any]:
@@ -130,7 +130,7 @@ class Processes:
         self._processes.append(process)
 
     def _send(self, turn: int, chunk: Any) -> None:
-        with contextlib.suppress(OSError):  # it has died: to receive will tell
+        with contextlib.suppress(OSError):  # it has died: receiving will raise
             self._pipes[turn].send(chunk)
 
     def _receive(self, turn: int) -> tuple[Any, Exception | None, list[Any]]:

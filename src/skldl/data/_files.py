@@ -85,7 +85,7 @@ def load_dataset(
     encoding, decimal, na_values : default=None
         How a CSV file is written, see `TableFile`; found out by default.
     ignore : str or list of str, default=()
-        The name of ``drop`` until 0.1; it goes in 0.4.
+        The name of ``drop`` until 0.1; it is removed in 0.4.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def load_dataset(
     ('happy', 'sad')
     """
     if ignore:
-        warnings.warn("ignore= is now called drop=; the old name goes in 0.4.", DeprecationWarning, stacklevel=2)
+        warnings.warn("ignore= is now called drop=; the old name is removed in 0.4.", DeprecationWarning, stacklevel=2)
         drop = [*([drop] if isinstance(drop, str) else drop), *([ignore] if isinstance(ignore, str) else ignore)]
     roles = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     roles |= {"item": item, "annotator": annotator}

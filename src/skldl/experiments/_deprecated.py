@@ -10,7 +10,9 @@ from skldl.selection import Candidate
 
 
 def _warn(old: str, new: str) -> None:
-    warnings.warn(f"skldl.experiments.{old} is now {new}; the old name goes in 0.4.", DeprecationWarning, stacklevel=3)
+    warnings.warn(
+        f"skldl.experiments.{old} is now {new}; the old name is removed in 0.4.", DeprecationWarning, stacklevel=3
+    )
 
 
 def Contender(*args: Any, **kwargs: Any) -> Candidate:

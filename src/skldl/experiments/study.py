@@ -380,7 +380,7 @@ class Study:
 
 
 def _warn_of_old_name(old: str, new: str) -> None:
-    warnings.warn(f"{old} of a Study is now {new}; the old name goes in 0.4.", DeprecationWarning, stacklevel=3)
+    warnings.warn(f"{old} of a Study is now {new}; the old name is removed in 0.4.", DeprecationWarning, stacklevel=3)
 
 
 def _with_old_names(made: Callable[..., None]) -> Callable[..., None]:

@@ -57,7 +57,8 @@ def _winner(results: StudyResults) -> list[str]:
         return [f"By {title}, {enumerate_words(first)} {_verb(first)} best on {results.averaged[0]}."]
     text = f"By {title}, {enumerate_words(first)} {_has(first)} the best average rank over {n_datasets} datasets"
     if len(first) < len(order):
-        text += f", followed by {results.candidates[order[len(first)]]}"
+        next_rank = ranks[order[len(first)]]
+        text += f", followed by {enumerate_words([results.candidates[j] for j in order if ranks[j] == next_rank])}"
     return [text + "."]
 
 
@@ -82,9 +83,13 @@ def _skill_of_the_best(results: StudyResults, skills: list[list[float]]) -> list
         interval = ""
         if isinstance(value, Skill):
             interval = f" ({value.confidence:.0%} interval {show_share(value.low)} to {show_share(value.high)})"
-        sentences.append(
-            f"On {dataset}, {name} removes {show_share(value)} of the loss of {results.baseline}{interval}."
-        )
+        if value >= 0:
+            text = f"{name} removes {show_share(value)} of the loss of {results.baseline}{interval}"
+        else:
+            text = (
+                f"no candidate is better than {results.baseline}: the skill of {name} is {show_share(value)}{interval}"
+            )
+        sentences.append(f"On {dataset}, {text}.")
     return sentences
 
 

@@ -26,7 +26,7 @@ from skldl._typing import FloatArray
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 40
 TOLERANCE = 1e-12
-"""A pair is done when Newton promises less than this improvement per unit of weight."""
+"""A pair is done when the predicted improvement per unit of weight is below this."""
 
 
 def fit_sigmoids(
@@ -115,7 +115,7 @@ def _newton_step(
     done = promise <= TOLERANCE * total
     step = np.ones_like(slope)
     change = d_s * z + d_i
-    pending = np.flatnonzero(~done)  # a step that promises next to nothing is taken as it is
+    pending = np.flatnonzero(~done)  # a step with almost no predicted improvement is taken as it is
     before = _loss(score[:, pending], weight[:, pending], pull[:, pending])
     for _ in range(MAX_HALVINGS):
         after = _loss((score + step * change)[:, pending], weight[:, pending], pull[:, pending])
