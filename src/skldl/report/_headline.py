@@ -86,9 +86,7 @@ def _skill_of_the_best(results: StudyResults, skills: list[list[float]]) -> list
         if value >= 0:
             text = f"{name} removes {show_share(value)} of the loss of {results.baseline}{interval}"
         else:
-            text = (
-                f"no candidate is better than {results.baseline}: the skill of {name} is {show_share(value)}{interval}"
-            )
+            text = f"the best skill is that of {name}, {show_share(value)}{interval}"
         sentences.append(f"On {dataset}, {text}.")
     return sentences
 
