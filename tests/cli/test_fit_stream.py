@@ -97,7 +97,9 @@ def test_text_is_hashed(ratings_folder, capsys, ratings):
     """And the features are sparse, which the chunks must say from the first on."""
     rng = np.random.default_rng(0)
     table = ratings(200)
-    table["says"] = np.where(table["r_a"] > 0.4, "all is very well", "not well at all " + rng.choice(["x", "y"], 200))
+    table["says"] = np.where(
+        table["r_a"] > 0.4, "all is very well", [f"not well at all {w}" for w in rng.choice(["x", "y"], 200)]
+    )
     table.to_csv("says.csv", index=False)
     assert call(f"fit says.csv {FIT} --text says --text-ngrams words --out m.skldl") == 0, capsys.readouterr().err
     assert skldl.load("m.skldl")[-1].n_features_in_ > 2**14

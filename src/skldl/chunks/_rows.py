@@ -122,6 +122,7 @@ class Rows(ABC):
     Examples
     --------
     >>> from skldl import MeanDistribution
+    >>> from skldl.chunks import Piece, Rows
     >>> class Squares(Rows):
     ...     def _pieces(self, labels):
     ...         for k in range(3):
