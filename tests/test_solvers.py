@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from skldl._solvers import minimise
+from skldl._solvers import ROUNDING, minimise
 
 
 def _quadratic(eigenvalues):
@@ -26,7 +26,22 @@ def test_quadratic_ends_within_the_bound(method, eigenvalues):
     assert run.loss - least <= 1e-10
     assert run.loss == pytest.approx(function(run.x)[0])
     assert len(run.loss_curve) == run.n_iter + 1
-    assert np.all(np.diff(run.loss_curve) < 0)
+    assert np.all(np.diff(run.loss_curve) < ROUNDING * abs(run.loss))
+
+
+@pytest.mark.parametrize("method", ["lbfgs", "bfgs"])
+def test_rounding_of_the_loss_does_not_end_the_run(method):
+    """The loss is a difference of larger terms: its last digits rise where the gradient still falls."""
+    function, solution, _ = _quadratic(np.logspace(-2, 2, 12))
+    rng = np.random.default_rng(0)
+
+    def rounded(x):
+        loss, gradient = function(x)
+        return loss * (1 + 0.2 * ROUNDING * rng.uniform(-1, 1)), gradient
+
+    run = minimise(rounded, np.zeros(len(solution)), method=method, tol=1e-12, max_iter=500)
+    assert run.converged
+    np.testing.assert_allclose(run.x, solution, atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["lbfgs", "bfgs"])

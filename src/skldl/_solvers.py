@@ -25,7 +25,10 @@ SUFFICIENT_DECREASE = 1e-4
 CURVATURE = 0.9
 MAX_TRIALS = 30
 MEMORY = 20
-ROUNDING = 8 * float(np.finfo(np.float64).eps)
+ROUNDING = 256 * float(np.finfo(np.float64).eps)
+"""Rises of the loss by at most this share are taken for rounding: it is a sum of terms that can be larger than it."""
+MOST_LEVEL_STEPS = 5
+"""Steps in a row that may lower neither the loss, because of its rounding, nor the gradient by half."""
 
 
 class Metric(Protocol):
@@ -130,6 +133,7 @@ def minimise(
     loss, gradient = objective(x)
     run = Minimum(x=x, loss=loss, curvature=curvature, loss_curve=[loss])
     curvatures: deque[float] = deque(maxlen=MEMORY)
+    least, least_dual, n_level = loss, metric.dual(gradient), 0
     while True:
         if callback is not None:
             callback(run.n_iter, x)
@@ -141,8 +145,11 @@ def minimise(
         direction = -memory.times(gradient)
         found = _line_search(objective, x, loss, gradient, direction, first_step=memory.first_step(gradient))
         run.n_evaluations += found.n_evaluations
-        if found.loss >= loss and not metric.dual(found.gradient) < 0.5 * metric.dual(gradient):
-            return run  # neither the loss nor the gradient fell: what is left is rounding
+        fell = found.loss < least or metric.dual(found.gradient) < 0.5 * least_dual
+        least, least_dual = min(least, found.loss), min(least_dual, metric.dual(found.gradient))
+        n_level = 0 if fell else n_level + 1
+        if found.x is x or n_level > MOST_LEVEL_STEPS:
+            return run  # what is left is rounding
         step, change = found.x - x, found.gradient - gradient
         if step @ change > 0:  # rounding errors can affect the last digits of a convex function
             memory.remember(step, change)

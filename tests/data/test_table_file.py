@@ -88,6 +88,13 @@ def test_ambiguous_decimal_marks_are_refused(tmp_path, content, message):
         TableFile(path).read()
 
 
+@pytest.mark.parametrize("lone", [".", ",", "..", "-."])
+def test_a_mark_in_a_cell_without_digits_is_not_a_decimal_mark(tmp_path, lone):
+    table = TableFile(write(tmp_path, "a;b\n" + "0;x\n" * 9 + f"{lone};y\n")).read()
+    assert table["a"].astype(str).iloc[-1] == lone
+    assert len(table) == 10
+
+
 def test_the_decimal_mark_can_be_said(tmp_path):
     path = write(tmp_path, "a;b\n5,123;x\n7,000;y\n")
     assert TableFile(path, decimal=".").read()["a"].tolist() == [5123, 7000]

@@ -231,7 +231,7 @@ def _decimals(rows: list[list[str]], columns: list[str], separator: str, name: s
             )
         if with_comma or with_point:
             shown[column] = "," if with_comma else "."
-        else:
+        elif any(maybe.values()):  # else the mark stands in cells that are no numbers, such as a lone point
             mark = "," if maybe[","] else "."
             unclear[column] = mark, maybe[mark][0]
     marks = set(shown.values())
