@@ -1,8 +1,10 @@
 """docs/deployment.md: its programs run where MLflow is installed; what it names is there."""
 
+import inspect
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +37,7 @@ def test_the_page_names_every_route_option_and_metric(client):
     text = PAGE.read_text(encoding="utf-8")
     for path in (*OPEN_ROUTES, "/predict", "/explain", "/schema", "/metrics", "/models", "/openapi.json"):
         assert f"{path}`" in text or f"{path}," in text, path
-    options = re.findall(r"^    (\w+)$", __import__("skldl.cli.serve", fromlist=["serve"]).serve.__doc__, flags=re.M)
+    options = re.findall(r"^(\w+)$", inspect.getdoc(import_module("skldl.cli.serve").serve), flags=re.M)
     assert {"max_body", "max_rows", "timeout", "max_concurrent", "no_key", "quiet", "host", "port"} <= set(options)
     for option in ("--max-body", "--max-rows", "--timeout", "--max-concurrent", "--no-key", "--quiet"):
         assert option in text
