@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import row_norms
@@ -39,6 +40,8 @@ LEAST_QUERIES = 32
 """For fewer rows the filter of large searches is not made."""
 LARGEST_NORM = 1e30
 """Squared norms beyond this are too large for single precision."""
+MOST_FEATURES_OF_TREES = 15
+"""With more features, scikit-learn's algorithm "auto" means "brute"."""
 SPARE = 2
 """Candidates asked for beyond the wanted ones: one shows whether the last place is tied, the next settles a pair."""
 
@@ -75,12 +78,16 @@ class StableSearch:
         self._X = X
         self._index = NearestNeighbors(
             metric=metric, p=power, metric_params=params or None, algorithm=algorithm, n_jobs=n_jobs
-        ).fit(X)
+        )
         self._squared = metric == "sqeuclidean"
         self._euclidean = metric in ("euclidean", "l2", "sqeuclidean") or (metric == "minkowski" and power == 2)
         self._cosine = metric == "cosine"
         self._noisy = self._euclidean or self._cosine
-        self._direct = self._euclidean and not sparse.issparse(X) and self._index._fit_method == "brute"
+        self._direct = self._euclidean and not sparse.issparse(X)
+        brute = algorithm == "brute" or (algorithm == "auto" and X.shape[1] > MOST_FEATURES_OF_TREES)
+        if not (self._direct and brute and not params):  # else scikit-learn has nothing to prepare or to refuse
+            self._fit_index()
+            self._direct = self._direct and self._index._fit_method == "brute"
         self._filter: LowerBoundFilter | None = None  # made when it is first needed, and not kept in files
         if self._euclidean:
             self._norms = row_norms(X, squared=True).astype(np.float64)
@@ -142,9 +149,15 @@ class StableSearch:
                 for block in row_blocks(X.shape[0], self.n_samples, GROUPED_CELLS)
             ]
             return np.concatenate([part for part, _ in parts]), np.concatenate([part for _, part in parts])
+        self._fit_index()
         with config_context(assume_finite=True, skip_parameter_validation=True):
             distances, neighbors = self._index.kneighbors(X, n_neighbors)
         return distances, neighbors
+
+    def _fit_index(self) -> None:
+        """Fit scikit-learn's search if it is not fitted: one whose distances are all computed here may not need it."""
+        if not hasattr(self._index, "_fit_X"):
+            self._index = clone(self._index).fit(self._X)  # another thread never sees a search that is half fitted
 
     def _filtered_candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray] | None:
         """The same for many rows among very many; None where it does not pay."""
@@ -160,6 +173,7 @@ class StableSearch:
         return (found[0] if self._squared else np.sqrt(found[0])), found[1]
 
     def __getstate__(self) -> dict[str, Any]:
+        self._fit_index()  # what is in a file does not depend on the predictions that were made before
         return {**self.__dict__, "_filter": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
