@@ -355,8 +355,11 @@ def test_cosine_ties_follow_the_lower_row_number():
     np.testing.assert_array_equal(nearest[:, :15].sum(axis=1), 3)  # the first three of twelve parallel rows
 
 
-def test_the_model_keeps_copies():
-    X, D = make_distributions()
+@pytest.mark.parametrize("scale", [1.0, 1.0005], ids=["sums of one", "other sums"])
+def test_the_model_keeps_copies(scale):
+    """Also where the validation of y has made no copy of it, since all its rows sum to one exactly."""
+    X, _ = make_distributions()
+    D = np.random.default_rng(0).permuted(np.tile([0.5, 0.375, 0.125], (len(X), 1)), axis=1) * scale
     model, new = AAKNN(3).fit(X, D), X[:5] + 0.1
     expected, own = model.predict(new), model.leave_one_out(2)
     X[:] = 0.0

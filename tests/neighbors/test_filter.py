@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from skldl import AAKNN
 from skldl.neighbors import _filter, _search
@@ -83,22 +84,32 @@ def test_huge_numbers_are_left_to_the_search_in_double_precision(monkeypatch):
 
 
 @pytest.mark.parametrize("count", [1, 7, 60])
-@pytest.mark.parametrize("n_places", [1000, 1007, 2400])
+@pytest.mark.parametrize("n_places", [960, 1000, 1007, 2400])
 def test_least_numbers_by_groups_equal_a_sort(count, n_places):
     values = np.random.default_rng(0).integers(0, 3000, size=(11, n_places)).astype(float)  # with ties
     values[3] = 5.0  # one row is nothing but ties
     least, places = _search._first_of_groups(values, count)
     np.testing.assert_array_equal(least, np.sort(values, axis=1)[:, :count])
     np.testing.assert_array_equal(np.take_along_axis(values, places, axis=1), least)
-    assert all(len(set(row)) == count for row in places.tolist())
+    np.testing.assert_array_equal(places, np.argsort(values, axis=1, kind="stable")[:, :count])
 
 
-def test_searches_of_middle_size_equal_a_loop(monkeypatch):
+@pytest.mark.parametrize("n_places", range(16, 160, 3))
+def test_groups_of_different_size_hold_every_place(n_places):
+    """The least number of each row is in another place: none is left out, whatever the number of places."""
+    values = np.ones((n_places, n_places)) - np.eye(n_places)
+    least, places = _search._first_of_groups(values, 1)
+    np.testing.assert_array_equal(least, 0.0)
+    np.testing.assert_array_equal(places[:, 0], np.arange(n_places))
+
+
+@pytest.mark.parametrize("rows_in_block", [4, 7])  # with 4, the training rows are too many to be copied beside norms
+def test_searches_of_middle_size_equal_a_loop(monkeypatch, rows_in_block):
     """Duplicates, a large common offset and blocks of few rows: ties still go to the lower row number."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, size=(1500, 5)).astype(float) + 1e4
     queries = np.concatenate([X[:20], X[:20] + 0.5])
-    monkeypatch.setattr(_search, "GROUPED_CELLS", 1500 * 7)
+    monkeypatch.setattr(_search, "GROUPED_CELLS", 1500 * rows_in_block)
     called = []
     plain = _search._first_of_groups
     monkeypatch.setattr(_search, "_first_of_groups", lambda *args: called.append(1) or plain(*args))
@@ -109,3 +120,30 @@ def test_searches_of_middle_size_equal_a_loop(monkeypatch):
     assert called
     np.testing.assert_array_equal(neighbors, expected)
     np.testing.assert_allclose(distances, np.take_along_axis(exact, expected, axis=1), atol=1e-12)
+
+
+def test_the_search_of_scikit_learn_is_fitted_when_it_is_needed():
+    """Not for distances that are computed here, but for a file, and for more neighbours than groups can serve."""
+    rng = np.random.default_rng(3)
+    X, D = rng.normal(size=(400, 20)), rng.dirichlet(np.ones(4), 400)
+    queries = rng.normal(size=(300, 20))
+    model = AAKNN().fit(X, D)
+    predicted = model.predict(queries)
+    assert not hasattr(model._search._index, "_fit_X")
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded._search._index._fit_X, X)
+    np.testing.assert_array_equal(loaded.predict(queries), predicted)
+    fresh = AAKNN().fit(X, D)
+    distances, neighbors = fresh.kneighbors(queries, 100)
+    exact = cdist(queries, X)
+    np.testing.assert_array_equal(neighbors, np.argsort(exact, axis=1, kind="stable")[:, :100])
+    np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :100], rtol=1e-12)
+    assert hasattr(fresh._search._index, "_fit_X")
+
+
+def test_a_search_of_scikit_learn_refuses_wrong_settings_in_fit():
+    X, D = np.random.default_rng(4).normal(size=(40, 20)), np.full((40, 2), 0.5)
+    with pytest.raises(ValueError, match="metric"):
+        AAKNN(metric="no such metric").fit(X, D)
+    with pytest.raises(ValueError, match="sqeuclidean"):
+        AAKNN(metric="sqeuclidean", algorithm="kd_tree").fit(X, D)

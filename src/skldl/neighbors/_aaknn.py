@@ -191,7 +191,9 @@ class AAKNN(BaseLDL):
         return self._search.query(X, n_neighbors, exact=True)
 
     def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
-        X, D, weight = super()._check_training_set(X, y, sample_weight)
+        given = X
+        X, D, weight = super()._check_training_set(given, y, sample_weight)
+        X, D = _own(X, given), _own(D, y)
         self._columns = None
         if isinstance(self.metric, str) and self.metric == "precomputed":
             if sparse.issparse(X):
@@ -211,7 +213,6 @@ class AAKNN(BaseLDL):
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         _check_count("n_neighbors", self.n_neighbors, X.shape[0])
-        X, D = copy_of(X), copy_of(D)  # they are kept: changes of the caller's own arrays must not reach the model
         if is_device_array(X):
             self._search: Any = DeviceSearch(X, metric=self.metric, metric_params=self.metric_params)
         else:
@@ -264,6 +265,14 @@ class AAKNN(BaseLDL):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
         return tags
+
+
+def _own(checked: Any, given: Any) -> Any:
+    """What the model keeps of data: changes of the caller's own arrays must not reach it, but one copy is enough."""
+    is_new = (
+        isinstance(checked, np.ndarray) and isinstance(given, np.ndarray) and not np.may_share_memory(checked, given)
+    )
+    return checked if is_new else copy_of(checked)
 
 
 def _without_own_row(distances: Any, neighbors: Any) -> tuple[Any, Any]:

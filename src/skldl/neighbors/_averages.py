@@ -22,7 +22,7 @@ def average(weights: FloatArray, neighbors: IntArray, distributions: FloatArray)
     if not isinstance(distributions, np.ndarray):
         return _average_on_device(weights, neighbors, distributions)
     if neighbors.size * n_labels <= GATHER_CELLS:
-        total = np.einsum("ij,ijk->ik", weights, distributions[neighbors])
+        total = np.einsum("ij,ijk->ik", weights, distributions.take(neighbors, axis=0))
         return np.asarray(total / weights.sum(axis=1, keepdims=True))
     starts = np.arange(0, n_new * n_neighbors + 1, n_neighbors)
     shape = (n_new, n_samples)

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import row_norms
@@ -39,6 +40,8 @@ LEAST_QUERIES = 32
 """For fewer rows the filter of large searches is not made."""
 LARGEST_NORM = 1e30
 """Squared norms beyond this are too large for single precision."""
+MOST_FEATURES_OF_TREES = 15
+"""With more features, scikit-learn's algorithm "auto" means "brute"."""
 SPARE = 2
 """Candidates asked for beyond the wanted ones: one shows whether the last place is tied, the next settles a pair."""
 
@@ -75,12 +78,16 @@ class StableSearch:
         self._X = X
         self._index = NearestNeighbors(
             metric=metric, p=power, metric_params=params or None, algorithm=algorithm, n_jobs=n_jobs
-        ).fit(X)
+        )
         self._squared = metric == "sqeuclidean"
         self._euclidean = metric in ("euclidean", "l2", "sqeuclidean") or (metric == "minkowski" and power == 2)
         self._cosine = metric == "cosine"
         self._noisy = self._euclidean or self._cosine
-        self._direct = self._euclidean and not sparse.issparse(X) and self._index._fit_method == "brute"
+        self._direct = self._euclidean and not sparse.issparse(X)
+        brute = algorithm == "brute" or (algorithm == "auto" and X.shape[1] > MOST_FEATURES_OF_TREES)
+        if not (self._direct and brute and not params):  # else scikit-learn has nothing to prepare or to refuse
+            self._fit_index()
+            self._direct = self._direct and self._index._fit_method == "brute"
         self._filter: LowerBoundFilter | None = None  # made when it is first needed, and not kept in files
         if self._euclidean:
             self._norms = row_norms(X, squared=True).astype(np.float64)
@@ -137,14 +144,23 @@ class StableSearch:
         if found is not None:
             return found
         if self._direct and GROUPS_PER_NEIGHBOR * n_neighbors <= self.n_samples <= DIRECT_CELLS:
+            extended = None
+            if X.shape[0] > 2 * self._X.shape[1] and self._X.size <= GROUPED_CELLS:
+                extended = np.column_stack([self._X, self._norms]).T
             parts = [
-                self._direct_candidates(X[block], n_neighbors, _first_of_groups)
+                self._direct_candidates(X[block], n_neighbors, _first_of_groups, extended)
                 for block in row_blocks(X.shape[0], self.n_samples, GROUPED_CELLS)
             ]
             return np.concatenate([part for part, _ in parts]), np.concatenate([part for _, part in parts])
+        self._fit_index()
         with config_context(assume_finite=True, skip_parameter_validation=True):
             distances, neighbors = self._index.kneighbors(X, n_neighbors)
         return distances, neighbors
+
+    def _fit_index(self) -> None:
+        """Fit scikit-learn's search if it is not fitted: one whose distances are all computed here may not need it."""
+        if not hasattr(self._index, "_fit_X"):
+            self._index = clone(self._index).fit(self._X)  # another thread never sees a search that is half fitted
 
     def _filtered_candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray] | None:
         """The same for many rows among very many; None where it does not pay."""
@@ -160,18 +176,30 @@ class StableSearch:
         return (found[0] if self._squared else np.sqrt(found[0])), found[1]
 
     def __getstate__(self) -> dict[str, Any]:
+        self._fit_index()  # what is in a file does not depend on the predictions that were made before
         return {**self.__dict__, "_filter": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({"_direct": False, "_filter": None} | state)  # files of version 0.1 have neither
 
     def _direct_candidates(
-        self, X: FloatArray, n_neighbors: int, first: Callable[[FloatArray, int], tuple[FloatArray, IntArray]]
+        self,
+        X: FloatArray,
+        n_neighbors: int,
+        first: Callable[[FloatArray, int], tuple[FloatArray, IntArray]],
+        extended: FloatArray | None = None,
     ) -> tuple[FloatArray, IntArray]:
-        """The same by ‖x‖² − 2xᵀy + ‖y‖² for all pairs at once; ``first`` finds the least numbers of each row."""
+        """The same by ‖x‖² − 2xᵀy + ‖y‖² for all pairs at once; ``first`` finds the least numbers of each row.
+
+        ``extended`` holds the training rows and their squared norms, transposed: the product then adds the norms, which
+        is quicker than another pass over all pairs.
+        """
         X = np.asarray(X, dtype=np.float64)
-        squares: FloatArray = (-2.0 * X) @ self._X.T.astype(np.float64, copy=False)
-        squares += self._norms
+        if extended is None:
+            squares: FloatArray = (-2.0 * X) @ self._X.T.astype(np.float64, copy=False)
+            squares += self._norms
+        else:
+            squares = np.column_stack([-2.0 * X, np.ones(len(X))]) @ extended
         nearest, found = first(squares, n_neighbors)
         nearest += row_norms(X, squared=True)[:, None]
         np.maximum(nearest, 0.0, out=nearest)
@@ -184,7 +212,8 @@ class StableSearch:
         distances: FloatArray = rough.astype(np.float64)
         if self._noisy:
             tied = self._tied(X, rough)
-            cells = np.ones(rough.shape, dtype=bool) if exact else np.pad(tied, ((0, 0), (1, 0)))
+            cells = np.full(rough.shape, exact)
+            cells[:, 1:] |= tied
             cells[:, :-1] |= tied
             distances[cells] = self._measure(X, np.nonzero(cells)[0], found[cells])
         if self._cosine:
@@ -260,13 +289,17 @@ def _first_of_groups(values: FloatArray, count: int) -> tuple[FloatArray, IntArr
     So many groups hold a number of at most that size. Few other numbers do, and only they are sorted.
     """
     n_rows, n_places = values.shape
-    size = min(MOST_IN_GROUP, n_places // (GROUPS_PER_NEIGHBOR // 2 * count))
-    n_groups = n_places // size
-    minima = values[:, : size * n_groups].reshape(n_rows, size, n_groups).min(axis=1)
+    n_groups = n_places // min(MOST_IN_GROUP, n_places // (GROUPS_PER_NEIGHBOR // 2 * count))
+    rest = n_places % n_groups  # the first groups have one place more
+    minima = values[:, : n_places - rest].reshape(n_rows, -1, n_groups).min(axis=1)
+    np.minimum(minima[:, :rest], values[:, n_places - rest :], out=minima[:, :rest])
     bound = np.partition(minima, count - 1, axis=1)[:, count - 1 : count]
-    rows, places = np.divmod(np.flatnonzero(values <= bound), n_places)
-    small = values[rows, places]
-    order = np.lexsort((small, rows))
+    rows, groups = np.divmod(np.flatnonzero(minima <= bound), n_groups)
+    places = groups[:, None] + np.arange(0, n_places, n_groups)
+    members = values.take(rows[:, None] * n_places + places, mode="clip")
+    chosen = np.flatnonzero((members <= bound[rows]) & (places < n_places))
+    rows, places, small = rows[chosen // places.shape[1]], places.ravel()[chosen], members.ravel()[chosen]
+    order = np.lexsort((places, small, rows))
     kept = order[np.searchsorted(rows, np.arange(n_rows))[:, None] + np.arange(count)]
     return small[kept], places[kept]
 
