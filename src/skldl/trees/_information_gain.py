@@ -134,40 +134,44 @@ def _gains_of_two_values(
 
 def _gains_of_ranks(
     ranks: npt.NDArray[np.uint32], second: npt.NDArray[np.bool_], weight: FloatArray | None, least_weight: float
-) -> tuple[FloatArray, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+) -> tuple[FloatArray, Any, Any]:
     """Gains of all cuts of each column (n_columns, n_rows − 1), and the places of the values on both sides."""
-    n_rows = ranks.shape[1]
     if weight is None:
         ranks |= second.astype(np.uint32)  # the class travels in the last bit
         ranks.sort(axis=1)
         second_left = np.cumsum(ranks[:, :-1] & 1, axis=1, dtype=np.intp)
-        ranks >>= 1
-        left = np.arange(1, n_rows)
-        counts = np.arange(n_rows + 1.0)
-        terms = special.xlogy(counts, counts)
-        n_second = int(second.sum())
-        n_first = n_rows - n_second
-        # x ln x of both sides for each count on the left: two tables in the place of four logarithms in each cell
-        of_second = terms[: n_second + 1] + terms[n_second::-1]
-        of_first = terms[: n_first + 1] + terms[n_first::-1]
-        before = terms[n_rows] - terms[n_second] - terms[n_first]
-        gain = of_second[second_left]
-        gain += of_first[left - second_left]
-        gain += before - terms[left] - terms[n_rows - left]
-        gain /= n_rows
-        w_left, total = left.astype(np.float64), float(n_rows)
+        gain = _gain_of_counts(second_left, ranks.shape[1], int(second.sum()))
+        w_left, total = np.arange(1.0, ranks.shape[1]), float(ranks.shape[1])
     else:
         order = np.argsort(ranks, axis=1, kind="stable")
-        ranks = np.take_along_axis(ranks, order, axis=1) >> 1
+        ranks = np.take_along_axis(ranks, order, axis=1)
         w_left = np.cumsum(weight[order], axis=1)[:, :-1]
-        second_left = np.cumsum((weight * second)[order], axis=1)[:, :-1]
         total = float(weight.sum())
-        gain = _gain(w_left, second_left, total, float(weight @ second))
+        gain = _gain(w_left, np.cumsum((weight * second)[order], axis=1)[:, :-1], total, float(weight @ second))
     slack = ROUNDING * total
     allowed = (w_left >= least_weight - slack) & (total - w_left >= least_weight - slack)
-    below, above = ranks[:, :-1], ranks[:, 1:]
+    places = ranks >> 1
+    below, above = places[:, :-1], places[:, 1:]
     gain *= allowed & (above > below)
     return gain, below, above
+
+
+def _gain_of_counts(second_left: npt.NDArray[np.intp], n_rows: int, n_second: int) -> FloatArray:
+    """Information gain of each cut of each column, from the number of rows of class 2 on its left.
+
+    x ln x of both sides is a table over counts: two tables stand for four logarithms in each cell.
+    """
+    n_first = n_rows - n_second
+    counts = np.arange(n_rows + 1.0)
+    terms = special.xlogy(counts, counts)
+    of_second = terms[: n_second + 1] + terms[n_second::-1]
+    of_first = terms[: n_first + 1] + terms[n_first::-1]
+    left = np.arange(1, n_rows)
+    gain = of_second[second_left]
+    gain += of_first[left - second_left]
+    gain += terms[n_rows] - terms[n_second] - terms[n_first] - terms[left] - terms[n_rows - left]
+    gain /= n_rows
+    return np.asarray(gain)
 
 
 def _gain(w_left: FloatArray, second_left: FloatArray, total: float, total_second: float) -> FloatArray:
