@@ -48,7 +48,7 @@ class StructRF(BaseLDL):
 
     Parameters
     ----------
-    n_estimators : int, default=20
+    n_estimators : int, default=50
         Number of trees.
     max_depth : int, default=20
         Largest depth.
@@ -102,7 +102,7 @@ class StructRF(BaseLDL):
 
     def __init__(
         self,
-        n_estimators: int = 20,
+        n_estimators: int = 50,
         *,
         max_depth: int = 20,
         min_leaf_share: float = 0.0,
