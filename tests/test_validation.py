@@ -256,3 +256,28 @@ def test_weights_that_are_no_real_numbers_are_refused(weights):
 def test_masked_arrays_without_masked_cells_pass():
     D = np.ma.masked_array(np.full((2, 2), 0.5))
     np.testing.assert_allclose(MeanDistribution().fit(D, D).predict(D), 0.5)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_plain_arrays_are_checked_like_other_features(dtype):
+    """A plain array takes a shorter way through the checks: it must record, forget, warn and refuse the same."""
+    X, D = np.array([[0.0, 1.0], [1.0, 3.0]], dtype=dtype), [[0.2, 0.8], [0.5, 0.5]]
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = MeanDistribution().fit(frame, D)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(X)
+    model.fit(X, D)
+    assert model.n_features_in_ == 2
+    assert not hasattr(model, "feature_names_in_")
+    model.predict(X)
+    with pytest.raises(exceptions.FeatureMismatchError, match="3 features"):
+        model.predict(np.ones((1, 3), dtype=dtype))
+    for bad in (np.nan, np.inf):
+        with pytest.raises(exceptions.NonFiniteError, match="row 1"):
+            model.predict(np.array([[0, 1], [bad, 1]], dtype=dtype))
+        with pytest.raises(exceptions.NonFiniteError, match="row 1"):
+            model.fit(np.array([[0, 1], [bad, 1]], dtype=dtype), D)
+    huge = np.full((2, 2), np.finfo(dtype).max)  # finite, though its sum is not
+    model.fit(huge, D).predict(huge)
+    model.fit(pd.DataFrame(X, columns=[0, 1]), D).fit(X, D)
+    model.predict(pd.DataFrame(X, columns=[1, 0]))  # the array had no names

@@ -83,6 +83,12 @@ def check_features(
     accept_sparse : bool, str or list of str, default=False
         Sparse formats that the estimator takes, as in scikit-learn.
     """
+    if _is_plain_and_valid(estimator, X, reset=reset):
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+            estimator.__dict__.pop("feature_names_in_", None)
+        check_integer_columns(estimator, [], reset=reset)
+        return X
     where = space_of(X)
     if where is not None:
         return check_device_features(estimator, X, where, reset=reset)
@@ -103,6 +109,19 @@ def check_features(
         raise _explain_features(estimator, X, str(error), reset=reset) from error
     check_integer_columns(estimator, column_names(X), reset=reset)
     return checked
+
+
+def _is_plain_and_valid(estimator: BaseEstimator, X: Any, *, reset: bool) -> bool:
+    """Say whether X is an array in which scikit-learn would find nothing to change, to warn of or to refuse.
+
+    Its checks take some 80 microseconds a call, mostly to find out what X is: on a small table as long as a fit.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or X.dtype not in (np.float64, np.float32):
+        return False
+    if not reset and (hasattr(estimator, "feature_names_in_") or getattr(estimator, "n_features_in_", 0) != X.shape[1]):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum()))
 
 
 def _explain_features(estimator: BaseEstimator, X: Any, message: str, *, reset: bool) -> Exception:

@@ -95,6 +95,11 @@ def project(rows: npt.ArrayLike) -> FloatArray:
     """
     values = np.array(as_finite_array(rows, name="rows"))
     values -= values.max(axis=-1, keepdims=True)  # the projection does not see a common shift
+    threshold = (values.sum(axis=-1, keepdims=True) - 1.0) / values.shape[-1]
+    if (values > threshold).all():  # nothing is cut, as in most predictions: no need to sort
+        values -= threshold
+        values /= values.sum(axis=-1, keepdims=True)
+        return values
     descending = -np.sort(-values, axis=-1)
     excess = np.cumsum(descending, axis=-1) - 1.0
     counts = np.arange(1, values.shape[-1] + 1)

@@ -6,7 +6,9 @@ from scipy import linalg, optimize, sparse
 from sklearn.linear_model import Ridge
 
 from skldl.correlation import BDLDL
+from skldl.losses._automatic_alpha import ridge_penalty
 from skldl.maxent import _whitening
+from skldl.maxent._whitening import factorise
 from skldl.simplex import project
 from skldl.testing import check_estimator, make_distributions
 
@@ -25,6 +27,26 @@ def test_same_as_sylvester_solver(shape):
     W = linalg.solve_sylvester(G + 1e-2 * np.eye(X.shape[1]), 0.3 * H, 1.3 * B)
     np.testing.assert_allclose(model.coef_.T, W, atol=1e-9)
     np.testing.assert_allclose(model.predict(X), project(X @ W), atol=1e-9)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("shape", [(40, 4, 3), (10, 15, 3)])
+def test_equal_weights_are_no_weights(shape, form):
+    X, D = make_distributions(*shape)
+    plain, weighted = BDLDL().fit(form(X), D), BDLDL().fit(form(X), D, np.full(len(X), 3.0))
+    assert plain.alpha_ == pytest.approx(weighted.alpha_, rel=1e-12)
+    np.testing.assert_allclose(plain.coef_, weighted.coef_, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(60, 4, 3), (16, 30, 4)])
+def test_automatic_penalty_is_that_of_all_labels(shape):
+    """The one response into which the labels are merged has the generalised cross-validation score of all of them."""
+    X, D = make_distributions(*shape)
+    weight = np.full(len(X), 1 / len(X))
+    expected = ridge_penalty(
+        factorise(X, weight, fit_intercept=False, scale_free=False), D, weight, np.ones(D.shape[1]), len(X)
+    )
+    assert BDLDL().fit(X, D).alpha_ == pytest.approx(expected, rel=1e-9)
 
 
 def test_minimises_its_objective():

@@ -112,3 +112,18 @@ def test_a_word_that_is_no_choice_is_refused():
     for model in (SmoothLossLDL(), BDLDL(), LDLSCL()):
         with pytest.raises(ValueError, match=r"alpha='best' must be 'auto' or a finite number of at least 0"):
             clone(model).set_params(alpha="best").fit(X, D)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_labels", [2, 3, 6])
+def test_different_rows_by_brute_force(form, n_labels):
+    rng = np.random.default_rng(n_labels)
+    D = np.eye(n_labels)[rng.integers(n_labels, size=200)]  # few different distributions: most rows share them
+    D[:50] = rng.dirichlet(np.ones(n_labels), 50)
+    D[50:60] = D[:10]
+    X = rng.integers(0, 2, size=(200, 4)).astype(float)
+    X[50:55] = X[:5]
+    X[55:60] = X[5:10] + 1  # the same distribution, other features
+    expected = len({(x.tobytes(), d.tobytes()) for x, d in zip(X, D, strict=True)})
+    assert 60 < expected < 150
+    assert count_different_rows(form(X), D) == expected

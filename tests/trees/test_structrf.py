@@ -9,7 +9,8 @@ from skldl.baseline import MeanDistribution
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 from skldl.trees import StructRF
-from skldl.trees._structrf import best_split, two_clusters
+from skldl.trees._information_gain import RankedColumns, best_split
+from skldl.trees._structrf import two_clusters
 
 DRAWN = "which rows a tree sees depends on their number"
 
@@ -34,26 +35,51 @@ def test_two_clusters_are_those_of_k_means():
     assert not two_clusters(np.tile([0.5, 0.5], (5, 1)), np.ones(5)).any()
 
 
-def test_split_by_brute_force():
-    rng = np.random.default_rng(0)
-    X, weight = rng.integers(0, 6, size=(25, 3)).astype(float), rng.uniform(0.5, 2, 25)
+@pytest.mark.parametrize("n_values", [2, 3, 6])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_split_by_brute_force(n_values, weighted):
+    rng = np.random.default_rng(n_values)
+    X, weight = rng.integers(0, n_values, size=(40, 4)).astype(float), rng.uniform(0.5, 2, 40)
+    X[:, 2] = rng.integers(0, 2, size=40)  # columns of two values beside others
+    if not weighted:
+        weight = np.ones(40)
+    table, rows = RankedColumns.of(X), np.sort(rng.permutation(40)[:25])
     second = rng.uniform(size=25) < 0.4
+    node, w = X[rows], weight[rows]
 
     def entropy(rows):
-        share = weight[rows & second].sum() / weight[rows].sum()
+        share = w[rows & second].sum() / w[rows].sum()
         return -sum(x * np.log(x) for x in (share, 1 - share) if x > 0)
 
-    best = (0.0, 0, 0.0)
-    for column in range(3):
-        for threshold in np.arange(0.5, 5.5):
-            left = X[:, column] <= threshold
-            if 0 < left.sum() < 25:
-                share = weight[left].sum() / weight.sum()
-                gain = entropy(np.ones(25, dtype=bool)) - share * entropy(left) - (1 - share) * entropy(~left)
-                if gain > best[0] + 1e-12:
-                    best = (gain, column, threshold)
-    assert best_split(X, second, weight, np.arange(3), 0.0) == pytest.approx(best)
-    assert best_split(X, second, weight, np.arange(3), 0.6 * weight.sum())[0] == 0.0
+    def brute_force(columns, least):
+        best = (0.0, 0, 0.0)
+        for column in columns:
+            values = np.unique(node[:, column])
+            for threshold in values[:-1] + 0.5 * np.diff(values):
+                left = node[:, column] <= threshold
+                if min(w[left].sum(), w[~left].sum()) >= least:
+                    share = w[left].sum() / w.sum()
+                    gain = entropy(np.ones(25, dtype=bool)) - share * entropy(left) - (1 - share) * entropy(~left)
+                    if gain > best[0] + 1e-12:
+                        best = (gain, column, threshold)
+        return best
+
+    given = w if weighted else None
+    for columns in ([0, 1, 2, 3], [1, 3], [2], [0, 2]):
+        for least in (0.0, 0.3 * w.sum(), 0.6 * w.sum()):
+            found = best_split(table, rows, second, given, np.array(columns), least)
+            assert found == pytest.approx(brute_force(columns, least))
+    assert best_split(table, rows, second, given, np.arange(4), 0.6 * w.sum())[0] == 0.0
+
+
+def test_equal_weights_grow_the_trees_of_no_weights():
+    X, D = make_distributions(80, 4, 3)
+    X[:, 1] = X[:, 1] > 0.5
+    plain = StructRF(3, min_leaf_share=0.03, random_state=0).fit(X, D)
+    weighted = StructRF(3, min_leaf_share=0.03, random_state=0).fit(X, D, np.full(80, 2.0))
+    for ours, theirs in zip(plain.trees_, weighted.trees_, strict=True):
+        assert ours.feature == theirs.feature
+        assert ours.threshold == theirs.threshold
 
 
 def test_one_split_is_that_of_a_classification_tree():

@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import linalg
+from scipy import sparse
 
 from skldl._parameters import NOT_NEGATIVE
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.losses._automatic_alpha import ALPHA, count_different_rows, generalised_cross_validation
+from skldl.maxent import _whitening
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, factorise
 from skldl.simplex import project
@@ -104,13 +105,18 @@ class _Decomposed:
     """Eigenvectors of G and H, and B between them."""
 
     def __init__(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        weight = row_weights(X.shape[0], sample_weight)
         X = X.astype(np.float64, copy=False)
-        self.factorisation: Factorisation = factorise(X, weight, fit_intercept=False, scale_free=False)
+        if sample_weight is None:  # equal weights need no weighted copy of D: for few features it costs as much as G
+            unit = 1.0 / X.shape[0]
+            weighted = D
+        else:
+            unit = 1.0
+            weighted = D * row_weights(X.shape[0], sample_weight)[:, None]
+        self.factorisation = _factorise(X, sample_weight)
         design = self.factorisation.design
         self.U: FloatArray | None = None
         if self.factorisation.gram is not None:
-            self.g, self.U = linalg.eigh(self.factorisation.gram)
+            self.g, self.U = np.linalg.eigh(self.factorisation.gram)
         elif self.factorisation.rows is not None:
             self.g = self.factorisation.rows.eigenvalues
         else:
@@ -119,17 +125,23 @@ class _Decomposed:
                 f"(n_samples={X.shape[0]}, n_features={X.shape[1]}). Reduce the features first, for example with "
                 "sklearn.decomposition.TruncatedSVD."
             )
-        products = D.T @ (D * weight[:, None])
-        self.h, self.V = linalg.eigh(products)
-        self.squares, self.X, self.D = np.diag(products), X, D
-        B = np.asarray(design.T @ (D * weight[:, None]))
+        products = unit * (D.T @ weighted)
+        self.h, self.V = np.linalg.eigh(products)
+        self.squares, self.X, self.D = float(np.trace(products)), X, D
+        B = unit * np.asarray(design.T @ weighted)
         self.B = (B if self.U is None else self.U.T @ B) @ self.V
 
     def automatic_alpha(self) -> float:
-        """Penalty by generalised cross-validation without the backward term, whose weight is small."""
-        g, n_labels = np.maximum(self.g, 0.0), len(self.squares)
+        """Penalty by generalised cross-validation without the backward term, whose weight is small.
+
+        All labels have curvature one and so the same degrees of freedom: their residuals and moments add up to those
+        of one response, and V, which is orthogonal, does not change the sums of squares.
+        """
+        moments = np.sqrt(np.einsum("kj,kj->k", self.B, self.B))[:, None]
         n_rows = count_different_rows(self.X, self.D)
-        return generalised_cross_validation(g, self.B @ self.V.T, self.squares, np.ones(n_labels), n_rows)
+        return generalised_cross_validation(
+            np.maximum(self.g, 0.0), moments, np.array([self.squares]), np.ones(1), n_rows
+        )
 
     def solve(self, alpha: float, backward_weight: float) -> FloatArray:
         """W of shape (n_features, n_labels); directions without any mass keep weight zero."""
@@ -139,3 +151,11 @@ class _Decomposed:
         inner = np.divide((1.0 + backward_weight) * self.B, bottom, out=np.zeros_like(self.B), where=bottom > least)
         turned = inner @ self.V.T
         return self.factorisation.to_features(turned if self.U is None else self.U @ turned)[0]
+
+
+def _factorise(X: Any, sample_weight: FloatArray | None) -> Factorisation:
+    """G, or the space of the rows; without a copy of X where rows are dense and have equal weights."""
+    n_samples, n_features = X.shape
+    if sample_weight is None and not sparse.issparse(X) and n_features <= min(n_samples, _whitening.LARGEST_MATRIX):
+        return Factorisation(X, None, gram=X.T @ X / n_samples)
+    return factorise(X, row_weights(n_samples, sample_weight), fit_intercept=False, scale_free=False)

@@ -29,6 +29,7 @@ ALPHA = one_of("auto") | NOT_NEGATIVE
 CANDIDATES = np.logspace(-10, 2, 25)  # in units of the mean eigenvalue
 LARGEST_SHARE = 0.5  # of the rows that may go into degrees of freedom: near 1 the criterion is 0/0
 BLOCK_CELLS = 1 << 18
+KEY_FACTORS = (0.6180339887, 0.4142135624, 0.7320508076)  # of the second to fourth label in the key of a row
 WITHOUT_EIGENVALUES = 0.1  # in units of the mean square of the columns
 
 
@@ -117,10 +118,22 @@ def generalised_cross_validation(
 
 
 def count_different_rows(X: Any, D: FloatArray) -> int:
-    """Number of rows of (X, D) that differ: a copy counts as weight, and adds no information about new rows."""
-    in_order = D[np.lexsort((D[:, 1], D[:, 0])), :2]
-    if np.diff(in_order, axis=0).any(axis=1).all():  # two labels distinguish them, as in most data
+    """Number of rows of (X, D) that differ: a copy counts as weight, and adds no information about new rows.
+
+    One number for each row, from its first labels, tells most rows apart; only those that share it are compared whole.
+    """
+    key = D[:, 0] + KEY_FACTORS[0] * D[:, 1]  # number by number, so that equal rows have equal keys
+    for factor, degrees in zip(KEY_FACTORS[1:], D.T[2:], strict=False):
+        key += factor * degrees
+    in_order = np.sort(key)
+    is_copy = in_order[1:] == in_order[:-1]
+    if not is_copy.any():
         return len(D)
+    shared = np.flatnonzero(np.isin(key, in_order[1:][is_copy]))
+    return len(D) - len(shared) + _count_by_hash(X[shared], D[shared])
+
+
+def _count_by_hash(X: Any, D: FloatArray) -> int:
     if sparse.issparse(X):
         ends = zip(X.indptr[:-1], X.indptr[1:], D, strict=True)
         return len({hash((X.indices[a:b].tobytes(), X.data[a:b].tobytes(), d.tobytes())) for a, b, d in ends})

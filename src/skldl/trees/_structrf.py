@@ -10,69 +10,34 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 from sklearn.utils import check_random_state
 
 from skldl._parameters import COUNT, RANDOM_STATE, number
 from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
+from skldl.trees._information_gain import RankedColumns, best_split
 from skldl.trees._newton_tree import NewtonTree
 
 LARGEST_NUMBER_OF_ROUNDS = 50
-SMALLEST_GAIN = 1e-12
 
 
 def two_clusters(D: FloatArray, weight: FloatArray) -> npt.NDArray[np.bool_]:
     """Split rows into two clusters by weighted 2-means, starting across the direction of largest variance."""
-    total = weight.sum()
-    centred = D - weight @ D / total
+    total, sums = weight.sum(), weight @ D
+    centred = D - sums / total
     axis = np.linalg.eigh(centred.T @ (centred * weight[:, None]))[1][:, -1]
     second = centred @ axis > 0
     for _ in range(LARGEST_NUMBER_OF_ROUNDS):
         if not second.any() or second.all():
             break
-        centres = [weight[part] @ D[part] / weight[part].sum() for part in (~second, second)]
-        nearer = ((D - centres[1]) ** 2).sum(axis=1) < ((D - centres[0]) ** 2).sum(axis=1)
+        share = weight * second
+        second_weight, second_sums = share.sum(), share @ D
+        centre, other = second_sums / second_weight, (sums - second_sums) / (total - second_weight)
+        nearer = D @ (centre - other) > 0.5 * (centre @ centre - other @ other)
         if np.array_equal(nearer, second):
             break
         second = nearer
     return second
-
-
-def best_split(
-    X: FloatArray, second: npt.NDArray[np.bool_], weight: FloatArray, columns: IntArray, least_weight: float
-) -> tuple[float, int, float]:
-    """Information gain, column and threshold of the best split for two classes; gain 0 if there is none.
-
-    The gain is H(w₂/w) − Σ_side w_side/w · H(share of class 2 on that side), with the binary entropy H and sums of
-    weights w; thresholds are between neighbouring values.
-    """
-    values = X[:, columns]
-    order = np.argsort(values, axis=0, kind="stable")
-    values = np.take_along_axis(values, order, axis=0)
-    all_left = np.cumsum(weight[order], axis=0)
-    second_left = np.cumsum((weight * second)[order], axis=0)
-    total, total_second = float(weight.sum()), float(weight @ second)
-
-    def impurity(w: FloatArray, w_second: FloatArray) -> FloatArray:
-        """w · H(w_second / w)."""
-        w_first = np.maximum(w - w_second, 0.0)
-        return np.asarray(special.xlogy(w, w) - special.xlogy(w_second, w_second) - special.xlogy(w_first, w_first))
-
-    left = impurity(all_left[:-1], second_left[:-1])
-    right = impurity(np.maximum(total - all_left[:-1], 0.0), np.maximum(total_second - second_left[:-1], 0.0))
-    gain = (float(impurity(np.array(total), np.array(total_second))) - left - right) / total
-    slack = 1e-9 * total
-    allowed = (values[1:] > values[:-1]) & (all_left[:-1] >= least_weight - slack)
-    allowed &= total - all_left[:-1] >= least_weight - slack
-    gain = np.where(allowed, gain, 0.0)
-    if gain.size == 0 or gain.max() <= SMALLEST_GAIN:
-        return 0.0, 0, 0.0
-    # equal gains, up to rounding, go to the first column and threshold
-    column, place = divmod(int(np.argmax(gain.T.ravel() >= gain.max() * (1.0 - 1e-9))), len(gain))
-    low, high = float(values[place, column]), float(values[place + 1, column])
-    threshold = low + 0.5 * (high - low)
-    return float(gain[place, column]), int(columns[column]), threshold if threshold < high else low
 
 
 class StructRF(BaseLDL):
@@ -83,7 +48,7 @@ class StructRF(BaseLDL):
 
     Parameters
     ----------
-    n_estimators : int, default=20
+    n_estimators : int, default=50
         Number of trees.
     max_depth : int, default=20
         Largest depth.
@@ -137,7 +102,7 @@ class StructRF(BaseLDL):
 
     def __init__(
         self,
-        n_estimators: int = 20,
+        n_estimators: int = 50,
         *,
         max_depth: int = 20,
         min_leaf_share: float = 0.0,
@@ -159,13 +124,23 @@ class StructRF(BaseLDL):
         weight = np.ones(len(X)) if sample_weight is None else sample_weight / sample_weight.max()
         X = X.astype(np.float64, copy=False)
         self.trees_ = []
+        table = RankedColumns.of(X)
         size = max(1, round(self.sampling_share * len(X)))
         for _ in range(self.n_estimators):
             rows = np.arange(len(X)) if size == len(X) else np.sort(random.permutation(len(X))[:size])
-            self.trees_.append(self._grow(X, D, weight / weight[rows].sum(), rows, random))
+            self.trees_.append(
+                self._grow(X, D, weight / weight[rows].sum(), rows, table, sample_weight is None, random)
+            )
 
     def _grow(
-        self, X: FloatArray, D: FloatArray, weight: FloatArray, rows: IntArray, random: np.random.RandomState
+        self,
+        X: FloatArray,
+        D: FloatArray,
+        weight: FloatArray,
+        rows: IntArray,
+        table: RankedColumns,
+        equal_weights: bool,
+        random: np.random.RandomState,
     ) -> NewtonTree:
         tree = NewtonTree()
         n_features = X.shape[1]
@@ -182,8 +157,13 @@ class StructRF(BaseLDL):
             columns = np.arange(n_features)
             if n_columns < n_features:
                 columns = np.sort(random.permutation(n_features)[:n_columns])
-            second = two_clusters(D[rows], weight[rows])
-            gain, column, threshold = best_split(X[rows], second, weight[rows], columns, self.min_leaf_share)
+            w = weight[rows]
+            second = two_clusters(D[rows], w)
+            if equal_weights:  # best_split counts rows then
+                split = best_split(table, rows, second, None, columns, self.min_leaf_share / w[0])
+            else:
+                split = best_split(table, rows, second, w, columns, self.min_leaf_share)
+            gain, column, threshold = split
             if gain <= 0:
                 continue
             goes_right = X[rows, column] > threshold
