@@ -1,5 +1,8 @@
 """A folder with files as a person has them."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -48,3 +51,23 @@ def ratings_folder(tmp_path, monkeypatch, ratings):
     for place, part in enumerate(np.split(np.arange(600), [250, 251, 400])):
         table.iloc[part].to_parquet(f"parts/part-{place}.parquet", index=False)
     return tmp_path
+
+
+@pytest.fixture
+def peak_memory():
+    """A function from arguments of the command to the greatest resident memory of a process that runs it, in MiB.
+
+    The process looks at its own mark: what the system reports at its end (``ru_maxrss``) includes the process that
+    started it.
+    """
+
+    def measure(arguments):
+        script = (
+            "import sys; from skldl.cli._app import run; from skldl.experiments.memory import peak_memory\n"
+            "with peak_memory() as found: status = run(sys.argv[1:])\n"
+            "print(found['mib']); sys.exit(status)"
+        )
+        done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+        return float(done.stdout.splitlines()[-1])
+
+    return measure

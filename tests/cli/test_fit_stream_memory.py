@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import subprocess
 import sys
 
 import numpy as np
@@ -53,19 +52,9 @@ def test_free_memory_is_known_on_linux():
     assert sys.platform != "linux" or 2**20 < _fit_stream.available_memory() < 2**50
 
 
-def peak_memory(arguments):
-    """Greatest resident memory of a run, in MiB."""
-    script = (
-        "import resource, sys; from skldl.cli._app import run; status = run(sys.argv[1:]); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024); sys.exit(status)"
-    )
-    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
-    return float(done.stdout.splitlines()[-1])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_memory_does_not_grow_with_the_rows(ratings_folder, ending, ratings):
+def test_memory_does_not_grow_with_the_rows(ratings_folder, ending, ratings, peak_memory):
     for name, n_rows in (("small", 100_000), ("large", 300_000)):
         table = ratings(n_rows)
         table.to_csv(f"{name}.csv", index=False) if ending == "csv" else table.to_parquet(f"{name}.parquet")

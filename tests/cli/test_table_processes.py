@@ -137,16 +137,6 @@ def wait_for(condition, seconds=30):
         time.sleep(0.02)
 
 
-def peak_memory(arguments):
-    """Greatest resident memory of a run, in MiB."""
-    script = (
-        "import resource, sys; from skldl.cli._app import run; status = run(sys.argv[1:]); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024); sys.exit(status)"
-    )
-    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
-    return float(done.stdout)
-
-
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(here, faces):
     """Three chunks take what one takes; the slow test below sees the whole process."""
@@ -164,7 +154,7 @@ def test_memory_does_not_grow_with_the_rows(here, faces):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_million_rows(here, faces, ending):
+def test_a_million_rows(here, faces, ending, peak_memory):
     many_rows(faces, "small.csv", 10_000)
     many_rows(faces, "million.csv", 1_000_000)
     digits = ["--digits", "17"]  # all of them, so that the rows below sum to one
