@@ -50,7 +50,7 @@ ROWS = (
 )
 
 TEXT = """\
-Features often come out of a network as tensors on a GPU. With scikit-learn's setting `array_api_dispatch` they are
+Features often come out of a network as tensors on a GPU. With scikit-learn's setting `array_api_dispatch`, which needs SciPy 1.14, they are
 computed where they are, and predictions are arrays of the same library, device and precision:
 
 ```python
