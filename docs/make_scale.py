@@ -50,8 +50,8 @@ ROWS = (
 )
 
 TEXT = """\
-Features often come out of a network as tensors on a GPU. With scikit-learn's setting `array_api_dispatch`, which needs SciPy 1.14, they are
-computed where they are, and predictions are arrays of the same library, device and precision:
+Features often come out of a network as tensors on a GPU. With scikit-learn's setting `array_api_dispatch`, which needs
+SciPy 1.14, they are computed where they are, and predictions are arrays of the same library, device and precision:
 
 ```python
 import os
