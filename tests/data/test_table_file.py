@@ -62,6 +62,7 @@ def test_row_names_of_r(tmp_path):
         ('a,b\n"1,000",0.25\n"2,500",0.5\n', {"a": [1000, 2500], "b": [0.25, 0.5]}),
         ("a,b\n1.123,2.345\n5.678,9.012\n", {"a": [1.123, 5.678], "b": [2.345, 9.012]}),
         ("a;b\n+5;-0,5\n 6 ; ,25\n", {"a": [5, 6], "b": [-0.5, 0.25]}),
+        ("a;b\n0,5;x\n1e-15;y\n", {"a": [0.5, 1e-15], "b": ["x", "y"]}),
     ],
 )
 def test_the_decimal_mark_is_that_of_the_column_and_of_the_file(tmp_path, content, expected):
