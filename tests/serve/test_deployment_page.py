@@ -4,6 +4,7 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -50,8 +51,12 @@ def test_the_container_runs_the_service_without_root():
     lines = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert re.search(r"^USER skldl$", lines, flags=re.M)
     assert '"skldl", "serve"' in lines
-    copied = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().split() if line.startswith("!")}
-    assert copied >= {"pyproject.toml", "README.md", "LICENSE", "src"}
+    allowed = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().split() if line.startswith("!")}
+    copied = [words.split()[:-1] for words in re.findall(r"^COPY (?!--from)(.+)$", lines, flags=re.M)]
+    assert allowed == {name for names in copied for name in names}  # what is not allowed cannot be copied
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    hook = project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["path"]  # runs when pip builds the package
+    assert allowed >= {"pyproject.toml", "README.md", "LICENSE", "src", hook}
 
 
 @pytest.mark.slow
