@@ -1,6 +1,7 @@
 """docs/deployment.md: its programs run where MLflow is installed; what it names is there."""
 
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -12,10 +13,16 @@ import numpy as np
 import pytest
 
 import skldl
+from skldl.export._onnx import TOLERANCE
+from skldl.serve import Limits
 from skldl.serve._app import OPEN_ROUTES
+from skldl.serve._bodies import DIGITS
+from skldl.serve._server import LEAST_KEY
+from skldl.tabular._interval_columns import LEVEL
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "deployment.md"
+RESULTS = ROOT / "benchmarks" / "results"
 
 
 @pytest.mark.filterwarnings("ignore")  # those of MLflow
@@ -45,6 +52,31 @@ def test_the_page_names_every_route_option_and_metric(client):
     measured = set(re.findall(r"^# TYPE (skldl_\w+)", client.get("/metrics").text, flags=re.M))
     for name in re.findall(r"`(skldl_\w+?)`", text):
         assert name in measured, name
+
+
+def test_the_page_has_the_limits_of_the_code():
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for words in (
+        f"`--max-body` ({Limits.body_bytes // 2**20} MiB), `--max-rows` ({Limits.rows:,}), `--timeout` "
+        f"({Limits.seconds:g} s), `--max-concurrent` ({Limits.concurrent})",
+        f"`SKLDL_API_KEY` ({LEAST_KEY} characters or more)",
+        f"with probability {LEVEL} unless `?level=` is given",
+        f"CSV answers have {DIGITS} digits by default",
+        f"must agree to {TOLERANCE:.0e}".replace("e-0", "e-"),
+    ):
+        assert words in text, words
+
+
+def recorded(name):
+    return [json.loads(line) for line in (RESULTS / name).read_text(encoding="ascii").splitlines()]
+
+
+def test_the_load_on_the_page_is_that_of_the_record(load_script):
+    script, record, text = load_script("benchmarks/serve.py"), recorded("serve.jsonl"), PAGE.read_text(encoding="utf-8")
+    assert script.markdown(record) in text
+    loads = [line["load_average"] for line in record]
+    rounds = f"of {record[-1]['round']} rounds on two cores of an AMD EPYC, "
+    assert f"{rounds}at a load average of {min(loads)} to {max(loads)}," in " ".join(text.split())
 
 
 def test_the_container_runs_the_service_without_root():
