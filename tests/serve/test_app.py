@@ -252,6 +252,9 @@ def test_the_description_names_every_route(client):
     row = about["components"]["schemas"]["faces.row"]
     assert row["required"] == ["age", "town", "smoker"]
     assert about["components"]["schemas"]["faces.prediction"]["properties"]["top"]["enum"] == LABELS
+    assert set(about["paths"]["/predict"]["post"]["responses"]) == {
+        *("200", "400", "401", "406", "413", "415", "422", "503", "504")
+    }
 
 
 def test_metrics_count_requests_rows_and_what_is_unusual(client, rows):
