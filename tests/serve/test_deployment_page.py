@@ -79,6 +79,12 @@ def test_the_load_on_the_page_is_that_of_the_record(load_script):
     assert f"{rounds}at a load average of {min(loads)} to {max(loads)}," in " ".join(text.split())
 
 
+def test_the_memory_on_the_page_is_that_of_the_record(load_script, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")  # the script imports its neighbour
+    sentence = load_script("benchmarks/serve_soak.py").sentence(recorded("serve_soak.jsonl"))
+    assert f"{sentence} (" in " ".join(PAGE.read_text(encoding="utf-8").split())
+
+
 def test_the_container_runs_the_service_without_root():
     lines = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert re.search(r"^USER skldl$", lines, flags=re.M)
