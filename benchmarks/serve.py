@@ -1,9 +1,10 @@
 """Load on ``skldl serve``: single rows against a bare service of the same framework, and batches.
 
 A linear model on 20 columns of numbers is served; the bare service reads the body and returns a constant. Both run in
-turn on one core each, the load generator on another, in several rounds; the ratio of their rates in the same round is
-what counts on a machine that others use. ``python benchmarks/serve.py`` takes about a minute;
-``benchmarks/serve_soak.py`` keeps a mixed load up for an hour and watches memory.
+turn on one core each, the load generator on another, in several rounds; the ratio of their CPU times in the same round
+is what counts on a machine that others use. ``python benchmarks/serve.py`` takes about four minutes and writes
+``results/serve.jsonl``, of which ``docs/deployment.md`` has the table that it prints at the end.
+``benchmarks/serve_soak.py`` keeps a mixed load up for a long time and watches memory.
 """
 
 import argparse
@@ -25,6 +26,15 @@ import skldl
 from skldl.tabular import fit_table
 
 N_COLUMNS, N_LABELS = 20, 5
+OUT = Path(__file__).parent / "results" / "serve.jsonl"
+TITLES = {
+    "skldl": "single rows, 16 connections",
+    "quiet": "the same with `--quiet`",
+    "bare": "the same with the bare service",
+    "json": "JSON batches",
+    "csv": "CSV batches",
+    "parquet": "Parquet batches",
+}
 SKLDL = [sys.executable, "-c", "from skldl.cli import main; main()"]
 BARE = """
 import sys, uvicorn
@@ -139,50 +149,75 @@ def resident_megabytes(process):
     return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def single_rows(processes, body, rounds):
-    print(
-        f"single rows of {N_COLUMNS} columns, 16 connections: answers per second, and CPU time of each in microseconds"
-    )
-    for number in range(rounds):
-        line, costs = f"  round {number + 1}:", {}
-        for name, (process, port) in processes.items():
-            before = cpu_seconds(process)
-            rate, seconds = load(port, body)
-            costs[name] = 1e6 * (cpu_seconds(process) - before) / len(seconds)
-            line += f"  {name} {rate:6.0f}/s {costs[name]:4.0f} us p99 {1000 * np.percentile(seconds, 99):.1f} ms;"
-        ratio, quiet = costs["skldl"] / costs["bare"], costs["quiet"] / costs["bare"]
-        print(f"{line}  CPU against bare {ratio:.2f}, --quiet {quiet:.2f}", flush=True)
+def measured(what, number, process, port, body, n_rows=1, **options):
+    """One run of the load generator as a line of the record."""
+    before = cpu_seconds(process)
+    rate, seconds = load(port, body, **options)
+    return {
+        "what": what,
+        "round": number,
+        "rows_per_second": round(rate * n_rows),
+        "cpu_us_per_row": round(1e6 * (cpu_seconds(process) - before) / (len(seconds) * n_rows), 3),
+        "p99_ms": round(1000 * float(np.percentile(seconds, 99)), 1),
+        "load_average": round(os.getloadavg()[0], 1),
+    }
 
 
-def batches(process, port, table, n_rows):
+def batch_bodies(table, n_rows):
+    """Name, media type and body of a batch in each format."""
     frame = pd.concat([table] * (n_rows // len(table) + 1), ignore_index=True).head(n_rows)
     parquet = io.BytesIO()
     frame.to_parquet(parquet)
-    bodies = {
-        "application/json": frame.to_json(orient="records").encode(),
-        "text/csv": frame.to_csv(index=False).encode(),
-        "application/vnd.apache.parquet": parquet.getvalue(),
-    }
-    print(f"batches of {n_rows:,} rows, 2 connections; rows per second")
-    for kind, body in bodies.items():
-        before = cpu_seconds(process)
-        rate, seconds = load(port, body, kind, seconds=4, connections=2)
-        per_cpu = len(seconds) * n_rows / (cpu_seconds(process) - before)
-        print(
-            f"  {kind:32} {rate * n_rows:10,.0f}, {per_cpu:10,.0f} per CPU second ({len(body) / 2**20:.1f} MiB each)",
-            flush=True,
+    return (
+        ("json", "application/json", frame.to_json(orient="records").encode()),
+        ("csv", "text/csv", frame.to_csv(index=False).encode()),
+        ("parquet", "application/vnd.apache.parquet", parquet.getvalue()),
+    )
+
+
+def rounds_of(processes, table, options):
+    """Lines of the record: in each round single rows by each service, then batches."""
+    row, bodies = json.dumps([table.iloc[0].to_dict()]).encode(), batch_bodies(table, options.rows)
+    for _, port in processes.values():
+        load(port, row, seconds=0.5)
+    for number in range(1, options.rounds + 1):
+        for name, (process, port) in processes.items():
+            yield measured(name, number, process, port, row)
+        for name, kind, body in bodies:
+            more = {"kind": kind, "seconds": 4.0, "connections": 2}
+            yield measured(name, number, *processes["skldl"], body, options.rows, **more)
+
+
+def markdown(record):
+    """The table of ``docs/deployment.md``: least and greatest value over the rounds."""
+    lines = ["| | rows in a second | CPU time of the service for a row |", "|---|---|---|"]
+    costs = {(line["what"], line["round"]): line["cpu_us_per_row"] for line in record}
+    for what, title in TITLES.items():
+        rates = [line["rows_per_second"] for line in record if line["what"] == what]
+        ratios = [cost / costs["bare", number] for (name, number), cost in costs.items() if name == what]
+        against = (
+            f", {min(ratios):.1f} to {max(ratios):.1f} times the bare service" if what in ("skldl", "quiet") else ""
         )
+        least, most = _ends([cost for (name, _), cost in costs.items() if name == what])
+        lines.append(f"| {title} | {' to '.join(_ends(rates))} | {least} to {most} µs{against} |")
+    return "\n".join(lines)
+
+
+def _ends(values):
+    """Least and greatest value with three significant digits."""
+    shown = [float(f"{value:.3g}") for value in (min(values), max(values))]
+    return [f"{value:,.0f}" if value >= 100 else f"{value:g}" for value in shown]
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--rounds", type=int, default=10)
     options.add_argument("--rows", type=int, default=20_000)
+    options.add_argument("--out", type=Path, default=OUT)
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "linear.skldl"
         table = make_model(path)
-        body = json.dumps([table.iloc[0].to_dict()]).encode()
         ports = {"skldl": 8765, "bare": 8766, "quiet": 8767}
         answer = '[{"y0":0.5,"y1":0.2,"y2":0.1,"y3":0.1,"y4":0.1,"top":"y0","entropy":1.2345678901234567}]'
         commands = {
@@ -192,14 +227,16 @@ def main():
         }
         processes = {name: (start(command, ports[name]), ports[name]) for name, command in commands.items()}
         try:
-            for name in processes:
-                load(ports[name], body, seconds=0.5)
-            single_rows(processes, body, options.rounds)
-            batches(*processes["skldl"], table, options.rows)
+            record = []
+            for line in rounds_of(processes, table, options):
+                record.append(line)
+                print(*line.values(), flush=True)
         finally:
             for process, _ in processes.values():
                 process.terminate()
                 process.wait()
+    options.out.write_text("".join(json.dumps(line) + "\n" for line in record), encoding="ascii")
+    print(markdown(record))
 
 
 if __name__ == "__main__":

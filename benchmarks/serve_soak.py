@@ -1,15 +1,14 @@
 """Memory of ``skldl serve`` under load over a long time.
 
-``python benchmarks/serve_soak.py --minutes 60 --out soak.csv`` sends requests of every kind at a limited rate: single
-rows, batches in JSON, CSV and Parquet, explanations, the page, the counters, and malformed bodies. Connections are
-opened anew now and then, and SIGHUP reloads the model every few minutes. Each line of the output has the minute, the
+``python benchmarks/serve_soak.py --minutes 30`` sends requests of every kind at a limited rate: single rows, batches in
+JSON, CSV and Parquet, explanations, the page, the counters, and malformed bodies. Connections are opened anew now and
+then, and SIGHUP reloads the model every few minutes. Each line of ``results/serve_soak.jsonl`` has the minute, the
 resident memory in MiB, open files, threads, answers so far and CPU seconds so far. At the end the script prints the
-first, the last and the largest value and the slope of a straight line through the second half, and fails if a request
-was lost, if a status was unexpected or if the number of lines in the log is not the number of requests.
+sentence of ``docs/deployment.md``, and fails if a request was lost, if a status was unexpected or if the number of
+lines in the log is not the number of requests; no file is written then.
 """
 
 import argparse
-import csv
 import http.client
 import io
 import json
@@ -27,8 +26,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from serve import OUT as OUT_OF_LOAD
 from serve import SKLDL, cpu_seconds, make_model, resident_megabytes
 
+OUT = OUT_OF_LOAD.with_name("serve_soak.jsonl")
 BATCH = 500
 REOPEN_AFTER = 200
 CALLERS = 3
@@ -126,56 +127,65 @@ def soak(path, table, options):
     callers = [Caller(log.port, bodies(table), options.rate / CALLERS, seed, end) for seed in range(CALLERS)]
     for caller in callers:
         caller.start()
-    measured = []
-    with open(options.out, "w", newline="", encoding="ascii") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(("minute", "resident_mib", "open_files", "threads", "answers", "cpu_seconds"))
-        due, reload_due = begun + options.every, begun + options.reload_every
-        while time.monotonic() < end:
-            time.sleep(min(1.0, max(0.05, due - time.monotonic())))
-            if time.monotonic() >= reload_due:
-                process.send_signal(signal.SIGHUP)
-                reload_due += options.reload_every
-            if time.monotonic() >= due:
-                folder = Path(f"/proc/{process.pid}")
-                answers = sum(sum(caller.statuses.values()) for caller in callers)
-                minute = (time.monotonic() - begun) / 60
-                memory = resident_megabytes(process)
-                measured.append((minute, memory))
-                counts = len(os.listdir(folder / "fd")), len(os.listdir(folder / "task"))
-                writer.writerow((f"{minute:.2f}", f"{memory:.1f}", *counts, answers, cpu_seconds(process)))
-                stream.flush()
-                due += options.every
+    record = []
+    due, reload_due = begun + options.every, begun + options.reload_every
+    while time.monotonic() < end:
+        time.sleep(min(1.0, max(0.05, due - time.monotonic())))
+        if time.monotonic() >= reload_due:
+            process.send_signal(signal.SIGHUP)
+            reload_due += options.reload_every
+        if time.monotonic() >= due:
+            folder = Path(f"/proc/{process.pid}")
+            line = {
+                "minute": round((time.monotonic() - begun) / 60, 2),
+                "resident_mib": round(resident_megabytes(process), 1),
+                "open_files": len(os.listdir(folder / "fd")),
+                "threads": len(os.listdir(folder / "task")),
+                "answers": sum(sum(caller.statuses.values()) for caller in callers),
+                "cpu_seconds": cpu_seconds(process),
+            }
+            record.append(line)
+            print(*line.values(), flush=True)
+            due += options.every
     for caller in callers:
         caller.join()
     process.terminate()
     status = process.wait(timeout=60)
     log.join(timeout=60)
-    return callers, log.events, status, measured
+    return callers, log.events, status, record
+
+
+def sentence(record):
+    """What ``docs/deployment.md`` says about memory."""
+    minutes, memory = np.array([(line["minute"], line["resident_mib"]) for line in record]).T
+    late = minutes >= minutes[-1] / 2
+    slope = 60 * np.polyfit(minutes[late], memory[late], 1)[0] if late.sum() > 1 else float("nan")
+    return (
+        f"{memory[0]:.1f} MiB after the first minute, {memory[-1]:.1f} MiB after {minutes[-1]:.0f} minutes with "
+        f"{record[-1]['answers']:,} requests, between {memory.min():.1f} and {memory.max():.1f} MiB all the time; a "
+        f"straight line through the second half {'rises' if slope > 0 else 'falls'} by {abs(slope):.1f} MiB an hour"
+    )
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--minutes", type=float, default=60.0)
+    options.add_argument("--minutes", type=float, default=30.0)
     options.add_argument("--rate", type=float, default=150.0, help="requests a second")
     options.add_argument("--every", type=float, default=60.0, help="seconds between two measurements")
     options.add_argument("--reload-every", type=float, default=180.0, help="seconds between two reloads")
-    options.add_argument("--out", default="soak.csv")
+    options.add_argument("--out", type=Path, default=OUT)
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "linear.skldl"
-        callers, events, status, measured = soak(path, make_model(path), options)
+        callers, events, status, record = soak(path, make_model(path), options)
     statuses = sum((caller.statuses for caller in callers), Counter())
     faults = [fault for caller in callers for fault in caller.faults]
-    minutes, memory = np.array(measured).T
-    late = minutes >= minutes[-1] / 2
-    slope = 60 * np.polyfit(minutes[late], memory[late], 1)[0] if late.sum() > 1 else float("nan")
     print(f"{sum(statuses.values()):,} answers by status {dict(sorted(statuses.items()))}; events {dict(events)}")
-    print(f"resident MiB: first {memory[0]:.1f}, last {memory[-1]:.1f}, largest {memory.max():.1f}")
-    print(f"slope over the second half: {slope:+.2f} MiB an hour; exit status {status}")
+    print(f"{sentence(record)}; exit status {status}")
     if faults or status or events["request"] != sum(statuses.values()) or events["reload failed"]:
         print(*faults[:20], sep="\n")
         sys.exit("requests were lost, answered otherwise than expected, or not logged")
+    options.out.write_text("".join(json.dumps(line) + "\n" for line in record), encoding="ascii")
 
 
 if __name__ == "__main__":

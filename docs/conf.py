@@ -6,6 +6,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 
+# E402: the folder must be on the path before its modules are imported
 import reference  # noqa: E402
 import site_pages  # noqa: E402
 

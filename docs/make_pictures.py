@@ -96,7 +96,7 @@ def convergence():
 def fitted(model, X, D):
     """Fit a model; those that stop early are shown as they are."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # see above
         return model.fit(X, D)
 
 

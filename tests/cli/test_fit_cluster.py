@@ -12,7 +12,7 @@ import skldl
 from skldl.cli import _fit_stream
 from skldl.cli._app import run
 
-distributed = pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed", reason="distributed is in the extra dask")
 pytestmark = [
     pytest.mark.slow,
     # a cluster that is torn down leaves sockets and loops to the garbage collector, which Dask does not close itself

@@ -104,9 +104,8 @@ def test_identifiers_are_unique_and_references_lead_somewhere(page):
 
 def test_pictures_have_titles_and_tables_captions(page):
     pictures = [attributes for tag, attributes in page.elements if tag == "svg"]
-    assert (
-        len(pictures) == 2 * 6
-    )  # for wide and for narrow screens: skill, time, a case, examples, a triangle, a sensitivity
+    # for wide and for narrow screens: skill, time, a case, examples, a triangle, a sensitivity
+    assert len(pictures) == 2 * 6
     names = {attributes.get("id") for _, attributes in page.elements}
     for attributes in pictures:
         assert attributes["role"] == "img"

@@ -1,9 +1,11 @@
 """docs/deployment.md: its programs run where MLflow is installed; what it names is there."""
 
 import inspect
+import json
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -11,10 +13,16 @@ import numpy as np
 import pytest
 
 import skldl
+from skldl.export._onnx import TOLERANCE
+from skldl.serve import Limits
 from skldl.serve._app import OPEN_ROUTES
+from skldl.serve._bodies import DIGITS
+from skldl.serve._server import LEAST_KEY
+from skldl.tabular._interval_columns import LEVEL
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "deployment.md"
+RESULTS = ROOT / "benchmarks" / "results"
 
 
 @pytest.mark.filterwarnings("ignore")  # those of MLflow
@@ -46,12 +54,47 @@ def test_the_page_names_every_route_option_and_metric(client):
         assert name in measured, name
 
 
+def test_the_page_has_the_limits_of_the_code():
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for words in (
+        f"`--max-body` ({Limits.body_bytes // 2**20} MiB), `--max-rows` ({Limits.rows:,}), `--timeout` "
+        f"({Limits.seconds:g} s), `--max-concurrent` ({Limits.concurrent})",
+        f"`SKLDL_API_KEY` ({LEAST_KEY} characters or more)",
+        f"with probability {LEVEL} unless `?level=` is given",
+        f"CSV answers have {DIGITS} digits by default",
+        f"must agree to {TOLERANCE:.0e}".replace("e-0", "e-"),
+    ):
+        assert words in text, words
+
+
+def recorded(name):
+    return [json.loads(line) for line in (RESULTS / name).read_text(encoding="ascii").splitlines()]
+
+
+def test_the_load_on_the_page_is_that_of_the_record(load_script):
+    script, record, text = load_script("benchmarks/serve.py"), recorded("serve.jsonl"), PAGE.read_text(encoding="utf-8")
+    assert script.markdown(record) in text
+    loads = [line["load_average"] for line in record]
+    rounds = f"of {record[-1]['round']} rounds on two cores of an AMD EPYC, "
+    assert f"{rounds}at a load average of {min(loads)} to {max(loads)}," in " ".join(text.split())
+
+
+def test_the_memory_on_the_page_is_that_of_the_record(load_script, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")  # the script imports its neighbour
+    sentence = load_script("benchmarks/serve_soak.py").sentence(recorded("serve_soak.jsonl"))
+    assert f"{sentence} (" in " ".join(PAGE.read_text(encoding="utf-8").split())
+
+
 def test_the_container_runs_the_service_without_root():
     lines = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert re.search(r"^USER skldl$", lines, flags=re.M)
     assert '"skldl", "serve"' in lines
-    copied = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().split() if line.startswith("!")}
-    assert copied >= {"pyproject.toml", "README.md", "LICENSE", "src"}
+    allowed = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().split() if line.startswith("!")}
+    copied = [words.split()[:-1] for words in re.findall(r"^COPY (?!--from)(.+)$", lines, flags=re.M)]
+    assert allowed == {name for names in copied for name in names}  # what is not allowed cannot be copied
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    hook = project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["path"]  # runs when pip builds the package
+    assert allowed >= {"pyproject.toml", "README.md", "LICENSE", "src", hook}
 
 
 @pytest.mark.slow

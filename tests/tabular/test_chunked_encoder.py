@@ -1,6 +1,7 @@
 """The encoder fitted to chunks beside the encoder fitted to the whole table."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -314,3 +315,24 @@ def test_a_cache_that_is_not_complete_leaves_nothing(tmp_path):
     assert len(list(nowhere.kept(pieces()))) == 3
     assert "could not be written: No such file" in nowhere.given_up
     assert ChunkCache(tmp_path, "one", 0).given_up
+
+
+def test_an_error_of_the_rows_is_no_error_of_the_cache(tmp_path):
+    def broken():
+        yield from pieces(2)
+        raise OSError("the disk with the table is gone")
+
+    cache = ChunkCache(tmp_path, "one", 2**20)
+    with pytest.raises(OSError, match="the table is gone"):
+        list(cache.kept(broken()))
+    assert not cache.given_up
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("n_bytes", "given_up"), [(500, False), (501, True)])
+def test_a_cache_takes_half_of_the_free_disk_space(tmp_path, monkeypatch, n_bytes, given_up):
+    """1000 bytes were free before the cache was written."""
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000 - n_bytes))
+    cache = ChunkCache(tmp_path, "one", 2**20)
+    cache._check_size(n_bytes)
+    assert ("half of the free disk space" in cache.given_up) == given_up

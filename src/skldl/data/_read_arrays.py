@@ -45,7 +45,7 @@ def mat_variables(path: Path) -> dict[str, Any]:
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", io.matlab.MatReadWarning)
+            warnings.simplefilter("error", io.matlab.MatReadWarning)  # two variables of one name
             # SciPy 1.18 announces sparse arrays in the place of matrices; both are taken
             warnings.filterwarnings("ignore", "The default value for `spmatrix`", DeprecationWarning)
             content = io.loadmat(path)

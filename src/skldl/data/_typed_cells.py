@@ -67,9 +67,8 @@ class ColumnReader:
                     return numbers
             trimmed = pc.utf8_trim_whitespace(cells)
             cells = _without(trimmed, self._missing)
-            filled = _without(
-                trimmed, {*MISSING_WORDS, *self._missing}
-            )  # missing cells of numeric columns are not ambiguous
+            # missing cells of numeric columns are not ambiguous
+            filled = _without(trimmed, {*MISSING_WORDS, *self._missing})
             if filled.null_count < len(filled) or cells.null_count == len(cells):
                 numbers = self._numbers(self._with_decimal_points(filled, first_row), filled)
                 if numbers is not None:

@@ -73,12 +73,7 @@ def _newton_sum(graph: Graph, trees: list[tuple[NewtonTree, IntArray]], features
     )
     is_leaf = feature < 0
     labels = [targets for tree, targets in trees for place in tree.feature if place < 0]
-    weights = [
-        np.asarray(value, dtype=np.float64)[: len(targets)]
-        for tree, targets in trees
-        for place, value in zip(tree.feature, tree.value, strict=True)
-        if place < 0
-    ]
+    weights = [value for tree, _ in trees for place, value in zip(tree.feature, tree.value, strict=True) if place < 0]
     width = [len(targets) for targets in labels]
     attributes: dict[str, Any] = {
         "n_targets": n_labels,

@@ -100,11 +100,15 @@ class RatersDisplay:
     def size(self) -> tuple[float, float]:
         """Width and height of the figure in inches."""
         height = max(3.2, height_for(len(self.table))) if len(self.table) <= _NAMED else 4.4
-        return 1.2 + 2.9 * (3 if self._has_severity else 2), height
+        return 1.2 + 2.9 * self._n_panels, height
 
     @property
     def _has_severity(self) -> bool:
         return bool(np.isfinite(self.table.severity).any())
+
+    @property
+    def _n_panels(self) -> int:
+        return 3 if self._has_severity else 2
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the figure.
@@ -121,7 +125,7 @@ class RatersDisplay:
         """
         order = self.table._best_first
         with style():
-            n_panels = 3 if self._has_severity else 2
+            n_panels = self._n_panels
             stacked = columns_that_fit(ax, n_panels) < n_panels
             self.figure_, grid = panels(ax, *((n_panels, 1) if stacked else (1, n_panels)), *self.size)
             self.axes_ = [panel for row in grid for panel in row]

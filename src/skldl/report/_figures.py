@@ -114,9 +114,8 @@ def _rearrange(figure: Figure) -> None:
         legend.remove()
         handles, names = ax.get_legend_handles_labels()
         longest = max(len(name) for name in names)
-        n_columns = max(
-            1, min(len(names), int(52 // (longest + 6)))
-        )  # in letters: 52 small ones fit, 6 are mark and gap
+        # in letters: 52 small ones fit, 6 are mark and gap
+        n_columns = max(1, min(len(names), 52 // (longest + 6)))
         figure.legend(handles, names, loc="outside lower center", ncols=n_columns)
         figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * -(-len(names) // n_columns))
 

@@ -181,10 +181,10 @@ def _examples(tables: dict[str, dict[str, Any]], shown: list[str], n_left_out: i
         "True distributions (line with dots) and predicted ones (bars), one instance of each dataset; the labels are "
         "named above the first panel. Below each panel the six measures, the best value of a column in bold."
         + (f" {n_left_out} candidates with worse average ranks are left out." if n_left_out else ""),
-        partial(_draw_examples, [display], labels),
+        partial(_draw_examples, [display], [labels]),
         0.7 + 2.45 * len(display.true),
         0.35 + 1.3 * len(display.predicted) + names_height,
-        phone_plot=partial(_draw_examples, _one_by_one(display), labels),
+        phone_plot=partial(_draw_examples, _one_by_one(display), [[names] for names in labels]),
         phone_height=(0.35 + 1.2 * len(display.predicted) + names_height) * len(display.true),
     )
 
@@ -197,16 +197,18 @@ def _one_by_one(display: ExamplesDisplay) -> list[ExamplesDisplay]:
     ]
 
 
-def _draw_examples(displays: list[ExamplesDisplay], labels: list[list[str]], ax: Axes) -> None:
-    """Draw the figures one below the other, with the names of the labels above the first panel of each column."""
+def _draw_examples(displays: list[ExamplesDisplay], labels: list[list[list[str]]], ax: Axes) -> None:
+    """Draw the figures one below the other, with the names of the labels above the first panel of each column.
+
+    ``labels`` holds these names for each figure and each of its columns.
+    """
     spec = ax.get_subplotspec()
     assert spec is not None  # `draw` makes the axes with add_subplot
     ax.set_axis_off()
-    left = iter(labels)
     places = spec.subgridspec(len(displays), 1)
-    for row, display in enumerate(displays):
-        display.plot(figure_of(ax).add_subplot(places[row, 0]))
-        for panel, names in zip(display.axes_[0], left, strict=False):
+    for place, (display, columns) in enumerate(zip(displays, labels, strict=True)):
+        display.plot(figure_of(ax).add_subplot(places[place, 0]))
+        for panel, names in zip(display.axes_[0], columns, strict=True):
             name_axis(panel, names, "x", limit=LONGEST_LABEL)
             panel.tick_params(axis="x", labelsize=6.5, labeltop=True)
         for panel in (panel for row in display.axes_ for panel in row):  # the panels of a column share their ticks

@@ -36,7 +36,6 @@ def rater_figures(results: StudyResults) -> Iterator[ReportFigure]:
         display = RatersDisplay(summary.table, summary.confusion, summary.label_names, summary.n_raters)
         if np.isfinite(summary.table.informedness).any():
             width, height = display.size
-            n_panels = 3 if np.isfinite(summary.table.severity).any() else 2
             yield draw(
                 f"raters-{number}",
                 f"{dataset}: the raters",
@@ -44,7 +43,7 @@ def rater_figures(results: StudyResults) -> Iterator[ReportFigure]:
                 display.plot,
                 width,
                 height,
-                phone_height=n_panels * height,
+                phone_height=display._n_panels * height,
             )
 
 

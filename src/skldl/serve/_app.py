@@ -1,8 +1,9 @@
 """The routes and their middleware: host, key, concurrency, time limit, counters and logs.
 
 Starlette was chosen because it is the layer below FastAPI: routes and requests, without the validation
-by pydantic, which would repeat the checks of `skldl.tabular` with other error messages. Litestar has a
-dozen packages. The gate is plain ASGI, since middleware classes of Starlette cost more than a prediction.
+by pydantic, which would repeat the checks of `skldl.tabular` with other error messages. Litestar has more
+dependencies than the service needs. The gate is plain ASGI, since middleware classes of Starlette cost more than a
+prediction.
 """
 
 import hmac
@@ -63,10 +64,8 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
     >>> import skldl
     >>> from skldl.serve import Service, make_app
     >>> from skldl.tabular import fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2)
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "model.skldl"
     ...     _ = skldl.save(fitted.model, path, description=fitted.description)

@@ -5,12 +5,14 @@ from typing import Any
 
 import skldl
 from skldl.data._cells import BOOLEAN, CATEGORY, NUMBER
-from skldl.serve._bodies import CSV, JSON, PARQUET
+from skldl.serve._bodies import CSV, DIGITS, JSON, PARQUET
 from skldl.serve._model import ServedModel
+from skldl.tabular._interval_columns import LEVEL
 
 _ERRORS = {
     "400": "The body or a parameter cannot be read.",
     "401": "The key is missing or wrong.",
+    "406": "The answer cannot be written in the format that the header Accept asks for.",
     "413": "The body is too large.",
     "415": "The body is of an unknown type.",
     "422": "A cell or column is wrong: the error names row, column and cure.",
@@ -90,13 +92,15 @@ def _predict(name: str) -> dict[str, Any]:
                 "json, csv or parquet: format of the answer; by default that of the request or of the header Accept",
             ),
             _parameter("keep", "columns to copy to the answer, separated by commas"),
-            _parameter("level", "probability of coverage of the intervals, by default 0.9, if the model has intervals"),
+            _parameter(
+                "level", f"probability of coverage of the intervals, by default {LEVEL}, if the model has intervals"
+            ),
             _parameter(
                 "covers",
                 "what the intervals are for, if the model was made from votes: given (the default), the shares of as "
                 "many votes on a new row, or true, the distribution behind the votes",
             ),
-            _parameter("digits", "significant digits of numbers in CSV, by default 6"),
+            _parameter("digits", f"significant digits of numbers in CSV, by default {DIGITS}"),
         ],
         "requestBody": _body(name),
         "responses": {"200": answers, **_errors()},

@@ -163,10 +163,8 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
     >>> import skldl
     >>> from skldl.serve import Service, make_app, run_server
     >>> from skldl.tabular import fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2)
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2)
     >>> with tempfile.TemporaryDirectory() as folder, socket.socket() as other:
     ...     path = Path(folder) / "model.skldl"
     ...     _ = skldl.save(fitted.model, path, description=fitted.description)

@@ -82,16 +82,14 @@ class Service:
     >>> import skldl
     >>> from skldl.serve import Service
     >>> from skldl.tabular import fit_table
-    >>> from skldl.testing import make_distributions
-    >>> X, D = make_distributions(40)
-    >>> table = pd.DataFrame(X, columns=list("wxyz")).join(pd.DataFrame(D, columns=["a", "b", "c"]))
-    >>> fitted = fit_table(table, ["a", "b", "c"], model="sa-bfgs", folds=2)
+    >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
+    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "model.skldl"
     ...     _ = skldl.save(fitted.model, path, description=fitted.description)
     ...     service = Service({"moods": path})
     >>> service.model(None).labels
-    ['a', 'b', 'c']
+    ['no', 'yes']
     """
 
     def __init__(self, paths: Mapping[str, str | os.PathLike[str]], limits: Limits | None = None) -> None:

@@ -72,18 +72,15 @@ class ChunkCache:
         try:
             for piece in pieces:
                 if not self.given_up:
-                    try:
+                    with self._writing():
                         stream = stream or (self._folder / _ROWS).open("wb")
                         _write(stream, piece)
                         self._check_size(stream.tell())
-                    except OSError as error:
-                        self.given_up = f"it could not be written: {error.strerror or error}"
                 yield piece
             if not self.given_up and stream is not None:
-                stream.close()
-                (self._folder / _COMPLETE).write_text(self._fingerprint, encoding="utf-8")
-        except OSError as error:  # the last bytes are written when the file is closed
-            self.given_up = f"it could not be written: {error.strerror or error}"
+                with self._writing():
+                    stream.close()  # writes the last bytes
+                    (self._folder / _COMPLETE).write_text(self._fingerprint, encoding="utf-8")
         finally:
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -91,10 +88,18 @@ class ChunkCache:
             if not self.is_complete():
                 self.remove()
 
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Give the cache up if it cannot be written; errors of the rows themselves are raised elsewhere."""
+        try:
+            yield
+        except OSError as error:
+            self.given_up = f"it could not be written: {error.strerror or error}"
+
     def _check_size(self, n_bytes: int) -> None:
         if n_bytes > self._most_bytes:
             self.given_up = f"the encoded rows take more than {self._most_bytes / 2**30:.3g} GiB"
-        elif n_bytes > shutil.disk_usage(self._folder).free + n_bytes - n_bytes // 2:  # half of what was free
+        elif n_bytes > shutil.disk_usage(self._folder).free:  # what was free before is n_bytes more
             self.given_up = "the encoded rows take more than half of the free disk space"
 
     def read(self) -> Iterator[Piece]:
