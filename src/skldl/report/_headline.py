@@ -74,9 +74,9 @@ def _skill_of_the_best(results: StudyResults, skills: list[list[float]]) -> list
     if len(best) > MOST_DATASETS:
         values = [value for _, value in best.values()]
         return [
-            f"The best candidate of each dataset removes {show_share(min(values))} to {show_share(max(values))} of the "
-            f"loss of {results.baseline}, {show_share(float(np.median(values)))} in the median over {len(best)} "
-            "datasets."
+            f"The best candidate of each dataset has a skill (share of the loss of {results.baseline} that it removes) "
+            f"of {show_share(min(values))} to {show_share(max(values))}, {show_share(float(np.median(values)))} in the "
+            f"median over {len(best)} datasets."
         ]
     sentences = []
     for dataset, (name, value) in best.items():
