@@ -150,6 +150,8 @@ def test_a_search_of_scikit_learn_refuses_wrong_settings_in_fit():
         AAKNN(metric="no such metric").fit(X, D)
     with pytest.raises(ValueError, match="sqeuclidean"):
         AAKNN(metric="sqeuclidean", algorithm="kd_tree").fit(X, D)
+    with pytest.raises(ValueError, match="'p' parameter"):
+        AAKNN(metric="euclidean", metric_params={"p": -3}, algorithm="brute").fit(X, D)
 
 
 @pytest.mark.parametrize("n_queries", [3, 300], ids=["all at once", "in groups"])
@@ -182,3 +184,16 @@ def test_a_metric_need_not_be_copied():
     same = AAKNN(metric="manhattan").fit(X, D).predict(X)
     np.testing.assert_allclose(AAKNN(metric=metric).fit(X, D).predict(X), same, rtol=1e-12)
     assert metric.n_calls >= 20
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "auto"])
+@pytest.mark.parametrize("power", [{}, {"p": 2}, {"p": 3}])
+def test_weights_of_features_reach_the_metric(power, algorithm):
+    """With p = 2 too, which without weights is the Euclidean distance."""
+    rng = np.random.default_rng(7)
+    X, D, params = rng.normal(size=(50, 20)), rng.dirichlet(np.ones(3), 50), {"w": np.linspace(0.0, 5.0, 20)}
+    model = AAKNN(metric="minkowski", metric_params=power | params, algorithm=algorithm).fit(X, D)
+    exact = cdist(X, X, "minkowski", **({"p": 2} | power | params))
+    distances, neighbors = model.kneighbors(X, 4)
+    np.testing.assert_array_equal(neighbors, np.argsort(exact, axis=1)[:, :4])
+    np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :4], atol=1e-12)

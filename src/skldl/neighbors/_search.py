@@ -46,6 +46,16 @@ SPARE = 2
 """Candidates asked for beyond the wanted ones: one shows whether the last place is tied, the next settles a pair."""
 
 
+EUCLIDEAN = ("euclidean", "l2", "sqeuclidean")
+
+
+def is_euclidean(metric: Any, metric_params: dict[str, Any] | None) -> bool:
+    """Say whether a metric is the Euclidean distance or its square; not with parameters such as weights of features."""
+    params = dict(metric_params or {})
+    power = params.pop("p", 2)
+    return not params and (metric in EUCLIDEAN or (metric == "minkowski" and power == 2))
+
+
 class StableSearch:
     """Search for nearest neighbours with ties in the order of the training rows.
 
@@ -80,12 +90,12 @@ class StableSearch:
             metric=metric, p=power, metric_params=params or None, algorithm=algorithm, n_jobs=n_jobs
         )
         self._squared = metric == "sqeuclidean"
-        self._euclidean = metric in ("euclidean", "l2", "sqeuclidean") or (metric == "minkowski" and power == 2)
+        self._euclidean = is_euclidean(metric, metric_params)
         self._cosine = metric == "cosine"
         self._noisy = self._euclidean or self._cosine
         self._direct = self._euclidean and not sparse.issparse(X)
         brute = algorithm == "brute" or (algorithm == "auto" and X.shape[1] > MOST_FEATURES_OF_TREES)
-        if not (self._direct and brute and not params):  # else scikit-learn has nothing to prepare or to refuse
+        if not (self._direct and brute and not metric_params):  # else scikit-learn has nothing to prepare or to refuse
             self._fit_index()
             self._direct = self._direct and self._index._fit_method == "brute"
         self._filter: LowerBoundFilter | None = None  # made when it is first needed, and not kept in files
