@@ -136,7 +136,7 @@ def test_rows_that_differ_in_the_sign_of_a_zero_are_equal(form):
     assert count_different_rows(form(X), D) == 2
 
 
-def test_sparse_rows_are_equal_however_they_are_stored():
-    X = sparse.csr_array((np.array([1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 0.0]), [0, 2, 2, 0, 0, 2, 1], [0, 2, 4, 7]))
-    assert count_different_rows(X, np.full((3, 2), 0.5)) == 1
-    assert X.nnz == 7
+def test_stored_zeros_make_no_difference():
+    X = sparse.csr_array((np.array([1.0, 2.0, 1.0, 0.0, 2.0]), [0, 2, 0, 1, 2], [0, 2, 5]), shape=(2, 3))
+    assert count_different_rows(X, np.full((2, 2), 0.5)) == 1
+    assert X.nnz == 5

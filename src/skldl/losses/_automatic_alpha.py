@@ -136,7 +136,6 @@ def count_different_rows(X: Any, D: FloatArray) -> int:
 def _count_by_hash(X: Any, D: FloatArray) -> int:
     """The same by a hash of the bytes of each row, in which equal numbers are made to look equal; X may be changed."""
     if sparse.issparse(X):
-        X.sum_duplicates()
         X.eliminate_zeros()
         ends = zip(X.indptr[:-1], X.indptr[1:], D + 0.0, strict=True)  # + 0.0: no zero with a sign
         return len({hash((X.indices[a:b].tobytes(), X.data[a:b].tobytes(), d.tobytes())) for a, b, d in ends})
