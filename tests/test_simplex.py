@@ -68,6 +68,12 @@ def test_project_is_the_nearest_point():
         np.testing.assert_allclose(simplex.project(row[None])[0], best, atol=1e-6)
 
 
+@pytest.mark.parametrize("row", [[0.0, -1e308, -1e308], [1e308, -1e308, 0.0], [0.0, -1.0, -1.7e308], [2.0, 1.0, 0.5]])
+def test_project_cuts_what_is_one_below_the_largest_degree(row):
+    """Differences and sums of such numbers may be beyond the largest number."""
+    np.testing.assert_array_equal(simplex.project([row]), [[1.0, 0.0, 0.0]])
+
+
 def test_project_of_a_common_shift_is_the_same():
     rows = np.random.default_rng(1).normal(size=(4, 5))
     np.testing.assert_allclose(simplex.project(rows + 1e9), simplex.project(rows), atol=1e-6)

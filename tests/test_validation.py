@@ -2,6 +2,7 @@
 
 import datetime
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from skldl import AAKNN, MeanDistribution, exceptions
+from skldl import AAKNN, AAKNNCV, SAIIS, MeanDistribution, exceptions
 from skldl._validation import check_distributions, check_numbers, check_pair, check_weights
 from skldl.exceptions import DataError, SampleWeightError
 from skldl.testing import make_distributions
@@ -281,3 +282,29 @@ def test_plain_arrays_are_checked_like_other_features(dtype):
     model.fit(huge, D).predict(huge)
     model.fit(pd.DataFrame(X, columns=[0, 1]), D).fit(X, D)
     model.predict(pd.DataFrame(X, columns=[1, 0]))  # the array had no names
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_array])
+@pytest.mark.parametrize("model", [AAKNN(2), AAKNNCV(), SAIIS(max_iter=3)], ids=["AAKNN", "AAKNNCV", "SAIIS"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # three iterations are enough here
+def test_sparse_matrices_mean_the_same_however_they_are_stored(model, kind):
+    """Cells in several parts, out of order and with indices of 64 bits; the caller's matrix stays as it is."""
+    X, D = make_distributions(30, 4, 3)
+    expected = model.fit(kind(X), D).predict(kind(X))
+    plain = kind(X)
+    order = [place for first, end in pairwise(plain.indptr) for place in reversed(range(first, end))]
+    halves, indices = np.repeat(plain.data[order] / 2, 2), np.repeat(plain.indices[order], 2)
+    stored = kind((halves, indices, 2 * plain.indptr), shape=X.shape)
+    stored.indices, stored.indptr = stored.indices.astype(np.int64), stored.indptr.astype(np.int64)
+    np.testing.assert_allclose(stored.toarray(), X, rtol=1e-15)
+    before = stored.data.copy(), stored.indices.copy(), stored.indptr.copy()
+    np.testing.assert_allclose(model.fit(stored, D).predict(stored), expected, atol=1e-9)
+    for array, kept in zip((stored.data, stored.indices, stored.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, kept)
+        assert array.dtype == kept.dtype
+
+
+def test_a_sparse_cell_whose_parts_sum_to_infinity_is_refused():
+    X = sparse.csr_matrix((np.array([1e308, 1e308, 1.0]), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    with np.errstate(over="ignore"), pytest.raises(exceptions.NonFiniteError, match="infinity"):
+        AAKNN(1).fit(X, [[0.5, 0.5], [0.2, 0.8]])

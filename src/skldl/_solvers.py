@@ -58,7 +58,7 @@ class Minimum:
     Attributes
     ----------
     x : ndarray
-        The best point found.
+        The last point; no point before had a loss that is lower by more than rounding.
     loss : float
         The function there.
     excess : float
@@ -124,8 +124,9 @@ def minimise(
     Returns
     -------
     Minimum
-        The end of the run. A line search that finds no lower value ends it early: then rounding hides what is left, and
-        ``converged`` says whether the estimate had reached ``tol``.
+        The end of the run. A line search that finds no step, or more than `MOST_LEVEL_STEPS` steps in a row that lower
+        neither the function nor its gradient, end it early: then rounding hides what is left, and ``converged`` is
+        false.
     """
     metric = metric or Euclidean()
     memory = LimitedMemory() if method == "lbfgs" else DenseInverse(start.size)
@@ -133,20 +134,22 @@ def minimise(
     loss, gradient = objective(x)
     run = Minimum(x=x, loss=loss, curvature=curvature, loss_curve=[loss])
     curvatures: deque[float] = deque(maxlen=MEMORY)
-    least, least_dual, n_level = loss, metric.dual(gradient), 0
+    dual = metric.dual(gradient)
+    least, least_dual, n_level = loss, dual, 0
     while True:
         if callback is not None:
             callback(run.n_iter, x)
         run.curvature = min(curvatures, default=curvature)
-        run.excess = min(metric.dual(gradient) / run.curvature, loss - lower_bound)
+        run.excess = min(dual / run.curvature, loss - lower_bound)
         run.converged = run.excess <= tol
         if run.converged or run.n_iter == max_iter:
             return run
         direction = -memory.times(gradient)
         found = _line_search(objective, x, loss, gradient, direction, first_step=memory.first_step(gradient))
         run.n_evaluations += found.n_evaluations
-        fell = found.loss < least or metric.dual(found.gradient) < 0.5 * least_dual
-        least, least_dual = min(least, found.loss), min(least_dual, metric.dual(found.gradient))
+        dual = metric.dual(found.gradient)
+        fell = found.loss < least or dual < 0.5 * least_dual
+        least, least_dual = min(least, found.loss), min(least_dual, dual)
         n_level = 0 if fell else n_level + 1
         if found.x is x or n_level > MOST_LEVEL_STEPS:
             return run  # what is left is rounding

@@ -92,7 +92,9 @@ def check_features(
     where = space_of(X)
     if where is not None:
         return check_device_features(estimator, X, where, reset=reset)
-    if not sparse.issparse(X):
+    if sparse.issparse(X):
+        X = _canonical(X)
+    else:
         refuse_unreal(X, name="X")
     try:
         checked = validate_data(
@@ -122,6 +124,22 @@ def _is_plain_and_valid(estimator: BaseEstimator, X: Any, *, reset: bool) -> boo
         return False
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(X.sum()))
+
+
+def _canonical(X: Any) -> Any:
+    """A sparse matrix whose cells are stored once and in order, with indices of 32 bits where these suffice.
+
+    Arithmetic on the stored numbers sees each of them as a cell, SciPy puts others in order in the caller's own matrix,
+    and some compiled code takes no other indices.
+    """
+    if X.format not in ("csr", "csc"):  # the others become such a matrix when they are converted
+        return X
+    if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
+        X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def _explain_features(estimator: BaseEstimator, X: Any, message: str, *, reset: bool) -> Exception:

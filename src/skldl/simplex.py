@@ -94,7 +94,9 @@ def project(rows: npt.ArrayLike) -> FloatArray:
            [1.   , 0.   ]])
     """
     values = np.array(as_finite_array(rows, name="rows"))
-    values -= values.max(axis=-1, keepdims=True)  # the projection does not see a common shift
+    with np.errstate(over="ignore"):
+        values -= values.max(axis=-1, keepdims=True)  # the projection does not see a common shift
+    np.maximum(values, -1.0, out=values)  # what is one below the largest degree is cut anyway: no sum overflows
     threshold = (values.sum(axis=-1, keepdims=True) - 1.0) / values.shape[-1]
     if (values > threshold).all():  # nothing is cut, as in most predictions: no need to sort
         values -= threshold

@@ -157,6 +157,7 @@ def test_settings_that_need_numpy(torch_backend):
     arrays = torch_backend.array(X), torch_backend.array(D)
     for model, message in (
         (AAKNN(metric="manhattan"), "metric='manhattan' is computed with NumPy alone"),
+        (AAKNN(metric="minkowski", metric_params={"w": np.ones(3)}), "'minkowski' with w in metric_params is computed"),
         (KernelRidgeLDL(solver="cg"), "solver='cg' computes with NumPy alone"),
         (AABP(loss="cjs"), "NumPy"),
     ):

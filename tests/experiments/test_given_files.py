@@ -11,7 +11,7 @@ from scipy import io
 
 from skldl.exceptions import DatasetError, LengthMismatchError, StudyError
 from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, dump_study, plan_study, run_study
-from skldl.experiments.output.files import overview, write_outputs
+from skldl.experiments.output.files import output_texts, write_outputs
 from skldl.experiments.output.statistics_text import statistics_text
 from skldl.experiments.output.texts import markdown_text
 from skldl.experiments.study_file import parse_study
@@ -101,7 +101,7 @@ def test_given_splits_take_the_place_of_the_folds():
     assert not results.failures
     assert results.state("d", "Mean") == ""
     assert results.n_expected("d") == 6
-    assert "The splits of d were given in a file." in overview(results)
+    assert "The splits of d were given in a file." in output_texts(results)["README.md"]
     tested = [record["predictions"]["rows"] for record in results.evaluations if record["repeat"] == 0]
     assert sorted(row for rows in tested for row in rows) == list(range(20))
     other = plan_study(parse_study(study_text(TABLE + "drop = 'person'", repeats=2)))
@@ -194,7 +194,7 @@ def test_predictions_lie_beside_the_records_as_parquet(problem, tmp_path, keep):
     paths = [path for path in write_outputs(results, tmp_path / "run") if path.suffix == ".parquet"]
     if keep == "none":
         assert paths == []
-        assert "parquet" not in overview(results)
+        assert "parquet" not in output_texts(results)["README.md"]
         return
     assert [path.relative_to(tmp_path / "run").as_posix() for path in paths] == [
         "predictions/one-..-x.parquet",
@@ -221,7 +221,7 @@ def test_names_of_anybody_are_text_in_markdown(problem):
     candidate = Candidate(f"k {nasty}", "skldl:AAKNN", {"n_neighbors": 99})
     study = Study([problem(nasty), problem("two", seed=1)], [candidate, MEAN], folds=3, name=nasty, title=nasty)
     results = run_study(study)
-    for text in (overview(results), statistics_text(results)):
+    for text in (output_texts(results)["README.md"], statistics_text(results)):
         assert "](http" not in text.replace("\\](http", "")
         assert "<img" not in text
         assert "\n# c" not in text

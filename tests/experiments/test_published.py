@@ -11,7 +11,7 @@ from skldl.experiments import StudyResults
 from skldl.experiments.output.agreement import agreement_text
 from skldl.experiments.output.board import board_of, family_name, published_board
 from skldl.experiments.output.claims import _steps, check_claims, claims_text, speed_claim
-from skldl.experiments.output.files import overview, write_outputs
+from skldl.experiments.output.files import output_texts, write_outputs
 from skldl.experiments.output.published import Match, count_text, load_published, match_published, published_table
 from skldl.metrics import MEASURES, PAPER_MEASURES
 
@@ -265,7 +265,7 @@ def test_outputs_hold_the_comparison(tmp_path):
     assert {"README.md", "published.md", "published.csv", "claims.md", "statistics.md", "clark.tex", "time.md"} <= files
     assert "Claim of the paper: Training SA-BFGS" in (tmp_path / "tables" / "time.md").read_text(encoding="utf-8")
     assert (tmp_path / "published.csv").read_text().count("\n") == 1 + 3 * 6 * 6
-    assert "as printed" in overview(results)
+    assert "as printed" in output_texts(results)["README.md"]
     assert not list(tmp_path.rglob("*.part"))
 
 

@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from skldl.data import Dataset
 from skldl.experiments import Candidate, Study, StudyResults, run_study
-from skldl.experiments.output.files import overview, write_outputs
+from skldl.experiments.output.files import output_texts, write_outputs
 from skldl.experiments.output.tables import measure_table, skill_table
 from skldl.experiments.output.uncertainty import floor_cells, interval_table, kept_predictions
 from skldl.report import render_report
@@ -142,7 +142,8 @@ def test_files_and_page_hold_them(results, tmp_path):
     write_outputs(results, tmp_path)
     assert "coverage" in (tmp_path / "tables" / "intervals.csv").read_text()
     assert "`tables/intervals.*`" in (tmp_path / "README.md").read_text()
-    assert "intervals" not in overview(study([Dataset("plain", np.zeros((20, 1)), np.full((20, 2), 0.5))], "none"))
+    plain = study([Dataset("plain", np.zeros((20, 1)), np.full((20, 2), 0.5))], "none")
+    assert "intervals" not in output_texts(plain)["README.md"]
     page = render_report(results)
     assert "Intervals of level 90%" in page
     assert re.search(r"noise floor of Kullback-Leibler is 0\.0\d+ ± 0\.0\d+; of .* explains 9\d\.\d%", page)

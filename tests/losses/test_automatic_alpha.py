@@ -127,3 +127,16 @@ def test_different_rows_by_brute_force(form, n_labels):
     expected = len({(x.tobytes(), d.tobytes()) for x, d in zip(X, D, strict=True)})
     assert 60 < expected < 150
     assert count_different_rows(form(X), D) == expected
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_rows_that_differ_in_the_sign_of_a_zero_are_equal(form):
+    X, D = np.array([[1.0, 0.0], [1.0, -0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0]] * 4)
+    D[2, 0] = -0.0
+    assert count_different_rows(form(X), D) == 2
+
+
+def test_stored_zeros_make_no_difference():
+    X = sparse.csr_array((np.array([1.0, 2.0, 1.0, 0.0, 2.0]), [0, 2, 0, 1, 2], [0, 2, 5]), shape=(2, 3))
+    assert count_different_rows(X, np.full((2, 2), 0.5)) == 1
+    assert X.nnz == 5

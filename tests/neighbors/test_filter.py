@@ -1,10 +1,13 @@
 """The filter of large searches finds what a look at every pair finds, ties in the order of the rows included."""
 
 import pickle
+import threading
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.utils.extmath import row_norms
 
 from skldl import AAKNN
 from skldl.neighbors import _filter, _search
@@ -147,3 +150,50 @@ def test_a_search_of_scikit_learn_refuses_wrong_settings_in_fit():
         AAKNN(metric="no such metric").fit(X, D)
     with pytest.raises(ValueError, match="sqeuclidean"):
         AAKNN(metric="sqeuclidean", algorithm="kd_tree").fit(X, D)
+    with pytest.raises(ValueError, match="'p' parameter"):
+        AAKNN(metric="euclidean", metric_params={"p": -3}, algorithm="brute").fit(X, D)
+
+
+@pytest.mark.parametrize("n_queries", [3, 300], ids=["all at once", "in groups"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_single_precision_far_from_zero_loses_no_neighbours(n_queries, kind):
+    """‖x‖² − 2xᵀy + ‖y‖² is right only if each of its terms is in double precision."""
+    rng = np.random.default_rng(5)
+    X, queries = ((rng.normal(size=(n, 4)) + 3000).astype(np.float32) for n in (400, n_queries))
+    model = AAKNN(algorithm="brute").fit(kind(X), rng.dirichlet(np.ones(3), 400))
+    exact = cdist(queries.astype(np.float64), X.astype(np.float64))
+    expected = np.argsort(exact, axis=1, kind="stable")[:, :5]
+    np.testing.assert_array_equal(model.kneighbors(kind(queries), 5)[1], expected)
+    model._search._norms = row_norms(X, squared=True).astype(np.float64)  # as in older files
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.kneighbors(kind(queries), 5)[1], expected)
+
+
+def test_a_metric_need_not_be_copied():
+    class Counting:
+        def __init__(self):
+            self.n_calls, self.lock = 0, threading.Lock()  # a lock cannot be copied
+
+        def __call__(self, left, right):
+            with self.lock:
+                self.n_calls += 1
+            return float(np.abs(left - right).sum())
+
+    rng = np.random.default_rng(6)
+    X, D, metric = rng.normal(size=(20, 3)), rng.dirichlet(np.ones(3), 20), Counting()
+    same = AAKNN(metric="manhattan").fit(X, D).predict(X)
+    np.testing.assert_allclose(AAKNN(metric=metric).fit(X, D).predict(X), same, rtol=1e-12)
+    assert metric.n_calls >= 20
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "auto"])
+@pytest.mark.parametrize("power", [{}, {"p": 2}, {"p": 3}])
+def test_weights_of_features_reach_the_metric(power, algorithm):
+    """With p = 2 too, which without weights is the Euclidean distance."""
+    rng = np.random.default_rng(7)
+    X, D, params = rng.normal(size=(50, 20)), rng.dirichlet(np.ones(3), 50), {"w": np.linspace(0.0, 5.0, 20)}
+    model = AAKNN(metric="minkowski", metric_params=power | params, algorithm=algorithm).fit(X, D)
+    exact = cdist(X, X, "minkowski", **({"p": 2} | power | params))
+    distances, neighbors = model.kneighbors(X, 4)
+    np.testing.assert_array_equal(neighbors, np.argsort(exact, axis=1)[:, :4])
+    np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :4], atol=1e-12)

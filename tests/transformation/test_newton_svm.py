@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
+from skldl.simplex import softmax
 from skldl.testing import make_distributions
 from skldl.transformation import _newton_svm
 from skldl.transformation._kernel import KernelFactor, KernelMatrix
@@ -39,11 +40,8 @@ def test_equals_libsvm(C, gamma, equal_mass, one_hot):
     np.testing.assert_allclose(found.values[found.solved], (K @ coefficients + offset).T[found.solved], atol=1e-4)
 
 
-@pytest.mark.parametrize("C", [0.3, 5.0, 50.0, 1e4, 1e5])
-def test_duality_gap(C):
-    """Primal and dual objective meet, γ is feasible, and no row violates its optimality condition; at a large C too."""
-    K, costs = make_problem(C)
-    found = solve(K, costs)
+def assert_optimal(found, K, costs, C):
+    """Primal and dual objective meet, γ is feasible, and no row violates its optimality condition."""
     assert found.solved.all()
     for k, (a, b) in enumerate(zip(*PAIRS, strict=True)):
         u, v, gamma, values = costs[:, a], costs[:, b], found.gamma[k], found.values[k]
@@ -59,6 +57,25 @@ def test_duality_gap(C):
         np.testing.assert_allclose(gamma[inside], (u - v)[inside], atol=1e-9 * C)
         np.testing.assert_allclose(gamma[values > 1 + 1e-6], -v[values > 1 + 1e-6], atol=1e-9 * C)
         np.testing.assert_allclose(gamma[values < -1 - 1e-6], u[values < -1 - 1e-6], atol=1e-9 * C)
+
+
+@pytest.mark.parametrize("C", [0.3, 5.0, 50.0, 1e4, 1e5])
+def test_duality_gap(C):
+    """At a large C too."""
+    K, costs = make_problem(C)
+    assert_optimal(solve(K, costs), K, costs, C)
+
+
+@pytest.mark.parametrize(("n_samples", "n_features", "seed"), [(200, 60, 0), (300, 8, 1)])
+def test_inner_problems_of_many_steps_come_to_an_end(n_samples, n_features, seed):
+    """With 60 features by a δ that grows within them (`MANY_STEPS`), with 8 by one that then stays (`FEW_STEPS`)."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, n_features))
+    scores = X @ rng.normal(size=(n_features, 4)) / np.sqrt(n_features) + rng.normal(scale=0.5, size=(n_samples, 4))
+    weights = 4 * softmax(3 * scores)
+    costs = weights * label_costs(weights.sum(axis=0), n_samples, 1e5, equal_mass=True)
+    K = rbf_kernel(X, gamma=1 / n_features)
+    assert_optimal(solve(K, costs), K, costs, 1e5)
 
 
 def test_start_changes_nothing():

@@ -35,6 +35,26 @@ def test_two_clusters_are_those_of_k_means():
     assert not two_clusters(np.tile([0.5, 0.5], (5, 1)), np.ones(5)).any()
 
 
+def test_a_cluster_of_almost_no_weight_has_its_own_centre():
+    """Not the difference of two sums that are equal up to rounding."""
+    D = np.array([[0.1, 0.2, 0.7]] * 5 + [[0.5, 0.25, 0.25], [0.6, 0.3, 0.1]])
+    weight = np.array([1.0] * 5 + [1e-20] * 2)
+    assert np.isfinite(StructRF(2, sampling_share=1.0, random_state=0).fit(D, D, weight).predict(D)).all()
+    turned = D[:, ::-1]
+    np.testing.assert_array_equal(two_clusters(turned, weight), [False] * 5 + [True] * 2)
+
+
+@pytest.mark.parametrize(
+    "values", [[-1.7e308, -1.7e308, 1.7e308, 1.7e308], [-1.7e308, -1.6e308, 1.6e308, 1.7e308], [0, 0, 5e-324, 5e-324]]
+)
+def test_thresholds_of_extreme_numbers_separate_them(values):
+    """Neither the difference of the values nor its half needs to be a number."""
+    X, second = np.array(values)[:, None], np.array([False, False, True, True])
+    gain, column, threshold = best_split(RankedColumns.of(X), np.arange(4), second, None, np.arange(1), 0.0)
+    assert (gain, column) == (pytest.approx(np.log(2)), 0)
+    np.testing.assert_array_equal(X[:, 0] > threshold, second)
+
+
 @pytest.mark.parametrize("n_values", [2, 3, 6])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_split_by_brute_force(n_values, weighted):

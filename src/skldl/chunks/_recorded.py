@@ -94,14 +94,15 @@ class FolderJournal(Journal):
     def get(self, number: int) -> tuple[str, Sums] | None:
         try:
             with self._file(number).open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-                key, *sums = (stored[f"arr_{k}"] for k in range(len(stored.files)))
+                key, count = stored["arr_0"]  # a damaged list of members may have lost some
+                sums = (stored[f"arr_{k}"] for k in range(1, int(count) + 1))
                 return str(key), tuple(part[()] if part.ndim == 0 else part for part in sums)
-        except (OSError, EOFError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile):
+        except (OSError, EOFError, TypeError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile):
             return None  # not there, or damaged: the pass is read again
 
     def put(self, number: int, key: str, sums: Sums) -> None:
         with whole_file(self._file(number)) as stream:
-            np.savez(stream, np.array(key), *(np.asarray(part) for part in sums))
+            np.savez(stream, np.array([key, str(len(sums))]), *(np.asarray(part) for part in sums))
 
     def clear(self) -> None:
         """Take all passes away, when the fit is done."""

@@ -32,8 +32,7 @@ def Contender(*args: Any, **kwargs: Any) -> Candidate:
     --------
     >>> import warnings
     >>> from skldl.experiments import Contender
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
+    >>> with warnings.catch_warnings(action="ignore"):
     ...     candidate = Contender("Mean", "skldl:MeanDistribution")
     >>> candidate.name
     'Mean'
@@ -66,8 +65,7 @@ def Problem(name: str, X: Any, D: Any, names: Any = (), *args: Any, **kwargs: An
     >>> import warnings
     >>> import numpy as np
     >>> from skldl.experiments import Problem
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
+    >>> with warnings.catch_warnings(action="ignore"):
     ...     dataset = Problem("toy", np.eye(2), np.eye(2), ("no", "yes"))
     >>> dataset.label_names
     ('no', 'yes')
@@ -98,8 +96,7 @@ def load_problem(name: str, *, apart: bool = False, data_home: Any = None) -> Da
     --------
     >>> import warnings
     >>> from skldl.experiments import load_problem
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
+    >>> with warnings.catch_warnings(action="ignore"):
     ...     dataset = load_problem("Artificial")
     >>> dataset.n_samples
     500

@@ -128,7 +128,7 @@ class Call:
         work = _select if task.kind == "selection" else _evaluate
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught, threadpool_limits(limits=1), peak_memory() as memory:
-            warnings.simplefilter("always")
+            warnings.simplefilter("always")  # the record has them, however often they came before
             try:
                 round_ = rounds_of(self.dataset, self.rules.layout, task.repeat)[task.fold]
                 record |= work(self, round_, seed)

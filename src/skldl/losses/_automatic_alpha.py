@@ -134,12 +134,15 @@ def count_different_rows(X: Any, D: FloatArray) -> int:
 
 
 def _count_by_hash(X: Any, D: FloatArray) -> int:
+    """The same by a hash of the bytes of each row, in which equal numbers are made to look equal; X may be changed."""
     if sparse.issparse(X):
-        ends = zip(X.indptr[:-1], X.indptr[1:], D, strict=True)
+        X.eliminate_zeros()
+        ends = zip(X.indptr[:-1], X.indptr[1:], D + 0.0, strict=True)  # + 0.0: no zero with a sign
         return len({hash((X.indices[a:b].tobytes(), X.data[a:b].tobytes(), d.tobytes())) for a, b, d in ends})
     found: set[int] = set()
     size = max(1, BLOCK_CELLS // (X.shape[1] + D.shape[1]))
     for first in range(0, len(D), size):
-        block = np.ascontiguousarray(np.hstack([X[first : first + size], D[first : first + size]], dtype=np.float64))
+        rows = np.hstack([X[first : first + size], D[first : first + size]], dtype=np.float64)
+        block = np.ascontiguousarray(rows) + 0.0
         found.update(map(hash, block.view(f"V{8 * block.shape[1]}").ravel().tolist()))
     return len(found)

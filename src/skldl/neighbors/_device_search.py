@@ -13,7 +13,7 @@ import numpy as np
 
 from skldl._array_api import as_double, least_of_rows, namespace, row_blocks, space, take_rows, to_numpy
 from skldl.exceptions import DeviceError
-from skldl.neighbors._search import StableSearch
+from skldl.neighbors._search import EUCLIDEAN, StableSearch, is_euclidean
 
 CELLS = 2**28
 """A block of products holds at most about this many numbers (2 GiB)."""
@@ -21,7 +21,6 @@ QUERIES = 2**13
 GROUP = 64
 """Neighbouring training rows of which first only the nearest is looked at."""
 SPARE = 2
-EUCLIDEAN = ("euclidean", "l2", "sqeuclidean")
 
 
 class DeviceSearch:
@@ -38,11 +37,11 @@ class DeviceSearch:
     """
 
     def __init__(self, X: Any, *, metric: Any, metric_params: dict[str, Any] | None) -> None:
-        params = metric_params or {}
-        if metric not in EUCLIDEAN and not (metric == "minkowski" and params.get("p", 2) == 2):
+        if not is_euclidean(metric, metric_params):
+            given = f" with {', '.join(map(str, metric_params))} in metric_params" if metric_params else ""
             raise DeviceError(
-                f"metric={metric!r} is computed with NumPy alone: on a device choose one of {', '.join(EUCLIDEAN)}, or "
-                "pass NumPy arrays."
+                f"metric={metric!r}{given} is computed with NumPy alone: on a device choose one of "
+                f"{', '.join(EUCLIDEAN)}, or pass NumPy arrays."
             )
         xp = namespace(X)
         self.n_samples = X.shape[0]

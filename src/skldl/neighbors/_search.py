@@ -13,13 +13,13 @@ such a search than to run it.
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import row_norms
@@ -44,6 +44,16 @@ MOST_FEATURES_OF_TREES = 15
 """With more features, scikit-learn's algorithm "auto" means "brute"."""
 SPARE = 2
 """Candidates asked for beyond the wanted ones: one shows whether the last place is tied, the next settles a pair."""
+
+
+EUCLIDEAN = ("euclidean", "l2", "sqeuclidean")
+
+
+def is_euclidean(metric: Any, metric_params: dict[str, Any] | None) -> bool:
+    """Say whether a metric is the Euclidean distance or its square; not with parameters such as weights of features."""
+    params = dict(metric_params or {})
+    power = params.pop("p", 2)
+    return not params and (metric in EUCLIDEAN or (metric == "minkowski" and power == 2))
 
 
 class StableSearch:
@@ -80,18 +90,17 @@ class StableSearch:
             metric=metric, p=power, metric_params=params or None, algorithm=algorithm, n_jobs=n_jobs
         )
         self._squared = metric == "sqeuclidean"
-        self._euclidean = metric in ("euclidean", "l2", "sqeuclidean") or (metric == "minkowski" and power == 2)
+        self._euclidean = is_euclidean(metric, metric_params)
         self._cosine = metric == "cosine"
         self._noisy = self._euclidean or self._cosine
         self._direct = self._euclidean and not sparse.issparse(X)
         brute = algorithm == "brute" or (algorithm == "auto" and X.shape[1] > MOST_FEATURES_OF_TREES)
-        if not (self._direct and brute and not params):  # else scikit-learn has nothing to prepare or to refuse
+        if not (self._direct and brute and not metric_params):  # else scikit-learn has nothing to prepare or to refuse
             self._fit_index()
             self._direct = self._direct and self._index._fit_method == "brute"
         self._filter: LowerBoundFilter | None = None  # made when it is first needed, and not kept in files
         if self._euclidean:
-            self._norms = row_norms(X, squared=True).astype(np.float64)
-            self._largest_norm = float(self._norms.max())
+            self._find_norms()
         if self._cosine:
             self._unit = unit_rows(X.astype(np.float64))
 
@@ -157,10 +166,14 @@ class StableSearch:
             distances, neighbors = self._index.kneighbors(X, n_neighbors)
         return distances, neighbors
 
+    def _find_norms(self) -> None:
+        self._norms = _squared_norms(self._X)
+        self._largest_norm = float(self._norms.max())
+
     def _fit_index(self) -> None:
         """Fit scikit-learn's search if it is not fitted: one whose distances are all computed here may not need it."""
         if not hasattr(self._index, "_fit_X"):
-            self._index = clone(self._index).fit(self._X)  # another thread never sees a search that is half fitted
+            self._index = copy(self._index).fit(self._X)  # another thread never sees a search that is half fitted
 
     def _filtered_candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray] | None:
         """The same for many rows among very many; None where it does not pay."""
@@ -181,6 +194,8 @@ class StableSearch:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({"_direct": False, "_filter": None} | state)  # files of version 0.1 have neither
+        if self._euclidean:  # those of older files may have been computed in single precision
+            self._find_norms()
 
     def _direct_candidates(
         self,
@@ -201,7 +216,7 @@ class StableSearch:
         else:
             squares = np.column_stack([-2.0 * X, np.ones(len(X))]) @ extended
         nearest, found = first(squares, n_neighbors)
-        nearest += row_norms(X, squared=True)[:, None]
+        nearest += _squared_norms(X)[:, None]
         np.maximum(nearest, 0.0, out=nearest)
         return (nearest if self._squared else np.sqrt(nearest, out=nearest)), found
 
@@ -257,7 +272,7 @@ class StableSearch:
         eps = max(np.finfo(kind.dtype).eps for kind in (X, self._X, distances))
         rounded = 4 * eps * self._key(distances[:, -1])
         if self._euclidean:
-            norms = row_norms(X, squared=True).astype(np.float64) + self._largest_norm
+            norms = _squared_norms(X) + self._largest_norm
             return np.asarray(rounded + 4 * (X.shape[1] + 8) * np.finfo(np.float64).eps * norms)
         if self._cosine:
             return np.asarray(rounded + 4 * (X.shape[1] + 8) * eps)
@@ -302,6 +317,13 @@ def _first_of_groups(values: FloatArray, count: int) -> tuple[FloatArray, IntArr
     order = np.lexsort((places, small, rows))
     kept = order[np.searchsorted(rows, np.arange(n_rows))[:, None] + np.arange(count)]
     return small[kept], places[kept]
+
+
+def _squared_norms(X: Any) -> FloatArray:
+    """‖x‖² of each row, in double precision whatever that of X: in single precision distances would lose all digits."""
+    if sparse.issparse(X):
+        return row_norms(X.astype(np.float64), squared=True)
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def _sums_of_products(left: Any, right: Any) -> FloatArray:

@@ -47,7 +47,9 @@ FIRST_SMOOTHING = 0.3
 LEAST_FIRST_SMOOTHING = 0.003
 """Least first δ, as a share of the largest entry of K: of the order of the free γ where C is large."""
 SHRINKAGE = 0.3
+"""What δ is multiplied by after an inner problem that took few steps."""
 GROWTH = 4.0
+"""What δ is multiplied by where an inner problem takes too many."""
 FEW_STEPS = 20
 """δ shrinks after inner problems of at most this many Newton steps."""
 MANY_STEPS = 60
@@ -255,7 +257,10 @@ def _line_search(
 def _move_centers(
     problems: _Problems, response: FloatArray, inner_done: npt.NDArray[np.bool_], least: float
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Begin the next inner problem where one is solved or takes too long; return what seems optimal, and where."""
+    """Begin the next inner problem of the pairs whose inner problem is solved or takes too long.
+
+    Return which pairs seem optimal, and which begin another inner problem.
+    """
     moved = np.abs(response - problems.center).max(axis=1)
     apart = np.abs(response - problems.gamma).max(axis=1)
     violation = problems.smoothing * (moved + apart)

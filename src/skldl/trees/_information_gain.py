@@ -101,15 +101,16 @@ def best_split(
     least = largest * (1.0 - ROUNDING)
     best = int(np.argmax(gains >= least))
     if place[best] < 0:
-        low, high = table.ends[:, -1 - place[best]]
+        ends = table.ends[:, -1 - place[best]]
         found = gains[best]
     else:
         row = int(np.searchsorted(ranked, place[best]))
         cut = int(np.argmax(gain[row] >= least))
-        low, high = table.values[place[best]][[below[row, cut], above[row, cut]]]
+        ends = table.values[place[best]][[below[row, cut], above[row, cut]]]
         found = gain[row, cut]
-    threshold = float(low + 0.5 * (high - low))
-    return float(found), int(columns[best]), threshold if threshold < high else float(low)
+    low, high = ends.tolist()  # numbers of Python: their difference may be infinite without a warning
+    threshold = low + 0.5 * (high - low)
+    return float(found), int(columns[best]), threshold if threshold < high else low
 
 
 def _gains_of_two_values(

@@ -23,16 +23,14 @@ LARGEST_NUMBER_OF_ROUNDS = 50
 
 def two_clusters(D: FloatArray, weight: FloatArray) -> npt.NDArray[np.bool_]:
     """Split rows into two clusters by weighted 2-means, starting across the direction of largest variance."""
-    total, sums = weight.sum(), weight @ D
-    centred = D - sums / total
+    centred = D - weight @ D / weight.sum()
     axis = np.linalg.eigh(centred.T @ (centred * weight[:, None]))[1][:, -1]
     second = centred @ axis > 0
     for _ in range(LARGEST_NUMBER_OF_ROUNDS):
         if not second.any() or second.all():
             break
-        share = weight * second
-        second_weight, second_sums = share.sum(), share @ D
-        centre, other = second_sums / second_weight, (sums - second_sums) / (total - second_weight)
+        shares = weight * np.array([~second, second])
+        other, centre = shares @ D / shares.sum(axis=1, keepdims=True)
         nearer = D @ (centre - other) > 0.5 * (centre @ centre - other @ other)
         if np.array_equal(nearer, second):
             break

@@ -24,8 +24,7 @@ class TooFewCalibrationRowsWarning(UserWarning):
     >>> from skldl.uncertainty import ConformalLDL
     >>> X, D = make_distributions(20)
     >>> model = ConformalLDL(SABFGS(), method="split", random_state=0).fit(X, D)
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     region = model.predict_region(X[:1], level=0.99)
     >>> [warning.category.__name__ for warning in caught]
     ['TooFewCalibrationRowsWarning']

@@ -135,24 +135,8 @@ def meaning(results: StudyResults) -> list[str]:
     return sentences
 
 
-def overview(results: StudyResults) -> str:
-    """Write the page that describes what was run and lists all files.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
-    return output_texts(results)["README.md"]
-
-
 def _overview(results: StudyResults, names: Collection[str]) -> str:
-    """Write the page; of the files that not every study has it lists those in names."""
+    """Write the page that describes what was run and lists the files: of those that not every study has, ``names``."""
     study = results.study
     lines = [f"# Study {markdown_text(study['name'])}", ""]
     if study["title"]:
