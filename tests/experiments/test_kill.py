@@ -216,9 +216,11 @@ def test_a_scheduler_that_is_lost_ends_the_study_and_loses_nothing(workplace, mo
             process.kill()
 
     study = parse_study(STUDY, trust=["slow_models"])
-    with pytest.raises(StudyError, match=r"The Dask scheduler at .*continue with --resume"):
-        run_study(study, out="cluster", scheduler=address, on_progress=shoot)
-    process.wait()
-    process.stdout.close()
+    try:
+        with pytest.raises(StudyError, match=r"^The Dask scheduler at .*continue with --resume\.$"):  # in one line
+            run_study(study, out="cluster", scheduler=address, on_progress=shoot)
+    finally:
+        process.kill()
+        process.communicate()
     resumed = run_study(study, out="cluster", resume=True)
     assert not resumed.failures

@@ -58,7 +58,7 @@ def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None)
             except TimeoutError:
                 done = set()
             except (OSError, asyncio.CancelledError, futures.CancelledError) as error:  # the connection is closed
-                raise _lost(scheduler, f"does not answer any more ({error})") from error
+                raise _lost(scheduler, "does not answer any more") from error
             for future in done:
                 if future.status in ("cancelled", "lost"):
                     raise _lost(scheduler, "was lost, and the tasks with it")
