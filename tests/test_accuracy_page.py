@@ -2,8 +2,11 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_the_page_is_current(load_script):
@@ -20,17 +23,47 @@ def test_missing_cells_stay_empty_and_the_least_is_bold(tmp_path, monkeypatch, l
             "order": "shuffled",
             "folds": 3,
             "kullback_leibler": value,
+            "by_fold": [value] * 3,
             "fit_cpu_seconds": 2.0,
         }
         for name, model, value in (("A", "auto", 0.1), ("A", "mean", 0.3), ("B", "auto", 0.0123))
     ]
     monkeypatch.setattr(script, "RESULTS", tmp_path / "accuracy.json")
+    monkeypatch.setattr(script, "AUTOML_RESULTS", tmp_path / "automl.json")
     script.RESULTS.write_text(json.dumps(entries))
     text = script.page()
+    assert "choose models by themselves" not in text
     assert "| A (3) | **0.1000** | 0.3000 |" in text
     assert "| B (3) | 0.01230 |  |" in text
     assert "Folds in file order" not in text
     assert "A 2.0, B 2.0." in text
+
+
+def test_a_model_that_is_ahead_over_the_first_folds_is_named(load_script):
+    def entry(model, *by_fold):
+        mean = sum(by_fold) / len(by_fold)
+        return {"dataset": "A", "model": model, "kullback_leibler": mean, "by_fold": by_fold}
+
+    sentences = load_script("docs/make_accuracy.py")._ahead_on_few_folds
+    ours = entry("auto", 0.2, 0.2, 0.2, 0.1)
+    assert sentences([ours, entry("sklearn forest", 0.1, 0.1, 0.1, 0.9)]) == [
+        "On A, sklearn forest is ahead of `AutoLDL` over the first 3 folds: 0.10000 against 0.20000.",
+        "",
+    ]
+    assert sentences([ours, entry("sklearn forest", 0.3, 0.3, 0.3, 0.1)]) == []
+
+
+def test_other_packages_are_compared_on_the_first_fold(tmp_path, monkeypatch, load_script):
+    script = load_script("docs/make_accuracy.py")
+    ours = {"dataset": "A", "model": "auto", "order": "shuffled", "folds": 2, "kullback_leibler": 0.15}
+    theirs = {"dataset": "A", "package": "FLAML", "package_version": "2.7", "seconds": 60.0, "kullback_leibler": 0.3}
+    monkeypatch.setattr(script, "RESULTS", tmp_path / "accuracy.json")
+    monkeypatch.setattr(script, "AUTOML_RESULTS", tmp_path / "automl.json")
+    script.RESULTS.write_text(json.dumps([ours | {"by_fold": [0.1, 0.2], "fit_cpu_seconds": 2.0}]))
+    script.AUTOML_RESULTS.write_text(json.dumps([theirs]))
+    text = script.page()
+    assert "| A (1) | **0.1000** | 0.3000 |" in text
+    assert "They had 60 seconds for one fit" in text
 
 
 def test_folds_are_those_of_the_published_table(load_script):
@@ -64,3 +97,14 @@ def test_the_examples_of_the_script_name_models_that_it_knows(load_script):
     script = load_script("benchmarks/accuracy.py")
     for words in re.findall(r'--models (?:"([^"]+)"|(\S+))', script.__doc__):
         assert set("".join(words).split(",")) <= set(script.MODELS)
+
+
+@pytest.mark.parametrize("options", [["yeast"], ["SJAFFE", "--packages", "flaml"]])
+def test_names_of_packages_and_sets_are_checked_first(load_script, monkeypatch, capsys, options):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    script = load_script("benchmarks/automl.py")
+    monkeypatch.setattr(script, "measure", lambda *_: pytest.fail("measured"))
+    monkeypatch.setattr("sys.argv", ["automl.py", *options])
+    with pytest.raises(SystemExit):
+        script.main()
+    assert f"{options[-1]!r} is not one of" in capsys.readouterr().err

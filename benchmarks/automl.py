@@ -1,0 +1,106 @@
+"""Held-out Kullback-Leibler divergence of packages that choose models by themselves, beside that of `AutoLDL`.
+
+    pip install 'flaml[automl]' 'autogluon.tabular[lightgbm,catboost,xgboost]'
+    SKLDL_DATA=DIR OMP_NUM_THREADS=1 python benchmarks/automl.py                              # both, on all sets
+    SKLDL_DATA=DIR OMP_NUM_THREADS=1 python benchmarks/automl.py SJAFFE --packages FLAML --seconds 60
+
+Both packages predict one number, so that every label gets a regression of its own, and `AARegressor` projects the
+predictions onto the simplex. The time is for all labels of a set together, on one core. The first fold of ten is
+measured, as `accuracy.py` cuts them. Results are added to ``results/automl.json``.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import logging
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import pandas as pd
+from accuracy import SETS, folds_of
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.multioutput import MultiOutputRegressor
+
+import skldl
+from skldl.data import load_dataset
+from skldl.metrics import kullback_leibler
+
+RESULTS = Path(__file__).parent / "results" / "automl.json"
+DISTRIBUTIONS = {"FLAML": "flaml", "AutoGluon": "autogluon.tabular"}
+
+
+class AutoGluonRegressor(RegressorMixin, BaseEstimator):
+    """`autogluon.tabular.TabularPredictor` with the interface of scikit-learn."""
+
+    def __init__(self, seconds=60.0):
+        self.seconds = seconds
+
+    def fit(self, X, y):
+        from autogluon.tabular import TabularPredictor
+
+        options = {"label": "y", "problem_type": "regression", "eval_metric": "mean_squared_error", "verbosity": 0}
+        self.predictor_ = TabularPredictor(path=tempfile.mkdtemp(), **options)
+        self.predictor_.fit(_frame(X).assign(y=y), time_limit=self.seconds, num_cpus=1)
+        return self
+
+    def predict(self, X):
+        return self.predictor_.predict(_frame(X)).to_numpy()
+
+
+def _frame(X):
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+
+
+def flaml_regressor(seconds):
+    from flaml import AutoML
+
+    return AutoML(task="regression", metric="mse", time_budget=seconds, n_jobs=1, seed=0, verbose=0)
+
+
+REGRESSORS = {"FLAML": flaml_regressor, "AutoGluon": AutoGluonRegressor}
+
+
+def measure(name, package, seconds):
+    X, D = load_dataset(name)
+    X = X.toarray() if hasattr(X, "toarray") else X
+    train, test = folds_of(len(D), "shuffled")[0]
+    started = time.process_time()
+    one_label = REGRESSORS[package](seconds / D.shape[1])
+    model = skldl.AARegressor(MultiOutputRegressor(one_label)).fit(X[train], D[train])
+    used = time.process_time() - started
+    return {
+        "dataset": name,
+        "package": package,
+        "package_version": importlib.metadata.version(DISTRIBUTIONS[package]),
+        "seconds": seconds,
+        "cpu_seconds": used,
+        "kullback_leibler": float(kullback_leibler(D[test], model.predict(X[test]))),
+        "version": skldl.__version__,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", default=SETS, help=f"of {', '.join(SETS)}")
+    parser.add_argument("--packages", default=",".join(REGRESSORS), help="separated by commas")
+    parser.add_argument("--seconds", type=float, default=120.0, help="wall time of one fit, all labels together")
+    given = parser.parse_args()
+    packages = given.packages.split(",")
+    for word, known in [(word, SETS) for word in given.sets] + [(word, REGRESSORS) for word in packages]:
+        if word not in known:
+            parser.error(f"{word!r} is not one of {', '.join(known)}")
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    for name in given.sets:
+        for package in packages:
+            entry = measure(name, package, given.seconds)
+            print(f"{name:14} {package:10} {entry['kullback_leibler']:.5f} {entry['cpu_seconds']:8.1f} s", flush=True)
+            known = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+            known = [other for other in known if (other["dataset"], other["package"]) != (name, package)]
+            RESULTS.write_text(json.dumps([*known, entry], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
