@@ -110,11 +110,28 @@ def how(paper: StudyResults) -> str:
     ]
     for entry in paper.study["candidates"]:
         fixed = ", ".join(f"{name} = {value}" for name, value in entry.get("params", {}).items())
-        grid = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in entry.get("grid", {}).items())
-        lines.append(f"| {entry['name']} | {fixed} | {grid or 'nothing to choose'} |")
+        lines.append(f"| {entry['name']} | {fixed} | {grid_text(entry.get('grid', {})) or 'nothing to choose'} |")
+    lines += own_grids(paper)
     versions = ", ".join(f"{name} {version}" for name, version in paper.header["versions"].items())
     after = f"Versions: {versions}. Features are taken as they are in the files; AA-BP standardises them itself."
     return "\n".join([*lines, "", after])
+
+
+def grid_text(grid: dict[str, list[object]]) -> str:
+    """The values that were tried, by hyper-parameter."""
+    return "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in grid.items())
+
+
+def own_grids(results: StudyResults) -> list[str]:
+    """Name the values that were tried on single datasets instead of those in the table."""
+    lines = []
+    for entry in results.study["candidates"]:
+        datasets: dict[str, list[str]] = {}
+        for dataset, grid in entry.get("grids", {}).items():
+            if dataset in results.datasets:
+                datasets.setdefault(grid_text(grid), []).append(dataset)
+        lines += [f"- {', '.join(names)}: {entry['name']} with {text}" for text, names in datasets.items()]
+    return ["", "Other values were tried on single datasets:", "", *lines] if lines else []
 
 
 def study_file(results: StudyResults, folder: str = "") -> str:
@@ -132,7 +149,7 @@ def study_file(results: StudyResults, folder: str = "") -> str:
     if now.fingerprint() == results.header["fingerprint"]:
         return f"{text} It is the one that `skldl bench {name}` runs."
     entries = (results.study["candidates"], json_ready(now.to_dict())["candidates"])
-    then, today = ({e["name"]: (e.get("params"), e.get("grid")) for e in some} for some in entries)
+    then, today = ({e["name"]: (e.get("params"), e.get("grid"), e.get("grids")) for e in some} for some in entries)
     changed = [candidate for candidate in {**then, **today} if then.get(candidate) != today.get(candidate)]
     return (
         f"{text} **It is older than the one that `skldl bench {name}` runs now**, which differs in "

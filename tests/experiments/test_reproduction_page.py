@@ -1,5 +1,6 @@
 """The page on the paper's experiment, its figures, and the script that runs its studies: all from records."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,15 @@ def test_both_protocols_stand_side_by_side_on_the_same_chunks(page):
     assert "geng2016 / nested" in text
     assert "**It is older than the one" in text
     assert "holds no records yet" in page.protocols(first, None)
+
+
+def test_grids_of_single_datasets_are_on_the_page(page):
+    grids = {"Narrow": {"n_neighbors": (2, 5)}, "Wide": {"n_neighbors": (2, 5)}}
+    knn = Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 3)}, grids=grids)
+    results = run_study(replace(tiny_study(), candidates=[knn]), keep_predictions="none")
+    assert page.own_grids(results)[-1] == "- Narrow, Wide: AA-kNN with n_neighbors: 2, 5"
+    assert page.own_grids(run_study(tiny_study(), keep_predictions="none")) == []
+    assert "- Narrow, Wide: AA-kNN with n_neighbors: 2, 5" in page.how(results)
 
 
 def test_a_study_that_is_not_complete_is_not_shown(page, tmp_path, monkeypatch):
