@@ -90,6 +90,11 @@ def test_the_answer_can_have_another_format(client, rows):
     assert client.post("/predict?format=xml", json=rows[:1]).status_code == 400
     for digits in ("99", "0", "0170", "001000000000", "six", ""):
         assert client.post(f"/predict?digits={digits}", json=rows[:1]).status_code == 400
+    misspelt = client.post("/predict?kep=age", json=rows[:1])
+    assert misspelt.status_code == 400
+    assert "'kep' is not a parameter of predict. Use format, keep, " in misspelt.json()["error"]["message"]
+    twice = client.post("/predict?keep=age&keep=town", json=rows[:1])
+    assert (twice.status_code, "keep is given twice" in twice.text) == (400, True)
 
 
 WRONG_CELLS = [
@@ -255,6 +260,7 @@ def test_the_description_names_every_route(client):
     assert set(about["paths"]["/predict"]["post"]["responses"]) == {
         *("200", "400", "401", "406", "413", "415", "422", "503", "504")
     }
+    assert "406" not in about["paths"]["/explain"]["post"]["responses"]
 
 
 def test_metrics_count_requests_rows_and_what_is_unusual(client, rows):

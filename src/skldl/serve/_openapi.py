@@ -109,10 +109,11 @@ def _predict(name: str) -> dict[str, Any]:
 
 def _explain(name: str) -> dict[str, Any]:
     row = {"schema": {"$ref": f"#/components/schemas/{name}.row"}}
+    errors = {status: entry for status, entry in _errors().items() if status != "406"}  # the answer is always JSON
     return {
         "summary": f"Say why {name} predicts one row as it does",
         "requestBody": {"required": True, "content": {JSON: row}},
-        "responses": {"200": {"description": "Prediction and contributions", "content": {JSON: {}}}, **_errors()},
+        "responses": {"200": {"description": "Prediction and contributions", "content": {JSON: {}}}, **errors},
     }
 
 

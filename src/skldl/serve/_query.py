@@ -38,7 +38,7 @@ DEFAULTS = Query()
 
 
 def read_query(query_string: bytes, model: ServedModel) -> Query:
-    """Read and check the parameters; those with other names are ignored.
+    """Read and check the parameters; other names and names given twice are refused.
 
     Parameters
     ----------
@@ -52,7 +52,13 @@ def read_query(query_string: bytes, model: ServedModel) -> Query:
     Query
         The parameters.
     """
-    given = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
+    given: dict[str, str] = {}
+    for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
+        if name not in Query._fields:
+            raise Refusal(400, f"{name[:40]!r} is not a parameter of predict. Use {', '.join(Query._fields)}.")
+        if name in given:
+            raise Refusal(400, f"The parameter {name} is given twice. Give it once; columns are separated by commas.")
+        given[name] = value
     return Query(
         given.get("format", ""),
         tuple(split_list(given["keep"])) if "keep" in given else (),
