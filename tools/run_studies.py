@@ -1,9 +1,9 @@
 """Run the studies whose records are in ``studies/``, and replace each when it is complete.
 
-``make study`` calls it. A study runs in ``studies/.running/NAME`` and can be stopped at any time: the next call goes on
-where it stopped. Only when every task has a record does its folder replace ``studies/NAME``, so that the pages made
-from the records never show half a study. A study whose records are those of the present study file and version is not
-run.
+``make study`` calls it. A study runs in ``studies/unfinished/NAME`` and can be stopped at any time: the next call goes
+on where it stopped, on this machine or on another one that has the folder. Only when every task has a record does it
+replace ``studies/NAME``, so that the pages made from the records never show half a study. A study whose records are
+those of the present study file and version is not run.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def complete(run: Run, studies: Path, data: str, jobs: int) -> int:
     int
         0 if the folder is complete, else the exit status of ``skldl bench``.
     """
-    target, running = studies / run.name, studies / ".running" / run.name
+    target, running = studies / run.name, studies / "unfinished" / run.name
     if is_current(run, target):
         print(f"{run.name}: complete, and made by the present study file")
         return 0

@@ -164,7 +164,7 @@ def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd, load_sc
     assert "complete, and made by the present study file" in capfd.readouterr().out
 
     # a study that was stopped goes on; until then the old folder stays
-    running = studies / ".running" / "tiny-nested"
+    running = studies / "unfinished" / "tiny-nested"
     (studies / "tiny-nested").rename(running)
     records = running / "records.jsonl"
     lines = records.read_text().splitlines(keepends=True)
