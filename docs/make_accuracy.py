@@ -106,15 +106,22 @@ def _table(entries: list[dict]) -> str:
     rows = [f"| | {' | '.join(HEADINGS.get(model, model) for model in models)} |", "|---" * (len(models) + 1) + "|"]
     for name in sets:
         found = {entry["model"]: entry for entry in entries if entry["dataset"] == name}
-        best = min(entry["kullback_leibler"] for entry in found.values())
+        best = min(entry["kullback_leibler"] for entry in found.values() if entry["kullback_leibler"] is not None)
         cells = []
         for model in models:
-            value = found[model]["kullback_leibler"] if model in found else None
-            text = "" if value is None else f"{value:.5f}" if value < 0.02 else f"{value:.4f}"
-            cells.append(f"**{text}**" if value == best and len(found) > 1 else text)
+            text = _cell(found[model]) if model in found else ""
+            is_best = model in found and found[model]["kullback_leibler"] == best and len(found) > 1
+            cells.append(f"**{text}**" if is_best else text)
         folds = sorted({entry["folds"] for entry in found.values()})
         rows.append(f"| {name} ({', '.join(map(str, folds))}) | {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def _cell(entry: dict) -> str:
+    value = entry["kullback_leibler"]
+    if value is None:
+        return f"stopped after {entry['stopped_after']:.0f} s"
+    return f"{value:.5f}" if value < 0.02 else f"{value:.4f}"
 
 
 if __name__ == "__main__":

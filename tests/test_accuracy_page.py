@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from skldl.testing import make_distributions
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -60,9 +62,10 @@ def test_other_packages_are_compared_on_the_first_fold(tmp_path, monkeypatch, lo
     monkeypatch.setattr(script, "RESULTS", tmp_path / "accuracy.json")
     monkeypatch.setattr(script, "AUTOML_RESULTS", tmp_path / "automl.json")
     script.RESULTS.write_text(json.dumps([ours | {"by_fold": [0.1, 0.2], "fit_cpu_seconds": 2.0}]))
-    script.AUTOML_RESULTS.write_text(json.dumps([theirs]))
+    endless = theirs | {"package": "Slow", "kullback_leibler": None, "stopped_after": 300.0}
+    script.AUTOML_RESULTS.write_text(json.dumps([theirs, endless]))
     text = script.page()
-    assert "| A (1) | **0.1000** | 0.3000 |" in text
+    assert "| A (1) | **0.1000** | 0.3000 | stopped after 300 s |" in text
     assert "They had 60 seconds for one fit" in text
 
 
@@ -108,3 +111,21 @@ def test_names_of_packages_and_sets_are_checked_first(load_script, monkeypatch, 
     with pytest.raises(SystemExit):
         script.main()
     assert f"{options[-1]!r} is not one of" in capsys.readouterr().err
+
+
+def test_a_package_that_does_not_end_is_stopped(load_script, monkeypatch):
+    pytest.importorskip("pandas", reason="the script gives tables to the packages")
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    script = load_script("benchmarks/automl.py")
+
+    class Endless(script.AutoGluonRegressor):
+        def fit(self, X, y):
+            while True:
+                pass
+
+    monkeypatch.setitem(script.REGRESSORS, "FLAML", Endless)
+    monkeypatch.setattr(script.importlib.metadata, "version", lambda _: "1.0")
+    monkeypatch.setattr(script, "load_dataset", lambda _: make_distributions(40))
+    entry = script.measure("SJAFFE", "FLAML", 0.02)
+    assert entry["kullback_leibler"] is None
+    assert entry["stopped_after"] == script.PATIENCE * 0.02
