@@ -66,7 +66,9 @@ def test_other_packages_are_compared_on_the_first_fold(tmp_path, monkeypatch, lo
     script.AUTOML_RESULTS.write_text(json.dumps([theirs, endless]))
     text = script.page()
     assert "| A (1) | **0.1000** | 0.3000 | stopped after 300 s |" in text
-    assert "They had 60 seconds for one fit" in text
+    assert "They\nhad 60 seconds for one fit" in text
+    script.AUTOML_RESULTS.write_text(json.dumps([theirs | {"folds": 2, "by_fold": [0.05, 0.55]}]))
+    assert "| A (2) | **0.1500** | 0.3000 |" in script.page()
 
 
 def test_folds_are_those_of_the_published_table(load_script):
