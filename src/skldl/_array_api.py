@@ -8,7 +8,6 @@ Then everything follows X: its library, its device and its precision.
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,17 +69,12 @@ def space_of(values: Any, *, name: str = "X") -> Space | None:
     if get_config()["array_api_dispatch"]:
         return Space(array_api_compat().array_namespace(values), array_api_compat().device(values))
     device = array_api_compat().device(values)
-    if not is_main_memory(device):
+    if "cpu" not in str(device).lower():
         raise DeviceError(
             f"{name} is on the device {device}. To compute there, call {SETTING} (with SCIPY_ARRAY_API=1 in the "
             "environment); to compute with NumPy, move it to the CPU first."
         )
     return None
-
-
-def is_main_memory(device: Any) -> bool:
-    """Say whether a device is the processor itself."""
-    return "cpu" in str(device).lower()
 
 
 def namespace(array: Any) -> Any:
@@ -216,11 +210,6 @@ def row_blocks(n_rows: int, cells_per_row: int, cells: int = DEVICE_CELLS) -> It
         yield slice(start, min(start + size, n_rows))
 
 
-def _torch() -> ModuleType | None:
-    """The library torch if the program has imported it: this package never does."""
-    return sys.modules.get("torch")
-
-
 @contextmanager
 def computing_on(array: Any, what: str) -> Iterator[None]:
     """Compute on the device of an array: products of float32 in float32, and one line if its memory is full.
@@ -230,7 +219,7 @@ def computing_on(array: Any, what: str) -> Iterator[None]:
     if not is_foreign(array):
         yield
         return
-    torch = _torch()
+    torch: Any = sys.modules.get("torch")  # if the program has imported it: this package never does
     before = torch.get_float32_matmul_precision() if torch is not None else "highest"
     if torch is not None and before != "highest":
         torch.set_float32_matmul_precision("highest")

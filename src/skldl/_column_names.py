@@ -1,5 +1,8 @@
 """Names of columns: those of labels and features, and the treatment of tables whose columns are in another order."""
 
+import re
+from collections.abc import Collection
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,23 @@ def column_names(table: Any) -> list[Any]:
     if columns is None or not hasattr(table, "shape") or isinstance(table, np.ndarray):
         return []
     return list(columns)
+
+
+def matching_columns(pattern: str, columns: Collection[str]) -> list[str]:
+    """Columns that a text stands for: their name, a pattern such as ``emo_*``, or what two or more names begin with.
+
+    Examples
+    --------
+    >>> [matching_columns(text, ["emo_a", "emo_b", "age"]) for text in ("age", "*a*", "emo_", "emo_c")]
+    [['age'], ['emo_a', 'age'], ['emo_a', 'emo_b'], []]
+    """
+    if pattern in columns:
+        return [pattern]
+    matches = [name for name in columns if fnmatchcase(name, pattern)]
+    if not matches and pattern and not re.search(r"[*?\[]", pattern):
+        begin = [name for name in columns if name.startswith(pattern)]
+        matches = begin if len(begin) > 1 else []
+    return matches
 
 
 def label_names(D: Any, n_labels: int) -> npt.NDArray[np.object_]:

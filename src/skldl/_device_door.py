@@ -150,11 +150,7 @@ def check_device_distributions(
         )
     if 0 in D.shape:
         raise EmptyDataError(f"{name} is empty (shape {tuple(D.shape)}); at least one row is needed.")
-    if D.shape[1] < 2:
-        raise SingleLabelError(
-            f"{name} has {D.shape[1]} label (shape {tuple(D.shape)}). A distribution needs at least two labels: "
-            "for a yes/no degree d pass the columns d and 1 - d."
-        )
+    check_two_labels(D, name=name)
     sums = sum_in_double(D, axis=1)
     deviation = xp.abs(sums - 1.0)
     # NaN makes its own sum NaN, and maxima and minima hand it on; both numbers go to the host in one copy
@@ -208,13 +204,7 @@ def check_device_weights(sample_weight: Any, n_samples: int, where: Space) -> An
         sample_weight = xp.full((n_samples,), float(sample_weight), dtype=xp.float64, device=where.device)
     follow(sample_weight, where, name="sample_weight")
     weight = as_double(_real(sample_weight, where, name="sample_weight", error=SampleWeightError))
-    if weight.ndim != 1:
-        raise SampleWeightError(
-            f"Sample weights must be 1D array or scalar: sample_weight has shape {tuple(weight.shape)}. "
-            "Pass one number per row."
-        )
-    if weight.shape[0] != n_samples:
-        raise SampleWeightError(f"sample_weight has {weight.shape[0]} entries, but there are {n_samples} rows.")
+    check_one_weight_each(weight, n_samples)
     largest, least = _to_host(xp, xp.max(weight), xp.min(weight))
     if not (float(least) >= 0 and 0 < float(largest) < float("inf")):
         wrong = ~(xp.isfinite(weight) & (weight >= 0))
@@ -230,12 +220,8 @@ def check_device_weights(sample_weight: Any, n_samples: int, where: Space) -> An
 def check_device_pair(D_true: Any, D_pred: Any, where: Space) -> tuple[Any, Any]:
     """Return true and predicted distributions of one device, checked and of one shape."""
     follow(D_pred, where, name="D_pred", leader="D_true")
-    if tuple(D_true.shape) != tuple(D_pred.shape) and D_true.ndim == D_pred.ndim == 2:
-        what = "rows" if D_true.shape[0] != D_pred.shape[0] else "labels"
-        raise LengthMismatchError(
-            f"D_true has shape {tuple(D_true.shape)} and D_pred {tuple(D_pred.shape)}: the number of {what} differs. "
-            "Compare each true row with the prediction for the same instance over the same labels."
-        )
+    if D_true.ndim == D_pred.ndim == 2:
+        check_same_shape(D_true, D_pred)
     return (
         check_device_distributions(D_true, where, name="D_true"),
         check_device_distributions(D_pred, where, name="D_pred"),
@@ -252,3 +238,33 @@ def check_same_space(estimator: Any, X: Any, fitted: Any) -> None:
                 f"X is an array of {theirs}, but {name} was fitted on arrays of {ours} and keeps its training rows "
                 "there: move X there, or fit where X is."
             )
+
+
+def check_two_labels(D: Any, *, name: str) -> None:
+    """Demand at least two columns, on any device."""
+    if D.shape[1] < 2:
+        raise SingleLabelError(
+            f"{name} has {D.shape[1]} label (shape {tuple(D.shape)}). A distribution needs at least two labels: "
+            "for a yes/no degree d pass the columns d and 1 - d."
+        )
+
+
+def check_same_shape(true: Any, pred: Any) -> None:
+    """Say which of rows and labels differ between true and predicted distributions, on any device."""
+    if tuple(true.shape) != tuple(pred.shape):
+        what = "rows" if true.shape[0] != pred.shape[0] else "labels"
+        raise LengthMismatchError(
+            f"D_true has shape {tuple(true.shape)} and D_pred {tuple(pred.shape)}: the number of {what} differs. "
+            "Compare each true row with the prediction for the same instance over the same labels."
+        )
+
+
+def check_one_weight_each(weight: Any, n_samples: int) -> None:
+    """Demand one weight for each row, on any device."""
+    if weight.ndim != 1:
+        raise SampleWeightError(
+            f"Sample weights must be 1D array or scalar: sample_weight has shape {tuple(weight.shape)}. "
+            "Pass one number per row."
+        )
+    if weight.shape[0] != n_samples:
+        raise SampleWeightError(f"sample_weight has {weight.shape[0]} entries, but there are {n_samples} rows.")

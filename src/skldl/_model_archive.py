@@ -24,21 +24,8 @@ MOST_NESTED = 100
 SCHEMA = "schema.json"
 PROTOCOL = 2  # older ones, with loaders that skops keeps for old files, were never written by this package
 
-_NUMBERS = (
-    "bool",
-    "bool_",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-)
-SCALARS = frozenset(f"numpy.{name}" for name in (*_NUMBERS, "str_"))
+_SIZED = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+SCALARS = frozenset(f"numpy.{name}" for name in ("bool", "bool_", "float32", "float64", "str_", *_SIZED))
 PLAIN = frozenset(f"builtins.{kind.__name__}" for kind in (bool, float, int, str, list, tuple, dict, set))
 TREE = "sklearn.tree._tree.Tree"
 SPARSE = frozenset(f"scipy.sparse._{f}.{f}_{k}" for f in ("csr", "csc") for k in ("array", "matrix"))
@@ -103,7 +90,9 @@ def checked_archive(
             raise ValueError(f"its schema does not follow protocol {PROTOCOL} of skops")
         nodes: dict[Any, dict[str, Any]] = {}
         for node in _nodes(schema):
-            _rename(node, renamed)
+            new_name = renamed.get(type_name(node))
+            if new_name:
+                node["__module__"], _, node["__class__"] = new_name.rpartition(".")
             if type_name(node) in NEIGHBOUR_TREES:
                 _put_data_in_place(node)
             _check_type(node, may_build, trusted)
@@ -180,12 +169,6 @@ def _same(one: Any, other: Any, archive: zipfile.ZipFile) -> bool:
 
 def _same_file(one: Any, other: Any, archive: zipfile.ZipFile) -> bool:
     return bool(one == other or archive.read(str(one)) == archive.read(str(other)))
-
-
-def _rename(node: dict[str, Any], renamed: Mapping[str, str]) -> None:
-    new = renamed.get(f"{node.get('__module__')}.{node.get('__class__')}")
-    if new:
-        node["__module__"], _, node["__class__"] = new.rpartition(".")
 
 
 def type_name(node: Mapping[str, Any]) -> str:

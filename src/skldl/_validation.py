@@ -18,7 +18,9 @@ from skldl._device_door import (
     check_device_distributions,
     check_device_features,
     check_device_pair,
+    check_same_shape,
     check_same_space,
+    check_two_labels,
     follow,
     refuse_device_arrays,
 )
@@ -37,7 +39,6 @@ from skldl.exceptions import (
     NonFiniteError,
     NotNumericError,
     RowSumError,
-    SingleLabelError,
     SparseDistributionError,
     ZeroRowError,
 )
@@ -331,11 +332,7 @@ def check_distributions(
 def check_degrees(array: FloatArray, D: Any, *, name: str) -> None:
     """Demand at least two labels, one name for each column of D, and no negative degree."""
     columns = column_names(D)
-    if array.shape[1] < 2:
-        raise SingleLabelError(
-            f"{name} has {array.shape[1]} label (shape {array.shape}). A distribution needs at least two labels: "
-            "for a yes/no degree d pass the columns d and 1 - d."
-        )
+    check_two_labels(array, name=name)
     if columns:
         label_names(D, array.shape[1])
     if array.min() < 0:
@@ -378,16 +375,6 @@ def check_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
     check_same_shape(true, pred)
     order = order_of_labels(column_names(D_true), column_names(D_pred), name="D_pred")
     return true, pred if order is None else pred[:, order]
-
-
-def check_same_shape(true: FloatArray, pred: FloatArray) -> None:
-    """Say which of rows and labels differ between true and predicted distributions."""
-    if true.shape != pred.shape:
-        what = "rows" if true.shape[0] != pred.shape[0] else "labels"
-        raise LengthMismatchError(
-            f"D_true has shape {true.shape} and D_pred {pred.shape}: the number of {what} differs. "
-            "Compare each true row with the prediction for the same instance over the same labels."
-        )
 
 
 def check_same_length(X: Any, D: FloatArray) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from skldl._array_api import is_device_array, space_of
-from skldl._device_door import check_device_weights, follow
+from skldl._device_door import check_device_weights, check_one_weight_each, follow
 from skldl._real_numbers import refuse_unreal
 from skldl._row_numbers import row_number as _row
 from skldl._typing import FloatArray
@@ -34,13 +34,7 @@ def check_weights(
         weight = weight.astype(np.float64)
     except (ValueError, TypeError) as error:
         raise SampleWeightError(f"sample_weight must hold numbers, one per row ({error}).") from error
-    if weight.ndim != 1:
-        raise SampleWeightError(
-            f"Sample weights must be 1D array or scalar: sample_weight has shape {weight.shape}. "
-            "Pass one number per row."
-        )
-    if len(weight) != n_samples:
-        raise SampleWeightError(f"sample_weight has {len(weight)} entries, but there are {n_samples} rows.")
+    check_one_weight_each(weight, n_samples)
     if not np.isfinite(weight).all():
         row = int(np.argmin(np.isfinite(weight)))
         raise SampleWeightError(

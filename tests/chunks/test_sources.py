@@ -96,6 +96,7 @@ def test_parquet(table, parquet_folder):
         np.testing.assert_array_equal(found[2], weight)
         assert (rows.n_rows, rows.n_features, rows.n_labels) == (250, 6, 4)
         assert rows.label_names == ("r_0", "r_1", "r_2", "r_3")
+    assert ParquetRows(folder, labels="r_", weight="w").label_names == rows.label_names  # as for tables in memory
     some = ParquetRows(folder, labels=["r_1", "r_0", "r_2", "r_3"], features=["x3", "x1"])
     np.testing.assert_array_equal(_all(some)[0], X[:, [3, 1]])
     assert some.label_names == ("r_1", "r_0", "r_2", "r_3")

@@ -33,7 +33,9 @@ def test_predict_adds_intervals(folder, capsys):
     assert ((table.low_no <= table.no) & (table.no <= table.high_no)).all()
     capsys.readouterr()
     assert run([*command, "--level", "0.99", "--out", str(folder / "wide.csv")]) == 0
-    assert "50 calibration rows are too few for the level 0.99" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "50 calibration rows are too few for the level 0.99" in said
+    assert "Use a lower --level, or" in said
     assert pd.read_csv(folder / "wide.csv").radius.eq(1).all()
 
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from skldl.data import Dataset, _describe, describe, load_dataset, statistics_table
-from skldl.data._printed_rows import PrintedRows
+from skldl.data._describe import PrintedRows
 from skldl.exceptions import DataError, LengthMismatchError
 
 

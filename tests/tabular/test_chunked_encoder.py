@@ -11,8 +11,7 @@ from scipy import sparse
 import skldl
 from skldl.chunks import Piece
 from skldl.data import TableFile
-from skldl.data._cells import kind_of
-from skldl.data._column_kinds import ColumnKind
+from skldl.data._column_kinds import ColumnKind, kind_of
 from skldl.exceptions import DataError, TableError
 from skldl.tabular import TableEncoder
 from skldl.tabular._chunk_cache import ChunkCache
@@ -118,6 +117,8 @@ CELLS = {
     "dates and a word": ["2024-01-01", "2024-01-02", "2024-01-03", "soon", None],
     "datetimes": list(pd.date_range("2024-01-01", periods=5)),
     "nothing": [None] * 5,
+    "no datetime": pd.Series([None] * 5, dtype="datetime64[ns]"),
+    "no truth value": pd.Series([None] * 5, dtype="boolean"),
     "bool": [True, False, True, True, False],
 }
 

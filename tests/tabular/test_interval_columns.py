@@ -71,7 +71,9 @@ def test_intervals_cover_the_true_distribution_if_asked_to(fitted):
     assert ((low <= truth) & (high >= truth)).all(axis=1).mean() >= 0.9
     assert tables[1]["radius"][0] < 0.9 * tables[0]["radius"][0]
     assert "--covers true" in fitted.why[-1]
-    assert few_rows_note(intervals_of(fitted.model, 0.999, "true"), 0.999)[0].startswith("200 calibration rows are")
+    note = few_rows_note(intervals_of(fitted.model, 0.999, "true"), 0.999)[0]
+    assert note.startswith("200 calibration rows are")
+    assert "Use a lower level=" in note  # the words of Python; the command line says --level
 
 
 def test_names_that_are_taken_get_an_underscore_and_none_is_lost():
@@ -90,7 +92,7 @@ def test_only_votes_tell_of_a_true_distribution():
     shares[["v0", "v1", "v2"]] /= 20
     model = fit_table(shares, "v*", model="mean", intervals=True).model
     intervals_of(model, 0.9)
-    with pytest.raises(DataError, match="--kind counts or --kind votes"):
+    with pytest.raises(DataError, match="kind='counts' or kind='votes'"):
         intervals_of(model, 0.9, "true")
     with pytest.raises(DataError, match="given, true"):
         intervals_of(model, 0.9, "both")

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
+from skldl._column_names import matching_columns
 from skldl.exceptions import TableError
 
 Names = str | Sequence[str] | None
@@ -19,16 +19,16 @@ class Columns:
 
 
 def find_columns(names: Sequence[str], labels: Names, features: Names, weight: str | None, *, place: str) -> Columns:
-    """Find the columns by names and patterns.
+    """Find the columns by names, patterns and beginnings.
 
     Parameters
     ----------
     names : sequence of str
         Columns of the table.
     labels : str, sequence of str or None
-        Names or patterns such as ``"r_*"``; None if there are no labels.
+        Names, patterns such as ``"r_*"``, or what several names begin with; None if there are no labels.
     features : str, sequence of str or None
-        Names or patterns; None takes every column that is neither a label nor the weight.
+        The same; None takes every column that is neither a label nor the weight.
     weight : str or None
         Name of the column of weights.
     place : str
@@ -60,12 +60,12 @@ def find_columns(names: Sequence[str], labels: Names, features: Names, weight: s
 
 
 def _matching(names: Sequence[str], wanted: Names, what: str, place: str) -> tuple[str, ...]:
-    """Columns that the names or patterns stand for, each once: those of a pattern in the order of the table."""
+    """Columns that the texts stand for, each once: those of a pattern in the order of the table."""
     if wanted is None:
         return ()
     found: dict[str, None] = {}
     for pattern in [wanted] if isinstance(wanted, str) else wanted:
-        matches = [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
+        matches = matching_columns(pattern, names)
         if not matches:
             raise TableError(f"No column of {place} is named {pattern!r} ({what}). {_listed(names)}")
         found |= dict.fromkeys(matches)

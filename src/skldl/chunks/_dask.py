@@ -27,7 +27,7 @@ class DaskRows(Rows):
     weight : dask.array.Array, dask Series or str, default=None
         Weight of each row; the name of a column if ``labels`` is given.
     labels : str or sequence of str, default=None
-        Columns of a DataFrame X that are degrees: names, or patterns such as ``"r_*"``.
+        Columns of a DataFrame X that are degrees: names, patterns such as ``"r_*"``, or what several names begin with.
     features : str or sequence of str, default=None
         Columns of a DataFrame X that are features; None takes every column that is neither a label nor the weight.
     client : distributed.Client, default=None

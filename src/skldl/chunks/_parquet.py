@@ -33,7 +33,8 @@ class ParquetRows(Rows):
         dot or an underscore), a pattern such as ``"ratings/*.parquet"``, or several of these. The files of a folder
         or pattern are read in the order of their names.
     labels : str, sequence of str or None, default=None
-        Columns of degrees: names, or patterns such as ``"r_*"``; None for rows to predict.
+        Columns of degrees: names, patterns such as ``"r_*"``, or what several names begin with; None for rows to
+        predict.
     features : str, sequence of str or None, default=None
         Columns of features, all of them numbers; None takes every column that is neither a label nor the weight.
     weight : str, default=None

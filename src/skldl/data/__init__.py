@@ -3,9 +3,9 @@
 What reads and writes tables needs pandas and pyarrow, and is imported when it is first used.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from skldl._extras import import_with_extra
+from skldl._extras import lazy_names
 from skldl.data._artificial import artificial_manifold, make_artificial
 from skldl.data._catalogue import CATALOGUE, CatalogueEntry, find_entry
 from skldl.data._dataset import Dataset
@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from skldl.data._roles import find_columns, from_table
     from skldl.data._table_file import TableFile
     from skldl.data._write import TableWriter
-
-_OF_TABLES = {
-    "Converted": "_convert",
-    "convert_table": "_convert",
-    "KINDS": "_labels",
-    "label_values": "_labels",
-    "read_labels": "_labels",
-    "find_columns": "_roles",
-    "from_table": "_roles",
-    "TableFile": "_table_file",
-    "TableWriter": "_write",
-}
 
 __all__ = [
     "CATALOGUE",
@@ -67,8 +55,13 @@ __all__ = [
     "statistics_table",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _OF_TABLES:
-        raise AttributeError(f"module 'skldl.data' has no attribute {name!r}")
-    return getattr(import_with_extra(f"skldl.data.{_OF_TABLES[name]}", "cli"), name)
+__getattr__ = lazy_names(
+    __name__,
+    cli={
+        "_convert": ("Converted", "convert_table"),
+        "_labels": ("KINDS", "label_values", "read_labels"),
+        "_roles": ("find_columns", "from_table"),
+        "_table_file": ("TableFile",),
+        "_write": ("TableWriter",),
+    },
+)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skldl.data._dates import date_format
 from skldl.exceptions import DataError, NonFiniteError, NotNumericError, TableError
 
 NUMBER, BOOLEAN, DATE, CATEGORY, TEXT = "number", "boolean", "date", "category", "text"
@@ -85,40 +84,8 @@ def is_plain_number(column: pd.Series) -> bool:
     return bool(kind.is_numeric_dtype(column)) and not (kind.is_bool_dtype(column) or kind.is_complex_dtype(column))
 
 
-def kind_of(column: pd.Series) -> str:
-    """Kind of a column: "number", "boolean", "date" or "category".
-
-    Parameters
-    ----------
-    column : Series
-        Text, or typed in any way.
-
-    Returns
-    -------
-    str
-        Text whose cells are all numbers is a number, unless one of them is a code such as 007, which a number would
-        change.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> [kind_of(pd.Series(cells)) for cells in (["1", "2.5"], ["007", "12"], ["yes", "no"], ["2024-05-31"])]
-    ['number', 'category', 'boolean', 'date']
-    """
-    if is_truth(column):
-        return BOOLEAN
-    if is_plain_number(column):
-        return NUMBER
-    if date_format(column) is not None:
-        return DATE
-    present = column.dropna()
-    return CATEGORY if as_numbers(present).isna().any() or has_codes(present) else NUMBER
-
-
 def has_codes(column: pd.Series) -> bool:
     """Whether a column of text holds numbers that are codes: with leading zeros, or more than fifteen digits."""
-    if is_plain_number(column):
-        return False
     return any(isinstance(value, str) and _CODE.match(value.strip()) for value in column)
 
 
@@ -196,16 +163,6 @@ def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Ser
         place = cell_place(column, int(np.argmax(infinite)))
         raise NonFiniteError(f"{place} is infinite. Leave such cells empty.")
     return numbers
-
-
-def is_truth(column: pd.Series) -> bool:
-    """Whether the column holds truth values, as such or in words."""
-    if pd.api.types.is_bool_dtype(column):
-        return True
-    if is_plain_number(column):
-        return False
-    words = {str(value).strip().lower() for value in column.dropna()}
-    return bool(words) and words <= TRUTH.keys()
 
 
 def checked_truth(column: pd.Series) -> pd.Series:

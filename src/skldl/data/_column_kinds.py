@@ -1,4 +1,4 @@
-"""What a column holds, whole or seen chunk by chunk: its kind, as `skldl.data._cells.kind_of` finds it, and notes.
+"""What a column holds, whole or seen chunk by chunk: its kind, and notes.
 
 A chunk alone does not say what a column is: a column of whole numbers may hold a word in its last row. So each chunk
 adds to what is known, and the kind is decided when all chunks were seen.
@@ -56,6 +56,7 @@ class ColumnKind:
     def __init__(self, name: str) -> None:
         self.name = name
         self.n_present = self.n_bad = 0
+        self._kind_of_nothing = NUMBER  # what the type of the column says where all its cells are empty
         self._formats: set[str] | None = None  # of dates; None as long as there was no cell
         self._truth = self._plain = True
         self._codes = False
@@ -73,7 +74,11 @@ class ColumnKind:
             Name of the file, for messages.
         """
         present = column.dropna()
-        if not len(present):  # says nothing, whatever its type
+        if not len(present):
+            if pd.api.types.is_bool_dtype(column):
+                self._kind_of_nothing = BOOLEAN
+            elif pd.api.types.is_datetime64_any_dtype(column):
+                self._kind_of_nothing = DATE
             return
         self.n_present += len(present)
         self._first_cell = present.iloc[0] if self._first_cell is None else self._first_cell
@@ -105,10 +110,11 @@ class ColumnKind:
         Returns
         -------
         str
-            "number", "boolean", "date" or "category".
+            "number", "boolean", "date" or "category". Text whose cells are all numbers is a number, unless one of them
+            is a code such as 007, which a number would change.
         """
         if not self.n_present:
-            return NUMBER
+            return self._kind_of_nothing
         if self._truth:
             return BOOLEAN
         if self._plain:
@@ -118,9 +124,9 @@ class ColumnKind:
         return CATEGORY if self.n_bad or self._codes else NUMBER
 
     def date_format(self) -> str | None:
-        """How the dates of the column are written, as `skldl.data._dates.date_format` says it; None if it has none."""
+        """How the dates of the column are written, "typed" or a format; None if it has none, or none that fits all."""
         formats = self._formats or set()
-        if TYPED in formats:
+        if TYPED in formats or (self._kind_of_nothing == DATE and not self.n_present):
             return TYPED
         return next(iter(formats)) if len(formats) == 1 else None
 
@@ -163,3 +169,17 @@ class ColumnKind:
                 f"drop=[{self.name!r}]; if it is text, set text=[{self.name!r}]."
             ]
         return []
+
+
+def kind_of(column: pd.Series) -> str:
+    """Kind of a whole column, see `ColumnKind.kind`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> [kind_of(pd.Series(cells)) for cells in (["1", "2.5"], ["007", "12"], ["yes", "no"], ["2024-05-31"])]
+    ['number', 'category', 'boolean', 'date']
+    """
+    seen = ColumnKind(str(column.name))
+    seen.update(column)
+    return seen.kind()

@@ -14,6 +14,8 @@ from skldl.data._roles import find_columns
 from skldl.distributions import Votes, from_label_sets, from_rankings, from_votes
 from skldl.exceptions import DataError, MissingLabelError, TableError
 
+_Parts = tuple[pd.DataFrame, pd.DataFrame, pd.Series | None, RaterSummary | None]
+"""Other columns of the items, distributions, numbers of votes behind them, and the quality of the raters."""
 SOURCES = ("votes", "counts", "scores", "label", "sets", "rankings")
 
 
@@ -117,9 +119,10 @@ def convert_table(
     if (raters or weigh_raters) and source != "votes":
         raise TableError("raters= and weigh_raters= belong to source='votes'.")
     if source == "votes" and item is not None:
-        return _votes_in_rows(frame, item, annotator, label, prefix, weight, notes, raters, weigh_raters)
+        parts = _votes_in_rows(frame, item, annotator, label, notes, raters, weigh_raters)
+        return _joined(*parts, prefix, weight, notes)
     if source == "rankings":
-        return _rankings(frame, item, label, separator or ">", prefix, weight, notes)
+        return _joined(*_rankings(frame, item, label, separator or ">", notes), prefix, weight, notes)
     if weight is not None and source != "votes":
         raise TableError("weight= counts votes or rankings: it needs source='votes' or source='rankings'.")
     columns = find_columns(labels or ([] if label is None else [label]), frame.columns, "labels")
@@ -135,9 +138,8 @@ def convert_table(
         votes, answers = read_votes(frame[columns])
         if raters or weigh_raters:
             words = pd.DataFrame(answers, index=frame.index, columns=columns)
-            votes, summary = _with_quality(words, votes.label_names, {}, weigh_raters)
-        D = votes.D
-        counts = pd.Series(votes.n_votes, index=frame.index)
+            votes, summary = _counted(words, votes.label_names, {}, raters, weigh_raters)
+        D, counts = votes.D, pd.Series(votes.n_votes, index=frame.index)
         notes.append(_agreement(votes))
     else:
         D = read_labels(frame[columns], source)
@@ -146,7 +148,7 @@ def convert_table(
                 "source='counts': the cells look like shares, since every row has fractions that sum to 1. A table of "
                 "shares needs no conversion."
             )
-    return _joined(frame.drop(columns=columns), D.set_index(frame.index), prefix, weight, counts, notes, summary)
+    return _joined(frame.drop(columns=columns), D.set_index(frame.index), counts, summary, prefix, weight, notes)
 
 
 def _votes_in_rows(
@@ -154,12 +156,10 @@ def _votes_in_rows(
     item: str,
     annotator: str | None,
     label: str | None,
-    prefix: str,
-    weight: str | None,
     notes: list[str],
     raters: bool,
     weigh_raters: bool,
-) -> Converted:
+) -> _Parts:
     if annotator is None or label is None:
         raise TableError("Votes in rows need three columns: item=, annotator= and label=.")
     refuse_empty(frame, item, annotator)
@@ -169,25 +169,21 @@ def _votes_in_rows(
         notes.append(f"{len(frame) - len(answered)} rows without an answer are left out.")
     if not len(answered):
         raise MissingLabelError(f"The column {label!r} is empty: there is not a single answer.")
-    names = in_order(answered[label].unique())
     columns = {"item": item, "annotator": annotator, "label": label}
-    votes: Votes = from_votes(answered, labels=names, **columns)
-    summary = None
-    if raters or weigh_raters:
-        votes, summary = _with_quality(answered, names, columns, weigh_raters)
+    votes, summary = _counted(answered, in_order(answered[label].unique()), columns, raters, weigh_raters)
     notes.append(_agreement(votes))
     items, more = one_row_each(answered, item, [annotator, label])
-    counts = pd.Series(votes.n_votes, index=votes.items)
-    return _joined(items.loc[votes.items], votes.D, prefix, weight, counts, notes + more, summary)
+    notes += more
+    return items.loc[votes.items], votes.D, pd.Series(votes.n_votes, index=votes.items), summary
 
 
-def _with_quality(
-    answers: pd.DataFrame, names: Sequence[str], columns: dict[str, Any], weigh: bool
-) -> tuple[Votes, RaterSummary]:
-    """Votes, optionally weighted by the quality of the raters, and that quality."""
-    summary = RaterSummary.from_votes(answers, labels=list(names), **columns)
-    votes = from_votes(answers, labels=list(names), weights=summary.table if weigh else None, **columns)
-    return votes, summary
+def _counted(
+    answers: pd.DataFrame, names: Sequence[str], columns: dict[str, Any], raters: bool, weigh: bool
+) -> tuple[Votes, RaterSummary | None]:
+    """Votes, weighted by the quality of the raters if this is wanted, and that quality."""
+    summary = RaterSummary.from_votes(answers, labels=list(names), **columns) if raters or weigh else None
+    weights = summary.table if summary is not None and weigh else None
+    return from_votes(answers, labels=list(names), weights=weights, **columns), summary
 
 
 def _agreement(votes: Votes) -> str:
@@ -201,15 +197,7 @@ def _agreement(votes: Votes) -> str:
     return f"{sizes} Agreement: Krippendorff's alpha ({level}) {alpha:.3f} (1 is perfect, 0 is chance)."
 
 
-def _rankings(
-    frame: pd.DataFrame,
-    item: str | None,
-    label: str | None,
-    separator: str,
-    prefix: str,
-    weight: str | None,
-    notes: list[str],
-) -> Converted:
+def _rankings(frame: pd.DataFrame, item: str | None, label: str | None, separator: str, notes: list[str]) -> _Parts:
     if label is None:
         raise TableError("source='rankings' needs label=, the column with labels in falling order, such as joy>fear.")
     cut = _cut(frame[label], separator, notes)
@@ -217,13 +205,14 @@ def _rankings(
         refuse_empty(frame, item)
         lists = cut.groupby(frame[item], sort=False).agg(list)
         items, more = one_row_each(frame, item, [label])
-        items, notes = items.loc[lists.index], notes + more
+        items = items.loc[lists.index]
+        notes += more
     else:
         lists = cut.map(lambda ranking: [ranking])
         items = frame.drop(columns=label)
     names = in_order({name for ranking in cut for name in ranking})
     D = pd.DataFrame(from_rankings(list(lists), labels=names), index=items.index, columns=names)
-    return _joined(items, D, prefix, weight, lists.map(len), notes)
+    return items, D, lists.map(len), None
 
 
 def _cut(column: pd.Series, separator: str, notes: list[str]) -> pd.Series:
@@ -240,11 +229,11 @@ def _cut(column: pd.Series, separator: str, notes: list[str]) -> pd.Series:
 def _joined(
     items: pd.DataFrame,
     D: pd.DataFrame,
+    counts: pd.Series | None,
+    summary: RaterSummary | None,
     prefix: str,
     weight: str | None,
-    counts: pd.Series | None,
     notes: list[str],
-    summary: RaterSummary | None = None,
 ) -> Converted:
     D = D.rename(columns=lambda name: f"{prefix}{name}")
     parts = [items, D]

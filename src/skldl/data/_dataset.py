@@ -199,16 +199,7 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of everything that can change a number."""
-        parts = (
-            self.X,
-            self.D,
-            self.groups,
-            self.sample_weight,
-            self.X_test,
-            self.D_test,
-            self.splits,
-            self.observed,
-        )
+        parts = (self.X, self.D, self.groups, self.sample_weight, self.X_test, self.D_test, self.splits, self.observed)
         return _digest(*(part for part in parts if part is not None))
 
     def take(self, rows: IntArray) -> "Dataset":

@@ -21,30 +21,6 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 _LOOKED_AT = 20
 
 
-def date_format(column: pd.Series) -> str | None:
-    """How the dates of a column are written.
-
-    Parameters
-    ----------
-    column : Series
-        Any column.
-
-    Returns
-    -------
-    str or None
-        ``"typed"`` for a column of datetimes, the format of `datetime.strptime` for text that holds nothing but dates,
-        None for anything else. Text such as 03/04/2024 is taken for dates only if other cells show which is the month.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> date_format(pd.Series(["2024-05-31", "2024-06-01 12:30"])), date_format(pd.Series(["31/05/2024"]))
-    ('%Y-%m-%d', '%d/%m/%Y')
-    """
-    fitting = fitting_formats(column)
-    return fitting[0] if len(fitting) == 1 else None
-
-
 def as_dates(column: pd.Series, written: str) -> pd.Series:
     """Dates and times in local time, without a time zone; NaT where a cell is no such date.
 
@@ -53,7 +29,7 @@ def as_dates(column: pd.Series, written: str) -> pd.Series:
     column : Series
         Datetimes or text.
     written : str
-        The format, as `date_format` gives it.
+        One of the `fitting_formats`.
 
     Returns
     -------
@@ -118,7 +94,24 @@ def date_parts(dates: pd.Series) -> pd.DataFrame:
 
 
 def fitting_formats(column: pd.Series) -> list[str]:
-    """All formats that the dates of a column fit; with several, day and month cannot be distinguished."""
+    """All ways in which the dates of a column can be written; with several, day and month cannot be distinguished.
+
+    Parameters
+    ----------
+    column : Series
+        Any column.
+
+    Returns
+    -------
+    list of str
+        ``"typed"`` for a column of datetimes; formats of `datetime.strptime` for text that holds nothing but dates.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> fitting_formats(pd.Series(["2024-05-31", "2024-06-01 12:30"])), fitting_formats(pd.Series(["03/04/2024"]))
+    (['%Y-%m-%d'], ['%d/%m/%Y', '%m/%d/%Y'])
+    """
     if pd.api.types.is_datetime64_any_dtype(column):
         return [TYPED]
     if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):

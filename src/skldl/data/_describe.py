@@ -14,7 +14,6 @@ from skldl._validation import check_distributions, check_same_length
 from skldl.data._catalogue import BUILT_IN, CATALOGUE, FETCHED_TEXTS, find_entry, in_catalogue
 from skldl.data._dataset import Dataset
 from skldl.data._files import load_dataset
-from skldl.data._printed_rows import PrintedRows
 from skldl.exceptions import DatasetNotFoundError, DimensionError, NonFiniteError
 
 NEARLY_UNIFORM = 0.95  # share of the greatest possible entropy
@@ -256,6 +255,44 @@ def _warnings(name: str, facts: dict[str, Any]) -> Iterable[str]:
 
 def _are(count: int, noun: str, of_what: str = "") -> str:
     return f"1 {noun}{of_what} is" if count == 1 else f"{count:,} {noun}s{of_what} are"
+
+
+class PrintedRows(list[dict[str, Any]]):
+    """Rows with the same keys; ``print(rows)`` shows them in columns, and ``pandas.DataFrame(rows)`` works.
+
+    Examples
+    --------
+    >>> print(PrintedRows([{"name": "a", "n": 1200}, {"name": "b", "n": None}]))
+    name      n
+    a     1,200
+    b
+    """
+
+    def __str__(self) -> str:
+        if not self:
+            return "(no rows)"
+        keys = list(self[0])
+        cells = [keys] + [[_as_text(row[key]) for key in keys] for row in self]
+        is_number = [any(isinstance(row[key], int | float) for row in self) for key in keys]
+        widths = [max(len(line[j]) for line in cells) for j in range(len(keys))]
+        lines = []
+        for line in cells:
+            padded = [
+                cell.rjust(width) if right else cell.ljust(width)
+                for cell, width, right in zip(line, widths, is_number, strict=True)
+            ]
+            lines.append("  ".join(padded).rstrip())
+        return "\n".join(lines)
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
 
 
 def statistics_table(datasets: Iterable[Dataset | Card | str] | None = None) -> PrintedRows:

@@ -21,8 +21,8 @@ _CONNECTION_TIMEOUT = 30
 _PIECE = 65_536
 
 
-def download(url: str, path: Path, *, max_bytes: int | None = None, max_seconds: float | None = None) -> None:
-    """Write what an address sends into a file.
+def download(url: str, path: Path, *, max_bytes: int | None = None) -> None:
+    """Write what an address sends into a file, within `MAX_SECONDS`.
 
     The transfer runs in a separate thread, so that the time limit holds for every kind of waiting: names, the
     connection, the headers or a server that sends a byte now and then. Compressed transfers are refused: what they
@@ -36,8 +36,6 @@ def download(url: str, path: Path, *, max_bytes: int | None = None, max_seconds:
         File to write. After a failure its content is undefined: write into a temporary folder.
     max_bytes : int, default=None
         Most bytes to take; None for `MAX_BYTES`.
-    max_seconds : float, default=None
-        Most seconds to wait in all; None for `MAX_SECONDS`.
 
     Raises
     ------
@@ -45,7 +43,6 @@ def download(url: str, path: Path, *, max_bytes: int | None = None, max_seconds:
         If the transfer fails or exceeds a limit; the message names the reason.
     """
     most_bytes = MAX_BYTES if max_bytes is None else max_bytes
-    most_seconds = MAX_SECONDS if max_seconds is None else max_seconds
     cancelled = threading.Event()
     failure: list[BaseException] = []
     # not opened in the thread: after an interrupt it must not make a file in a folder that is removed
@@ -61,11 +58,11 @@ def download(url: str, path: Path, *, max_bytes: int | None = None, max_seconds:
     thread = threading.Thread(target=transfer, name="skldl-download", daemon=True)
     thread.start()
     try:
-        thread.join(most_seconds)
+        thread.join(MAX_SECONDS)
     finally:
         cancelled.set()  # also when the user interrupts
     if thread.is_alive():
-        raise OSError(f"it took more than {most_seconds:g} seconds")
+        raise OSError(f"it took more than {MAX_SECONDS:g} seconds")
     if failure:
         raise failure[0]
 

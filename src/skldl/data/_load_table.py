@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from skldl.data._cells import NUMBER, checked_numbers, kind_of, list_names
+from skldl.data._cells import NUMBER, checked_numbers, list_names
+from skldl.data._column_kinds import kind_of
 from skldl.data._content import Converter, fitting_type
 from skldl.data._dataset import Dataset
 from skldl.data._labels import label_numbers

@@ -61,8 +61,8 @@ def votes_in_columns(
         raise TableError(f"The rater {taken[0]!r} has the name of a column. Rename one of them.")
     if len(rows) * len(raters) > MOST_CELLS:
         raise TableError(
-            f"{len(rows):,} items of {len(raters):,} raters make too large a table. Use skldl convert --from votes, "
-            "and its result as a table of distributions."
+            f"{len(rows):,} items of {len(raters):,} raters make too large a table. Turn the votes into distributions "
+            "with skldl.data.convert_table first."
         )
     answers = as_words(frame[label[0]], "")
     given = answers != ""
@@ -71,7 +71,7 @@ def votes_in_columns(
         first = frame[given].iloc[int(twice.to_numpy().argmax())]
         raise DuplicateVoteError(
             f"{first[annotator]} answered twice to item {first[item]} ({int(twice.sum())} such cases in all). Keep "
-            "one answer, or use skldl convert --from votes, which takes several as one answer of several labels."
+            "one answer, or use skldl.data.convert_table, which takes several as one answer of several labels."
         )
     place = pd.MultiIndex.from_arrays([frame[item][given], who[given]])
     wide = pd.Series(answers[given].to_numpy(), index=place, dtype=object).unstack()

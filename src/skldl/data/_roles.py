@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from skldl._column_names import matching_columns
 from skldl._typing import AnyArray, FloatArray
 from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, list_names, no_column, refuse_missing
 from skldl.data._column_kinds import ColumnKind
@@ -19,8 +19,6 @@ from skldl.data._labels import label_numbers, look_like_shares, read_labels, rea
 from skldl.data._leaks import label_leaks
 from skldl.data._long_votes import votes_in_columns
 from skldl.exceptions import SampleWeightError, TableError
-
-_WILDCARDS = re.compile(r"[*?\[]")
 
 
 def from_table(
@@ -209,20 +207,16 @@ def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: st
     >>> find_columns("emo_", ["emo_joy", "emo_fear", "age"], "labels")
     ['emo_joy', 'emo_fear']
     """
-    columns = list(columns)
-    present = set(columns)
-    found: list[str] = []
+    present = dict.fromkeys(columns)
+    found: dict[str, None] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matches = [pattern] if pattern in present else [name for name in columns if fnmatchcase(name, pattern)]
+        matches = matching_columns(pattern, present)
         if not matches and pattern == "" and UNNAMED in present:
             matches = [UNNAMED]
-        if not matches and pattern and not _WILDCARDS.search(pattern):
-            matches = [name for name in columns if name.startswith(pattern)]
-            matches = matches if len(matches) > 1 else []
         if not matches:
-            raise no_column(role, pattern, columns)
-        found += matches
-    return list(dict.fromkeys(found))
+            raise no_column(role, pattern, present)
+        found |= dict.fromkeys(matches)
+    return list(found)
 
 
 def usable_rows(

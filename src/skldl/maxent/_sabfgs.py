@@ -24,7 +24,7 @@ from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray
 from skldl.base import in_safe_range
 from skldl.chunks import Rows
-from skldl.chunks._memory import in_memory
+from skldl.chunks._rows import in_memory
 from skldl.maxent._device_rows import device_problem
 from skldl.maxent._fitting import Settings, Weights, fit_objective, fit_path, fit_weights, walk_path
 from skldl.maxent._objective import CrossEntropy, probabilities, row_weights

@@ -18,7 +18,7 @@ from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray, IntArray
 from skldl.base import in_safe_range, kept_rows
 from skldl.chunks import Rows
-from skldl.chunks._memory import in_memory
+from skldl.chunks._rows import in_memory
 from skldl.exceptions import DataError
 from skldl.maxent._device_selection import device_rare_columns, fit_on_device, held_out_on_device, together
 from skldl.maxent._feature_scaling import rare_columns, scaling_factors

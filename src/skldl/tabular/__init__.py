@@ -1,8 +1,8 @@
 """Models of tables: columns of any kind, a fitted pipeline, and explanations."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from skldl._extras import import_with_extra
+from skldl._extras import lazy_names
 
 if TYPE_CHECKING:
     from skldl.tabular._choice import Choice, choose_model
@@ -13,22 +13,6 @@ if TYPE_CHECKING:
     from skldl.tabular._models import AUTO
     from skldl.tabular._prediction import predict_table
     from skldl.tabular._training import FittedTable, fit_table
-
-_HOME_OF = {
-    "AUTO": "_models",
-    "Choice": "_choice",
-    "ColumnEffects": "_explain",
-    "DriftMonitor": "_drift",
-    "FittedTable": "_training",
-    "RowExplanation": "_explain_row",
-    "TableEncoder": "_encoder",
-    "choose_model": "_choice",
-    "column_effects": "_explain",
-    "explain_row": "_explain_row",
-    "feature_weights": "_explain",
-    "fit_table": "_training",
-    "predict_table": "_prediction",
-}
 
 __all__ = [
     "AUTO",
@@ -46,8 +30,16 @@ __all__ = [
     "predict_table",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'skldl.tabular' has no attribute {name!r}")
-    return getattr(import_with_extra(f"skldl.tabular.{_HOME_OF[name]}", "cli"), name)
+__getattr__ = lazy_names(
+    __name__,
+    cli={
+        "_choice": ("Choice", "choose_model"),
+        "_drift": ("DriftMonitor",),
+        "_encoder": ("TableEncoder",),
+        "_explain": ("ColumnEffects", "column_effects", "feature_weights"),
+        "_explain_row": ("RowExplanation", "explain_row"),
+        "_models": ("AUTO",),
+        "_prediction": ("predict_table",),
+        "_training": ("FittedTable", "fit_table"),
+    },
+)

@@ -102,8 +102,6 @@ class ChunkedFit:
     ----------
     encoder : TableEncoder
         To be fitted.
-    sample_rows : int, default=5000
-        Number of rows in the sample.
     seed : int, default=0
         Seed of the sample.
 
@@ -119,11 +117,11 @@ class ChunkedFit:
         Rows of the table, drawn in the first pass.
     """
 
-    def __init__(self, encoder: TableEncoder, *, sample_rows: int = SAMPLE_ROWS, seed: int = 0) -> None:
+    def __init__(self, encoder: TableEncoder, *, seed: int = 0) -> None:
         self.encoder = encoder
         self.done = False
         self.n_rows = self.n_passes = 0
-        self.sample = RowSample(sample_rows, seed)
+        self.sample = RowSample(SAMPLE_ROWS, seed)
         self._kinds: dict[str, ColumnKind] = {}
         self._n_words: Counter[str] = Counter()
         self._moments: dict[str, Moments] = {}

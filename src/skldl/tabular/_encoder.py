@@ -19,7 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._typing import AnyArray
-from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame, checked_numbers, kind_of, list_names
+from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame, checked_numbers, list_names
+from skldl.data._column_kinds import kind_of
 from skldl.exceptions import TableError
 from skldl.tabular._encoder_steps import (
     EMPTY_TEXT,

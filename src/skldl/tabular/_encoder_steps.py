@@ -26,7 +26,7 @@ from skldl.data._cells import (
     list_names,
     refuse_cells,
 )
-from skldl.data._dates import as_dates, date_format, date_parts
+from skldl.data._dates import as_dates, date_parts, fitting_formats
 from skldl.exceptions import TableError
 
 FORMAT = 2
@@ -154,7 +154,6 @@ def text_features(step: Any) -> list[str]:
 
 def written_and_varying(column: pd.Series) -> tuple[str, list[str]]:
     """How the dates of a column are written, and those of their parts that are not the same everywhere."""
-    written = date_format(column)
-    assert written is not None
+    written = fitting_formats(column)[0]
     parts = date_parts(as_dates(column, written))
     return written, [name for name in parts if parts[name].nunique() > 1] or ["days"]

@@ -50,8 +50,8 @@ def intervals_of(model: Any, level: float, covers: str = "given") -> Intervals:
     if true is None:
         raise DataError(
             "The model does not know the votes behind its calibration rows, so its intervals cannot be for the true "
-            "distribution. Leave out --covers true, or make the model again from votes: skldl fit --intervals with "
-            "--kind counts or --kind votes."
+            "distribution. Leave out covers='true', or make the model again from votes, with intervals=True and "
+            "kind='counts' or kind='votes'."
         )
     return true
 
@@ -124,5 +124,5 @@ def few_rows_note(intervals: Intervals, level: float) -> list[str]:
     unit = "rows" if by_row else "rows in groups"
     return [
         f"{intervals.n_rows_} calibration {unit} are too few for the level {level:g}: every interval reaches from 0 to "
-        "1. Use a lower --level, or train on more rows."
+        "1. Use a lower level=, or train on more rows."
     ]

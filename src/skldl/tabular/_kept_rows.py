@@ -113,9 +113,7 @@ def rows_in(estimator: Any) -> list[str]:
     list of str
         Such as ``["AAKNN"]``; empty if it holds none.
     """
-    held = {type(part).__name__ for part in _parts(estimator) if type(part).__name__ in _HOLDERS}
-    reference = getattr(estimator, "reference_", None)  # of a pipeline that compares new rows with some of training
-    return sorted(held) + ([type(reference).__name__] if hasattr(reference, "rows_") else [])
+    return sorted({type(part).__name__ for part in _parts(estimator) if type(part).__name__ in _HOLDERS})
 
 
 def _parts(value: Any, depth: int = 0) -> Iterator[Any]:

@@ -17,12 +17,11 @@ from skldl.exceptions import DataError
 from skldl.selection import Estimate
 from skldl.selection._estimate import estimate_from_losses
 from skldl.tabular._encoder import TableEncoder
-from skldl.tabular._floor import noise_floor_of
 from skldl.tabular._kept_rows import kept_rows
 from skldl.tabular._row_sample import RowSample
 from skldl.tabular._streamed_rows import HeldOut
 from skldl.tabular._streamed_table import StreamedTable, naming
-from skldl.tabular._uncertain_fit import MOST_REFERENCE, add_uncertainty
+from skldl.tabular._uncertain_fit import MOST_REFERENCE, add_uncertainty, noise_floor_of
 
 SAMPLE_ROWS = 5000
 
