@@ -52,17 +52,7 @@ def is_device_array(values: Any) -> bool:
 def space_of(values: Any, *, name: str = "X") -> Space | None:
     """Where an array lives if it is to be computed there; None for all that is computed with NumPy.
 
-    Parameters
-    ----------
-    values : any
-        What a caller passed.
-    name : str, default="X"
-        What the message calls it.
-
-    Raises
-    ------
-    DeviceError
-        If it lives outside of the main memory and the setting is off.
+    It is an error if it lives outside of the main memory and the setting is off; ``name`` is what the message calls it.
     """
     if not is_foreign(values):
         return None

@@ -38,13 +38,7 @@ def matching_columns(pattern: str, columns: Collection[str]) -> list[str]:
 
 
 def label_names(D: Any, n_labels: int) -> npt.NDArray[np.object_]:
-    """Names of the labels: the columns of a DataFrame, else label_0, label_1, ….
-
-    Raises
-    ------
-    DuplicateLabelError
-        If two columns carry the same name.
-    """
+    """Names of the labels: the columns of a DataFrame, all different, else label_0, label_1, …."""
     names = column_names(D)
     seen: dict[str, int] = {}
     for position, name in enumerate(names):
@@ -62,12 +56,8 @@ def label_names(D: Any, n_labels: int) -> npt.NDArray[np.object_]:
 def order_of_labels(expected: list[Any], found: list[Any], *, name: str) -> npt.NDArray[np.intp] | None:
     """Order of the columns ``found`` that matches ``expected``; None if they match already.
 
-    Tables without names, such as arrays and DataFrames whose columns are 0, 1, 2, …, are compared by position.
-
-    Raises
-    ------
-    LabelMismatchError
-        If both have names and the names differ.
+    Tables without names, such as arrays and DataFrames whose columns are 0, 1, 2, …, are compared by position. It is an
+    error if both have names and the names differ.
     """
     if not expected or not found or expected == found:
         return None

@@ -6,26 +6,9 @@ from typing import Any
 
 
 def import_with_extra(module: str, extra: str, *, user: str = "") -> Any:
-    """Import a module that needs the dependencies of an extra.
+    """Import a module that needs the dependencies of an extra; if one is missing, the error says so.
 
-    Parameters
-    ----------
-    module : str
-        Name of the module.
-    extra : str
-        Name of the extra.
-    user : str, default=""
-        What needs it, for the error message; the module itself if empty.
-
-    Returns
-    -------
-    module
-        The module.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If a package other than skldl is missing; the message names the extra to install.
+    ``user`` is what needs it, for the message; by default the module itself.
     """
     try:
         return import_module(module)

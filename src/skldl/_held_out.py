@@ -257,21 +257,10 @@ def _missing(labels: AnyArray) -> BoolArray:
 
 
 def check_groups(groups: Any, rows: IntArray, n_samples: int) -> IntArray | None:
-    """Number the groups of some rows; at least two are needed, since one group alone cannot be held out.
+    """Number the groups of some rows from 0; at least two are needed, since one group alone cannot be held out.
 
-    Parameters
-    ----------
-    groups : array-like of shape (n_samples,) or None
-        Group of each row, as given to ``fit``.
-    rows : ndarray
-        Positions of the rows whose groups are wanted.
-    n_samples : int
-        Number of rows given to ``fit``.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,) or None
-        Number of the group of each of these rows, from 0; None if no groups were given.
+    ``groups`` are those of all ``n_samples`` rows given to ``fit``, and ``rows`` the positions of those wanted. None
+    stays None.
     """
     if groups is None:
         return None

@@ -18,18 +18,7 @@ _OWN = ("skldl", "sklearn")
 
 
 def host_copy(model: Any) -> Any:
-    """Return a model without arrays of other libraries: itself if it holds none.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted estimator or pipeline.
-
-    Returns
-    -------
-    estimator
-        The model or a copy that computes with NumPy.
-    """
+    """Return a model without arrays of other libraries: itself if it holds none, else a copy of NumPy arrays."""
     if not holds_foreign_arrays(model):
         return model
     stream = io.BytesIO()

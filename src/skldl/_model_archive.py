@@ -334,20 +334,7 @@ def _value(node: Mapping[str, Any], archive: zipfile.ZipFile) -> Any:
 
 
 def check_branches(left: AnyArray, right: AnyArray, leaf: AnyArray) -> int:
-    """Demand a tree: children come after their parent, each has one parent; give its depth.
-
-    Parameters
-    ----------
-    left, right : ndarray of int of shape (n_nodes,)
-        Children of each node.
-    leaf : ndarray of bool of shape (n_nodes,)
-        Which nodes have none.
-
-    Returns
-    -------
-    int
-        Number of steps from the root to the deepest leaf.
-    """
+    """Demand a tree: children come after their parent, each has one parent. Give its depth, 0 for a single leaf."""
     if not len(leaf):
         raise ValueError("a tree has no nodes")
     inner = np.flatnonzero(~leaf)

@@ -81,19 +81,9 @@ LONGEST_N_GRAM = 20
 
 
 def check_loaded(model: Any, trusted: Set[str]) -> None:
-    """Check every object of a model, and build its neighbour trees.
+    """Check every object of a model that was rebuilt, and build its neighbour trees; `ValueError` says what is wrong.
 
-    Parameters
-    ----------
-    model : estimator
-        The model as it was rebuilt.
-    trusted : set of str
-        Full names of types that the caller vouches for: they are not looked into.
-
-    Raises
-    ------
-    ValueError
-        The message describes what is wrong.
+    ``trusted`` are full names of types that the caller vouches for: they are not looked into.
     """
     if not isinstance(model, BaseEstimator) and full_name(type(model)) not in trusted:
         raise ValueError(f"it holds a {type(model).__name__}, which is no estimator")

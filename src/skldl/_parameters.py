@@ -37,14 +37,8 @@ _SHORT.maxstring = _SHORT.maxother = 60
 class Constraint:
     """Valid values of a hyper-parameter.
 
-    Parameters
-    ----------
-    text : str
-        Valid values, in the words of the error message: ``"a whole number of at least 1"``.
-    accepts : callable
-        Whether a value is that.
-    cure : str
-        Further text of the error message.
+    ``text`` describes them in the error message ("a whole number of at least 1"), ``accepts`` says whether a value is
+    one, and ``cure`` is further text of the message.
     """
 
     text: str
@@ -61,17 +55,7 @@ class Constraint:
 
 
 def check_parameters(estimator: Any) -> None:
-    """Check the hyper-parameters of an estimator against its ``_constraints``.
-
-    Parameters
-    ----------
-    estimator : estimator
-        An object with ``_constraints``, a mapping from names of attributes to constraints.
-
-    Raises
-    ------
-    ParameterError
-        For the first value that is not what it must be.
+    """Check the hyper-parameters of an estimator against its ``_constraints``, from names to constraints.
 
     Examples
     --------
@@ -87,17 +71,7 @@ def check_parameters(estimator: Any) -> None:
 
 
 def check_value(name: str, value: Any, constraint: Constraint) -> None:
-    """Check one value.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    value : object
-        Its value.
-    constraint : Constraint
-        What it must be.
-    """
+    """Check the value of the parameter with this name."""
     if not constraint.accepts(value):
         cure = f" {constraint.cure[0].upper()}{constraint.cure[1:]}." if constraint.cure else ""
         raise ParameterError(f"{name}={_SHORT.repr(value)} must be {constraint.text}.{cure}")
@@ -106,15 +80,7 @@ def check_value(name: str, value: Any, constraint: Constraint) -> None:
 def check_declared_parameters(estimator: Any) -> None:
     """Each hyper-parameter is declared, or none, and one whose default is True or False takes only these values.
 
-    Parameters
-    ----------
-    estimator : estimator
-        An estimator. One without any declaration passes: what it takes is its own affair.
-
-    Raises
-    ------
-    AssertionError
-        If a hyper-parameter is not declared, or a truth value could be a word or a number.
+    An estimator without any declaration passes: what it takes is its own affair.
     """
     kind = type(estimator)
     constraints = getattr(kind, "_constraints", {})
@@ -134,38 +100,12 @@ def number(
     below: float | None = None,
     cure: str = "",
 ) -> Constraint:
-    """A finite number in a range; True and False are none.
-
-    Parameters
-    ----------
-    at_least, above, at_most, below : float, default=None
-        Bounds of the range, with or without the bound itself.
-    cure : str, default=""
-        Further text of the error message.
-
-    Returns
-    -------
-    Constraint
-        The constraint.
-    """
+    """A finite number in a range, with or without its bounds; True and False are none."""
     return _in_range("a finite number", Real, at_least, above, at_most, below, cure)
 
 
 def whole(*, at_least: int | None = None, at_most: int | None = None, cure: str = "") -> Constraint:
-    """A whole number in a range; True and False are none.
-
-    Parameters
-    ----------
-    at_least, at_most : int, default=None
-        Bounds of the range.
-    cure : str, default=""
-        Further text of the error message.
-
-    Returns
-    -------
-    Constraint
-        The constraint.
-    """
+    """A whole number in a range; True and False are none."""
     return _in_range("a whole number", Integral, at_least, None, at_most, None, cure)
 
 
@@ -203,36 +143,12 @@ def _is_finite(value: Any) -> bool:
 
 
 def one_of(*words: str, cure: str = "") -> Constraint:
-    """One of several strings.
-
-    Parameters
-    ----------
-    *words : str
-        The words.
-    cure : str, default=""
-        Further text of the error message.
-
-    Returns
-    -------
-    Constraint
-        The constraint.
-    """
+    """One of several strings."""
     return Constraint(" or ".join(map(repr, words)), lambda value: isinstance(value, str) and value in words, cure)
 
 
 def sequence_of(item: Constraint) -> Constraint:
-    """A list, tuple or array of one dimension that is not empty; texts and mappings are none.
-
-    Parameters
-    ----------
-    item : Constraint
-        What each item must be.
-
-    Returns
-    -------
-    Constraint
-        The constraint.
-    """
+    """A list, tuple or array of one dimension that is not empty; texts and mappings are none."""
 
     def accepts(value: Any) -> bool:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection):
@@ -245,22 +161,7 @@ def sequence_of(item: Constraint) -> Constraint:
 
 
 def has_methods(text: str, *methods: str, cure: str = "") -> Constraint:
-    """An object with certain methods; a class is none.
-
-    Parameters
-    ----------
-    text : str
-        What the error calls it: ``"a regressor"``.
-    *methods : str
-        Names of the methods.
-    cure : str, default=""
-        Further text of the error message.
-
-    Returns
-    -------
-    Constraint
-        The constraint.
-    """
+    """An object with certain methods, which the error calls ``text``, such as "a regressor"; a class is none."""
     return Constraint(
         f"{text} with {' and '.join(methods)}",
         lambda value: not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in methods),

@@ -104,21 +104,7 @@ class PartialLDL(BaseLDL):
 
 
 def fill_gaps(D: FloatArray, P: FloatArray, reading: str) -> FloatArray:
-    """Complete rows D from predictions P; see `PartialLDL.complete`.
-
-    Parameters
-    ----------
-    D : ndarray of shape (n_samples, n_labels)
-        Degrees with NaN, as `skldl._missing.check_partial_distributions` gives them.
-    P : ndarray of shape (n_samples, n_labels)
-        Distributions.
-    reading : {"complete", "degrees", "renormalised"}
-        How to read D.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_labels)
-        Rows that sum to one.
+    """Complete rows D, as `check_partial_distributions` gives them, from predictions P; see `PartialLDL.complete`.
 
     Examples
     --------

@@ -14,14 +14,7 @@ _DATES = ("datetime", "date", "duration", "timedelta", "time", "period")
 def refuse_unreal(values: Any, *, name: str, error: type[DataError] = NotNumericError) -> None:
     """Raise for masked cells, dates, durations and complex numbers, which NumPy would turn into floats silently.
 
-    Parameters
-    ----------
-    values : any
-        An array, a DataFrame or Series, nested lists. Sparse matrices hold none of these but complex numbers.
-    name : str
-        What the messages call it.
-    error : type, default=NotNumericError
-        What to raise for values that are no numbers.
+    Takes arrays, DataFrames, Series and nested lists; sparse matrices hold none of these but complex numbers.
     """
     if isinstance(values, np.ma.MaskedArray):
         masked = np.argwhere(np.ma.getmaskarray(values))

@@ -17,19 +17,9 @@ _unfinished: set[str] = set()
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Write a file under a temporary name in the same folder, and rename it when the block ends without error.
 
-    A block that fails leaves nothing, and an existing file stays unchanged. A process that is killed
-    may leave the unfinished file, whose name begins with a dot and ends in ``.part``. A symbolic link is followed, the
-    mode of an existing file is kept, and a pipe or device is written to, never replaced.
-
-    Parameters
-    ----------
-    path : str or path
-        The place of the file.
-
-    Yields
-    ------
-    file
-        To be written in binary.
+    Yields a file to be written in binary. A block that fails leaves nothing, and an existing file stays unchanged. A
+    process that is killed may leave the unfinished file, whose name begins with a dot and ends in ``.part``. A symbolic
+    link is followed, the mode of an existing file is kept, and a pipe or device is written to, never replaced.
     """
     given, path = Path(path), Path(os.path.realpath(path))  # symbolic links stay: what they point to is written
     if path.is_dir():

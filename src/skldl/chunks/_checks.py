@@ -22,29 +22,10 @@ class _Features(BaseEstimator):
 def check_piece(
     piece: Piece, number: int, *, labels: bool, known: Layout | None
 ) -> tuple[Any, FloatArray | None, FloatArray | None, Layout]:
-    """Check one piece, and compare its columns with those of the chunks before.
+    """Check one piece, and compare its columns with those of the chunks before, if there were some.
 
-    Parameters
-    ----------
-    piece : Piece
-        The rows.
-    number : int
-        Number of the chunk, from 0, for pieces that have no place of their own.
-    labels : bool
-        Whether distributions are needed.
-    known : Layout or None
-        What is known about the columns; None for the first chunk.
-
-    Returns
-    -------
-    X : ndarray or CSR matrix
-        Finite features, in single or double precision.
-    D : ndarray or None
-        Rows that sum to one.
-    weight : ndarray or None
-        Weights, at least zero.
-    layout : Layout
-        The columns.
+    The number of the chunk, from 0, is for errors about pieces that have no place of their own. Returns X, D, weights
+    and the columns; D only where labels are needed and there.
     """
     place = piece.place or f"chunk {number}"
     try:

@@ -19,20 +19,10 @@ class Columns:
 
 
 def find_columns(names: Sequence[str], labels: Names, features: Names, weight: str | None, *, place: str) -> Columns:
-    """Find the columns by names, patterns and beginnings.
+    """Find the columns by names, patterns such as ``"r_*"``, and beginnings of several names.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Columns of the table.
-    labels : str, sequence of str or None
-        Names, patterns such as ``"r_*"``, or what several names begin with; None if there are no labels.
-    features : str, sequence of str or None
-        The same; None takes every column that is neither a label nor the weight.
-    weight : str or None
-        Name of the column of weights.
-    place : str
-        What messages call the table.
+    Without labels there are none; without features every column is one that is neither a label nor the weight.
+    ``place`` is what messages call the table.
 
     Examples
     --------

@@ -70,31 +70,12 @@ class ArrayTable:
         self._rows_read = 0
 
     def read(self) -> pd.DataFrame:
-        """All rows; a second call returns no rows.
-
-        Returns
-        -------
-        DataFrame
-            The table.
-        """
+        """All rows; a second call returns no rows."""
         frame, self._frame = self._frame, self._frame.iloc[:0]
         return frame
 
     def chunks(self, rows: int = 20_000, *, text: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """The rows in pieces.
-
-        Parameters
-        ----------
-        rows : int, default=20000
-            Maximum number of rows per chunk.
-        text : ignored
-            There for `TableFile`.
-
-        Yields
-        ------
-        DataFrame
-            The next rows.
-        """
+        """The rows in pieces; ``text`` is there for `TableFile`."""
         for start in range(0, len(self._frame), rows):
             piece = self._frame.iloc[start : start + rows]
             self._rows_read = start + len(piece)

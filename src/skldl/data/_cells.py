@@ -23,17 +23,9 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def as_frame(table: Any) -> pd.DataFrame:
-    """A pandas DataFrame with names of columns that are all text and all different.
+    """A pandas DataFrame with names of columns that are all text and all different; the argument stays as it is.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Of pandas, or of a library whose tables have ``to_pandas``.
-
-    Returns
-    -------
-    DataFrame
-        The same table; the argument stays as it is.
+    Takes tables of pandas, and of libraries whose tables have ``to_pandas``.
     """
     if hasattr(table, "to_pandas"):  # polars, pyarrow
         table = table.to_pandas()
@@ -92,19 +84,7 @@ def has_codes(column: pd.Series) -> bool:
 def as_words(column: pd.Series, filler: str | None, *, as_written: bool = False) -> pd.Series:
     """Text, the same for 3, 3.0 and "3.0", so that a category does not depend on how a file was written.
 
-    Parameters
-    ----------
-    column : Series
-        The column.
-    filler : str or None
-        What takes the place of missing cells.
-    as_written : bool, default=False
-        Leave text as it is, as version 0.1 did.
-
-    Returns
-    -------
-    Series of str
-        The words.
+    The filler takes the place of missing cells. With ``as_written``, text is left as it is, as version 0.1 did.
 
     Examples
     --------
@@ -142,20 +122,7 @@ def as_numbers(column: pd.Series) -> pd.Series:
 
 
 def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Series:
-    """Numbers, finite or missing; any other cell is an error.
-
-    Parameters
-    ----------
-    column : Series
-        The column, with its name.
-    what : str
-        What belongs there, for the message.
-
-    Returns
-    -------
-    Series of float
-        The numbers; NaN where the cell is empty.
-    """
+    """Numbers, NaN where a cell is empty; any other cell is an error, and ``what`` says what belongs there."""
     numbers = as_numbers(column)
     refuse_cells(column, (numbers.isna() & column.notna()).to_numpy(), what)
     infinite = np.isinf(numbers.to_numpy())
@@ -166,18 +133,7 @@ def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Ser
 
 
 def checked_truth(column: pd.Series) -> pd.Series:
-    """1 for true, 0 for false, NaN for an empty cell; any other cell is an error.
-
-    Parameters
-    ----------
-    column : Series
-        Truth values, words like yes and no, or 0 and 1.
-
-    Returns
-    -------
-    Series of float
-        The numbers.
-    """
+    """1 for true, 0 for false (truth values, words like yes, digits), NaN for an empty cell; others are refused."""
     if pd.api.types.is_bool_dtype(column):
         return column.astype(np.float64)
     numbers = as_words(column, "").str.lower().map(_TRUTH_OR_DIGIT).astype(np.float64)

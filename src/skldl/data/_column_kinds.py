@@ -31,15 +31,7 @@ _TYPED_AS_TEXT = "%Y-%m-%d"  # how a datetime is written where other chunks of i
 class ColumnKind:
     """What the chunks of one column have shown so far.
 
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-
-    Attributes
-    ----------
-    n_present, n_bad : int
-        Number of cells that are not empty, and of those that are no numbers.
+    ``n_present`` cells were not empty, and ``n_bad`` of them are no numbers.
 
     Examples
     --------
@@ -66,12 +58,7 @@ class ColumnKind:
     def update(self, column: pd.Series, place: str = "") -> None:
         """Look at a chunk.
 
-        Parameters
-        ----------
-        column : Series
-            The cells; an index of whole numbers holds the numbers of the rows, from 0.
-        place : str, default=""
-            Name of the file, for messages.
+        An index of whole numbers holds the numbers of the rows, from 0; ``place`` is the file, for messages.
         """
         present = column.dropna()
         if not len(present):
@@ -105,13 +92,10 @@ class ColumnKind:
             self._codes = has_codes(present)
 
     def kind(self) -> str:
-        """The kind of the column, from all chunks so far.
+        """The kind of the column, from all chunks so far: "number", "boolean", "date" or "category".
 
-        Returns
-        -------
-        str
-            "number", "boolean", "date" or "category". Text whose cells are all numbers is a number, unless one of them
-            is a code such as 007, which a number would change.
+        Text whose cells are all numbers is a number, unless one of them is a code such as 007, which a number would
+        change.
         """
         if not self.n_present:
             return self._kind_of_nothing
@@ -133,15 +117,7 @@ class ColumnKind:
     def notes(self, n_different: int | None = None) -> list[str]:
         """What is worth knowing about the column; one that is mostly numbers but not everywhere is refused.
 
-        Parameters
-        ----------
-        n_different : int, default=None
-            Number of different texts in it, where it is known.
-
-        Returns
-        -------
-        list of str
-            Sentences.
+        ``n_different`` is the number of different texts in it, where it is known.
         """
         if not self.n_present or self._truth or self._plain:
             return []

@@ -17,16 +17,8 @@ END_OF_PIECE = "\x04end of piece\x04"
 class CsvCutter:
     """Cut what follows the header of a CSV file into rows.
 
-    Parameters
-    ----------
-    text : iterable of bytes
-        The file below its header, in UTF-8, in pieces of any length.
-    begun : Beginning
-        Its dialect and header.
-    name : str
-        What messages call the file.
-    path : Path or None
-        Where it lies, if it can be read again to find the line of an error.
+    ``text`` is the file below its header, in UTF-8, in pieces of any length; ``name`` is what messages call the file,
+    and ``path`` where it lies, if it can be read again to find the line of an error.
     """
 
     def __init__(self, text: Iterable[bytes], begun: Beginning, name: str, path: Path | None) -> None:
@@ -34,21 +26,11 @@ class CsvCutter:
         self._n_header_lines, self._name, self._path = begun.n_lines, name, path
 
     def batches(self, rows: int) -> Iterator[Any]:
-        """Cut the rows, piece by piece.
+        """Cut the rows, piece by piece: record batches of Arrow, every cell text, empty cells null.
 
         Arrow gets pieces in memory and does not read the file: its threads could not be interrupted while a pipe is
-        silent. A piece has ``BLOCK_BYTES`` or, where lines are short, the lines of a few chunks: memory depends on rows
-        there. It ends with a line; if that is inside quotation marks, the piece is made longer.
-
-        Parameters
-        ----------
-        rows : int
-            Number of rows in a chunk of the reader.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-            The next rows, every cell text; empty cells are null.
+        silent. A piece has ``BLOCK_BYTES`` or, where lines are short, the lines of a few chunks of so many rows: memory
+        depends on them there. It ends with a line; if that is inside quotation marks, the piece is made longer.
         """
         waiting, usual, enough, n_rows = b"", 0, 0, 0
         for block in self._text:

@@ -22,20 +22,7 @@ _LOOKED_AT = 20
 
 
 def as_dates(column: pd.Series, written: str) -> pd.Series:
-    """Dates and times in local time, without a time zone; NaT where a cell is no such date.
-
-    Parameters
-    ----------
-    column : Series
-        Datetimes or text.
-    written : str
-        One of the `fitting_formats`.
-
-    Returns
-    -------
-    Series of datetime64
-        The dates.
-    """
+    """Dates and times in local time, without a time zone; NaT where a cell is not written in the given format."""
     if pd.api.types.is_datetime64_any_dtype(column):
         return column.dt.tz_localize(None)
     cells = column.astype(object)
@@ -56,20 +43,10 @@ def show_date(date: pd.Timestamp, written: str) -> str:
 
 
 def date_parts(dates: pd.Series) -> pd.DataFrame:
-    """Numerical features of dates.
+    """Numerical features of dates, missing where the date is.
 
-    Month and hour are cyclic, so that each is a point on a circle; each weekday has its own column, since Sunday
-    need not be like Monday; year and days are the time that has passed.
-
-    Parameters
-    ----------
-    dates : Series of datetime64
-        Dates, or NaT.
-
-    Returns
-    -------
-    DataFrame
-        The numbers; missing where the date is.
+    Month and hour are cyclic, so that each is a point on a circle; each weekday has its own column, since Sunday need
+    not be like Monday; year and days are the time that has passed.
 
     Examples
     --------
@@ -96,15 +73,7 @@ def date_parts(dates: pd.Series) -> pd.DataFrame:
 def fitting_formats(column: pd.Series) -> list[str]:
     """All ways in which the dates of a column can be written; with several, day and month cannot be distinguished.
 
-    Parameters
-    ----------
-    column : Series
-        Any column.
-
-    Returns
-    -------
-    list of str
-        ``"typed"`` for a column of datetimes; formats of `datetime.strptime` for text that holds nothing but dates.
+    ``"typed"`` for a column of datetimes; formats of `datetime.strptime` for text that holds nothing but dates.
 
     Examples
     --------

@@ -83,25 +83,10 @@ class Beginning:
 def read_beginning(
     start: bytes, name: str, *, whole: bool, encoding: str | None, decimal: str | None, header: bool | None
 ) -> Beginning:
-    """Find out how a CSV file is written.
+    """Find out how a CSV file is written, from its beginning; without ``whole`` the last line of that is cut.
 
-    Parameters
-    ----------
-    start : bytes
-        The beginning of the file.
-    name : str
-        What messages call the file.
-    whole : bool
-        Whether that is the whole file; else the last line is cut.
-    encoding, decimal : str or None
-        The choice of the user, which replaces the detection.
-    header : bool or None
-        None: a first line that holds only numbers is no header.
-
-    Returns
-    -------
-    Beginning
-        Dialect, header and what follows.
+    An encoding or decimal mark that is given replaces the detection. With ``header`` None, a first line that holds only
+    numbers is no header.
     """
     notes: list[str] = []
     encoding = _encoding(start, name, encoding, notes, whole=whole)

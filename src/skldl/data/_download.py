@@ -22,25 +22,12 @@ _PIECE = 65_536
 
 
 def download(url: str, path: Path, *, max_bytes: int | None = None) -> None:
-    """Write what an address sends into a file, within `MAX_SECONDS`.
+    """Write what an address sends into a file, within `MAX_SECONDS` and at most `MAX_BYTES` or ``max_bytes``.
 
     The transfer runs in a separate thread, so that the time limit holds for every kind of waiting: names, the
     connection, the headers or a server that sends a byte now and then. Compressed transfers are refused: what they
-    unpack to is not known beforehand.
-
-    Parameters
-    ----------
-    url : str
-        Address, ``http://`` or ``https://``.
-    path : path
-        File to write. After a failure its content is undefined: write into a temporary folder.
-    max_bytes : int, default=None
-        Most bytes to take; None for `MAX_BYTES`.
-
-    Raises
-    ------
-    OSError
-        If the transfer fails or exceeds a limit; the message names the reason.
+    unpack to is not known beforehand. `OSError` names the reason of a failure; then the content of the file is
+    undefined: write into a temporary folder.
     """
     most_bytes = MAX_BYTES if max_bytes is None else max_bytes
     cancelled = threading.Event()
@@ -108,18 +95,8 @@ def fetch_whole(
 ) -> None:
     """Download a file so that it is there whole and right, or not at all.
 
-    Parameters
-    ----------
-    url : str
-        Address.
-    path : path
-        Where the file goes once it has been checked; its folder is made.
-    check : callable
-        Called with the file in a temporary folder; raises `DatasetError` if it is not the right one.
-    cure : str
-        Advice for users without a network, for the message.
-    max_bytes : int, default=None
-        Most bytes to take; None for `MAX_BYTES`.
+    ``check`` is called with the file in a temporary folder and raises `DatasetError` if it is not the right one;
+    ``cure`` is advice for users without a network, for the message.
     """
     folder = path.parent
     try:

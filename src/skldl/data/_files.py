@@ -217,21 +217,7 @@ def find_in_places(
 ) -> Path:
     """A file in the first folder that has it; the error lists the folders that were searched and how to get it.
 
-    Parameters
-    ----------
-    look : callable
-        Finds the file in a folder, or None.
-    file_name : str
-        What the error calls it.
-    data_home : path or None
-        The place that comes first.
-    download, terms : str
-        The call that downloads it, and the terms of use.
-
-    Returns
-    -------
-    Path
-        The file.
+    ``look`` finds the file in a folder, or None; ``download`` is the call that downloads it.
     """
     places = [
         ("data_home", data_home),

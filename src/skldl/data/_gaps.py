@@ -86,20 +86,7 @@ def make_missing(
 
 
 def with_note_of_gaps(dataset: Dataset, n_gaps: int) -> Dataset:
-    """Add a note about empty label cells and how they are read, if there are any.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data whose D has gaps, or had some that followed from the other cells.
-    n_gaps : int
-        Number of label cells that were empty in the source.
-
-    Returns
-    -------
-    Dataset
-        The dataset with one more note; itself if no cell was empty.
-    """
+    """Add a note about label cells that were empty in the source, and how they are read, if there are any."""
     if not n_gaps:
         return dataset
     note = f"{n_gaps} of {dataset.D.size} label cells are empty: degrees that were not observed. "
@@ -118,15 +105,7 @@ def with_note_of_gaps(dataset: Dataset, n_gaps: int) -> Dataset:
 def rows_to_judge_by(dataset: Dataset) -> Dataset:
     """Leave out rows whose observed degrees carry no information, for training and for tests, and note how many.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Data; the missing degrees of D are read according to ``dataset.reading``.
-
-    Returns
-    -------
-    Dataset
-        The dataset itself if all of its rows, or none, carry something.
+    The dataset itself comes back if all of its rows, or none, carry something.
     """
     if not has_gaps(dataset.D):
         return dataset

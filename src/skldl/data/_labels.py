@@ -85,19 +85,7 @@ def look_like_shares(counts: AnyArray) -> bool:
 def read_votes(labels: pd.DataFrame, names: Sequence[str] | None = None) -> tuple[Votes, AnyArray]:
     """Answers of annotators, one column for each; numbers that are equal are one label.
 
-    Parameters
-    ----------
-    labels : DataFrame
-        The columns of the annotators.
-    names : sequence of str, default=None
-        The labels; by default those that occur.
-
-    Returns
-    -------
-    votes : Votes
-        Distributions, counts and agreement.
-    words : ndarray of shape (n_rows, n_annotators)
-        The answers as words; None where there is none.
+    By default the labels are those that occur. Returns the votes, and the answers as words, None where there is none.
     """
     words = labels.apply(lambda column: as_words(column, ""))
     known = known_labels(set(words.to_numpy().ravel()) - {""}, names)

@@ -25,19 +25,7 @@ _MOST_COLUMNS = 2000
 
 
 def label_leaks(X: pd.DataFrame, D: pd.DataFrame) -> list[str]:
-    """Find single features that determine a label nearly completely.
-
-    Parameters
-    ----------
-    X : DataFrame
-        Features of any kind; the first 2,000 of them are looked at.
-    D : DataFrame
-        Distributions.
-
-    Returns
-    -------
-    list of str
-        A warning for each such feature.
+    """A warning for each feature, of the first 2,000, that determines a label nearly completely.
 
     Examples
     --------

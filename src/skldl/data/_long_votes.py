@@ -16,23 +16,8 @@ def votes_in_columns(
 ) -> tuple[pd.DataFrame, list[str], list[str]]:
     """Turn one row for each vote into one row for each item, with one column for each rater.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row for each vote.
-    item, annotator : str
-        Columns with the item and with the annotator of each row.
-    label : sequence of str
-        The one column with the answer.
-
-    Returns
-    -------
-    table : DataFrame
-        One row for each item: the columns that have one value for each, without ``item``, and the answers.
-    raters : list of str
-        The columns of the answers, in the order of the raters' first votes.
-    notes : list of str
-        What the user should know.
+    Returns the table, with the columns that have one value for each item, without ``item``; the names of the raters in
+    the order of their first votes; and notes.
 
     Examples
     --------

@@ -17,26 +17,11 @@ _TOKEN = r"https?://\S+|[@#]?\w+(?:['’]\w+)*|[:;=8xX][-o^']?[()\[\]DPpO/\\|*]+
 
 
 def word_presence(texts: Sequence[str], n_features: int, *, called: str) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
-    """Presence of the words and pairs of words that most texts hold, as zeros and ones.
+    """Presence of the ``n_features`` words and pairs of words that most texts hold, as zeros and ones, and their names.
 
     Words are in lower case; emoticons and runs of exclamation and question marks count as words. Words in capitals of
-    at least two letters count a second time, in capitals, since capitals carry information.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The texts; character references such as ``&amp;`` are decoded.
-    n_features : int
-        How many words and pairs to take; ties go to the one first in the alphabet.
-    called : str
-        What the message calls the texts.
-
-    Returns
-    -------
-    X : CSR matrix of shape (n_texts, n_features)
-        Zeros and ones.
-    names : tuple of str
-        The words and pairs.
+    at least two letters count a second time, in capitals, since capitals carry information. Character references such
+    as ``&amp;`` are decoded. ``called`` is what the message calls the texts.
     """
     check_value("n_features", n_features, COUNT)
     finder = CountVectorizer(token_pattern=_TOKEN, lowercase=False).build_tokenizer()
@@ -53,26 +38,7 @@ def word_presence(texts: Sequence[str], n_features: int, *, called: str) -> tupl
 
 
 def most_frequent(presence: Any, names: Any, n_features: int, what: str) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
-    """The columns that most texts hold, in falling order; ties keep the order of the names, the alphabet.
-
-    Parameters
-    ----------
-    presence : sparse matrix of shape (n_texts, n_names)
-        Zeros and ones.
-    names : ndarray of str
-        Names of its columns, in alphabetical order.
-    n_features : int
-        How many of them to take.
-    what : str
-        What the message calls them.
-
-    Returns
-    -------
-    X : CSR matrix of shape (n_texts, n_features)
-        The columns.
-    names : tuple of str
-        Their names.
-    """
+    """The columns that most texts hold, in falling order, and their names; ties keep the order of the alphabet."""
     if n_features > len(names):
         raise ParameterError(f"n_features={n_features} is more than the {len(names)} different {what}.")
     n_texts = np.asarray(presence.sum(axis=0)).ravel()

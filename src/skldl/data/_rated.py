@@ -20,18 +20,7 @@ LICENCE = "MIT licence, Copyright (c) 2016 C.J. Hutto."
 
 @contextmanager
 def open_bundled(file_name: str) -> Iterator[Any]:
-    """Open a bundled archive of arrays.
-
-    Parameters
-    ----------
-    file_name : str
-        Name of the file.
-
-    Yields
-    ------
-    NpzFile
-        The arrays by name.
-    """
+    """Open a bundled archive of arrays."""
     try:
         stream = resources.files("skldl.data").joinpath("bundled", file_name).open("rb")
     except FileNotFoundError as error:
@@ -46,21 +35,8 @@ def open_bundled(file_name: str) -> Iterator[Any]:
 def rated(name: str, X: Any, ratings: Sequence[Sequence[int]], **facts: Any) -> Dataset:
     """A dataset of items rated from -4 to 4: the degree of a label is the share of raters who chose it.
 
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    X : sparse matrix
-        Features.
-    ratings : sequence of sequences of int
-        The ratings of each row; rows can have different numbers of them.
-    **facts : dict
-        Further attributes of the dataset.
-
-    Returns
-    -------
-    Dataset
-        With ``counts``, and ``votes`` that are NaN behind the last rating of a row unless they are among the facts.
+    Rows can have different numbers of ratings; ``votes`` are NaN behind the last one unless they are among the facts,
+    which are further attributes.
     """
     counts = np.stack([np.bincount(np.array(row) + 4, minlength=len(LABELS)) for row in ratings])
     if "votes" not in facts:

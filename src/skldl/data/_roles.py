@@ -144,22 +144,7 @@ def feature_columns(
     text: Sequence[str],
     categories: Sequence[str],
 ) -> tuple[list[str], list[str]]:
-    """Find the columns without another role, and refuse roles that cannot be.
-
-    Parameters
-    ----------
-    columns, label_columns : iterable of str
-        All columns of a table, and those that hold labels.
-    weight, groups, drop, text, categories : str or sequence of str
-        As in `from_table`.
-
-    Returns
-    -------
-    features : list of str
-        The columns to learn from.
-    notes : list of str
-        What the user should know.
-    """
+    """The columns without another role and what the user should know; roles that cannot be are refused."""
     present = list(columns)
     left_out = [*(name for name in (weight, groups) if name is not None), *find_columns(drop, present, "drop")]
     roles = {"weight": [weight], "groups": [groups], "text": text, "categories": categories}

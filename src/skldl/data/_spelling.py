@@ -34,21 +34,7 @@ def split_list(words: str | Iterable[str]) -> list[str]:
 
 
 def find(word: str, known: Mapping[str, Thing], what: str) -> Thing:
-    """Find the object with a name, in any spelling.
-
-    Parameters
-    ----------
-    word : str
-        The name as typed.
-    known : mapping
-        From names, in any spelling, to things.
-    what : str
-        What is looked for, for the error message.
-
-    Returns
-    -------
-    object
-        The thing.
+    """Find the thing with a name, in any spelling; ``what`` says in the error what was looked for.
 
     Examples
     --------

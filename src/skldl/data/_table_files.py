@@ -19,19 +19,10 @@ _WILDCARDS = "*?["
 
 
 def find_tables(sources: Sequence[str]) -> list[str]:
-    """The files that names, folders and patterns stand for.
+    """The files that names, folders and patterns such as ``ratings/*.parquet`` stand for, each once.
 
-    Parameters
-    ----------
-    sources : sequence of str
-        A file each; or a folder, whose files (.csv, .tsv, .txt, .parquet, .pq) are taken in the order of their names,
-        those in its folders too, but none whose name begins with a dot or an underscore; or a pattern such as
-        ``ratings/*.parquet``. ``-`` stands for standard input.
-
-    Returns
-    -------
-    list of str
-        Each file once.
+    The files of a folder (.csv, .tsv, .txt, .parquet, .pq) are taken in the order of their names, those in its folders
+    too, but none whose name begins with a dot or an underscore. ``-`` stands for standard input.
     """
     found: dict[str, None] = {}
     for source in sources:
@@ -124,21 +115,9 @@ class TableFiles:
         self._sizes[file] = getsize(file)
 
     def pieces(self, rows: int = CHUNK_ROWS, only: str | None = None) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Read all rows once.
+        """Read all rows once, at most so many at a time; or one file only.
 
-        Parameters
-        ----------
-        rows : int, default=20000
-            At most so many at a time.
-        only : str, default=None
-            Read this file alone.
-
-        Yields
-        ------
-        file : str
-            The file that the rows come from.
-        chunk : DataFrame
-            The rows, numbered from the first data row of the file, 0.
+        Yields the file that the rows come from, and the rows, numbered from the first data row of the file, 0.
         """
         self._done = 0
         for file, size in self._sizes.items():
@@ -159,12 +138,9 @@ class TableFiles:
         self.notes += [note for note in notes if note not in self.notes]
 
     def read(self) -> pd.DataFrame:
-        """All rows; a column that holds text in one file becomes text.
+        """All rows, numbered through all files; a column that holds text in one file becomes text.
 
-        Returns
-        -------
-        DataFrame
-            The table, with rows numbered through all files. Its ``attrs["notes"]`` are the notes of this object.
+        The ``attrs["notes"]`` of the table are the notes of this object.
         """
         parts = [chunk for _, chunk in self.pieces(10 * CHUNK_ROWS)]
         if not parts:

@@ -44,20 +44,7 @@ class ColumnReader:
         self._has_codes = False
 
     def __call__(self, cells: Any, first_row: int) -> Any:
-        """Numbers, or text with None where a cell is missing.
-
-        Parameters
-        ----------
-        cells : pyarrow.StringArray
-            The cells; empty ones are null.
-        first_row : int
-            Number of rows before them.
-
-        Returns
-        -------
-        ndarray or Series
-            The column.
-        """
+        """Numbers, or text with None where a cell is missing; ``first_row`` rows came before these cells of Arrow."""
         import pyarrow.compute as pc
 
         if not self._as_written:
@@ -77,13 +64,7 @@ class ColumnReader:
         return cells.to_pandas()
 
     def notes(self) -> list[str]:
-        """What the user should know about the column.
-
-        Returns
-        -------
-        list of str
-            Words taken as missing in a column of text; codes that look like numbers.
-        """
+        """What the user should know: words taken as missing in a column of text; codes that look like numbers."""
         found = []
         words = {word: count for word, count in self._dropped.most_common() if word}
         if words:
@@ -152,17 +133,7 @@ def _without(cells: Any, words: Collection[str]) -> Any:
 def join_pieces(pieces: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
     """Join pieces of one table; a column that holds text in one of them becomes text.
 
-    Parameters
-    ----------
-    pieces : list of dict
-        The pieces in their order; they are emptied during the conversion, so that the table is not in memory twice.
-    columns : list of str
-        Names of the columns.
-
-    Returns
-    -------
-    DataFrame
-        The table.
+    The pieces are emptied during the conversion, so that the table is not in memory twice.
     """
     return pd.DataFrame({name: _joined([piece.pop(name) for piece in pieces]) for name in columns}, copy=False)
 

@@ -117,20 +117,7 @@ def _groups(name: str, read: RatedTexts) -> IntArray:
 
 
 def load_vader_texts(name: str, data_home: str | os.PathLike[str] | None) -> Dataset:
-    """Load one of the fetched sets by its name for `load_dataset`, if the archive is there; nothing is downloaded.
-
-    Parameters
-    ----------
-    name : str
-        Such as "VADER films".
-    data_home : str or path or None
-        Folder to search first, as for `load_dataset`.
-
-    Returns
-    -------
-    Dataset
-        The texts.
-    """
+    """Load one of the fetched sets by its name for `load_dataset`, if the archive is there; nothing is downloaded."""
     path = find_in_places(
         lambda folder: folder / ARCHIVE if (folder / ARCHIVE).is_file() else None,
         ARCHIVE,

@@ -76,13 +76,7 @@ def fit_pool(
 
 
 def forget_held_out(model: Any) -> None:
-    """Drop predictions and losses of training rows: a model file does not need them.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted; the members of a pool are looked at, too.
-    """
+    """Drop predictions and losses of training rows, of the members of a pool, too: a model file does not need them."""
     for part in (model, *getattr(model, "members_", ())):
         for name in (*KEPT_BY_ESTIMATORS, "held_out_losses_", "fold_of_"):
             part.__dict__.pop(name, None)
@@ -119,24 +113,7 @@ def _cross_fitted(table: FloatArray, fold_of: IntArray, weight: FloatArray | Non
 
 
 def why_pool(choice: Choice, model: Any, left_out: Mapping[str, str], *, grouped: bool) -> list[str]:
-    """Describe the choice and its quality.
-
-    Parameters
-    ----------
-    choice : Choice
-        What `fit_pool` returned.
-    model : estimator
-        The pool, or the single member.
-    left_out : mapping
-        From the names of members that were not fitted to the reason.
-    grouped : bool
-        Whether groups of rows were held out together.
-
-    Returns
-    -------
-    list of str
-        Sentences.
-    """
+    """Sentences on the choice of `fit_pool` and its quality; ``model`` is the pool, or the single member."""
     best = choice.best
     members = ", ".join(
         f"{trial.candidate.name} {trial.divergence:.4g}" for trial in choice.candidates if trial is not best

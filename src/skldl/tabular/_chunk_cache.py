@@ -55,18 +55,7 @@ class ChunkCache:
             return False
 
     def kept(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
-        """Pass pieces on, and write them on the way; they count when all have been seen.
-
-        Parameters
-        ----------
-        pieces : iterator of Piece
-            All rows, with their distributions.
-
-        Yields
-        ------
-        Piece
-            The same.
-        """
+        """Pass pieces on, and write them on the way; they count when all have been seen."""
         self.remove()
         stream: IO[bytes] | None = None
         try:
@@ -103,13 +92,7 @@ class ChunkCache:
             self.given_up = "the encoded rows take more than half of the free disk space"
 
     def read(self) -> Iterator[Piece]:
-        """Read what was written.
-
-        Yields
-        ------
-        Piece
-            Rows as numbers.
-        """
+        """Read what was written."""
         with (self._folder / _ROWS).open("rb") as stream:
             while stream.peek(1):
                 yield _read(stream)

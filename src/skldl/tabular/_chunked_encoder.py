@@ -131,15 +131,7 @@ class ChunkedFit:
         self._n_grams = 0
 
     def update(self, chunk: Any, place: str = "") -> None:
-        """See a chunk of the table.
-
-        Parameters
-        ----------
-        chunk : DataFrame
-            The next rows, with the same columns each time.
-        place : str, default=""
-            Name of the file, for messages.
-        """
+        """See a chunk of the table, with the same columns each time; ``place`` is the file, for messages."""
         table = as_frame(chunk)
         if not self._kinds:
             begin_fit(self.encoder, list(table.columns))

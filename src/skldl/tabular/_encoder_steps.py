@@ -101,21 +101,9 @@ def typed_columns(encoder: Any, table: pd.DataFrame, names: Iterable[str] | None
 
 
 def column_transformer(encoder: Any, numbers: list[str], text: dict[str, str]) -> ColumnTransformer:
-    """The steps for the typed columns of a table, not yet fitted.
+    """The steps for the typed columns of a table, not yet fitted: "numbers", "categories" and "text <column>".
 
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Its parameters, and its columns of categories.
-    numbers : list of str
-        Columns of numbers.
-    text : dict
-        From the name of each text column to what it is cut into, "words" or "characters".
-
-    Returns
-    -------
-    ColumnTransformer
-        With the steps "numbers", "categories" and "text <column>", as far as there are such columns.
+    ``text`` maps the name of each text column to what it is cut into, "words" or "characters".
     """
     steps: list[tuple[str, Any, Any]] = []
     if numbers:

@@ -110,23 +110,9 @@ def _contributions(model: Any, one: pd.DataFrame) -> pd.DataFrame:
 def replacement_effects(
     model: Any, one: pd.DataFrame, prediction: pd.Series, typical: Mapping[str, Any]
 ) -> pd.DataFrame:
-    """What each column of one row adds to each degree, compared with its typical value.
+    """What each column of one row adds to each degree, compared with its typical value; the largest effects first.
 
-    Parameters
-    ----------
-    model : fitted pipeline
-        Any model.
-    one : DataFrame
-        The row.
-    prediction : Series
-        Its predicted distribution.
-    typical : mapping
-        From the name of each column that the model uses to its typical value; None is a missing cell.
-
-    Returns
-    -------
-    DataFrame
-        One row for each column, the largest effects first, and one column for each label.
+    ``prediction`` is that of the row; a typical value of None is a missing cell.
     """
     names = columns_used(model, one)
     variants = pd.concat([with_columns(one, {name: typical[name]}).astype(object) for name in names])

@@ -17,22 +17,10 @@ COVERS = ("given", "true")
 
 
 def intervals_of(model: Any, level: float, covers: str = "given") -> Intervals:
-    """The calibration that a model keeps; one error if it keeps none, or the level is none.
+    """The calibration that a model keeps; one error if it keeps none, or the level, a probability of coverage, is none.
 
-    Parameters
-    ----------
-    model : fitted pipeline
-        The model.
-    level : float
-        Probability of coverage.
-    covers : {"given", "true"}, default="given"
-        What the intervals are for: distributions like those in the training table, which are shares of as many votes
-        if it holds votes, or the true distributions behind the votes.
-
-    Returns
-    -------
-    Intervals
-        The calibration.
+    ``covers`` says what the intervals are for: distributions like those in the training table ("given"), which are
+    shares of as many votes if it holds votes, or the true distributions behind the votes ("true").
     """
     if not number(above=0, below=1).accepts(level):
         raise DataError(f"level={level!r} must lie between 0 and 1: it is the probability of coverage, such as 0.9.")
@@ -57,25 +45,11 @@ def intervals_of(model: Any, level: float, covers: str = "given") -> Intervals:
 
 
 def with_intervals(table: pd.DataFrame, intervals: Intervals, labels: Sequence[str], level: float) -> pd.DataFrame:
-    """Add intervals to a table of predictions.
+    """Add intervals to a table of predictions that `predict_table` gave.
 
-    Parameters
-    ----------
-    table : DataFrame
-        What `predict_table` gave.
-    intervals : Intervals
-        The calibration of the model.
-    labels : sequence of str
-        Names of the labels.
-    level : float
-        Probability of coverage.
-
-    Returns
-    -------
-    DataFrame
-        With ``low_<label>`` and ``high_<label>``, between which all degrees are jointly with the probability ``level``,
-        and ``radius``, the total variation distance from the prediction that is not exceeded with that probability. An
-        underscore is added to a name that is taken.
+    They are ``low_<label>`` and ``high_<label>``, between which all degrees are jointly with the probability ``level``,
+    and ``radius``, the total variation distance from the prediction that is not exceeded with that probability. An
+    underscore is added to a name that is taken.
     """
     columns = interval_columns(table[list(labels)].to_numpy(), intervals, labels, set(table.columns), level)
     return pd.concat([table, pd.DataFrame(columns, index=table.index)], axis=1)
@@ -84,26 +58,7 @@ def with_intervals(table: pd.DataFrame, intervals: Intervals, labels: Sequence[s
 def interval_columns(
     D: FloatArray, intervals: Intervals, labels: Sequence[str], taken: set[str], level: float
 ) -> dict[str, FloatArray]:
-    """The columns that `with_intervals` adds, also for the service, which has no DataFrame.
-
-    Parameters
-    ----------
-    D : ndarray of shape (n_rows, n_labels)
-        Predicted distributions.
-    intervals : Intervals
-        The calibration of the model.
-    labels : sequence of str
-        Names of the labels.
-    taken : set of str
-        Names of the existing columns.
-    level : float
-        Probability of coverage.
-
-    Returns
-    -------
-    dict
-        From names to arrays of shape (n_rows,).
-    """
+    """The columns that `with_intervals` adds, by name, where there is no DataFrame; ``taken`` are existing names."""
     lower, upper, radius = intervals.around(D, level)
     sides = (("low", lower), ("high", upper))
     wanted = [(f"{side}_{label}", ends[:, place]) for place, label in enumerate(labels) for side, ends in sides]

@@ -24,19 +24,9 @@ _HOLDERS = ("AAKNN", "AAKNNCV", "KernelRidgeLDL", "LDSVR", "PTSVM", "LDLHVLC")
 def typical_values(
     table: pd.DataFrame, kinds: dict[str, str], dates: dict[str, tuple[str, list[str]]]
 ) -> dict[str, Any]:
-    """A typical value of each column, in plain types.
+    """A typical value of each column, in plain types; ``kinds`` and ``dates`` are those of a fitted `TableEncoder`.
 
-    Parameters
-    ----------
-    table : DataFrame
-        The features.
-    kinds, dates : dict
-        ``kinds_`` and ``dates_`` of a fitted `TableEncoder`.
-
-    Returns
-    -------
-    dict
-        Median, most frequent category or truth value, or None; an empty text for columns of text.
+    Median, most frequent category or truth value, or None; an empty text for columns of text.
 
     Examples
     --------
@@ -65,23 +55,9 @@ def typical_values(
 
 
 def kept_rows(dataset: Dataset, kinds: dict[str, str], n_rows: int, seed: int) -> dict[str, Any]:
-    """Rows of the training table to be kept with the model, in plain types.
+    """Rows of the training table to be kept with the model, drawn at random where it has more.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The training table.
-    kinds : dict
-        ``kinds_`` of the fitted `TableEncoder`.
-    n_rows : int
-        How many; drawn at random where the table has more.
-    seed : int
-        Seed of the drawing.
-
-    Returns
-    -------
-    dict
-        ``positions`` in the training table and ``rows``: features, then degrees.
+    In plain types: ``positions`` in the table, and ``rows``, features and then degrees.
     """
     check_number_kept(n_rows)
     every = np.arange(dataset.n_samples)
@@ -101,18 +77,7 @@ def check_number_kept(n_rows: int) -> None:
 
 
 def rows_in(estimator: Any) -> list[str]:
-    """Names of the parts of a fitted estimator that hold training rows, encoded as numbers.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted; a pipeline or the estimator at its end.
-
-    Returns
-    -------
-    list of str
-        Such as ``["AAKNN"]``; empty if it holds none.
-    """
+    """Names of the parts of a fitted estimator that hold training rows, encoded as numbers, such as ``["AAKNN"]``."""
     return sorted({type(part).__name__ for part in _parts(estimator) if type(part).__name__ in _HOLDERS})
 
 

@@ -39,17 +39,7 @@ class KnownCategories(NamedTuple):
 
 
 def known_categories(encoder: Any) -> dict[str, KnownCategories]:
-    """The categories of each column of categories.
-
-    Parameters
-    ----------
-    encoder : ColumnTransformer
-        ``encoder_`` of a fitted `TableEncoder`.
-
-    Returns
-    -------
-    dict
-        From names of columns, in the order of their features.
+    """The categories of each column of categories, from ``encoder_`` of a fitted `TableEncoder`.
 
     Examples
     --------

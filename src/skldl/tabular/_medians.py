@@ -69,13 +69,7 @@ class MedianSearch:
         self._most = np.full(self._n_buckets, -np.inf)
 
     def update(self, values: FloatArray) -> None:
-        """Look at some values.
-
-        Parameters
-        ----------
-        values : ndarray of float
-            Finite numbers.
-        """
+        """Look at some values, all of them finite."""
         if self.median is not None:
             return
         values = np.asarray(values, dtype=np.float64) + 0.0  # there is one zero, not two

@@ -29,17 +29,8 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)i?b?\s*", flags=re.IGNO
 def parse_size(text: str | int, name: str = "memory") -> int:
     """Bytes from a text such as ``1GiB``.
 
-    Parameters
-    ----------
-    text : str or int
-        A number with a unit: B, KiB, MiB, GiB, TiB; K, M, G, T and KB, MB, GB, TB mean the same.
-    name : str, default="memory"
-        The parameter, for messages.
-
-    Returns
-    -------
-    int
-        Bytes.
+    The units are B, KiB, MiB, GiB and TiB; K, M, G, T and KB, MB, GB, TB mean the same. ``name`` is the parameter, for
+    messages.
 
     Examples
     --------
@@ -55,17 +46,7 @@ def parse_size(text: str | int, name: str = "memory") -> int:
 def memory_for_rows(memory: int, reading: int) -> int:
     """What a bound on memory leaves for the rows of a chunk and the model; an error if that is next to nothing.
 
-    Parameters
-    ----------
-    memory : int
-        The bound, in bytes.
-    reading : int
-        What the reader of the files takes.
-
-    Returns
-    -------
-    int
-        Bytes.
+    ``reading`` bytes are what the reader of the files takes.
     """
     left = memory - BASE - reading
     if left < LEAST:
@@ -78,43 +59,15 @@ def memory_for_rows(memory: int, reading: int) -> int:
 
 
 def rows_to_scan(left: int, n_columns: int, n_texts: int) -> int:
-    """Rows in a chunk while the columns are looked at.
-
-    Parameters
-    ----------
-    left : int
-        What `memory_for_rows` gives.
-    n_columns, n_texts : int
-        Number of columns, and of columns of prose among them.
-
-    Returns
-    -------
-    int
-        Number of rows.
-    """
+    """Rows in a chunk while the columns, ``n_texts`` of them prose, are looked at."""
     return _bounded(left // (CELL * n_columns + TEXT_CELL * n_texts))
 
 
 def rows_to_fit(left: int, scanned: int, n_features: int, n_labels: int, *, dense: bool, folded: bool) -> int:
     """Rows in a chunk while the model is fitted; an error if the model itself does not fit into the bound.
 
-    Parameters
-    ----------
-    left : int
-        What `memory_for_rows` gives.
-    scanned : int
-        Rows in a chunk so far.
-    n_features, n_labels : int
-        Size of the model.
-    dense : bool
-        Whether the encoded rows are arrays, not sparse matrices.
-    folded : bool
-        Whether the model chooses its penalty by folds.
-
-    Returns
-    -------
-    int
-        Number of rows, not more than were scanned.
+    They are not more than were scanned. ``dense`` says that the encoded rows are arrays, not sparse matrices, and
+    ``folded`` that the model chooses its penalty by folds.
     """
     matrices = (FOLDED_MATRICES if folded else MATRICES) * n_features**2 if dense else 0
     model = NUMBER * (matrices + (400 if folded else 40) * n_features * n_labels)

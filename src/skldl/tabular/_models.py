@@ -26,19 +26,7 @@ end in reasonable time.
 
 
 def candidates_for(model: str, settings: Mapping[str, Any] | None = None) -> list[Candidate]:
-    """The candidates to choose from: a few for "auto", or the one that is named.
-
-    Parameters
-    ----------
-    model : str
-        "auto" or a name, see `skldl.names.find_candidate`.
-    settings : mapping, default=None
-        Hyper-parameters of the named one.
-
-    Returns
-    -------
-    list of Candidate
-        The candidates.
+    """The candidates to choose from: a few for "auto", or the one that is named, with its hyper-parameters.
 
     Examples
     --------
@@ -60,19 +48,7 @@ def is_auto(model: str, settings: Mapping[str, Any] | None = None) -> bool:
 
 
 def quick_candidates(n_rows: int, n_features: int) -> tuple[list[Candidate], list[str]]:
-    """The candidates of the quick choice that end in reasonable time on a table of this size.
-
-    Parameters
-    ----------
-    n_rows, n_features : int
-        Size of the table.
-
-    Returns
-    -------
-    candidates : list of Candidate
-        The candidates.
-    notes : list of str
-        Which one is left out, and why.
+    """The candidates of the quick choice that end in reasonable time on a table of this size, and notes on the others.
 
     Examples
     --------
@@ -91,17 +67,7 @@ def quick_candidates(n_rows: int, n_features: int) -> tuple[list[Candidate], lis
 def with_settings(candidate: Candidate, settings: Mapping[str, Any]) -> Candidate:
     """Fix hyper-parameters of a candidate; what is fixed is no longer chosen.
 
-    Parameters
-    ----------
-    candidate : Candidate
-        The candidate.
-    settings : mapping
-        Values by name; ``min_samples_leaf`` is short for ``regressor__min_samples_leaf``.
-
-    Returns
-    -------
-    Candidate
-        The candidate with these hyper-parameters.
+    ``min_samples_leaf`` is short for ``regressor__min_samples_leaf``.
 
     Examples
     --------

@@ -11,19 +11,7 @@ from skldl._typing import AnyArray, BoolArray
 def row_keys(first: int, n_rows: int, seed: int) -> AnyArray:
     """A number from 0 to 2⁶⁴ − 1 for each row, as if drawn at random: SplitMix64 (Steele, Lea and Flood, 2014).
 
-    Parameters
-    ----------
-    first : int
-        Number of the first row.
-    n_rows : int
-        How many rows follow each other.
-    seed : int
-        Another seed gives other numbers.
-
-    Returns
-    -------
-    ndarray of uint64
-        The same for a row whatever comes before and after it.
+    It is the same for a row whatever comes before and after it; another seed gives other numbers.
     """
     step = np.uint64(0x9E3779B97F4A7C15)
     with np.errstate(over="ignore"):
@@ -51,13 +39,6 @@ def drawn(keys: AnyArray, share: float) -> BoolArray:
 class RowSample:
     """A fixed number of rows of a stream, each with the same chance.
 
-    Parameters
-    ----------
-    size : int
-        How many rows.
-    seed : int, default=0
-        Seed of the drawing.
-
     Examples
     --------
     >>> import pandas as pd
@@ -76,13 +57,7 @@ class RowSample:
         self._places = np.empty(0, dtype=np.int64)
 
     def update(self, rows: pd.DataFrame) -> None:
-        """See some rows.
-
-        Parameters
-        ----------
-        rows : DataFrame
-            The rows that follow those seen before.
-        """
+        """See the rows that follow those seen before."""
         keys = row_keys(self.n_rows, len(rows), self._seed)
         places = np.arange(self.n_rows, self.n_rows + len(rows))
         self.n_rows += len(rows)

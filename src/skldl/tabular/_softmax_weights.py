@@ -12,17 +12,9 @@ _LINEAR = (SABFGS._predict, SABFGSCV._predict, SAIIS._predict, LinearSoftmaxLDL.
 
 
 def softmax_weights(estimator: Any) -> tuple[FloatArray, FloatArray] | None:
-    """Weights and intercepts of an estimator whose prediction is softmax(X W + b).
+    """Weights (n_features, n_labels) and intercepts of an estimator that predicts softmax(X W + b); None for others.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted. The method that predicts decides: a class that has weights may use them in another way.
-
-    Returns
-    -------
-    tuple of ndarray or None
-        W of shape (n_features, n_labels) and b of shape (n_labels,); None for other estimators.
+    The method that predicts decides: a class that has weights may use them in another way.
 
     Examples
     --------

@@ -77,27 +77,9 @@ def judge(
     seed: int,
     tell: Callable[[str], None],
 ) -> Judgement:
-    """Read the table once more.
+    """Read the table once more: judge fitted estimators by the rows that were held out, and draw some of the others.
 
-    Parameters
-    ----------
-    table : StreamedTable
-        The table.
-    encoder, estimator : estimators
-        Fitted.
-    held_out : HeldOut
-        The rows that judge.
-    keep_rows : int or None
-        Rows to be kept with the model.
-    seed : int
-        Seed of what is drawn.
-    tell : callable
-        Called with the share that has been read.
-
-    Returns
-    -------
-    Judgement
-        What was found.
+    ``keep_rows`` of them will be kept with the model; ``tell`` is called with the share that has been read.
     """
     size = max(SAMPLE_ROWS, keep_rows or 0)
     features, degrees = RowSample(size, seed), RowSample(size, seed)  # one seed: the same rows

@@ -178,18 +178,6 @@ def fit_stream(
 def streaming_candidate(model: str, settings: Mapping[str, Any] | None) -> Candidate:
     """The model that is named, if it can learn from a table that is read in chunks.
 
-    Parameters
-    ----------
-    model : str
-        A name, or "auto".
-    settings : mapping or None
-        Its hyper-parameters.
-
-    Returns
-    -------
-    Candidate
-        The model.
-
     Examples
     --------
     >>> streaming_candidate("auto", None).make()

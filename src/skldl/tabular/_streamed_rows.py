@@ -19,15 +19,7 @@ _KEYS_AT_ONCE = 2**20
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Which rows judge the model instead of teaching it: a share of them, or of their groups, drawn by a hash.
-
-    Attributes
-    ----------
-    share : float
-        Share of the rows or groups.
-    seed : int
-        Seed of the drawing.
-    """
+    """Which rows judge the model instead of teaching it: a share of them, or of their groups, drawn by a hash."""
 
     share: float
     seed: int

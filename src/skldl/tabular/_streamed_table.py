@@ -106,13 +106,7 @@ class StreamedTable:
         self.rows_of_files: dict[str, int] = {}
 
     def chunks(self) -> Iterator[TableChunk]:
-        """Read all rows once.
-
-        Yields
-        ------
-        TableChunk
-            Rows that have a label and weight.
-        """
+        """Read all rows that have a label and weight once."""
         self.left_out.clear()
         self.rows_of_files = dict.fromkeys(self.files.files, 0)
         for chunk in self.chunks_of(None, 0):

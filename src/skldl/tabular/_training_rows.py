@@ -19,24 +19,10 @@ _BYTES = 6
 
 
 def row_hashes(encoder: Any, table: Any, D: Any) -> list[str]:
-    """Hash the features and the distribution of each row.
+    """Hash the features and the distribution of each row, labels in the order of the model.
 
     The hash does not depend on the order of the columns, on further columns, or on how the file was written: numbers
     are rounded to nine digits, degrees to six.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Fitted; it defines which columns are features, and their kinds.
-    table : DataFrame
-        The rows.
-    D : array-like of shape (n_rows, n_labels)
-        Their distributions, labels in the order of the model.
-
-    Returns
-    -------
-    list of str
-        One hash for each row.
 
     Examples
     --------
@@ -58,20 +44,7 @@ def row_hashes(encoder: Any, table: Any, D: Any) -> list[str]:
 
 
 def unseen_rows(hashes: Iterable[str], known: str) -> BoolArray:
-    """Which rows are not among those that a model has learned from.
-
-    Parameters
-    ----------
-    hashes : iterable of str
-        One for each row, see `row_hashes`.
-    known : str
-        The hashes of the training rows, one after the other.
-
-    Returns
-    -------
-    ndarray of bool
-        True for rows that the model has not seen.
-    """
+    """Which rows a model has not learned from, given their `row_hashes` and, as one text, those of its training."""
     width = 2 * _BYTES
     seen = {known[start : start + width] for start in range(0, len(known), width)}
     return np.array([row not in seen for row in hashes], dtype=bool)

@@ -19,23 +19,9 @@ MOST_REFERENCE = 2000
 
 
 def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple[Dataset, Dataset | None]:
-    """Split off the rows (with groups: whole groups) that calibrate the intervals.
+    """Split off the rows (with groups: whole groups) that calibrate the intervals, if such are wanted.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The table.
-    intervals : bool
-        Whether intervals are wanted; if not, all rows are for training.
-    seed : int
-        Seed of the split.
-
-    Returns
-    -------
-    training : Dataset
-        Rows to learn from.
-    calibration : Dataset or None
-        Rows to calibrate on.
+    Returns the rows to learn from, and those to calibrate on or None.
     """
     if not intervals:
         return dataset, None
@@ -61,26 +47,9 @@ def add_uncertainty(
 ) -> tuple[Sequence[str], dict[str, Any]]:
     """Give a fitted pipeline its reference for drift and, with calibration rows, its intervals.
 
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Fitted; it gets the attributes ``reference_`` and ``intervals_``, and ``true_intervals_`` where the labels are
-        votes.
-    training : Dataset
-        The training rows; X is the table, or the output of the encoder.
-    calibration : Dataset or None
-        The rows for calibration; X is the table.
-    estimate : Estimate
-        Expected divergence of the model and of the mean distribution.
-    seed : int
-        Seed of the rows that are kept.
-
-    Returns
-    -------
-    lines : sequence of str
-        Messages for the user.
-    numbers : dict
-        The noise floor, for the description of the score; nothing where votes are not known.
+    It gets the attributes ``reference_`` and ``intervals_``, and ``true_intervals_`` where the labels are votes. X of
+    the training rows is the table, or the output of the encoder; that of the calibration rows is the table. Returns
+    messages for the user and the numbers of the noise floor.
     """
     lines, numbers = noise_floor_of(training, estimate)
     some = np.sort(np.random.default_rng(seed).permutation(training.n_samples)[:MOST_REFERENCE])
@@ -107,20 +76,8 @@ def add_uncertainty(
 def noise_floor_of(dataset: Dataset, estimate: Estimate) -> tuple[list[str], dict[str, Any]]:
     """Describe the share of the divergence that is noise of the votes, and the share of the rest that is explained.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The table; without counts of votes there is no estimate.
-    estimate : Estimate
-        Expected divergence of the model and of the mean distribution.
-
-    Returns
-    -------
-    lines : list of str
-        Sentences, or none.
-    numbers : dict
-        ``noise_floor``, ``noise_floor_error`` (standard error) and ``explained`` (share of the explainable divergence;
-        None if there is none), or nothing.
+    Sentences, and the numbers ``noise_floor``, ``noise_floor_error`` (standard error) and ``explained`` (share of the
+    explainable divergence; None if there is none). Without counts of votes there are none.
     """
     floor = dataset.noise_floor(["kullback_leibler"]).get("kullback_leibler")
     if floor is None:
