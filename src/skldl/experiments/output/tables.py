@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import rankdata, studentized_range
 
 from skldl._typing import FloatArray
 from skldl.experiments.output.layout import (
@@ -58,6 +58,12 @@ def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
             levels[i] = level
         ranks[row, places] = rankdata(-levels if higher_is_better else levels)
     return ranks
+
+
+def nemenyi_difference(n_candidates: int, n_datasets: int, alpha: float) -> float:
+    """The critical difference of average ranks between any two candidates, by the test of Nemenyi at a level."""
+    spread = np.sqrt(n_candidates * (n_candidates + 1) / (6 * n_datasets))
+    return float(studentized_range.ppf(1 - alpha, n_candidates, np.inf) / np.sqrt(2) * spread)
 
 
 def skill_of(results: StudyResults, measure: str) -> FloatArray:
