@@ -20,22 +20,10 @@ TASKS_IN_FLIGHT = 256
 
 
 def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None) -> Iterator[Record]:
-    """Run tasks on the workers of a Dask scheduler.
+    """Run tasks on the workers of a Dask scheduler, whose address is such as ``tcp://host:8786``.
 
-    Parameters
-    ----------
-    calls : iterator of Call
-        The tasks.
-    scheduler : str
-        Address of the scheduler, such as ``tcp://host:8786``.
-    timeout : float or None
-        Seconds after which a task is ended and recorded as failed.
-
-    Yields
-    ------
-    dict
-        Records in the order in which the tasks are done. Dask tries a task again whose worker died, and gives it up
-        after a few deaths: then it is recorded as failed.
+    Records come in the order in which the tasks are done. Dask tries a task again whose worker died, and gives it up
+    after a few deaths: then it is recorded as failed, as is one that takes more than ``timeout`` seconds.
     """
     from distributed import Client, wait
 

@@ -24,20 +24,7 @@ ONLY_TRAINING = ("", "train")
 
 
 def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
-    """Load a ``.mat`` or ``.npz`` file of a study: the names of arrays are used like the column names of a table.
-
-    Parameters
-    ----------
-    place : str
-        The file.
-    spec : DatasetSpec
-        Which array is what.
-
-    Returns
-    -------
-    Dataset
-        The data.
-    """
+    """Load a ``.mat`` or ``.npz`` file of a study: the names of arrays are used like the column names of a table."""
     if spec.kind not in CONVERSIONS:
         raise StudyError(
             f"{spec.name}: kind = {spec.kind!r} is for tables; an array of labels is one of {', '.join(CONVERSIONS)}."
@@ -88,19 +75,9 @@ def _as_table(dataset: Dataset) -> Any:
 
 
 def read_splits(place: str, dataset: Dataset) -> IntArray:
-    """Read which row is tested in which fold.
+    """Read which row is tested in which fold: a table with one line for each row, one column for each repeat.
 
-    Parameters
-    ----------
-    place : str
-        A table: one line for each row of the data, one column for each repeat.
-    dataset : Dataset
-        The data that it belongs to.
-
-    Returns
-    -------
-    ndarray of int of shape (n_samples, n_repeats)
-        Number of the fold of each row, from 0, in the order of the folds' names; -1 for rows that are never tested.
+    Folds are numbered from 0, in the order of their names; -1 stands for rows that are never tested.
     """
     if not Path(place).is_file():
         raise StudyError(f"{dataset.name}: there is no file of splits {place}.")

@@ -74,22 +74,7 @@ def load_study(name_or_path: str | Path, *, trust: Iterable[str] = ()) -> Study:
 
 
 def parse_study(text: str, *, where: str = "the study", trust: Iterable[str] = ()) -> Study:
-    """Make a study from the text of its TOML file.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    where : str
-        What the error messages call it.
-    trust : iterable of str, default=()
-        As in `load_study`.
-
-    Returns
-    -------
-    Study
-        The study.
-    """
+    """Make a study from the text of its TOML file, which messages call ``where``; ``trust`` as in `load_study`."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

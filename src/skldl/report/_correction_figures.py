@@ -32,15 +32,7 @@ _WORDS = {
 def correction_figures(results: StudyResults) -> Iterator[ReportFigure]:
     """Draw, for the best candidate on each dataset, calibration before and after, and the coverage of its spread.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Yields
-    ------
-    ReportFigure
-        Two for each dataset of which the records keep at least 100 predictions.
+    There are none for a dataset of which the records keep fewer than 100 predictions.
     """
     criterion = results.study["criterion"]
     if criterion not in results.measures:

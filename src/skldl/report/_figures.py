@@ -121,20 +121,9 @@ def _rearrange(figure: Figure) -> None:
 
 
 def best_candidates(results: StudyResults, most: int) -> list[str]:
-    """Candidates for a figure that has room for a limited number of them.
+    """At most ``most`` candidates for a figure, in the order of the study.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    most : int
-        The limit.
-
-    Returns
-    -------
-    list of str
-        All candidates; if there are more, those with the best average rank by the criterion, and the baseline. They are
-        in the order of the study.
+    If there are more: the baseline and those with the best average rank by the criterion.
     """
     criterion = results.study["criterion"]
     if len(results.candidates) <= most:
@@ -146,19 +135,9 @@ def best_candidates(results: StudyResults, most: int) -> list[str]:
 
 
 def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Iterator[ReportFigure]:
-    """Draw the figures about the study as a whole.
+    """Draw the figures about the study as a whole; ``tests`` has the tests over datasets of each measure.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    tests : dict
-        From each measure to its tests over datasets.
-
-    Yields
-    ------
-    ReportFigure
-        Quality against time and against hidden degrees; from five datasets on, critical differences and rank maps.
+    Quality against time and against hidden degrees; from five datasets on, critical differences and rank maps.
     """
     criterion = results.study["criterion"]
     names = results.candidates

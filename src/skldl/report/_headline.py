@@ -18,22 +18,10 @@ MOST_DATASETS = 3  # more datasets are summed up in one sentence
 
 
 def headline(results: StudyResults, tests: Comparison | None, skills: list[list[float]]) -> list[str]:
-    """Summarise the best candidate, the statistical tests, the skill, the noise floor, and failures.
+    """Summarise the best candidate, the statistical tests of the criterion, the skill, the noise floor, and failures.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    tests : Comparison or None
-        The tests of the criterion over datasets, if there are any.
-    skills : list of list of float
-        Skill by the criterion for each dataset and candidate, see `skldl.report._skill.skills_with_intervals`; empty
-        if the study does not compute the criterion.
-
-    Returns
-    -------
-    list of str
-        Sentences.
+    ``skills`` is what `skldl.report._skill.skills_with_intervals` returns; empty if the study does not compute the
+    criterion.
     """
     sentences = [*_winner(results), *_skill_of_the_best(results, skills), *_against_the_mean(results, skills)]
     sentences += [*_against_the_floor(results), *_trust(tests), *_against_the_paper(results)]

@@ -29,15 +29,7 @@ MOST_MODELS = 8  # rows of the figure of typical examples; in large studies the 
 def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
     """Draw the figures that need predictions, from those that the records keep.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Yields
-    ------
-    ReportFigure
-        Cases of annotation, typical examples; triangles, manifolds, calibration and residuals where possible.
+    Cases of annotation, typical examples; triangles, manifolds, calibration and residuals where possible.
     """
     kept = {name: results.predictions(name) for name in results.datasets}
     whole = {name: _complete(found) for name, found in kept.items() if found is not None}
@@ -115,18 +107,7 @@ def _cases(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
 
 
 def typical_datasets(tables: dict[str, dict[str, Any]]) -> list[str]:
-    """Names of datasets with 18, 7, 4 and 2 labels, or with what comes nearest.
-
-    Parameters
-    ----------
-    tables : dict
-        From each dataset to what `StudyResults.predictions` gives.
-
-    Returns
-    -------
-    list of str
-        At most four names.
-    """
+    """Names of datasets with 18, 7, 4 and 2 labels, or with what comes nearest, among those with predictions."""
     left = list(tables)
     chosen = []
     for wanted in EXAMPLE_LABELS[: len(tables)]:
@@ -136,17 +117,9 @@ def typical_datasets(tables: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def typical_examples(tables: dict[str, dict[str, Any]]) -> ExamplesDisplay | None:
-    """One instance of each typical dataset, see `typical_datasets`.
+    """One instance of each typical dataset, not drawn yet; ``tables`` has what `StudyResults.predictions` gives.
 
-    Parameters
-    ----------
-    tables : dict
-        From each dataset to what `StudyResults.predictions` gives, without missing predictions.
-
-    Returns
-    -------
-    ExamplesDisplay or None
-        The figure, not drawn yet; None if no candidate has predictions for all of them.
+    None if no candidate has predictions for all of them.
     """
     chosen = typical_datasets(tables)
     names = [name for name in tables[chosen[0]]["predicted"] if all(name in tables[c]["predicted"] for c in chosen)]

@@ -74,20 +74,7 @@ def skill_interval(
 
 
 def skills_with_intervals(results: StudyResults, measure: str) -> list[list[float]]:
-    """Skill of each candidate on each dataset; a `skldl.metrics.Skill` wherever an interval is known.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure.
-
-    Returns
-    -------
-    list of list of float
-        One row per dataset, one entry per candidate; NaN without a result.
-    """
+    """Skill of each candidate on each dataset: a `skldl.metrics.Skill` if an interval is known, NaN if none is."""
     known, repeats = MEASURES[measure], int(results.study["repeats"])
     table: list[list[float]] = []
     for dataset, row in zip(results.datasets, skill_of(results, measure), strict=True):
@@ -105,19 +92,9 @@ def skills_with_intervals(results: StudyResults, measure: str) -> list[list[floa
 
 
 def skill_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[ReportFigure]:
-    """Draw the skill of the candidates with intervals and noise ceilings.
+    """Draw the skill of the candidates, which `skills_with_intervals` returns, with intervals and noise ceilings.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    skills : list of list of float
-        What `skills_with_intervals` returns for the criterion.
-
-    Yields
-    ------
-    ReportFigure
-        The figure, if any candidate other than the baseline has a skill.
+    There is no figure if no candidate other than the baseline has a skill.
     """
     criterion = results.study["criterion"]
     most = max(FEWEST_SHOWN, MOST_MARKS // max(1, len(results.datasets)))
@@ -152,20 +129,7 @@ def skill_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[R
 
 
 def skill_summary_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[ReportFigure]:
-    """Draw the distribution of the skill over many datasets, one row for each candidate.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    skills : list of list of float
-        What `skills_with_intervals` returns for the criterion.
-
-    Yields
-    ------
-    ReportFigure
-        The figure, if any candidate other than the baseline has a skill.
-    """
+    """Draw the distribution of the skill over many datasets, one row for each candidate; see `skill_figure`."""
     rows: dict[str, dict[str, Any]] = {}
     for name, column in zip(results.candidates, np.array(skills, dtype=np.float64).T, strict=True):
         known = column[np.isfinite(column)]
@@ -205,20 +169,7 @@ def _ceilings(results: StudyResults) -> dict[str, float]:
 
 
 def skill_table_with_intervals(results: StudyResults, skills: list[list[float]]) -> ResultTable:
-    """Make the table of skills, with the interval beside each skill.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    skills : list of list of float
-        What `skills_with_intervals` returns for the criterion.
-
-    Returns
-    -------
-    ResultTable
-        The table.
-    """
+    """Make the table of skills, with the interval beside each skill."""
     table = skill_table(results, results.study["criterion"])
     rows = []
     for (name, cells), line in zip(table.rows, skills, strict=True):

@@ -42,19 +42,7 @@ class Metrics:
         self._reloads: Counter[str] = Counter()
 
     def request(self, route: str, model: str, status: int, seconds: float) -> None:
-        """Count a request that was answered.
-
-        Parameters
-        ----------
-        route : str
-            Its route, never the address as it was sent.
-        model : str
-            Name of the model; empty if none was asked.
-        status : int
-            Status of the answer.
-        seconds : float
-            How long it took.
-        """
+        """Count a request that was answered, by its route, never by the address as it was sent."""
         self._requests[route, model, status] += 1
         self._seconds[route] += seconds
         if route not in self._buckets:
@@ -62,17 +50,7 @@ class Metrics:
         self._buckets[route][bisect_left(BUCKETS, seconds)] += 1
 
     def rows(self, model: str, n_rows: int, unusual: Mapping[str, Mapping[str, int]]) -> None:
-        """Count predicted rows and what the training table did not hold.
-
-        Parameters
-        ----------
-        model : str
-            Name of the model.
-        n_rows : int
-            Number of rows.
-        unusual : mapping
-            What ``TableEncoder.unusual`` gives.
-        """
+        """Count predicted rows and what the training table did not hold, as ``TableEncoder.unusual`` gives it."""
         self._rows[model] += n_rows
         for what, counts in unusual.items():
             for column, count in counts.items():
@@ -83,18 +61,7 @@ class Metrics:
         self._reloads[result] += 1
 
     def text(self, loaded: Mapping[str, float] | None = None) -> str:
-        """Write everything in the text format of Prometheus.
-
-        Parameters
-        ----------
-        loaded : mapping, default=None
-            From the name of each model to the time at which it was loaded, in seconds since 1970.
-
-        Returns
-        -------
-        str
-            Lines.
-        """
+        """Write everything in the text format of Prometheus; ``loaded`` has seconds since 1970 by model."""
         lines: list[str] = []
 
         def write(name: str, kind: str, meaning: str, samples: Iterable[tuple[Labels, float]]) -> None:

@@ -17,18 +17,9 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def skill_chart(results: StudyResults) -> list[str]:
-    """Draw the skill by the criterion as bars of text, the best candidate first.
+    """Draw the skill by the criterion as bars of text, the best candidate first; nothing if none has a skill.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    list of str
-        Lines; none if no candidate other than the baseline has a skill. A vertical line is the noise ceiling, the skill
-        of a model whose loss is the noise floor.
+    A vertical line is the noise ceiling, the skill of a model whose loss is the noise floor.
     """
     criterion = results.study["criterion"]
     if criterion not in results.measures:
@@ -61,21 +52,7 @@ def skill_chart(results: StudyResults) -> list[str]:
 
 
 def bar(share: float, ceiling: float = math.nan, width: int = BAR) -> str:
-    """Draw a share of 1 as a bar of text, with a vertical line at the ceiling.
-
-    Parameters
-    ----------
-    share : float
-        Length of the bar; below 0 there is none.
-    ceiling : float, default=NaN
-        Place of the vertical line; NaN for none.
-    width : int, default=40
-        Number of characters of a share of 1.
-
-    Returns
-    -------
-    str
-        The bar, without spaces at its end.
+    """Draw a share of 1 as a bar of text, ``width`` characters for 1, with a vertical line at the ceiling.
 
     Examples
     --------

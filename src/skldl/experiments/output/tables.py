@@ -30,18 +30,6 @@ from skldl.selection import Candidate
 def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
     """Rank the columns of each row, 1 for the best; ties get the average rank, NaN no rank.
 
-    Parameters
-    ----------
-    means : ndarray of shape (n_datasets, n_candidates)
-        The values.
-    higher_is_better : bool
-        The arrow of the measure.
-
-    Returns
-    -------
-    ndarray of the same shape
-        The ranks.
-
     Examples
     --------
     >>> import numpy as np
@@ -67,19 +55,9 @@ def nemenyi_difference(n_candidates: int, n_datasets: int, alpha: float) -> floa
 
 
 def skill_of(results: StudyResults, measure: str) -> FloatArray:
-    """Share of the loss of the mean baseline that each candidate removes: 1 is perfect, below 0 is worse than the mean.
+    """Share of the loss of the mean baseline that each candidate removes on each dataset.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure; the loss is the distance, or for a similarity the difference to its upper bound.
-
-    Returns
-    -------
-    ndarray of shape (n_datasets, n_candidates)
-        The skills; NaN where there is none, as by a similarity without upper bound.
+    1 is perfect, below 0 is worse than the mean; NaN where there is no result, and by a similarity without upper bound.
     """
     losses = losses_of(results, measure)
     if not MEASURES[measure].has_least_loss:
@@ -94,20 +72,7 @@ def losses_of(results: StudyResults, measure: str) -> FloatArray:
 
 
 def measure_table(results: StudyResults, measure: str) -> ResultTable:
-    """Make the table of one measure: mean ± std (rank), the best in bold, average ranks below.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure.
-
-    Returns
-    -------
-    ResultTable
-        The table.
-    """
+    """Make the table of one measure: mean ± std (rank), the best in bold, average ranks below."""
     known = MEASURES[measure]
     names = results.candidates
     parts = {"mean": results.means(measure), "std": results.deviations(measure)}
@@ -161,20 +126,7 @@ _SKILL_NOTE = (
 
 
 def average_ranks(results: StudyResults, measure: str) -> FloatArray:
-    """Average rank of each candidate over the averaged datasets on which nothing is missing.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure.
-
-    Returns
-    -------
-    ndarray of shape (n_candidates,)
-        The averages; NaN if there is no dataset to average over.
-    """
+    """Average rank of each candidate over the averaged datasets on which nothing is missing; NaN if there is none."""
     means = results.means(measure, results.averaged)
     whole = means[~np.isnan(means).any(axis=1)]
     if not len(whole):
@@ -292,17 +244,9 @@ def _short(value: Any) -> str:
 def grid_end_notes(results: StudyResults) -> list[str]:
     """List where a chosen value is the largest or smallest that was tried: a better one may be outside the grid.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    list of str
-        One sentence for each candidate, hyper-parameter and end, with the datasets. Left out are natural limits: those
-        that the study declares, 0 where no value is negative, and 1 where all are whole numbers above 0; and grids of
-        words or of fewer than three numbers.
+    One sentence for each candidate, hyper-parameter and end, with the datasets. Left out are natural limits: those that
+    the study declares, 0 where no value is negative, and 1 where all are whole numbers above 0; and grids of words or
+    of fewer than three numbers.
     """
     found: dict[tuple[str, str, Any, str], list[str]] = {}
     for entry, dataset in product(results.study["candidates"], results.datasets):

@@ -24,22 +24,7 @@ FLOOR_NOTE = (
 
 
 def floor_columns(results: StudyResults, measure: str, losses: FloatArray) -> dict[str, dict[str, float]]:
-    """The noise floor of each dataset and the share of the explainable loss, where votes are known.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure.
-    losses : ndarray of shape (n_datasets, n_candidates)
-        Mean losses: a distance itself, or the difference of a similarity to its upper bound.
-
-    Returns
-    -------
-    dict
-        From the name of each dataset to its numbers, NaN where votes are not known; empty if that is everywhere.
-    """
+    """The noise floor of each dataset and the share of the explainable loss; empty if no dataset has votes."""
     known, column = MEASURES[measure], results.candidates.index(results.baseline)
     rivals = np.delete(losses, column, axis=1)
     table = {}
@@ -55,22 +40,7 @@ def floor_columns(results: StudyResults, measure: str, losses: FloatArray) -> di
 
 
 def noise_ceilings(results: StudyResults, measure: str, losses: FloatArray) -> dict[str, float]:
-    """The skill of a model at the noise floor, on each dataset whose votes are known.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure.
-    losses : ndarray of shape (n_datasets, n_candidates)
-        Mean losses, as in `floor_columns`.
-
-    Returns
-    -------
-    dict
-        From the name of the dataset to the skill.
-    """
+    """The skill of a model at the noise floor, on each dataset whose votes are known."""
     ceilings = {}
     for dataset, loss in zip(results.datasets, losses[:, results.candidates.index(results.baseline)], strict=True):
         floor = results.info[dataset].get("noise_ceiling", {}).get(measure)
@@ -99,21 +69,9 @@ def _show_explained(share: float) -> str:
 
 
 def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any], IntArray] | None:
-    """Predictions that the records keep of a dataset, and the fold in which each row was tested.
+    """What `StudyResults.predictions` gives for a dataset, and the fold in which each row was tested.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    dataset : str
-        Its name.
-
-    Returns
-    -------
-    found : dict
-        As `StudyResults.predictions`.
-    fold_of : ndarray of int
-        Fold of each row; rows of a fixed test set are assigned to five folds.
+    Rows of a fixed test set are assigned to five folds. None if there are fewer than 40 rows.
     """
     found = results.predictions(dataset)
     if found is None or len(found["rows"]) < FEWEST_ROWS:
@@ -131,17 +89,7 @@ def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any
 def interval_table(results: StudyResults, level: float = LEVEL) -> ResultTable | None:
     """Make the table of coverage and width of the intervals of each candidate.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    level : float, default=0.9
-        Level of the intervals.
-
-    Returns
-    -------
-    ResultTable or None
-        None if the records keep fewer than 40 predictions of every dataset.
+    None if the records keep fewer than 40 predictions of every dataset.
     """
     lines: dict[str, dict[str, Any]] = {}
     grouped = False
