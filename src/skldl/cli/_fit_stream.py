@@ -19,7 +19,6 @@ from skldl.tabular._training import FittedTable
 
 SHARE = 8
 """A table that is larger than this part of the available memory is read in chunks."""
-SECONDS_TO_CONNECT = 30
 SMALL = 2**26
 """Files that are smaller together are not looked at for this."""
 NOT_IN_CHUNKS = {
@@ -111,7 +110,10 @@ def fit_in_chunks(
         note(f"{state.folder} held the state of another fit, of other files or options: it is begun anew.")
     client = None
     try:
-        client = None if scheduler is None else _connected(scheduler)
+        if scheduler is not None:
+            from skldl.experiments.cluster import connected
+
+            client = connected(scheduler)
         fitted = fit_stream(
             table,
             keep_rows=keep_rows,
@@ -135,18 +137,6 @@ def fit_in_chunks(
         if client is not None:
             client.close()
     return fitted, state
-
-
-def _connected(scheduler: str) -> Any:
-    """A client of a Dask cluster."""
-    from distributed import Client
-
-    try:
-        return Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise DatasetError(
-            f"No Dask scheduler answers at {scheduler}: {error}. Start one with: dask scheduler"
-        ) from error
 
 
 def _is_readable_again(source: str) -> bool:
