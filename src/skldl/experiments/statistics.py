@@ -16,7 +16,7 @@ from scipy import stats
 
 from skldl._typing import FloatArray
 from skldl.data._spelling import find
-from skldl.experiments.output.tables import losses_of, nemenyi_difference, rank_rows
+from skldl.experiments.output.scores import losses_of, nemenyi_difference, rank_rows
 from skldl.experiments.results import StudyResults
 
 ALPHA = 0.05

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl.exceptions import LengthMismatchError
-from skldl.experiments.output.tables import nemenyi_difference, rank_rows
+from skldl.experiments.output.scores import nemenyi_difference, rank_rows
 from skldl.plots._display import Display
 from skldl.plots._inputs import names_of_columns
 from skldl.plots._style import MUTED, TRUTH, columns_that_fit, plain

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
-from skldl.experiments.output.tables import rank_rows
+from skldl.experiments.output.scores import rank_rows
 from skldl.plots._display import Display
 from skldl.plots._inputs import names_of_columns
 from skldl.plots._style import SEQUENTIAL, name_axis, plain

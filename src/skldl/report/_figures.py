@@ -6,11 +6,11 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from skldl.experiments import StudyResults
-from skldl.experiments.output.tables import average_ranks, rank_rows
+from skldl.experiments.output.scores import rank_rows
+from skldl.experiments.output.tables import average_ranks
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES
 from skldl.plots import (
@@ -58,10 +58,10 @@ def draw(
     name: str,
     title: str,
     caption: str,
-    plot: Callable[[Axes], Any],
+    plot: Callable[..., Any],
     width: float,
     height: float,
-    phone_plot: Callable[[Axes], Any] | None = None,
+    phone_plot: Callable[..., Any] | None = None,
     phone_height: float | None = None,
 ) -> ReportFigure:
     """Draw into a new figure, and write it as SVG; wide figures a second time, for narrow screens.
@@ -76,7 +76,7 @@ def draw(
     title, caption : str
         What it shows, and how to read it.
     plot : callable
-        Draws into given axes.
+        Draws into the axes that it is given as ``ax``.
     width, height : float
         Size in inches.
     phone_plot : callable, default=None
@@ -93,12 +93,12 @@ def draw(
     text = f"{title}. {caption}"
     figure = Figure(figsize=(width, height), layout="constrained")
     with style():
-        plot(figure.add_subplot())
+        plot(ax=figure.add_subplot())
     phone_svg = ""
     if width > PHONE_WIDTH:
         phone = Figure(figsize=(PHONE_WIDTH, height if phone_height is None else phone_height), layout="constrained")
         with style():
-            (phone_plot or plot)(phone.add_subplot())
+            (phone_plot or plot)(ax=phone.add_subplot())
             _rearrange(phone)
         phone_svg = inline_svg(phone, f"{name}-phone", text)
     return ReportFigure(name, title, caption, inline_svg(figure, name, text), phone_svg, shape)

@@ -7,7 +7,7 @@ import numpy as np
 from skldl.experiments import StudyResults
 from skldl.experiments.output.layout import show_share
 from skldl.experiments.output.published import count_text, match_published
-from skldl.experiments.output.tables import average_ranks, losses_of
+from skldl.experiments.output.tables import average_ranks
 from skldl.experiments.output.uncertainty import floor_columns
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES, Skill
@@ -41,9 +41,11 @@ def _winner(results: StudyResults) -> list[str]:
     order = np.argsort(ranks, kind="stable")
     n_datasets = len([d for d in results.averaged if not any(results.state(d, c) for c in results.candidates)])
     first = [results.candidates[j] for j in order if ranks[j] == ranks[order[0]]]
+    text = f"By {title}, {enumerate_words(first)}"
+    is_or_are, has_or_have = ("is", "has") if len(first) == 1 else ("are", "have")
     if n_datasets == 1:
-        return [f"By {title}, {enumerate_words(first)} {_verb(first)} best on {results.averaged[0]}."]
-    text = f"By {title}, {enumerate_words(first)} {_has(first)} the best average rank over {n_datasets} datasets"
+        return [f"{text} {is_or_are} best on {results.averaged[0]}."]
+    text += f" {has_or_have} the best average rank over {n_datasets} datasets"
     if len(first) < len(order):
         next_rank = ranks[order[len(first)]]
         text += f", followed by {enumerate_words([results.candidates[j] for j in order if ranks[j] == next_rank])}"
@@ -123,7 +125,7 @@ def _against_the_floor(results: StudyResults) -> list[str]:
     criterion = results.study["criterion"]
     if criterion not in results.measures:
         return []
-    known = floor_columns(results, criterion, losses_of(results, criterion))
+    known = floor_columns(results, criterion)
     rated = {dataset: line for dataset, line in known.items() if np.isfinite(line["noise floor"])}
     if len(rated) > MOST_DATASETS:
         shares = [line["explained by the best"] for line in rated.values()]
@@ -169,14 +171,6 @@ def enumerate_words(words: Sequence[str]) -> str:
     if len(words) > MOST_WORDS:
         words = [*words[: MOST_WORDS - 1], f"{len(words) - MOST_WORDS + 1} others"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _verb(words: Sequence[str]) -> str:
-    return "is" if len(words) == 1 else "are"
-
-
-def _has(words: Sequence[str]) -> str:
-    return "has" if len(words) == 1 else "have"
 
 
 def _count(number: int, word: str) -> str:

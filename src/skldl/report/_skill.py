@@ -10,7 +10,8 @@ from scipy import stats
 from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
 from skldl.experiments.output.layout import Cell, ResultTable, show_share
-from skldl.experiments.output.tables import losses_of, skill_of, skill_table
+from skldl.experiments.output.scores import skill_of
+from skldl.experiments.output.tables import skill_table
 from skldl.experiments.output.uncertainty import noise_ceilings
 from skldl.metrics import MEASURES, Skill
 from skldl.plots import SkillDisplay
@@ -107,7 +108,7 @@ def skill_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[R
             rows[dataset] = row
     if not rows:
         return
-    ceilings = {name: value for name, value in _ceilings(results).items() if name in rows}
+    ceilings = {name: value for name, value in noise_ceilings(results, criterion).items() if name in rows}
     n_others = len(results.candidates) - 1
     notes = [_meaning(results)]
     if any(isinstance(value, Skill) for row in rows.values() for value in row.values()):
@@ -141,7 +142,7 @@ def skill_summary_figure(results: StudyResults, skills: list[list[float]]) -> It
     ordered = dict(sorted(rows.items(), key=lambda row: -row[1]["median"]))
     notes = [_meaning(results), "A mark is the median over the datasets, a line the middle half of them."]
     shown_ceilings: dict[str, float] = {}
-    if ceilings := _ceilings(results):
+    if ceilings := noise_ceilings(results, results.study["criterion"]):
         notes.append(
             f"The black bar is the median noise ceiling of the datasets made of votes ({len(ceilings)}): {_CEILING}."
         )
@@ -161,11 +162,6 @@ def _meaning(results: StudyResults) -> str:
         f"Share of the loss of {results.baseline} that a candidate removes: 1 is perfect, 0 is no better than the mean "
         "of the training distributions."
     )
-
-
-def _ceilings(results: StudyResults) -> dict[str, float]:
-    criterion = results.study["criterion"]
-    return noise_ceilings(results, criterion, losses_of(results, criterion))
 
 
 def skill_table_with_intervals(results: StudyResults, skills: list[list[float]]) -> ResultTable:

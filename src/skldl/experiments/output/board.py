@@ -11,7 +11,7 @@ import numpy as np
 
 from skldl.data._spelling import plain
 from skldl.experiments.output.published import load_published
-from skldl.experiments.output.tables import losses_of, rank_rows
+from skldl.experiments.output.scores import losses_of, rank_rows
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES, PAPER_MEASURES
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from skldl.data._spelling import plain
 from skldl.experiments.output.board import Board, board_of, published_board
-from skldl.experiments.output.tables import losses_of, rank_rows
+from skldl.experiments.output.scores import losses_of, rank_rows
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
 

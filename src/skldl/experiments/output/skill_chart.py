@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from skldl.experiments.output.layout import show_share
-from skldl.experiments.output.tables import losses_of, skill_of
+from skldl.experiments.output.scores import skill_of
 from skldl.experiments.output.uncertainty import noise_ceilings
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
@@ -25,7 +25,7 @@ def skill_chart(results: StudyResults) -> list[str]:
     if criterion not in results.measures:
         return []
     skills = skill_of(results, criterion)
-    ceilings = noise_ceilings(results, criterion, losses_of(results, criterion))
+    ceilings = noise_ceilings(results, criterion)
     groups = {
         dataset: (dict(zip(results.candidates, row, strict=True)), ceilings.get(dataset, math.nan))
         for dataset, row in zip(results.datasets, skills, strict=True)

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray, IntArray
+from skldl._typing import IntArray
 from skldl.experiments.output.layout import NOTHING, Cell, Frame, ResultTable, show_deviation, show_share
+from skldl.experiments.output.scores import losses_of
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES, skill_ratio
 from skldl.uncertainty import explainable_share
@@ -23,9 +24,10 @@ FLOOR_NOTE = (
 )
 
 
-def floor_columns(results: StudyResults, measure: str, losses: FloatArray) -> dict[str, dict[str, float]]:
+def floor_columns(results: StudyResults, measure: str) -> dict[str, dict[str, float]]:
     """The noise floor of each dataset and the share of the explainable loss; empty if no dataset has votes."""
     known, column = MEASURES[measure], results.candidates.index(results.baseline)
+    losses = losses_of(results, measure)
     rivals = np.delete(losses, column, axis=1)
     table = {}
     for place, dataset in enumerate(results.datasets):
@@ -39,10 +41,11 @@ def floor_columns(results: StudyResults, measure: str, losses: FloatArray) -> di
     return table if any(np.isfinite(line["noise floor"]) for line in table.values()) else {}
 
 
-def noise_ceilings(results: StudyResults, measure: str, losses: FloatArray) -> dict[str, float]:
+def noise_ceilings(results: StudyResults, measure: str) -> dict[str, float]:
     """The skill of a model at the noise floor, on each dataset whose votes are known."""
     ceilings = {}
-    for dataset, loss in zip(results.datasets, losses[:, results.candidates.index(results.baseline)], strict=True):
+    reference = losses_of(results, measure)[:, results.candidates.index(results.baseline)]
+    for dataset, loss in zip(results.datasets, reference, strict=True):
         floor = results.info[dataset].get("noise_ceiling", {}).get(measure)
         if floor is not None and loss > 0:
             least = MEASURES[measure].loss(floor, results.info[dataset]["n_labels"])
