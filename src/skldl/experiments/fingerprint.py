@@ -10,8 +10,10 @@ from skldl.experiments.store import json_ready
 ROLES = ("labels", "features", "kind", "weight", "groups", "item", "annotator", "drop", "text", "categories")
 """Arguments of `skldl.data.load_dataset` for the roles of columns."""
 
-COLUMNS = (*ROLES, "encoding", "decimal", "na_values")
-"""The same with those for reading a table."""
+READING = ("encoding", "decimal", "na_values")
+"""Arguments of `skldl.data.TableFile`."""
+
+COLUMNS = (*ROLES, *READING)
 
 
 def fingerprint_of(entries: Mapping[str, Any]) -> str:

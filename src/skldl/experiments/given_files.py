@@ -13,6 +13,7 @@ from skldl.data._read_arrays import array_variables, one_per_row
 from skldl.distributions import from_counts, from_scores
 from skldl.distributions._tables import is_missing, plain_label
 from skldl.exceptions import StudyError
+from skldl.experiments.fingerprint import READING
 from skldl.experiments.study import DatasetSpec
 
 CONVERSIONS: dict[str, Callable[..., Any] | None] = {
@@ -29,7 +30,7 @@ def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
         raise StudyError(
             f"{spec.name}: kind = {spec.kind!r} is for tables; an array of labels is one of {', '.join(CONVERSIONS)}."
         )
-    for key in ("item", "annotator", "drop", "text", "categories", "encoding", "decimal", "na_values"):
+    for key in ("item", "annotator", "drop", "text", "categories", *READING):
         if getattr(spec, key):
             raise StudyError(f"{spec.name}: {key} is about the columns of a table, and {place} holds arrays.")
     names = {key: getattr(spec, key) for key in ("labels", "features") if getattr(spec, key) is not None}

@@ -10,11 +10,11 @@ from skldl import data  # its readers of tables need pandas: they are looked up 
 from skldl.data._gaps import rows_to_judge_by
 from skldl.data._read_arrays import ARRAY_ENDINGS
 from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
+from skldl.experiments.fingerprint import READING
 from skldl.experiments.given_files import load_arrays, read_splits
 from skldl.experiments.study import DatasetSpec
 
 TABLE_ENCODER = "skldl.tabular:TableEncoder"
-READING = ("encoding", "decimal", "na_values")
 
 
 def load_datasets(specs: Sequence[DatasetSpec], *, data_home: Any = None) -> tuple[list[DatasetSpec], list[str]]:

@@ -18,6 +18,7 @@ from skldl._typing import FloatArray
 from skldl.data._spelling import find
 from skldl.experiments.output.scores import losses_of, nemenyi_difference, rank_rows
 from skldl.experiments.results import StudyResults
+from skldl.metrics import MEASURES
 
 ALPHA = 0.05
 ROPE = 0.01
@@ -309,8 +310,6 @@ def pair_tests(results: StudyResults, measure: str, *, alpha: float = ALPHA) -> 
     >>> pair_tests(results, "kullback_leibler").mark("toy", "SABFGS", "MeanDistribution")
     'win'
     """
-    from skldl.metrics import MEASURES
-
     sign = -1.0 if MEASURES[measure].higher_is_better else 1.0
     p_values: dict[tuple[str, str, str], float] = {}
     better: dict[tuple[str, str, str], bool] = {}

@@ -113,20 +113,17 @@ def _refuse_unknown(table: Mapping[str, Any], known: set[str], where: str) -> No
 
 
 _NAMES = ("labels", "features", "drop", "text", "categories", "na_values")
+_TEXTS = (
+    *("name", "title", "protocol", "criterion", "order", "control", "estimator", "path", "refine", "source", "kind"),
+    *("weight", "groups", "item", "annotator", "text_ngrams", "splits", "encoding", "decimal", "mechanism"),
+)
 _TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("datasets", "candidates", "measures"), (list, "a list")),
-    **dict.fromkeys(("name", "title", "protocol", "criterion", "order", "control"), (str, "text in quotes")),
-    **dict.fromkeys(
-        ("source", "estimator", "path", "refine", "kind", "weight", "groups", "item", "annotator"),
-        (str, "text in quotes"),
-    ),
+    **dict.fromkeys(_TEXTS, (str, "text in quotes")),
     **dict.fromkeys(("params", "grid", "grids", "natural"), (dict, "a table, { name = value }")),
-    **dict.fromkeys(("text_ngrams", "splits"), (str, "text in quotes")),
-    **dict.fromkeys(("encoding", "decimal"), (str, "text in quotes")),
     **dict.fromkeys(_NAMES, (str | list, "text in quotes, or a list of such")),
     **dict.fromkeys(("apart", "encode", "recover", "renormalise"), (bool, "true or false")),
     "hide": (float | int | list, "a share of the degrees from 0 to 1, or a list of such"),
-    "mechanism": (str, "text in quotes"),
 }
 
 

@@ -106,11 +106,6 @@ class Match:
         return self.ours - self.published.mean
 
     @property
-    def relative(self) -> float:
-        """The difference as a share of the published mean."""
-        return self.difference / self.published.mean
-
-    @property
     def agrees(self) -> bool:
         """Whether both means are equal within 2 % of the printed loss or one unit of the last printed digit.
 
