@@ -19,7 +19,8 @@ from skldl.experiments.output.claims import RULE as CLAIM_RULE
 from skldl.experiments.output.claims import check_claims, speed_claim
 from skldl.experiments.output.layout import Cell, ResultTable
 from skldl.experiments.output.published import RULE, count_text, published_table
-from skldl.experiments.output.tables import losses_of, settings_table, skill_table, time_table
+from skldl.experiments.output.scores import losses_of
+from skldl.experiments.output.tables import settings_table, skill_table, time_table
 from skldl.experiments.statistics import compare
 from skldl.experiments.store import json_ready
 from skldl.metrics import MEASURES

@@ -80,7 +80,7 @@ def test_a_worker_that_is_killed_changes_nothing(here, cluster, monkeypatch):
 
 
 def test_no_scheduler(here, monkeypatch, capsys):
-    monkeypatch.setattr(_fit_stream, "SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr("skldl.experiments.cluster.SECONDS_TO_CONNECT", 1)
     assert call(f"fit parts {FIT} --scheduler tcp://127.0.0.1:9 --out m.skldl") == 2
     assert "No Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
     assert not list(here.glob("m.skldl*"))

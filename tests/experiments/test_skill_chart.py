@@ -7,8 +7,8 @@ import pytest
 from skldl.cli._study_output import show_results
 from skldl.data import Dataset
 from skldl.experiments import Candidate, Study, run_study
+from skldl.experiments.output.scores import skill_of
 from skldl.experiments.output.skill_chart import MOST_DATASETS, bar, skill_chart
-from skldl.experiments.output.tables import skill_of
 from skldl.testing import make_distributions
 
 

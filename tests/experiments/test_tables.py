@@ -19,13 +19,12 @@ from skldl.data import Dataset
 from skldl.exceptions import UnknownNameError
 from skldl.experiments import Candidate, Study, run_study
 from skldl.experiments.output.layout import Cell, Frame, ResultTable, decimals_to_tell_apart, show_deviation, show_rank
+from skldl.experiments.output.scores import rank_rows, skill_of
 from skldl.experiments.output.tables import (
     average_ranks,
     dataset_table,
     measure_table,
-    rank_rows,
     settings_table,
-    skill_of,
     skill_table,
     time_table,
 )

@@ -52,17 +52,9 @@ USER_MISTAKES = (DataError, ParameterError, FileNotFoundError, FileExistsError, 
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line.
+    """Run one command line, the arguments after ``skldl``, and return the exit status.
 
-    Parameters
-    ----------
-    arguments : sequence of str
-        The arguments after ``skldl``. ``--debug`` in any place shows the traceback of an error.
-
-    Returns
-    -------
-    int
-        The exit status.
+    ``--debug`` in any place shows the traceback of an error.
     """
     debug = "--debug" in arguments
     words = [word for word in arguments if word != "--debug"]

@@ -19,7 +19,6 @@ from skldl.tabular._training import FittedTable
 
 SHARE = 8
 """A table that is larger than this part of the available memory is read in chunks."""
-SECONDS_TO_CONNECT = 30
 SMALL = 2**26
 """Files that are smaller together are not looked at for this."""
 NOT_IN_CHUNKS = {
@@ -38,23 +37,8 @@ def is_streamed(
 ) -> bool:
     """Whether a table is large enough to be read in chunks without ``--stream``.
 
-    Parameters
-    ----------
-    sources : sequence of str
-        The files.
-    columns : Columns
-        How they are read.
-    model : str
-        Name of the model.
-    settings : mapping
-        Its hyper-parameters.
-    others : mapping
-        The options of `NOT_IN_CHUNKS` that were given.
-
-    Returns
-    -------
-    bool
-        False, with a note, if the table is large but the model or an option needs it in memory.
+    False, with a note, if the table is large but the model, or one of the options of `NOT_IN_CHUNKS` in ``others``,
+    needs it in memory.
     """
     if any(is_array_file(source) or not os.path.isfile(source) for source in sources):
         return False
@@ -97,33 +81,9 @@ def fit_in_chunks(
 ) -> tuple[FittedTable, ResumeFolder]:
     """Fit a model to a table that is read in chunks, from where an earlier call was stopped if there was one.
 
-    Parameters
-    ----------
-    sources : sequence of str
-        The files.
-    columns : Columns
-        How they are read, and which of their columns is what.
-    out : Path
-        Where the model will be written; the state is kept beside it.
-    others : mapping
-        The options of `NOT_IN_CHUNKS` that were given: each is an error.
-    tell : callable
-        Called with a word on what runs.
-    memory : str
-        Bound on memory, such as 1GiB.
-    cache : str
-        Bound on the disk space for encoded rows.
-    scheduler : str or None
-        Address of a Dask scheduler whose workers fit the model.
-    keep_rows, **chosen
-        As in `skldl.tabular._stream_training.fit_stream`: ``model``, ``settings`` and what else the model depends on.
-
-    Returns
-    -------
-    fitted : FittedTable
-        The model.
-    state : ResumeFolder
-        To be removed when the model is written.
+    The state is kept beside ``out``, and is to be removed when the model is written. The options of `NOT_IN_CHUNKS` in
+    ``others`` are errors. ``memory`` and ``cache`` bound the memory and the disk space for encoded rows, ``scheduler``
+    is the address of a Dask cluster that fits the model, and ``chosen`` has what `fit_stream` takes.
     """
     for source in sources:
         if is_array_file(source):
@@ -150,7 +110,10 @@ def fit_in_chunks(
         note(f"{state.folder} held the state of another fit, of other files or options: it is begun anew.")
     client = None
     try:
-        client = None if scheduler is None else _connected(scheduler)
+        if scheduler is not None:
+            from skldl.experiments.cluster import connected
+
+            client = connected(scheduler)
         fitted = fit_stream(
             table,
             keep_rows=keep_rows,
@@ -174,18 +137,6 @@ def fit_in_chunks(
         if client is not None:
             client.close()
     return fitted, state
-
-
-def _connected(scheduler: str) -> Any:
-    """A client of a Dask cluster."""
-    from distributed import Client
-
-    try:
-        return Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise DatasetError(
-            f"No Dask scheduler answers at {scheduler}: {error}. Start one with: dask scheduler"
-        ) from error
 
 
 def _is_readable_again(source: str) -> bool:

@@ -32,18 +32,7 @@ class TableModel:
 
 
 def open_model(path: str) -> TableModel:
-    """Load a model file that ``skldl fit`` wrote.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Returns
-    -------
-    TableModel
-        The model.
-    """
+    """Load a model file that ``skldl fit`` wrote."""
     about, pipeline = read(path)
     steps = getattr(pipeline, "steps", [("", None)])
     if not isinstance(steps[0][1], TableEncoder):

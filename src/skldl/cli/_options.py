@@ -182,16 +182,6 @@ _PARAMETER = re.compile(
 def as_options(text: str) -> str:
     """Rewrite the parameters that a message of the library names as options of the command line.
 
-    Parameters
-    ----------
-    text : str
-        A message such as ``Use kind='counts'``.
-
-    Returns
-    -------
-    str
-        The message with ``--kind counts`` instead.
-
     Examples
     --------
     >>> as_options("If these are counts, use kind='counts'; leave it out with drop=['a', 'b']; see labels=.")
@@ -233,14 +223,7 @@ def check_targets(
 ) -> None:
     """Refuse to overwrite an input, to write twice into one file, or to overwrite an existing file without permission.
 
-    Parameters
-    ----------
-    targets : iterable of pairs
-        Each option and where it makes the command write; None for no output, ``-`` for standard output.
-    inputs : iterable of str or path
-        The files that the command reads; they are never overwritten.
-    overwrite : bool
-        Whether existing files may be overwritten.
+    A target is an option and where it makes the command write; None for no output, ``-`` for standard output.
     """
     seen: dict[str, str] = {}
     for option, target in targets:

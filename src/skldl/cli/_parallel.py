@@ -81,20 +81,7 @@ class Processes:
             process.join()
 
     def run(self, first: Any, others: Iterator[Any]) -> Iterator[Any]:
-        """Apply the function to chunks.
-
-        Parameters
-        ----------
-        first : object
-            The first chunk.
-        others : iterator
-            Those that follow.
-
-        Yields
-        ------
-        object
-            The results in order.
-        """
+        """Apply the function to chunks; results come in order."""
         for _ in range(self._n_jobs):
             self._start()  # all at once: the first chunk is not taken before its process has imported what it needs
         sent = 0

@@ -70,18 +70,7 @@ def show_time(seconds: float | None) -> str:
 
 @contextmanager
 def watch(n_jobs: int) -> Iterator[Callable[[Progress], None]]:
-    """Show the progress of a study on standard error while the block runs.
-
-    Parameters
-    ----------
-    n_jobs : int
-        Number of tasks that run at the same time.
-
-    Yields
-    ------
-    callable
-        To be called with each `Progress`.
-    """
+    """Show the progress of a study on standard error; the block calls what it gets with each `Progress`."""
     forecast = Forecast(n_jobs)
     if not sys.stderr.isatty():
         yield _plain_lines(forecast)
@@ -135,10 +124,7 @@ def _plain_lines(forecast: Forecast) -> Callable[[Progress], None]:
 def working() -> Iterator[Callable[[str], None]]:
     """Show the progress: always on a terminal, elsewhere an occasional line if it takes long.
 
-    Yields
-    ------
-    callable
-        To be called with a word on what runs.
+    The block calls what it gets with a word on what runs.
     """
     if sys.stderr.isatty():
         from rich.console import Console

@@ -25,15 +25,7 @@ def note(text: str) -> None:
 def printable(text: str) -> str:
     """Text without control characters of a terminal: names of columns come from files of any origin.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        The same with control characters spelled out; line breaks stay.
+    They are spelled out; line breaks stay.
 
     Examples
     --------
@@ -50,19 +42,9 @@ def printable(text: str) -> str:
 
 @contextmanager
 def progress_of(table: TableFile | ArrayTable, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Show how far the reading of a table is, on a terminal only.
+    """Show how far the reading of a table is, on a terminal only, unless the result itself goes there (``quiet``).
 
-    Parameters
-    ----------
-    table : TableFile or ArrayTable
-        The table that is read.
-    quiet : bool
-        Show nothing, since the result itself goes to the terminal.
-
-    Yields
-    ------
-    callable
-        To be called with the number of rows that are done.
+    The block calls what it gets with the number of rows that are done.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda rows: None
@@ -81,17 +63,7 @@ def progress_of(table: TableFile | ArrayTable, *, quiet: bool) -> Iterator[Calla
 
 
 def print_table(table: pd.DataFrame, title: str, *, decimals: int = 4) -> None:
-    """Print a table: framed on a terminal, plain columns in a pipe.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The table, without its index.
-    title : str
-        Text above it.
-    decimals : int, default=4
-        Decimals of its numbers.
-    """
+    """Print a table without its index: framed on a terminal, plain columns in a pipe."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -113,15 +85,7 @@ def _show(cell: Any, decimals: int) -> str:
 
 
 def save_figure(target: Path, draw: Callable[[], Any]) -> None:
-    """Draw a figure without a window and write it, whole or not at all.
-
-    Parameters
-    ----------
-    target : Path
-        Output file; its extension determines the format.
-    draw : callable
-        Returns a display of `skldl.plots`.
-    """
+    """Draw a display of `skldl.plots` without a window and write it whole; the extension is the format."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -46,27 +46,10 @@ def need_the_packages_of_the_tests() -> None:
 
 
 def run_and_show(study: Study | Plan, folder: Path, again: str, retry: str, *, n_jobs: int, **options: Any) -> int:
-    """Run a study, show its progress, and write and print its results; if it is interrupted, print how to continue.
+    """Run a study, show its progress, and write and print its results; the exit status is 1 if tasks failed.
 
-    Parameters
-    ----------
-    study : Study or Plan
-        The study.
-    folder : Path
-        Where its records go.
-    again : str
-        The command that continues the study.
-    retry : str
-        What to type to run tasks again that failed.
-    n_jobs : int
-        Number of processes.
-    **options : dict
-        Further arguments of `run_study`.
-
-    Returns
-    -------
-    int
-        The exit status: 1 if tasks failed.
+    ``again`` is the command that continues the study if it is interrupted, ``retry`` the one that runs failed tasks
+    again, and ``options`` are further arguments of `run_study`.
     """
     try:
         with watch(n_jobs) as on_progress:
@@ -84,22 +67,7 @@ def run_and_show(study: Study | Plan, folder: Path, again: str, retry: str, *, n
 
 
 def show_results(results: StudyResults, folder: Path, retry: str) -> int:
-    """Write tables, statistics and report, print the tables, and print the paths of all files.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    folder : Path
-        The folder of the study.
-    retry : str
-        What to type to run tasks again that failed.
-
-    Returns
-    -------
-    int
-        The exit status: 1 if tasks failed.
-    """
+    """Write tables, statistics and report, print the tables and the paths; the exit status is 1 if tasks failed."""
     for notice in results.notices:
         print(notice, file=sys.stderr)
     write_outputs(results, folder)

@@ -168,17 +168,7 @@ def fit(
 
 
 def typed_settings(settings: list[str]) -> dict[str, Any]:
-    """Turn words such as ``alpha=0.1`` into values by name.
-
-    Parameters
-    ----------
-    settings : list of str
-        As typed after ``--set``.
-
-    Returns
-    -------
-    dict
-        The values: numbers, truth values, lists, None, or else text.
+    """Turn words such as ``alpha=0.1`` into values by name: numbers, truth values, lists, None, or else text.
 
     Examples
     --------

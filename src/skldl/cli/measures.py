@@ -161,19 +161,7 @@ def _tell_robustness(outcome: Robustness) -> None:
 
 
 def read_pairs(path: Path) -> tuple[Any, Any]:
-    """Read real and predicted distributions from an .npz file or a table.
-
-    Parameters
-    ----------
-    path : Path
-        An .npz file with ``D_true`` and ``D_pred``, or a table (.csv, .tsv, .parquet) with columns ``true_NAME`` and
-        ``pred_NAME``.
-
-    Returns
-    -------
-    tuple of ndarray
-        True and predicted distributions, as they are in the file.
-    """
+    """Read real and predicted distributions, as they are, from an .npz file or a table; see `select`."""
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file {path}. Say where the table of distributions is.")
     if path.suffix.lower() == ".npz":

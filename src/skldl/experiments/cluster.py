@@ -20,34 +20,16 @@ TASKS_IN_FLIGHT = 256
 
 
 def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None) -> Iterator[Record]:
-    """Run tasks on the workers of a Dask scheduler.
+    """Run tasks on the workers of a Dask scheduler, whose address is such as ``tcp://host:8786``.
 
-    Parameters
-    ----------
-    calls : iterator of Call
-        The tasks.
-    scheduler : str
-        Address of the scheduler, such as ``tcp://host:8786``.
-    timeout : float or None
-        Seconds after which a task is ended and recorded as failed.
-
-    Yields
-    ------
-    dict
-        Records in the order in which the tasks are done. Dask tries a task again whose worker died, and gives it up
-        after a few deaths: then it is recorded as failed.
+    Records come in the order in which the tasks are done. Dask tries a task again whose worker died, and gives it up
+    after a few deaths: then it is recorded as failed, as is one that takes more than ``timeout`` seconds.
     """
-    from distributed import Client, wait
+    from distributed import wait
 
-    try:
-        client = Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise StudyError(
-            f"No Dask scheduler answers at {scheduler}: {error}. Start one with: dask scheduler"
-        ) from error
     running: dict[Any, Call] = {}
     last_seen = time.monotonic()
-    with client, client.as_current():
+    with connected(scheduler) as client, client.as_current():
         while True:
             for call in islice(calls, max(0, TASKS_IN_FLIGHT - len(running))):
                 running[client.submit(_run_one, call, timeout, pure=False)] = call
@@ -74,6 +56,18 @@ def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None)
                 raise _lost(scheduler, "was lost")
             if time.monotonic() - last_seen > SECONDS_WITHOUT_WORKERS:
                 raise _lost(scheduler, f"has had no worker for {SECONDS_WITHOUT_WORKERS:.0f} s")
+
+
+def connected(scheduler: str) -> Any:
+    """A client of the cluster whose scheduler has this address."""
+    from distributed import Client
+
+    try:
+        return Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise StudyError(
+            f"No Dask scheduler answers at {scheduler}: {error}. Start one with: dask scheduler"
+        ) from error
 
 
 def _run_one(call: Call, timeout: float | None) -> Record:

@@ -10,22 +10,16 @@ from skldl.experiments.store import json_ready
 ROLES = ("labels", "features", "kind", "weight", "groups", "item", "annotator", "drop", "text", "categories")
 """Arguments of `skldl.data.load_dataset` for the roles of columns."""
 
-COLUMNS = (*ROLES, "encoding", "decimal", "na_values")
-"""The same with those for reading a table."""
+READING = ("encoding", "decimal", "na_values")
+"""Arguments of `skldl.data.TableFile`."""
+
+COLUMNS = (*ROLES, *READING)
 
 
 def fingerprint_of(entries: Mapping[str, Any]) -> str:
-    """Hash a study that is described in plain values; the names are those of 0.1, so that its records stay valid.
+    """Hash what `Study.to_dict` gives, or the header of a record file holds, into 16 hexadecimal digits.
 
-    Parameters
-    ----------
-    entries : mapping
-        What `Study.to_dict` gives, or what the header of a record file holds.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
+    The names are those of 0.1, so that its records stay valid.
     """
     hashed = {key: value for key, value in entries.items() if key not in ("candidates", "timeout")} | {"title": ""}
     # a file may move, and columns have their effect through the data, which have their own fingerprint

@@ -13,6 +13,7 @@ from skldl.data._read_arrays import array_variables, one_per_row
 from skldl.distributions import from_counts, from_scores
 from skldl.distributions._tables import is_missing, plain_label
 from skldl.exceptions import StudyError
+from skldl.experiments.fingerprint import READING
 from skldl.experiments.study import DatasetSpec
 
 CONVERSIONS: dict[str, Callable[..., Any] | None] = {
@@ -24,25 +25,12 @@ ONLY_TRAINING = ("", "train")
 
 
 def load_arrays(place: str, spec: DatasetSpec) -> Dataset:
-    """Load a ``.mat`` or ``.npz`` file of a study: the names of arrays are used like the column names of a table.
-
-    Parameters
-    ----------
-    place : str
-        The file.
-    spec : DatasetSpec
-        Which array is what.
-
-    Returns
-    -------
-    Dataset
-        The data.
-    """
+    """Load a ``.mat`` or ``.npz`` file of a study: the names of arrays are used like the column names of a table."""
     if spec.kind not in CONVERSIONS:
         raise StudyError(
             f"{spec.name}: kind = {spec.kind!r} is for tables; an array of labels is one of {', '.join(CONVERSIONS)}."
         )
-    for key in ("item", "annotator", "drop", "text", "categories", "encoding", "decimal", "na_values"):
+    for key in ("item", "annotator", "drop", "text", "categories", *READING):
         if getattr(spec, key):
             raise StudyError(f"{spec.name}: {key} is about the columns of a table, and {place} holds arrays.")
     names = {key: getattr(spec, key) for key in ("labels", "features") if getattr(spec, key) is not None}
@@ -88,19 +76,9 @@ def _as_table(dataset: Dataset) -> Any:
 
 
 def read_splits(place: str, dataset: Dataset) -> IntArray:
-    """Read which row is tested in which fold.
+    """Read which row is tested in which fold: a table with one line for each row, one column for each repeat.
 
-    Parameters
-    ----------
-    place : str
-        A table: one line for each row of the data, one column for each repeat.
-    dataset : Dataset
-        The data that it belongs to.
-
-    Returns
-    -------
-    ndarray of int of shape (n_samples, n_repeats)
-        Number of the fold of each row, from 0, in the order of the folds' names; -1 for rows that are never tested.
+    Folds are numbered from 0, in the order of their names; -1 stands for rows that are never tested.
     """
     if not Path(place).is_file():
         raise StudyError(f"{dataset.name}: there is no file of splits {place}.")

@@ -33,23 +33,7 @@ def open_store(
     missing: tuple[str, ...],
     out: str | Path | None,
 ) -> None:
-    """Write the study, the header and the description of the data, or compare them with the existing ones.
-
-    Parameters
-    ----------
-    store : MemoryStore
-        Where records go.
-    study : Study
-        The study.
-    datasets : mapping
-        Its data, by name.
-    rules : Rules
-        What all its tasks share.
-    missing : tuple of str
-        Datasets that were not found.
-    out : path or None
-        The folder of the study.
-    """
+    """Write the study, the header and the description of the data, or compare them with the existing ones."""
     now = {
         "kind": "header",
         "format": FORMAT,
@@ -92,18 +76,7 @@ def _truth(dataset: Dataset, rules: Rules) -> dict[str, Any]:
 
 
 def current_study(records: list[Record]) -> dict[str, Any]:
-    """The study that records belong to, with its current number of repeats.
-
-    Parameters
-    ----------
-    records : list of dict
-        The records, the header first.
-
-    Returns
-    -------
-    dict
-        The study as its file holds it.
-    """
+    """The study that records belong to, as its file holds it, with its current number of repeats."""
     study = dict(records[0]["study"])
     for record in records:
         if record["kind"] == "change":
@@ -112,13 +85,7 @@ def current_study(records: list[Record]) -> dict[str, Any]:
 
 
 def check_records(records: list[Record]) -> None:
-    """Refuse records that contradict their header: a study or data that were edited.
-
-    Parameters
-    ----------
-    records : list of dict
-        The records, the header first.
-    """
+    """Refuse records that contradict their header: a study or data that were edited."""
     header = records[0]
     if "fingerprint" in header and fingerprint_of(header["study"]) != header["fingerprint"]:
         raise RecordsError(
@@ -136,20 +103,7 @@ def check_records(records: list[Record]) -> None:
 
 
 def compare_headers(store: MemoryStore, now: Record) -> bool:
-    """Refuse to continue records of another study; return whether only repeats are added.
-
-    Parameters
-    ----------
-    store : MemoryStore
-        The records that are there.
-    now : dict
-        The header that the study would have.
-
-    Returns
-    -------
-    bool
-        Whether the study has more repeats than its records.
-    """
+    """Refuse to continue records of another study; return whether the study has more repeats than its records."""
     header = store.records[0]
     check_records(store.records)
     if header["skldl"] != now["skldl"]:

@@ -10,29 +10,17 @@ from skldl import data  # its readers of tables need pandas: they are looked up 
 from skldl.data._gaps import rows_to_judge_by
 from skldl.data._read_arrays import ARRAY_ENDINGS
 from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
+from skldl.experiments.fingerprint import READING
 from skldl.experiments.given_files import load_arrays, read_splits
 from skldl.experiments.study import DatasetSpec
 
 TABLE_ENCODER = "skldl.tabular:TableEncoder"
-READING = ("encoding", "decimal", "na_values")
 
 
 def load_datasets(specs: Sequence[DatasetSpec], *, data_home: Any = None) -> tuple[list[DatasetSpec], list[str]]:
-    """Load the datasets of a study; those that are not there are named, not fatal.
+    """Load the datasets of a study: those that were found, with their data, and the names of those that were not.
 
-    Parameters
-    ----------
-    specs : sequence of DatasetSpec
-        The datasets of a study.
-    data_home : path, default=None
-        Folder with the data files; it comes before the one that ``SKLDL_DATA`` names.
-
-    Returns
-    -------
-    found : list of DatasetSpec
-        The datasets that were found, with their data.
-    missing : list of str
-        Names of the datasets that were not.
+    The folder ``data_home`` comes before the one that ``SKLDL_DATA`` names.
     """
     found: list[DatasetSpec] = []
     missing: list[str] = []
@@ -102,15 +90,7 @@ def _found(place: str, data_home: Any) -> str:
 def encoder_of(spec: DatasetSpec) -> Any:
     """The table encoder, where the data are a table that a study has read; data given in Python are taken as they are.
 
-    Parameters
-    ----------
-    spec : DatasetSpec
-        A dataset with its data.
-
-    Returns
-    -------
-    TableEncoder or None
-        The encoder, found by its import path: the layer of the tables is on the same level as this one.
+    It is found by its import path: the layer of the tables is on the same level as this one.
     """
     is_table = spec.source and spec.data is not None and hasattr(spec.data.X, "columns")
     if not (is_table or spec.encode or spec.text or spec.categories):

@@ -7,20 +7,9 @@ from skldl.experiments.study import Study
 
 
 def noise_ceiling_of(dataset: Dataset, study: Study) -> dict[str, Any]:
-    """Estimate the noise floor of each measure: the value that the true distributions would have.
+    """Estimate the noise floor of each measure, the value that the true distributions would have, and its error.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The data; without counts of votes there is no estimate, nor with a fixed test set, whose votes are not known.
-    study : Study
-        Its measures.
-
-    Returns
-    -------
-    dict
-        ``noise_ceiling``, from the name of each measure to the value, and ``noise_ceiling_error``, to its standard
-        error; or nothing.
+    There is none without counts of votes, nor with a fixed test set, whose votes are not known.
 
     Examples
     --------

@@ -10,19 +10,10 @@ from skldl.distributions._tables import is_missing, plain_label
 
 
 def raters_of(dataset: Dataset, *, named: bool = True) -> dict[str, Any]:
-    """Summarise the quality of the raters, if the votes have raters.
+    """Summarise the quality of the raters, as `skldl.annotators.RaterSummary.from_dict` takes it.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The data; without ``raters`` there is no summary, nor if no row has votes of two raters.
-    named : bool, default=True
-        Keep the names of the raters; else they are numbered.
-
-    Returns
-    -------
-    dict
-        ``raters``, what `skldl.annotators.RaterSummary.from_dict` takes; or nothing.
+    There is no summary if the dataset has no ``raters``, or no row has votes of two of them. Without ``named`` they are
+    numbered.
 
     Examples
     --------

@@ -16,8 +16,9 @@ from scipy import stats
 
 from skldl._typing import FloatArray
 from skldl.data._spelling import find
-from skldl.experiments.output.tables import losses_of, rank_rows
+from skldl.experiments.output.scores import losses_of, nemenyi_difference, rank_rows
 from skldl.experiments.results import StudyResults
+from skldl.metrics import MEASURES
 
 ALPHA = 0.05
 ROPE = 0.01
@@ -143,9 +144,7 @@ def compare(
         if why:
             reasons["friedman"] = why
         spread = np.sqrt(n_candidates * (n_candidates + 1) / (6 * n_datasets))
-        found["nemenyi_difference"] = float(
-            stats.studentized_range.ppf(1 - alpha, n_candidates, np.inf) / np.sqrt(2) * spread
-        )
+        found["nemenyi_difference"] = nemenyi_difference(n_candidates, n_datasets, alpha)
         found["nemenyi"] = _nemenyi(ranks)
         comparisons = n_candidates - 1
         found["dunn_difference"] = float(stats.norm.isf(alpha / (2 * comparisons)) * spread)
@@ -311,8 +310,6 @@ def pair_tests(results: StudyResults, measure: str, *, alpha: float = ALPHA) -> 
     >>> pair_tests(results, "kullback_leibler").mark("toy", "SABFGS", "MeanDistribution")
     'win'
     """
-    from skldl.metrics import MEASURES
-
     sign = -1.0 if MEASURES[measure].higher_is_better else 1.0
     p_values: dict[tuple[str, str, str], float] = {}
     better: dict[tuple[str, str, str], bool] = {}

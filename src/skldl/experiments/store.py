@@ -59,20 +59,7 @@ def json_ready(value: Any) -> Any:
 
 
 def read_records(path: Path) -> tuple[list[Record], bytes]:
-    """Read a record file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    records : list of dict
-        The records, the header first.
-    torn : bytes
-        The torn last line, if the writing process was killed; else nothing.
-    """
+    """Read a record file: its records, the header first, and the torn last line if the writing process was killed."""
     if not path.is_file():
         raise RecordsError(f"There are no records in {path.parent}: {path} does not exist.")
     content = path.read_bytes()
@@ -130,13 +117,7 @@ class MemoryStore:
         self.notices: list[str] = []
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Keep a record.
-
-        Parameters
-        ----------
-        record : mapping
-            The record.
-        """
+        """Keep a record."""
         self._keep(encode(record))
 
     def _keep(self, line: bytes) -> None:
@@ -208,13 +189,7 @@ class FileStore(MemoryStore):
         )
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Append a record: afterwards it is on the disk, whole.
-
-        Parameters
-        ----------
-        record : mapping
-            The record.
-        """
+        """Append a record: afterwards it is on the disk, whole."""
         line = encode(record)
         size = os.fstat(self._descriptor).st_size
         try:

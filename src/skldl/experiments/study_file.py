@@ -74,22 +74,7 @@ def load_study(name_or_path: str | Path, *, trust: Iterable[str] = ()) -> Study:
 
 
 def parse_study(text: str, *, where: str = "the study", trust: Iterable[str] = ()) -> Study:
-    """Make a study from the text of its TOML file.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    where : str
-        What the error messages call it.
-    trust : iterable of str, default=()
-        As in `load_study`.
-
-    Returns
-    -------
-    Study
-        The study.
-    """
+    """Make a study from the text of its TOML file, which messages call ``where``; ``trust`` as in `load_study`."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -128,20 +113,17 @@ def _refuse_unknown(table: Mapping[str, Any], known: set[str], where: str) -> No
 
 
 _NAMES = ("labels", "features", "drop", "text", "categories", "na_values")
+_TEXTS = (
+    *("name", "title", "protocol", "criterion", "order", "control", "estimator", "path", "refine", "source", "kind"),
+    *("weight", "groups", "item", "annotator", "text_ngrams", "splits", "encoding", "decimal", "mechanism"),
+)
 _TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("datasets", "candidates", "measures"), (list, "a list")),
-    **dict.fromkeys(("name", "title", "protocol", "criterion", "order", "control"), (str, "text in quotes")),
-    **dict.fromkeys(
-        ("source", "estimator", "path", "refine", "kind", "weight", "groups", "item", "annotator"),
-        (str, "text in quotes"),
-    ),
+    **dict.fromkeys(_TEXTS, (str, "text in quotes")),
     **dict.fromkeys(("params", "grid", "grids", "natural"), (dict, "a table, { name = value }")),
-    **dict.fromkeys(("text_ngrams", "splits"), (str, "text in quotes")),
-    **dict.fromkeys(("encoding", "decimal"), (str, "text in quotes")),
     **dict.fromkeys(_NAMES, (str | list, "text in quotes, or a list of such")),
     **dict.fromkeys(("apart", "encode", "recover", "renormalise"), (bool, "true or false")),
     "hide": (float | int | list, "a share of the degrees from 0 to 1, or a list of such"),
-    "mechanism": (str, "text in quotes"),
 }
 
 

@@ -204,20 +204,7 @@ def _test_set(dataset: Dataset, round_: Round) -> tuple[Any, FloatArray, Any]:
 
 
 def kept_rows(dataset: Dataset, rules: Rules) -> IntArray:
-    """Rows of the test set whose predictions are kept: none, a sample that all candidates share, or all.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The data.
-    rules : Rules
-        Which rows, and the seed that draws the sample.
-
-    Returns
-    -------
-    ndarray of int
-        Row numbers in the dataset, or in its fixed test set, ascending.
-    """
+    """Rows of the test set whose predictions are kept: none, a sample that all candidates share, or all."""
     n_rows = len(dataset.D_test) if dataset.has_test_set else dataset.n_samples
     if has_gaps(dataset.D):  # the truth of such rows is not known
         return np.empty(0, dtype=np.intp)

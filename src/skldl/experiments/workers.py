@@ -111,18 +111,10 @@ class Pool:
         self._workers: list[Worker] = []
 
     def run(self, calls: Iterator[Call]) -> Iterator[Record]:
-        """Run tasks.
+        """Run tasks; records come in the order in which the tasks are done.
 
-        Parameters
-        ----------
-        calls : iterator of Call
-            The tasks.
-
-        Yields
-        ------
-        dict
-            Records in the order in which the tasks are done. A task whose process dies is tried once more when no
-            other runs, so that it has all the memory; if its process dies again it is recorded as failed.
+        A task whose process dies is tried once more when no other runs, so that it has all the memory; if its process
+        dies again it is recorded as failed.
         """
         suspects: list[Call] = []
         yield from self._run(calls, self.n_jobs, lambda call, how: suspects.append(call))

@@ -21,18 +21,7 @@ _WHY = {
 
 
 def inputs_of(encoder: TableEncoder) -> list[Any]:
-    """Descriptions of the inputs of the graph, one for each column.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Fitted.
-
-    Returns
-    -------
-    list of ValueInfoProto
-        In the order of the training table.
-    """
+    """Descriptions of the inputs of the graph, one for each column of the training table."""
     text = helper.np_dtype_to_tensor_dtype(np.dtype(object))
     return [
         helper.make_tensor_value_info(str(name), text if kind == CATEGORY else DOUBLE, ["rows", 1])
@@ -41,20 +30,7 @@ def inputs_of(encoder: TableEncoder) -> list[Any]:
 
 
 def add_encoder(graph: Graph, encoder: TableEncoder) -> str:
-    """Append the nodes of an encoder.
-
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    encoder : TableEncoder
-        Fitted.
-
-    Returns
-    -------
-    str
-        Name of the features, doubles of shape (rows, n_features).
-    """
+    """Append the nodes of a fitted encoder; return the name of the features, doubles of shape (rows, n_features)."""
     for name, kind in encoder.kinds_.items():
         if kind in _WHY:
             raise refuse(f"The {kind} column {name!r}", _WHY[kind])

@@ -29,22 +29,7 @@ _ACTIVATIONS = {"tanh": "Tanh", "logistic": "Sigmoid", "relu": "Relu", "identity
 
 
 def add_estimator(graph: Graph, model: Any, features: str) -> str:
-    """Append the nodes of an estimator.
-
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    model : estimator
-        Fitted.
-    features : str
-        Name of its features, doubles of shape (rows, n_features).
-
-    Returns
-    -------
-    str
-        Name of the predicted distributions, doubles of shape (rows, n_labels).
-    """
+    """Append the nodes of a fitted estimator of these features; return the name of its distributions, doubles, too."""
     if (weights := softmax_weights(model)) is not None:
         scores = graph.add("MatMul", features, graph.constant(weights[0]))
         return graph.add("Softmax", graph.add("Add", scores, graph.constant(weights[1])), axis=1)

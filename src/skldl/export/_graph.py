@@ -38,44 +38,14 @@ class Graph:
         self._count = 0
 
     def add(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        """Append a node with one output.
-
-        Parameters
-        ----------
-        kind : str
-            The operator.
-        *inputs : str
-            Names of its inputs.
-        domain : str, default=""
-            Domain of the operator.
-        **attributes
-            Its attributes.
-
-        Returns
-        -------
-        str
-            Name of its output.
-        """
+        """Append a node with one output, whose name is returned."""
         self._count += 1
         name = f"skldl/{kind}_{self._count}"  # columns of a table have other names
         self.nodes.append(helper.make_node(kind, inputs, [name], name=name, domain=domain, **attributes))
         return name
 
     def constant(self, value: Any, dtype: Any = np.float64) -> str:
-        """Append a constant array.
-
-        Parameters
-        ----------
-        value : array-like
-            Its value.
-        dtype : data type, default=float64
-            Its type.
-
-        Returns
-        -------
-        str
-            Its name.
-        """
+        """Append a constant array, and return its name."""
         self._count += 1
         name = f"skldl/constant_{self._count}"
         self.constants.append(numpy_helper.from_array(np.asarray(value, dtype=dtype), name))

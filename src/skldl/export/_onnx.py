@@ -101,20 +101,7 @@ def _graph(encoder: TableEncoder, estimator: Any) -> Any:
 
 
 def feeds_of(encoder: TableEncoder, table: pd.DataFrame) -> dict[str, Any]:
-    """The inputs of a graph for the rows of a table.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Of the model.
-    table : DataFrame
-        The rows.
-
-    Returns
-    -------
-    dict
-        From the name of each column to an array of shape (n_rows, 1).
-    """
+    """The inputs of a graph for the rows of a table: an array of shape (n_rows, 1) for each column."""
     typed = typed_columns(encoder, table)
     return {
         name: typed[name].to_numpy(dtype=object if kind == CATEGORY else np.float64)[:, None]

@@ -132,6 +132,7 @@ def least_error(problem: LinearProblem, n_folds: int, path: Callable[[LinearProb
     if n_samples < 2:
         return 0
     errors: list[float] = []
+    # not the folds of skldl.selection, which draw from another generator: results stay those of earlier versions
     for train, test in KFold(min(n_folds, n_samples), shuffle=True, random_state=0).split(problem.X):
         held_out, share = problem.take(test), problem.weight[test].sum()
         for place, W in enumerate(path(problem.take(train))):

@@ -1,6 +1,4 @@
-"""Common code of curves over folds: the figure, the band, and the sign of a scorer."""
-
-from collections.abc import Mapping
+"""Common code of curves over folds: the figure, and the sign of a scorer."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,31 +6,31 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl.metrics import Measure
+from skldl.plots._display import Display
 from skldl.plots._inputs import axis_title
-from skldl.plots._style import legend_beside, looks, new_axes, plain, style
+from skldl.plots._style import legend_beside, looks, plain
 
 
-def band_figure(
-    ax: Axes | None, x: npt.ArrayLike, curves: Mapping[str, FloatArray], x_title: str, measure: str | Measure
-) -> Axes:
-    """Draw the bands of all curves into the given axes, or those of a new figure, with titles and legend."""
-    with style():
-        ax = new_axes(ax, 6.2, 3.4)
-        draw_bands(ax, x, curves)
+class BandDisplay(Display):
+    """Base of figures of curves: the mean over folds as a line, one standard deviation to either side as a band."""
+
+    curves: dict[str, FloatArray]
+    measure: str | Measure
+
+    def _draw_bands(self, ax: Axes | None, x: npt.ArrayLike, x_title: str) -> Axes:
+        """Draw the bands of all curves, titles and legend."""
+        ax = self._take(ax, 6.2, 3.4)
+        for name, look in looks(self.curves).items():
+            values = self.curves[name]
+            mean = values.mean(axis=1)
+            spread = values.std(axis=1, ddof=1) if values.shape[1] > 1 else np.zeros(len(mean))
+            ax.fill_between(x, mean - spread, mean + spread, color=look.colour, alpha=0.15, linewidth=0)
+            ax.plot(x, mean, **look.line, label=plain(name))
         ax.set_xlabel(x_title)
-        ax.set_ylabel(axis_title(measure))
+        ax.set_ylabel(axis_title(self.measure))
         ax.grid(axis="y")
         legend_beside(ax)
-    return ax
-
-
-def draw_bands(ax: Axes, x: npt.ArrayLike, curves: Mapping[str, FloatArray]) -> None:
-    """Mean over folds as a line, one standard deviation to either side as a band."""
-    for name, look in looks(curves).items():
-        mean = curves[name].mean(axis=1)
-        spread = curves[name].std(axis=1, ddof=1) if curves[name].shape[1] > 1 else np.zeros(len(mean))
-        ax.fill_between(x, mean - spread, mean + spread, color=look.colour, alpha=0.15, linewidth=0)
-        ax.plot(x, mean, **look.line, label=plain(name))
+        return ax
 
 
 def as_values(scores: npt.ArrayLike, measure: Measure) -> FloatArray:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
-from skldl.plots._style import MUTED, columns_that_fit, legend_beside, looks, panels, plain, style
+from skldl.plots._style import MUTED, columns_that_fit, legend_beside, looks, panels, plain
 
 
 @dataclass(frozen=True)
@@ -152,57 +152,36 @@ class CalibrationDisplay(PredictionDisplay):
         }
         return cls(curves, names_of_labels(D_true, label_names, true.shape[1]), most_panels).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; its place is divided. A new figure if None.
-
-        Returns
-        -------
-        CalibrationDisplay
-            This object, with ``axes_``, ``shown_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         n_labels = len(self.label_names)
         errors = np.mean([[curve.error for curve in curves] for curves in self.curves.values()], axis=0)
         worst = np.argsort(-errors, kind="stable")[: self.most_panels]
         self.shown_ = [int(label) for label in (np.sort(worst) if n_labels <= self.most_panels else worst)]
         n_columns = columns_that_fit(ax, min(len(self.shown_), 4))
         n_rows = math.ceil(len(self.shown_) / n_columns)
-        with style():
-            self.figure_, grid = panels(ax, n_rows, n_columns, 1.6 + 2.0 * n_columns, 0.6 + 1.85 * n_rows)
-            cells = [panel for row in grid for panel in row]
-            self.axes_ = cells[: len(self.shown_)]
-            for panel, label in zip(self.axes_, self.shown_, strict=True):
-                self._draw_panel(panel, label)
-                if n_columns < min(len(self.shown_), 4):
-                    panel.locator_params(axis="x", nbins=2)
-            for panel in cells[len(self.shown_) :]:
-                panel.set_axis_off()
-            for row in grid:
-                row[0].set_ylabel("mean real degree")
-            for column in range(n_columns):
-                self.axes_[column::n_columns][-1].set_xlabel("mean predicted degree")
-            if ax is None and n_labels > self.most_panels:
-                note = f"The {len(self.shown_)} of {n_labels} labels with the largest error, worst first."
-                self.figure_.suptitle(note, fontsize=9.5)
-            if len(self.curves) > 1:
-                legend_beside(self.axes_[min(n_columns, len(self.axes_)) - 1])
-        return self
+        self.figure_, grid = panels(ax, n_rows, n_columns, 1.6 + 2.0 * n_columns, 0.6 + 1.85 * n_rows)
+        cells = [panel for row in grid for panel in row]
+        self.axes_ = cells[: len(self.shown_)]
+        for panel, label in zip(self.axes_, self.shown_, strict=True):
+            self._draw_panel(panel, label)
+            if n_columns < min(len(self.shown_), 4):
+                panel.locator_params(axis="x", nbins=2)
+        for panel in cells[len(self.shown_) :]:
+            panel.set_axis_off()
+        for row in grid:
+            row[0].set_ylabel("mean real degree")
+        for column in range(n_columns):
+            self.axes_[column::n_columns][-1].set_xlabel("mean predicted degree")
+        if ax is None and n_labels > self.most_panels:
+            note = f"The {len(self.shown_)} of {n_labels} labels with the largest error, worst first."
+            self.figure_.suptitle(note, fontsize=9.5)
+        if len(self.curves) > 1:
+            legend_beside(self.axes_[min(n_columns, len(self.axes_)) - 1])
 
     def _draw_panel(self, panel: Axes, label: int) -> None:
         for name, look in looks(self.curves).items():
             curve = self.curves[name][label]
-            panel.plot(
-                curve.predicted,
-                curve.true,
-                **look.line,
-                linewidth=1.0,
-                markersize=3.5,
-                label=plain(name),
-            )
+            panel.plot(curve.predicted, curve.true, **look.line, linewidth=1.0, markersize=3.5, label=plain(name))
         low = min(*panel.get_xlim(), *panel.get_ylim())
         high = max(*panel.get_xlim(), *panel.get_ylim())
         panel.plot([low, high], [low, high], color=MUTED, linewidth=0.8, linestyle=":", zorder=1)

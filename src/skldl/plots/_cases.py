@@ -17,15 +17,16 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl._validation import check_distributions
-from skldl.plots._inputs import names_of_labels
-from skldl.plots._style import columns_that_fit, looks, name_axis, panels, style
+from skldl.plots._display import Display
+from skldl.plots._inputs import labels_known_to, names_of_labels
+from skldl.plots._style import columns_that_fit, looks, name_axis, panels
 
 TITLES = ("one label", "a set of labels", "a label distribution")
 MOST_NUMBERS = 10  # with more labels, numbers above the bars would touch each other
 
 
 @dataclass(eq=False)
-class LabelCasesDisplay:
+class LabelCasesDisplay(Display):
     """The three cases of annotation side by side, as bars over the labels.
 
     Parameters
@@ -78,8 +79,7 @@ class LabelCasesDisplay:
         LabelCasesDisplay
             The figure, drawn.
         """
-        names = getattr(estimator, "label_names_", None)
-        options.setdefault("label_names", None if names is None else [str(name) for name in names])
+        options.setdefault("label_names", labels_known_to(estimator))
         return cls.from_predictions(estimator.predict(X), **options)
 
     @classmethod
@@ -127,50 +127,36 @@ class LabelCasesDisplay:
         several[members] = 1.0 / members.sum()
         return np.array([single, several, self.distribution])
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; its place is divided. A new figure if None.
-
-        Returns
-        -------
-        LabelCasesDisplay
-            This object, with ``axes_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         n_labels = len(self.distribution)
         many = n_labels > MOST_NUMBERS
-        with style():
-            width = 7.5 if not many else 9.0
-            height = 1.3 + 0.16 * n_labels if not many else 1.5 + 0.17 * n_labels
-            stacked = columns_that_fit(ax, 3) < 3
-            shape = (3, 1) if stacked else (1, 3)
-            self.figure_, grid = panels(ax, *shape, width, height, sharex=not many, sharey=not stacked)
-            self.axes_ = [panel for row in grid for panel in row]
-            for place, (panel, case, title) in enumerate(zip(self.axes_, self.cases, TITLES, strict=True)):
-                panel.barh(np.arange(n_labels), case, 0.75, color=looks(["SA-BFGS"])["SA-BFGS"].colour)
-                panel.set_title(title)
-                if many:  # a degree among many labels is small: each panel has its own scale
-                    panel.set_xlim(0, 1.1 * float(case.max()))
-                    panel.locator_params(axis="x", nbins=3)
-                else:
-                    panel.set_xlim(0, 1.18)
-                    panel.set_xticks([0, 0.5, 1])
-                panel.set_ylim(n_labels - 0.4, -0.6)
-                if not stacked or place == 2:
-                    panel.set_xlabel("description degree")
-                if stacked or place == 0:
-                    name_axis(panel, self.label_names, "y")
-                if not many:
-                    for label, degree in enumerate(case):
-                        panel.annotate(
-                            f"{degree:.2f}".rstrip("0").rstrip("."),
-                            (degree, label),
-                            xytext=(3, 0),
-                            textcoords="offset points",
-                            va="center",
-                            fontsize=7.5,
-                        )
-        return self
+        width = 7.5 if not many else 9.0
+        height = 1.3 + 0.16 * n_labels if not many else 1.5 + 0.17 * n_labels
+        stacked = columns_that_fit(ax, 3) < 3
+        shape = (3, 1) if stacked else (1, 3)
+        self.figure_, grid = panels(ax, *shape, width, height, sharex=not many, sharey=not stacked)
+        self.axes_ = [panel for row in grid for panel in row]
+        for place, (panel, case, title) in enumerate(zip(self.axes_, self.cases, TITLES, strict=True)):
+            panel.barh(np.arange(n_labels), case, 0.75, color=looks(["SA-BFGS"])["SA-BFGS"].colour)
+            panel.set_title(title)
+            if many:  # a degree among many labels is small: each panel has its own scale
+                panel.set_xlim(0, 1.1 * float(case.max()))
+                panel.locator_params(axis="x", nbins=3)
+            else:
+                panel.set_xlim(0, 1.18)
+                panel.set_xticks([0, 0.5, 1])
+            panel.set_ylim(n_labels - 0.4, -0.6)
+            if not stacked or place == 2:
+                panel.set_xlabel("description degree")
+            if stacked or place == 0:
+                name_axis(panel, self.label_names, "y")
+            if not many:
+                for label, degree in enumerate(case):
+                    panel.annotate(
+                        f"{degree:.2f}".rstrip("0").rstrip("."),
+                        (degree, label),
+                        xytext=(3, 0),
+                        textcoords="offset points",
+                        va="center",
+                        fontsize=7.5,
+                    )

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from skldl.plots._display import Display
 from skldl.plots._inputs import named_estimators
-from skldl.plots._style import figure_of, legend_beside, looks, new_axes, plain, style
+from skldl.plots._style import legend_beside, looks, plain
 
 
 @dataclass(eq=False)
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """How fast solvers come down to the least objective that any of them found; both axes logarithmic.
 
     SA-IIS and SA-BFGS minimise the same function, so that their curves can be laid side by side.
@@ -64,38 +65,17 @@ class ConvergenceDisplay:
             curves[name] = last.loss_curve_
         return cls(curves).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        ConvergenceDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         values = {name: np.asarray(curve, dtype=np.float64) for name, curve in self.curves.items()}
         least = min(float(curve.min()) for curve in values.values())
-        with style():
-            self.ax_ = new_axes(ax, 6.2, 3.4)
-            self.figure_ = figure_of(self.ax_)
-            for name, look in looks(values).items():
-                gap = values[name] - least
-                above = gap > 0  # the least of all has no place on a logarithmic axis
-                steps = np.arange(1, len(gap) + 1)[above]
-                self.ax_.plot(
-                    steps,
-                    gap[above],
-                    **look.line,
-                    markevery=0.08,
-                    label=plain(name),
-                )
-            self.ax_.set(xscale="log", yscale="log")
-            self.ax_.set_xlabel("iteration")
-            self.ax_.set_ylabel("objective above the least found")
-            self.ax_.grid(axis="y")
-            legend_beside(self.ax_)
-        return self
+        ax = self._take(ax, 6.2, 3.4)
+        for name, look in looks(values).items():
+            gap = values[name] - least
+            above = gap > 0  # the least of all has no place on a logarithmic axis
+            steps = np.arange(1, len(gap) + 1)[above]
+            ax.plot(steps, gap[above], **look.line, markevery=0.08, label=plain(name))
+        ax.set(xscale="log", yscale="log")
+        ax.set_xlabel("iteration")
+        ax.set_ylabel("objective above the least found")
+        ax.grid(axis="y")
+        legend_beside(ax)

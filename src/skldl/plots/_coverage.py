@@ -6,12 +6,13 @@ from typing import Any, Self
 
 from matplotlib.axes import Axes
 
-from skldl.plots._style import MUTED, figure_of, legend_beside, looks, new_axes, plain, style
+from skldl.plots._display import Display
+from skldl.plots._style import MUTED, legend_beside, looks, plain
 from skldl.uncertainty import CoverageCurve
 
 
 @dataclass(eq=False)
-class CoverageDisplay:
+class CoverageDisplay(Display):
     """Share of degrees inside the intervals against the level of the intervals, one line for each model.
 
     On the diagonal both agree. A line above it: the intervals are wider than they need to be; below it: too narrow.
@@ -62,35 +63,20 @@ class CoverageDisplay:
         models = model if isinstance(model, Mapping) else {"Dirichlet spread": model}
         return cls({name: one.coverage(X, y, counts) for name, one in models.items()}).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        CoverageDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
-        with style():
-            self.ax_ = new_axes(ax, 4.6, 3.8)
-            self.figure_ = figure_of(self.ax_)
-            self.ax_.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
-            for name, look in looks(list(self.curves)).items():
-                curve = self.curves[name]
-                self.ax_.plot(
-                    curve.levels,
-                    curve.observed,
-                    **look.line,
-                    linewidth=1.0,
-                    markersize=3.5,
-                    label=f"{plain(name)} (error {curve.error:.3f})",
-                )
-            self.ax_.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-            self.ax_.set_xlabel("level of the intervals")
-            self.ax_.set_ylabel("share of degrees inside")
-            legend_beside(self.ax_)
-        return self
+    def _draw(self, ax: Axes | None) -> None:
+        ax = self._take(ax, 4.6, 3.8)
+        ax.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
+        for name, look in looks(list(self.curves)).items():
+            curve = self.curves[name]
+            ax.plot(
+                curve.levels,
+                curve.observed,
+                **look.line,
+                linewidth=1.0,
+                markersize=3.5,
+                label=f"{plain(name)} (error {curve.error:.3f})",
+            )
+        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        ax.set_xlabel("level of the intervals")
+        ax.set_ylabel("share of degrees inside")
+        legend_beside(ax)

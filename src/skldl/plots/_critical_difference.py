@@ -7,17 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
-from scipy import stats
 
 from skldl._typing import FloatArray
 from skldl.exceptions import LengthMismatchError
-from skldl.experiments.output.tables import rank_rows
-from skldl.plots._style import MUTED, TRUTH, columns_that_fit, figure_of, new_axes, plain, style
-from skldl.plots._tables import names_of_columns
+from skldl.experiments.output.scores import nemenyi_difference, rank_rows
+from skldl.plots._display import Display
+from skldl.plots._inputs import names_of_columns
+from skldl.plots._style import MUTED, TRUTH, columns_that_fit, plain
 
 
 @dataclass(eq=False)
-class CriticalDifferenceDisplay:
+class CriticalDifferenceDisplay(Display):
     r"""Average ranks on a line; models joined by a bar are not distinguished by the Nemenyi test [1]_.
 
     With k models on N datasets, average ranks differ if their difference exceeds
@@ -104,11 +104,8 @@ class CriticalDifferenceDisplay:
                 f"A critical difference needs two models and two datasets with all scores; here are {n_models} models "
                 f"and {n_datasets} datasets."
             )
-        q = stats.studentized_range.ppf(1 - alpha, n_models, np.inf) / math.sqrt(2)
-        difference = q * math.sqrt(n_models * (n_models + 1) / (6 * n_datasets))
-        return cls(
-            rank_rows(values, higher_is_better=higher_is_better).mean(axis=0), columns, float(difference), title
-        ).plot(ax)
+        ranks = rank_rows(values, higher_is_better=higher_is_better).mean(axis=0)
+        return cls(ranks, columns, nemenyi_difference(n_models, n_datasets, alpha), title).plot(ax)
 
     @property
     def groups(self) -> list[tuple[int, int]]:
@@ -121,19 +118,7 @@ class CriticalDifferenceDisplay:
                 found.append((first, last))
         return found
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         n_models = len(self.names)
         order = np.argsort(self.average_ranks, kind="stable")
         ordered = np.asarray(self.average_ranks, dtype=np.float64)[order]
@@ -142,32 +127,29 @@ class CriticalDifferenceDisplay:
         depth = first_line + 0.55 * n_left
         low, high = 1.0, float(max(n_models, 2))
         margin = 0.5 * (high - low)
-        with style():
-            self.ax_ = new_axes(ax, 7.2, 1.1 + 0.33 * depth)
-            self.figure_ = figure_of(self.ax_)
-            self.ax_.set(xlim=(low - margin, high + margin), ylim=(depth, -1.5))
-            self.ax_.set_axis_off()
-            self._draw_ruler(low, high)
-            for line, (first, last) in enumerate(self.groups):
-                height = 0.4 + 0.32 * line
-                ends = [ordered[first] - 0.02 * (high - low), ordered[last] + 0.02 * (high - low)]
-                self.ax_.plot(ends, [height, height], color=TRUTH, linewidth=3.0, solid_capstyle="butt")
-            for place, model in enumerate(order):
-                left = place < n_left
-                height = first_line + 0.55 * (place if left else n_models - 1 - place)
-                end = low - 0.06 * margin if left else high + 0.06 * margin
-                self.ax_.plot([ordered[place]] * 2 + [end], [0, height, height], color=MUTED, linewidth=0.8)
-                word = plain(self.names[model], 20)
-                self.ax_.text(
-                    end - 0.03 * margin if left else end + 0.03 * margin,
-                    height,
-                    f"{word}  {ordered[place]:.2f}" if left else f"{ordered[place]:.2f}  {word}",
-                    ha="right" if left else "left",
-                    va="center",
-                )
-            if self.title:
-                self.ax_.set_title(plain(self.title, 70), loc="left")
-        return self
+        ax = self._take(ax, 7.2, 1.1 + 0.33 * depth)
+        ax.set(xlim=(low - margin, high + margin), ylim=(depth, -1.5))
+        ax.set_axis_off()
+        self._draw_ruler(low, high)
+        for line, (first, last) in enumerate(self.groups):
+            height = 0.4 + 0.32 * line
+            ends = [ordered[first] - 0.02 * (high - low), ordered[last] + 0.02 * (high - low)]
+            ax.plot(ends, [height, height], color=TRUTH, linewidth=3.0, solid_capstyle="butt")
+        for place, model in enumerate(order):
+            left = place < n_left
+            height = first_line + 0.55 * (place if left else n_models - 1 - place)
+            end = low - 0.06 * margin if left else high + 0.06 * margin
+            ax.plot([ordered[place]] * 2 + [end], [0, height, height], color=MUTED, linewidth=0.8)
+            word = plain(self.names[model], 20)
+            ax.text(
+                end - 0.03 * margin if left else end + 0.03 * margin,
+                height,
+                f"{word}  {ordered[place]:.2f}" if left else f"{ordered[place]:.2f}  {word}",
+                ha="right" if left else "left",
+                va="center",
+            )
+        if self.title:
+            ax.set_title(plain(self.title, 70), loc="left")
 
     def _draw_ruler(self, low: float, high: float) -> None:
         self.ax_.plot([low, high], [0, 0], color=TRUTH, linewidth=1.0)

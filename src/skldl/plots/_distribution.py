@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
-from skldl.plots._style import FAINT, MUTED, figure_of, legend_beside, looks, name_axis, new_axes, plain, style
+from skldl.plots._style import FAINT, MUTED, legend_beside, looks, name_axis, plain
 
 LONGEST_NAME = 18
 
@@ -80,38 +80,23 @@ class DistributionDisplay(PredictionDisplay):
         names = names_of_labels(D_true, label_names, true.shape[1])
         return cls(true[row], {name: table[row] for name, table in predicted.items()}, names).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        DistributionDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         n_labels = len(self.true)
         places = np.arange(n_labels)
-        with style():
-            room_for_names = 0.08 * min(max(len(name) for name in self.label_names), LONGEST_NAME)
-            self.ax_ = new_axes(ax, min(4.0 + 0.18 * n_labels, 15.0), 2.3 + room_for_names)
-            self.figure_ = figure_of(self.ax_)
-            self.ax_.bar(places, self.true, 0.8, color=FAINT, edgecolor=MUTED, linewidth=0.6, label="real")
-            for name, look in looks(self.predicted).items():
-                self.ax_.plot(
-                    places,
-                    self.predicted[name],
-                    **look.line,
-                    linewidth=0.9,
-                    markersize=4.5 if n_labels <= 30 else 3,
-                    label=plain(name),
-                )
-            self.ax_.set_xlim(-0.7, n_labels - 0.3)
-            self.ax_.set_ylim(bottom=0)
-            self.ax_.set_ylabel("description degree")
-            legend_beside(self.ax_)
-            name_axis(self.ax_, self.label_names, "x", limit=LONGEST_NAME)
-        return self
+        room_for_names = 0.08 * min(max(len(name) for name in self.label_names), LONGEST_NAME)
+        ax = self._take(ax, min(4.0 + 0.18 * n_labels, 15.0), 2.3 + room_for_names)
+        ax.bar(places, self.true, 0.8, color=FAINT, edgecolor=MUTED, linewidth=0.6, label="real")
+        for name, look in looks(self.predicted).items():
+            ax.plot(
+                places,
+                self.predicted[name],
+                **look.line,
+                linewidth=0.9,
+                markersize=4.5 if n_labels <= 30 else 3,
+                label=plain(name),
+            )
+        ax.set_xlim(-0.7, n_labels - 0.3)
+        ax.set_ylim(bottom=0)
+        ax.set_ylabel("description degree")
+        legend_beside(ax)
+        name_axis(ax, self.label_names, "x", limit=LONGEST_NAME)

@@ -8,7 +8,7 @@ References
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ from skldl._typing import FloatArray
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import PAPER_MEASURES, evaluate
 from skldl.plots._inputs import PredictionDisplay
-from skldl.plots._style import TRUTH, looks, panels, plain, style
+from skldl.plots._style import TRUTH, looks, panels, plain
 
 SHORT = {
     "chebyshev": "Cheb",
@@ -78,8 +78,6 @@ class ExamplesDisplay(PredictionDisplay):
     >>> round(display.values["A"][0]["chebyshev"], 3), display.best(0, "chebyshev")
     (0.1, 0.0)
     """
-
-    _names_labels: ClassVar[bool] = False
 
     true: list[FloatArray]
     predicted: dict[str, list[FloatArray]]
@@ -157,32 +155,18 @@ class ExamplesDisplay(PredictionDisplay):
         values = [rows[column][measure] for rows in self.values.values()]
         return max(values) if PAPER_MEASURES[measure].higher_is_better else min(values)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; its place is divided. A new figure if None.
-
-        Returns
-        -------
-        ExamplesDisplay
-            This object, with ``axes_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         names = list(self.predicted)
         n_rows, n_columns = len(names), len(self.true)
-        with style():
-            self.figure_, self.axes_ = panels(
-                ax, n_rows, n_columns, 0.7 + 2.45 * n_columns, 0.35 + 1.3 * n_rows, sharey="col", sharex="col"
-            )
-            for name, look, row in zip(names, looks(names).values(), self.axes_, strict=True):
-                for column, panel in enumerate(row):
-                    self._draw_panel(panel, name, look, column)
-                row[0].set_ylabel(plain(name, 14), fontweight="bold", fontsize=8)
-            for panel, title in zip(self.axes_[0], self.titles, strict=True):
-                panel.set_title(plain(title, 34))
-        return self
+        self.figure_, self.axes_ = panels(
+            ax, n_rows, n_columns, 0.7 + 2.45 * n_columns, 0.35 + 1.3 * n_rows, sharey="col", sharex="col"
+        )
+        for name, look, row in zip(names, looks(names).values(), self.axes_, strict=True):
+            for column, panel in enumerate(row):
+                self._draw_panel(panel, name, look, column)
+            row[0].set_ylabel(plain(name, 14), fontweight="bold", fontsize=8)
+        for panel, title in zip(self.axes_[0], self.titles, strict=True):
+            panel.set_title(plain(title, 34))
 
     def _draw_panel(self, panel: Axes, name: str, look: Any, column: int) -> None:
         real, guess = self.true[column], self.predicted[name][column]

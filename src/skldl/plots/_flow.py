@@ -6,14 +6,14 @@ References
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions
-from skldl.plots._style import FAINT, MUTED, TRUTH, figure_of, looks, new_axes, style
+from skldl.plots._style import FAINT, MUTED, TRUTH, looks
 
 _BLUE = looks(["SA-BFGS"])["SA-BFGS"].colour
 _ORANGE = looks(["SA-IIS"])["SA-IIS"].colour
@@ -50,8 +50,6 @@ class FlowDisplay(PredictionDisplay):
     5
     """
 
-    _names_labels: ClassVar[bool] = False
-
     true: FloatArray = field(default_factory=lambda: np.array([0.40, 0.30, 0.18, 0.12]))
     predicted: FloatArray = field(default_factory=lambda: np.array([0.36, 0.31, 0.21, 0.12]))
     threshold: float = 0.25
@@ -81,48 +79,33 @@ class FlowDisplay(PredictionDisplay):
         true, predicted = named_predictions(D_true, D_pred)
         return cls(true[row], next(iter(predicted.values()))[row], threshold).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
+    def _draw(self, ax: Axes | None) -> None:
+        ax = self._take(ax, 9.5, 4.1)
+        ax.set(xlim=(0, 100), ylim=(0, 44))
+        ax.set_axis_off()
+        self.charts_: list[Axes] = []
+        positive = np.asarray(self.true >= self.threshold, dtype=float)
+        decided = np.asarray(self.predicted >= self.threshold, dtype=float)
 
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
+        self._heading(43, "Label distribution learning")
+        self._chart(3, 27, self.true, _BLUE, "distribution,\npart of the data")
+        self._arrow(17, 25, 32.5)
+        self._box(26, 28.5, "learner")
+        self._arrow(42, 50, 32.5)
+        self._chart(51, 27, self.predicted, _BLUE, "predicted\ndistribution")
+        self._arrow(65, 73, 32.5)
+        self._box(74, 28.5, "compared as a whole:\ndistance between\ndistributions", width=25)
 
-        Returns
-        -------
-        FlowDisplay
-            This object, with ``ax_``, ``figure_`` and ``charts_``.
-        """
-        with style():
-            self.ax_ = new_axes(ax, 9.5, 4.1)
-            self.figure_ = figure_of(self.ax_)
-            self.ax_.set(xlim=(0, 100), ylim=(0, 44))
-            self.ax_.set_axis_off()
-            self.charts_: list[Axes] = []
-            positive = np.asarray(self.true >= self.threshold, dtype=float)
-            decided = np.asarray(self.predicted >= self.threshold, dtype=float)
-
-            self._heading(43, "Label distribution learning")
-            self._chart(3, 27, self.true, _BLUE, "distribution,\npart of the data")
-            self._arrow(17, 25, 32.5)
-            self._box(26, 28.5, "learner")
-            self._arrow(42, 50, 32.5)
-            self._chart(51, 27, self.predicted, _BLUE, "predicted\ndistribution")
-            self._arrow(65, 73, 32.5)
-            self._box(74, 28.5, "compared as a whole:\ndistance between\ndistributions", width=25)
-
-            self._heading(20.5, "Learning with numerical indicators")
-            self._chart(0, 4.5, positive, _ORANGE, "labels,\nyes or no", width=11)
-            self._arrow(12, 18, 10)
-            self._box(19, 6, "learner", width=13)
-            self._arrow(33, 39, 10)
-            self._chart(40, 4.5, self.predicted, MUTED, "intermediate\nscores", width=11, line=self.threshold)
-            self._arrow(52, 58, 10, "threshold")
-            self._chart(59, 4.5, decided, _ORANGE, "labels,\nyes or no", width=11)
-            self._arrow(71, 77, 10)
-            self._box(78, 6, "compared as a set:\naccuracy,\nHamming loss", width=21)
-        return self
+        self._heading(20.5, "Learning with numerical indicators")
+        self._chart(0, 4.5, positive, _ORANGE, "labels,\nyes or no", width=11)
+        self._arrow(12, 18, 10)
+        self._box(19, 6, "learner", width=13)
+        self._arrow(33, 39, 10)
+        self._chart(40, 4.5, self.predicted, MUTED, "intermediate\nscores", width=11, line=self.threshold)
+        self._arrow(52, 58, 10, "threshold")
+        self._chart(59, 4.5, decided, _ORANGE, "labels,\nyes or no", width=11)
+        self._arrow(71, 77, 10)
+        self._box(78, 6, "compared as a set:\naccuracy,\nHamming loss", width=21)
 
     def _heading(self, height: float, text: str) -> None:
         self.ax_.text(0, height, text, fontweight="bold", va="top", fontsize=10)

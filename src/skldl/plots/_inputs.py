@@ -1,19 +1,22 @@
 """Input of the figures: one estimator or several by name, one table of predictions or several by name."""
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any, ClassVar
 
+import numpy as np
+
 from skldl._typing import FloatArray
-from skldl._validation import check_distributions, check_pair, label_names
+from skldl._validation import check_distributions, check_pair, column_names, label_names
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import MEASURES, Measure
+from skldl.plots._display import Display
 from skldl.plots._style import plain
 
 
-class PredictionDisplay:
+class PredictionDisplay(Display):
     """Base of the figures that need only true and predicted distributions: predictions of an estimator are computed."""
 
-    _names_labels: ClassVar[bool] = True
     from_predictions: ClassVar[Callable[..., Any]]
 
     @classmethod
@@ -37,9 +40,8 @@ class PredictionDisplay:
             The figure, drawn.
         """
         models = named_estimators(estimator)
-        if cls._names_labels and "label_names" not in options and not hasattr(y, "columns"):
-            names = getattr(next(iter(models.values())), "label_names_", None)
-            options["label_names"] = None if names is None else [str(name) for name in names]
+        if "label_names" in signature(cls.from_predictions).parameters and not hasattr(y, "columns"):
+            options.setdefault("label_names", labels_known_to(next(iter(models.values()))))
         return cls.from_predictions(y, {name: model.predict(X) for name, model in models.items()}, **options)
 
 
@@ -60,6 +62,12 @@ def named_estimators(estimator: Any) -> dict[str, Any]:
     return {type(last).__name__: estimator}
 
 
+def labels_known_to(estimator: Any) -> list[str] | None:
+    """Names of the labels that a fitted estimator was given."""
+    names = getattr(estimator, "label_names_", None)
+    return None if names is None else [str(name) for name in names]
+
+
 def named_predictions(D_true: Any, D_pred: Any) -> tuple[FloatArray, dict[str, FloatArray]]:
     """Check true and predicted distributions; one table alone is called "predicted"."""
     tables = dict(D_pred) if isinstance(D_pred, Mapping) else {"predicted": D_pred}
@@ -78,22 +86,34 @@ def names_of_labels(D_true: Any, given: Sequence[str] | None, n_labels: int) -> 
     return [str(name) for name in given]
 
 
+def names_of_columns(table: Any, names: Sequence[str] | None) -> list[str]:
+    """Names of the models: those given, or else the columns of a DataFrame."""
+    found = [str(name) for name in (names if names is not None else column_names(table))]
+    n_columns = np.shape(table)[1]
+    if len(found) != n_columns:
+        raise LengthMismatchError(f"The table has {n_columns} columns, but {len(found)} names were given for them.")
+    return found
+
+
 def find_measure(measure: str | Measure) -> Measure:
     """Find a measure by name."""
-    if isinstance(measure, Measure):
-        return measure
-    if measure not in MEASURES:
+    found = _known_measure(measure)
+    if found is None:
         raise ValueError(f"measure={measure!r} is not known. Known: {', '.join(MEASURES)}.")
-    return MEASURES[measure]
+    return found
 
 
 def is_higher_better(quantity: str | Measure) -> bool:
     """Whether higher is better; for other quantities, such as a rank or a loss, lower is better."""
-    return find_measure(quantity).higher_is_better if quantity in MEASURES or isinstance(quantity, Measure) else False
+    found = _known_measure(quantity)
+    return found is not None and found.higher_is_better
 
 
 def axis_title(quantity: str | Measure) -> str:
     """The name of a measure, or of what else is drawn, with the direction in words, for an axis."""
-    known = quantity in MEASURES or isinstance(quantity, Measure)
-    title = find_measure(quantity).title if known else str(quantity)
+    title = getattr(_known_measure(quantity), "title", str(quantity))
     return f"{plain(title, 60)} ({'higher' if is_higher_better(quantity) else 'lower'} is better)"
+
+
+def _known_measure(quantity: str | Measure) -> Measure | None:
+    return quantity if isinstance(quantity, Measure) else MEASURES.get(quantity)

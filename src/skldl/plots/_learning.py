@@ -8,13 +8,12 @@ from sklearn.model_selection import learning_curve
 
 from skldl._typing import FloatArray
 from skldl.metrics import SCORERS, Measure
-from skldl.plots._bands import as_values, band_figure
+from skldl.plots._bands import BandDisplay, as_values
 from skldl.plots._inputs import find_measure, named_estimators
-from skldl.plots._style import figure_of
 
 
 @dataclass(eq=False)
-class LearningCurveDisplay:
+class LearningCurveDisplay(BandDisplay):
     """Quality on unseen rows against the number of training rows: would more data help?
 
     Parameters
@@ -96,19 +95,5 @@ class LearningCurveDisplay:
             curves[name] = as_values(scores, found)
         return cls(sizes, curves, found).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        LearningCurveDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
-        self.ax_ = band_figure(ax, self.sizes, self.curves, "rows learned from", self.measure)
-        self.figure_ = figure_of(self.ax_)
-        return self
+    def _draw(self, ax: Axes | None) -> None:
+        self._draw_bands(ax, self.sizes, "rows learned from")

@@ -9,7 +9,7 @@ References
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from skldl._typing import FloatArray
 from skldl.exceptions import DimensionError
 from skldl.metrics import kullback_leibler
 from skldl.plots._inputs import PredictionDisplay, named_predictions
-from skldl.plots._style import columns_that_fit, panels, plain, style
+from skldl.plots._style import columns_that_fit, panels, plain
 
 
 def decorrelation_stretch(
@@ -107,8 +107,6 @@ class ManifoldDisplay(PredictionDisplay):
     ['ground', 'uniform']
     """
 
-    _names_labels: ClassVar[bool] = False
-
     true: FloatArray
     predicted: dict[str, FloatArray]
 
@@ -149,33 +147,19 @@ class ManifoldDisplay(PredictionDisplay):
         images = {name: table.reshape(rows, columns, 3) for name, table in predicted.items()}
         return cls(true.reshape(rows, columns, 3), images).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; its place is divided. A new figure if None.
-
-        Returns
-        -------
-        ManifoldDisplay
-            This object, with ``axes_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         truth = self.true.reshape(-1, 3)
         images = {"ground truth": self.true, **self.predicted}
         n_columns = columns_that_fit(ax, min(len(images), 4))
         n_rows = math.ceil(len(images) / n_columns)
-        with style():
-            self.figure_, grid = panels(ax, n_rows, n_columns, 1.9 * n_columns, 2.2 * n_rows)
-            cells = [panel for row in grid for panel in row]
-            self.axes_ = cells[: len(images)]
-            for panel, (name, image) in zip(cells, images.items(), strict=False):
-                panel.imshow(decorrelation_stretch(image, reference=self.true), interpolation="nearest")
-                title = plain(name)
-                if name in self.predicted:
-                    title += f"\nKL {kullback_leibler(truth, image.reshape(-1, 3)):.2g}"
-                panel.set_title(title)
-            for panel in cells:
-                panel.set_axis_off()
-        return self
+        self.figure_, grid = panels(ax, n_rows, n_columns, 1.9 * n_columns, 2.2 * n_rows)
+        cells = [panel for row in grid for panel in row]
+        self.axes_ = cells[: len(images)]
+        for panel, (name, image) in zip(cells, images.items(), strict=False):
+            panel.imshow(decorrelation_stretch(image, reference=self.true), interpolation="nearest")
+            title = plain(name)
+            if name in self.predicted:
+                title += f"\nKL {kullback_leibler(truth, image.reshape(-1, 3)):.2g}"
+            panel.set_title(title)
+        for panel in cells:
+            panel.set_axis_off()

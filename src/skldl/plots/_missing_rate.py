@@ -8,12 +8,11 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl.metrics import Measure
-from skldl.plots._bands import band_figure
-from skldl.plots._style import figure_of
+from skldl.plots._bands import BandDisplay
 
 
 @dataclass(eq=False)
-class MissingRateDisplay:
+class MissingRateDisplay(BandDisplay):
     """Quality on complete test rows against the share of degrees that were hidden from the learners.
 
     Parameters
@@ -79,19 +78,5 @@ class MissingRateDisplay:
                 found[base] = cls(np.array(order), curves, measure)
         return found
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        MissingRateDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
-        self.ax_ = band_figure(ax, 100 * np.asarray(self.rates), self.curves, "degrees hidden (%)", self.measure)
-        self.figure_ = figure_of(self.ax_)
-        return self
+    def _draw(self, ax: Axes | None) -> None:
+        self._draw_bands(ax, 100 * np.asarray(self.rates), "degrees hidden (%)")

@@ -8,16 +8,17 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
-from skldl.experiments.output.tables import rank_rows
-from skldl.plots._style import SEQUENTIAL, figure_of, name_axis, new_axes, plain, style
-from skldl.plots._tables import names_of_columns
+from skldl.experiments.output.scores import rank_rows
+from skldl.plots._display import Display
+from skldl.plots._inputs import names_of_columns
+from skldl.plots._style import SEQUENTIAL, name_axis, plain
 
 MOST_NUMBERS = 1000
 """Larger maps show ranks by colour only, because so many numbers cannot be read."""
 
 
 @dataclass(eq=False)
-class RankHeatmapDisplay:
+class RankHeatmapDisplay(Display):
     """Ranks as a map: one row for each dataset, one column for each model, and the average ranks in the last row.
 
     Maps of more than 1,000 cells show the ranks of the datasets as colours without numbers.
@@ -92,19 +93,7 @@ class RankHeatmapDisplay:
         ranks = rank_rows(np.asarray(scores, dtype=np.float64), higher_is_better=higher_is_better)
         return cls(ranks, [str(row) for row in rows], names_of_columns(scores, names), title).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        RankHeatmapDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         n_rows, n_models = self.ranks.shape
         parts, names = [(self.ranks, -0.5, n_rows - 0.5)], list(self.dataset_names)
         heights: list[float] = list(range(n_rows))
@@ -113,29 +102,24 @@ class RankHeatmapDisplay:
             names.append("average rank")
             heights.append(n_rows + 0.3)
         cells = np.vstack([part for part, _, _ in parts])
-        with style():
-            self.ax_ = new_axes(ax, 2.2 + 0.62 * n_models, min(1.4 + 0.24 * len(cells), 16.0))
-            self.figure_ = figure_of(self.ax_)
-            for part, top, bottom in parts:
-                extent = (-0.5, n_models - 0.5, bottom, top)
-                self.ax_.imshow(
-                    part, cmap=SEQUENTIAL + "_r", vmin=1, vmax=max(n_models, 2), extent=extent, aspect="auto"
-                )
-            for height, row in zip(heights, cells, strict=True):
-                is_average = height > n_rows
-                if self.ranks.size > MOST_NUMBERS and not is_average:
-                    continue
-                for column, rank in enumerate(row):
-                    if np.isfinite(rank):
-                        self._write(height, column, rank, average=is_average)
-            self.ax_.set(xlim=(-0.5, n_models - 0.5), ylim=(parts[-1][2], -0.5))
-            self.ax_.spines[:].set_visible(False)
-            self.ax_.tick_params(length=0, labeltop=True, labelbottom=False)
-            name_axis(self.ax_, self.names, "x")
-            name_axis(self.ax_, names, "y", heights)
-            if self.title:
-                self.ax_.set_title(plain(self.title, 60), loc="left")
-        return self
+        ax = self._take(ax, 2.2 + 0.62 * n_models, min(1.4 + 0.24 * len(cells), 16.0))
+        for part, top, bottom in parts:
+            extent = (-0.5, n_models - 0.5, bottom, top)
+            ax.imshow(part, cmap=SEQUENTIAL + "_r", vmin=1, vmax=max(n_models, 2), extent=extent, aspect="auto")
+        for height, row in zip(heights, cells, strict=True):
+            is_average = height > n_rows
+            if self.ranks.size > MOST_NUMBERS and not is_average:
+                continue
+            for column, rank in enumerate(row):
+                if np.isfinite(rank):
+                    self._write(height, column, rank, average=is_average)
+        ax.set(xlim=(-0.5, n_models - 0.5), ylim=(parts[-1][2], -0.5))
+        ax.spines[:].set_visible(False)
+        ax.tick_params(length=0, labeltop=True, labelbottom=False)
+        name_axis(ax, self.names, "x")
+        name_axis(ax, names, "y", heights)
+        if self.title:
+            ax.set_title(plain(self.title, 60), loc="left")
 
     def _write(self, height: float, column: int, rank: float, *, average: bool) -> None:
         word = f"{rank:.2f}" if average else f"{rank:g}"

@@ -8,14 +8,15 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray, IntArray
 from skldl.annotators import DawidSkene, RaterSummary, RaterTable
-from skldl.plots._style import FAINT, MUTED, SEQUENTIAL, columns_that_fit, height_for, name_axis, panels, style
+from skldl.plots._display import Display
+from skldl.plots._style import FAINT, MUTED, SEQUENTIAL, columns_that_fit, height_for, name_axis, panels
 
 _NAMED = 40  # more raters than this are drawn as a curve, without names
 _MARKS = {"": ("o", "#0072B2"), "spammer": ("X", "#D55E00"), "contrary": ("v", "#CC79A7"), "habit": ("s", "#E69F00")}
 
 
 @dataclass(eq=False)
-class RatersDisplay:
+class RatersDisplay(Display):
     """Three panels about raters: informedness, severity, and the confusion of all of them together.
 
     Raters are in the order of their informedness. Lines are intervals; crosses, triangles and squares mark raters
@@ -110,40 +111,26 @@ class RatersDisplay:
     def _n_panels(self) -> int:
         return 3 if self._has_severity else 2
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        RatersDisplay
-            This object, with ``axes_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         order = self.table._best_first
-        with style():
-            n_panels = self._n_panels
-            stacked = columns_that_fit(ax, n_panels) < n_panels
-            self.figure_, grid = panels(ax, *((n_panels, 1) if stacked else (1, n_panels)), *self.size)
-            self.axes_ = [panel for row in grid for panel in row]
-            self._draw_column(self.axes_[0], "informedness", order)
-            self.axes_[0].set_xlabel("informedness")
-            self._name_raters(self.axes_[0], order)
-            handles, names = self.axes_[0].get_legend_handles_labels()
-            if len(names) > 1:
-                self.figure_.legend(handles, names, loc="outside upper center", ncols=len(names))
-            if self._has_severity:
-                self._draw_column(self.axes_[1], "severity", order)
-                self.axes_[1].set_xlabel("severity (in labels)")
-                if stacked:
-                    self._name_raters(self.axes_[1], order)
-                else:
-                    self.axes_[1].set_yticks([])
-            self._draw_confusion(self.axes_[-1])
-        return self
+        n_panels = self._n_panels
+        stacked = columns_that_fit(ax, n_panels) < n_panels
+        self.figure_, grid = panels(ax, *((n_panels, 1) if stacked else (1, n_panels)), *self.size)
+        self.axes_ = [panel for row in grid for panel in row]
+        self._draw_column(self.axes_[0], "informedness", order)
+        self.axes_[0].set_xlabel("informedness")
+        self._name_raters(self.axes_[0], order)
+        handles, names = self.axes_[0].get_legend_handles_labels()
+        if len(names) > 1:
+            self.figure_.legend(handles, names, loc="outside upper center", ncols=len(names))
+        if self._has_severity:
+            self._draw_column(self.axes_[1], "severity", order)
+            self.axes_[1].set_xlabel("severity (in labels)")
+            if stacked:
+                self._name_raters(self.axes_[1], order)
+            else:
+                self.axes_[1].set_yticks([])
+        self._draw_confusion(self.axes_[-1])
 
     def _draw_column(self, ax: Axes, name: str, order: IntArray) -> None:
         """One quantity of all raters, with intervals and marks for the flags."""

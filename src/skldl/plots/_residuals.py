@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
-from skldl.plots._style import MUTED, figure_of, height_for, legend_beside, looks, name_axis, new_axes, plain, style
+from skldl.plots._style import MUTED, height_for, legend_beside, looks, name_axis, plain
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -71,43 +71,28 @@ class ResidualsDisplay(PredictionDisplay):
         }
         return cls(quantiles, names_of_labels(D_true, label_names, true.shape[1])).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        ResidualsDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         n_labels, n_models = len(self.label_names), len(self.quantiles)
-        with style():
-            self.ax_ = new_axes(ax, 6.0, height_for(n_labels, each=max(0.2, 0.11 * n_models)))
-            self.figure_ = figure_of(self.ax_)
-            self.ax_.axvline(0, color=MUTED, linewidth=0.8)
-            for number, (name, look) in enumerate(looks(self.quantiles).items()):
-                heights = np.arange(n_labels) + 0.7 * ((number + 0.5) / n_models - 0.5)
-                low, lower, middle, upper, high = self.quantiles[name]
-                self.ax_.hlines(heights, low, high, color=look.colour, linewidth=0.8)
-                self.ax_.hlines(heights, lower, upper, color=look.colour, linewidth=2.8)
-                self.ax_.plot(
-                    middle,
-                    heights,
-                    linestyle="none",
-                    marker=look.marker,
-                    markersize=4.5,
-                    markerfacecolor="white",
-                    markeredgecolor=look.colour,
-                    label=plain(name),
-                )
-            self.ax_.set_ylim(n_labels - 0.4, -0.6)
-            self.ax_.set_xlabel("predicted minus real degree (median, middle half, middle 90 %)")
-            self.ax_.grid(axis="x")
-            if n_models > 1:
-                legend_beside(self.ax_)
-            name_axis(self.ax_, self.label_names, "y")
-        return self
+        ax = self._take(ax, 6.0, height_for(n_labels, each=max(0.2, 0.11 * n_models)))
+        ax.axvline(0, color=MUTED, linewidth=0.8)
+        for number, (name, look) in enumerate(looks(self.quantiles).items()):
+            heights = np.arange(n_labels) + 0.7 * ((number + 0.5) / n_models - 0.5)
+            low, lower, middle, upper, high = self.quantiles[name]
+            ax.hlines(heights, low, high, color=look.colour, linewidth=0.8)
+            ax.hlines(heights, lower, upper, color=look.colour, linewidth=2.8)
+            ax.plot(
+                middle,
+                heights,
+                linestyle="none",
+                marker=look.marker,
+                markersize=4.5,
+                markerfacecolor="white",
+                markeredgecolor=look.colour,
+                label=plain(name),
+            )
+        ax.set_ylim(n_labels - 0.4, -0.6)
+        ax.set_xlabel("predicted minus real degree (median, middle half, middle 90 %)")
+        ax.grid(axis="x")
+        if n_models > 1:
+            legend_beside(ax)
+        name_axis(ax, self.label_names, "y")

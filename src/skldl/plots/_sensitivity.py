@@ -10,13 +10,13 @@ from sklearn.model_selection import validation_curve
 
 from skldl._typing import FloatArray
 from skldl.metrics import SCORERS, Measure
-from skldl.plots._bands import as_values, band_figure
+from skldl.plots._bands import BandDisplay, as_values
 from skldl.plots._inputs import find_measure, named_estimators
-from skldl.plots._style import figure_of, name_axis, plain, style
+from skldl.plots._style import name_axis, plain
 
 
 @dataclass(eq=False)
-class SensitivityDisplay:
+class SensitivityDisplay(BandDisplay):
     """Quality on unseen rows against the value of one hyper-parameter: how much does the choice matter?
 
     Parameters
@@ -110,29 +110,13 @@ class SensitivityDisplay:
             curves[name] = as_values(scores, found)
         return cls(param, list(values), curves, found).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        SensitivityDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         numbers = all(isinstance(value, int | float | np.number) and value is not True for value in self.values)
         x = np.asarray(self.values if numbers else range(len(self.values)), dtype=np.float64)
-        self.ax_ = band_figure(ax, x, self.curves, plain(self.param, 60), self.measure)
-        self.figure_ = figure_of(self.ax_)
-        with style():
-            if numbers:
-                if x.min() > 0 and x.max() / x.min() >= 20:
-                    self.ax_.set_xscale("log")
-                elif x.min() == 0 and x.max() > 0:
-                    self.ax_.set_xscale("symlog", linthresh=float(x[x > 0].min()))
-            else:
-                name_axis(self.ax_, [str(value) for value in self.values], "x")
-        return self
+        ax = self._draw_bands(ax, x, plain(self.param, 60))
+        if not numbers:
+            name_axis(ax, [str(value) for value in self.values], "x")
+        elif x.min() > 0 and x.max() / x.min() >= 20:
+            ax.set_xscale("log")
+        elif x.min() == 0 and x.max() > 0:
+            ax.set_xscale("symlog", linthresh=float(x[x > 0].min()))

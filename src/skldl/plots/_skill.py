@@ -1,14 +1,14 @@
 """`SkillDisplay`: how much better than the mean distribution each model is, and how good any model could be."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from skldl.metrics import Skill, kullback_leibler, skill
 from skldl.plots._inputs import PredictionDisplay, named_predictions
-from skldl.plots._style import MUTED, TRUTH, figure_of, legend_beside, looks, name_axis, new_axes, plain, style
+from skldl.plots._style import MUTED, TRUTH, legend_beside, looks, name_axis, plain
 
 
 @dataclass(eq=False)
@@ -42,8 +42,6 @@ class SkillDisplay(PredictionDisplay):
     >>> display.ax_.get_xlabel()
     'skill against the mean distribution'
     """
-
-    _names_labels: ClassVar[bool] = False
 
     skills: dict[str, dict[str, Skill | float]]
     ceilings: dict[str, float] = field(default_factory=dict)
@@ -94,41 +92,26 @@ class SkillDisplay(PredictionDisplay):
             ceilings[title] = 1 - ceiling / kullback_leibler(true, reference)
         return cls({title: skills}, ceilings, lowest).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        SkillDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
+    def _draw(self, ax: Axes | None) -> None:
         names = list(dict.fromkeys(name for row in self.skills.values() for name in row))
         n_rows, n_models = len(self.skills), len(names)
-        with style():
-            self.ax_ = new_axes(ax, 7.2, min(1.3 + n_rows * max(0.32, 0.075 * n_models), 16.0))
-            self.figure_ = figure_of(self.ax_)
-            self.ax_.axvline(0, color=MUTED, linewidth=1.0)
-            for number, (name, look) in enumerate(looks(names).items()):
-                offset = 0.76 * ((number + 0.5) / n_models - 0.5)
-                self._draw_model(name, look, offset)
-            for place, title in enumerate(self.skills):
-                if title in self.ceilings:
-                    label = "noise ceiling" if title == next(iter(self.ceilings)) else None
-                    x = [self.ceilings[title]] * 2
-                    self.ax_.plot(x, [place - 0.42, place + 0.42], color=TRUTH, linewidth=2.2, label=label)
-            for edge in range(1, n_rows):
-                self.ax_.axhline(edge - 0.5, color=MUTED, linewidth=0.3)
-            self.ax_.set(xlim=self._limits(), ylim=(n_rows - 0.45, -0.55))
-            self.ax_.set_xlabel("skill against the mean distribution")
-            self.ax_.grid(axis="x")
-            legend_beside(self.ax_)
-            name_axis(self.ax_, list(self.skills), "y")
-        return self
+        ax = self._take(ax, 7.2, min(1.3 + n_rows * max(0.32, 0.075 * n_models), 16.0))
+        ax.axvline(0, color=MUTED, linewidth=1.0)
+        for number, (name, look) in enumerate(looks(names).items()):
+            offset = 0.76 * ((number + 0.5) / n_models - 0.5)
+            self._draw_model(name, look, offset)
+        for place, title in enumerate(self.skills):
+            if title in self.ceilings:
+                label = "noise ceiling" if title == next(iter(self.ceilings)) else None
+                x = [self.ceilings[title]] * 2
+                ax.plot(x, [place - 0.42, place + 0.42], color=TRUTH, linewidth=2.2, label=label)
+        for edge in range(1, n_rows):
+            ax.axhline(edge - 0.5, color=MUTED, linewidth=0.3)
+        ax.set(xlim=self._limits(), ylim=(n_rows - 0.45, -0.55))
+        ax.set_xlabel("skill against the mean distribution")
+        ax.grid(axis="x")
+        legend_beside(ax)
+        name_axis(ax, list(self.skills), "y")
 
     def _limits(self) -> tuple[float, float]:
         """From the lowest skill that is drawn to the best, the ceiling among them, with a little room."""

@@ -1,7 +1,7 @@
 """Common style of all figures: colours for colour-blind readers, marks that work in grey, names that fit.
 
-A candidate keeps its colour, marker, dash and hatch in every figure of a report; those of the paper always have the
-same. The settings of matplotlib are not changed permanently.
+A candidate keeps its colour, marker and dash in every figure of a report; those of the paper always have the same.
+The settings of matplotlib are not changed permanently.
 """
 
 import math
@@ -18,6 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpecBase
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from skldl.data._spelling import plain as comparable
+
 TRUTH = "#000000"
 MUTED = "#767676"
 FAINT = "#cccccc"
@@ -27,7 +29,6 @@ SEQUENTIAL = "cividis"  # monotone in lightness, so that it means the same in gr
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
-_HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----")
 _SLOT_OF = {"sabfgs": 0, "saiis": 1, "aaknn": 2, "ptbayes": 3, "ptsvm": 4, "aabp": 5}
 _MEAN_NAMES = ("mean", "meandistribution")
 
@@ -59,7 +60,6 @@ class Look:
     colour: str
     marker: str
     dash: Any
-    hatch: str
 
     @property
     def line(self) -> dict[str, Any]:
@@ -97,15 +97,15 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     """
     names = list(names)
     given: dict[str, Look] = {}
-    taken = {_SLOT_OF[_key(name)] for name in names if _key(name) in _SLOT_OF}
+    taken = {_SLOT_OF[comparable(name)] for name in names if comparable(name) in _SLOT_OF}
     free = [slot for slot in range(len(_COLOURS)) if slot not in taken]
     others = 0
     for name in names:
-        if _key(name) in _MEAN_NAMES:
-            given[name] = Look(MUTED, "X", (0, (2, 2)), "")
+        if comparable(name) in _MEAN_NAMES:
+            given[name] = Look(MUTED, "X", (0, (2, 2)))
             continue
-        if _key(name) in _SLOT_OF:
-            slot, shift = _SLOT_OF[_key(name)], 0
+        if comparable(name) in _SLOT_OF:
+            slot, shift = _SLOT_OF[comparable(name)], 0
         elif others < len(free):
             slot, shift = free[others], 0
             others += 1
@@ -114,12 +114,8 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
             slot, shift = number % len(_COLOURS), 1 + number // len(_COLOURS)
             others += 1
         shifted = (slot + shift) % len(_COLOURS)
-        given[name] = Look(_COLOURS[slot], _MARKERS[shifted], _DASHES[shifted], _HATCHES[shifted])
+        given[name] = Look(_COLOURS[slot], _MARKERS[shifted], _DASHES[shifted])
     return given
-
-
-def _key(name: str) -> str:
-    return "".join(letter for letter in name.casefold() if letter not in "-_. ")
 
 
 def plain(name: object, limit: int = 24) -> str:
@@ -140,13 +136,6 @@ def plain(name: object, limit: int = 24) -> str:
         end = limit // 3
         text = f"{text[: limit - 1 - end].rstrip()}…{text[-end:].lstrip()}"
     return text.replace("$", r"\$")
-
-
-def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """Return the given axes, or those of a new figure of this size in inches."""
-    if ax is not None:
-        return ax
-    return plt.figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def figure_of(ax: Axes) -> Figure:
@@ -230,11 +219,11 @@ def _length(ax: Axes, axis: str) -> float:
     return float(ax.get_position().width * width if axis == "x" else ax.get_position().height * height)
 
 
-def height_for(n_names: int, each: float = 0.2, least: float = 1.6, most: float = 16.0) -> float:
-    """Height in inches that gives each name its own line."""
-    return min(max(least, 0.9 + each * n_names), most)
+def height_for(n_names: int, each: float = 0.2) -> float:
+    """Height in inches that gives each name its own line, from 1.6 to 16."""
+    return min(max(1.6, 0.9 + each * n_names), 16.0)
 
 
-def legend_beside(ax: Axes, **options: Any) -> None:
+def legend_beside(ax: Axes) -> None:
     """Put the legend to the right of the axes, where it can cover nothing."""
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from skldl._typing import FloatArray
 from skldl.exceptions import DimensionError
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
-from skldl.plots._style import FAINT, MUTED, TRUTH, figure_of, looks, new_axes, plain, style
+from skldl.plots._style import FAINT, MUTED, TRUTH, looks, plain
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 
@@ -87,36 +87,19 @@ class TernaryDisplay(PredictionDisplay):
         names = names_of_labels(D_true, label_names, 3)
         return cls(true[rows], {name: table[rows] for name, table in predicted.items()}, names).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        TernaryDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
-        with style():
-            self.ax_ = new_axes(ax, 5.2, 4.6)
-            self.figure_ = figure_of(self.ax_)
-            self._draw_triangle()
-            real = self.true @ _CORNERS
-            for name, look in looks(self.predicted).items():
-                guess = self.predicted[name] @ _CORNERS
-                lines = LineCollection(
-                    list(np.stack([real, guess], axis=1)), colors=look.colour, linewidths=0.4, alpha=0.6
-                )
-                self.ax_.add_collection(lines, autolim=False)
-                self.ax_.plot(
-                    *guess.T, linestyle="none", marker=look.marker, markersize=3.5, color=look.colour, label=plain(name)
-                )
-            self.ax_.plot(*real.T, linestyle="none", marker=".", markersize=4, color=TRUTH, label="real")
-            self.ax_.legend(loc="upper right", bbox_to_anchor=(1.0, 1.0))
-        return self
+    def _draw(self, ax: Axes | None) -> None:
+        ax = self._take(ax, 5.2, 4.6)
+        self._draw_triangle()
+        real = self.true @ _CORNERS
+        for name, look in looks(self.predicted).items():
+            guess = self.predicted[name] @ _CORNERS
+            lines = LineCollection(list(np.stack([real, guess], axis=1)), colors=look.colour, linewidths=0.4, alpha=0.6)
+            ax.add_collection(lines, autolim=False)
+            ax.plot(
+                *guess.T, linestyle="none", marker=look.marker, markersize=3.5, color=look.colour, label=plain(name)
+            )
+        ax.plot(*real.T, linestyle="none", marker=".", markersize=4, color=TRUTH, label="real")
+        ax.legend(loc="upper right", bbox_to_anchor=(1.0, 1.0))
 
     def _draw_triangle(self) -> None:
         self.ax_.set(xlim=(-0.12, 1.12), ylim=(-0.12, 0.98), aspect="equal")

@@ -9,12 +9,14 @@ from matplotlib.axes import Axes
 from sklearn.model_selection import cross_validate
 
 from skldl.metrics import SCORERS, Measure
+from skldl.plots._bands import as_values
+from skldl.plots._display import Display
 from skldl.plots._inputs import axis_title, find_measure, is_higher_better, named_estimators
-from skldl.plots._style import few_log_ticks, figure_of, legend_beside, looks, new_axes, plain, style
+from skldl.plots._style import few_log_ticks, legend_beside, looks, plain
 
 
 @dataclass(eq=False)
-class QualityTimeDisplay:
+class QualityTimeDisplay(Display):
     """One point for each model: time to fit and predict across, on a logarithmic axis, quality upwards.
 
     Parameters
@@ -75,52 +77,36 @@ class QualityTimeDisplay:
             The figure, drawn.
         """
         found = find_measure(measure)
-        sign = 1.0 if found.higher_is_better else -1.0
         seconds: dict[str, float | Sequence[float]] = {}
         values: dict[str, float | Sequence[float]] = {}
         for name, model in named_estimators(estimator).items():
             result = cross_validate(model, X, y, scoring=SCORERS[found.name], cv=cv)
             seconds[name] = list(result["fit_time"] + result["score_time"])
-            values[name] = list(sign * result["test_score"])
+            values[name] = list(as_values(result["test_score"], found))
         return cls(seconds, values, found).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        QualityTimeDisplay
-            This object, with ``ax_`` and ``figure_``.
-        """
-        with style():
-            self.ax_ = new_axes(ax, 6.2, 3.4)
-            self.figure_ = figure_of(self.ax_)
-            for name, look in looks(self.values).items():
-                values, seconds = np.atleast_1d(self.values[name]), np.atleast_1d(self.seconds[name])
-                spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-                self.ax_.errorbar(
-                    float(np.exp(np.log(np.maximum(seconds, 1e-9)).mean())),
-                    float(values.mean()),
-                    yerr=spread,
-                    color=look.colour,
-                    marker=look.marker,
-                    markersize=8,
-                    linestyle="none",
-                    elinewidth=0.8,
-                    capsize=2,
-                    label=plain(name),
-                )
-            self.ax_.set_xscale("log")
-            few_log_ticks(self.ax_)
-            self.ax_.set_xlabel(f"{self.time_name} in seconds (further left is faster)")
-            self.ax_.set_ylabel(axis_title(self.measure))
-            if not is_higher_better(self.measure):
-                self.ax_.invert_yaxis()
-            self.ax_.grid(axis="y")
-            legend_beside(self.ax_)
-        return self
+    def _draw(self, ax: Axes | None) -> None:
+        ax = self._take(ax, 6.2, 3.4)
+        for name, look in looks(self.values).items():
+            values, seconds = np.atleast_1d(self.values[name]), np.atleast_1d(self.seconds[name])
+            spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+            ax.errorbar(
+                float(np.exp(np.log(np.maximum(seconds, 1e-9)).mean())),
+                float(values.mean()),
+                yerr=spread,
+                color=look.colour,
+                marker=look.marker,
+                markersize=8,
+                linestyle="none",
+                elinewidth=0.8,
+                capsize=2,
+                label=plain(name),
+            )
+        ax.set_xscale("log")
+        few_log_ticks(ax)
+        ax.set_xlabel(f"{self.time_name} in seconds (further left is faster)")
+        ax.set_ylabel(axis_title(self.measure))
+        if not is_higher_better(self.measure):
+            ax.invert_yaxis()
+        ax.grid(axis="y")
+        legend_beside(ax)

@@ -5,13 +5,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from scipy.special import rel_entr
 
 from skldl._held_out import means_without
 from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
-from skldl.experiments.output.tables import losses_of
+from skldl.experiments.output.scores import losses_of
 from skldl.experiments.output.uncertainty import kept_predictions
 from skldl.plots import CalibrationDisplay, CoverageDisplay
 from skldl.report._figures import ReportFigure, draw
@@ -32,15 +31,7 @@ _WORDS = {
 def correction_figures(results: StudyResults) -> Iterator[ReportFigure]:
     """Draw, for the best candidate on each dataset, calibration before and after, and the coverage of its spread.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Yields
-    ------
-    ReportFigure
-        Two for each dataset of which the records keep at least 100 predictions.
+    There are none for a dataset of which the records keep fewer than 100 predictions.
     """
     criterion = results.study["criterion"]
     if criterion not in results.measures:
@@ -79,7 +70,7 @@ def _before_and_after(
         f"{dataset}: {best} before and after calibration",
         "Mean real degree against mean predicted degree. Of temperature scaling, vector scaling and shrinkage towards "
         f"the mean, fitted without the fold of the row, {outcome}",
-        partial(_draw_reliability, D, stages, labels),
+        partial(CalibrationDisplay.from_predictions, D, stages, label_names=labels),
         1.6 + 2.0 * min(shown, 4),
         0.6 + 1.85 * -(-shown // 4),
         phone_height=0.6 + 1.85 * -(-shown // 2),
@@ -103,7 +94,3 @@ def _before_and_after(
         6.4,  # room for the legend
         3.8,
     )
-
-
-def _draw_reliability(D: FloatArray, tables: dict[str, FloatArray], labels: list[str], ax: Axes) -> None:
-    CalibrationDisplay.from_predictions(D, tables, label_names=labels, ax=ax)

@@ -6,11 +6,11 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from skldl.experiments import StudyResults
-from skldl.experiments.output.tables import average_ranks, rank_rows
+from skldl.experiments.output.scores import rank_rows
+from skldl.experiments.output.tables import average_ranks
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES
 from skldl.plots import (
@@ -58,10 +58,10 @@ def draw(
     name: str,
     title: str,
     caption: str,
-    plot: Callable[[Axes], Any],
+    plot: Callable[..., Any],
     width: float,
     height: float,
-    phone_plot: Callable[[Axes], Any] | None = None,
+    phone_plot: Callable[..., Any] | None = None,
     phone_height: float | None = None,
 ) -> ReportFigure:
     """Draw into a new figure, and write it as SVG; wide figures a second time, for narrow screens.
@@ -76,7 +76,7 @@ def draw(
     title, caption : str
         What it shows, and how to read it.
     plot : callable
-        Draws into given axes.
+        Draws into the axes that it is given as ``ax``.
     width, height : float
         Size in inches.
     phone_plot : callable, default=None
@@ -93,12 +93,12 @@ def draw(
     text = f"{title}. {caption}"
     figure = Figure(figsize=(width, height), layout="constrained")
     with style():
-        plot(figure.add_subplot())
+        plot(ax=figure.add_subplot())
     phone_svg = ""
     if width > PHONE_WIDTH:
         phone = Figure(figsize=(PHONE_WIDTH, height if phone_height is None else phone_height), layout="constrained")
         with style():
-            (phone_plot or plot)(phone.add_subplot())
+            (phone_plot or plot)(ax=phone.add_subplot())
             _rearrange(phone)
         phone_svg = inline_svg(phone, f"{name}-phone", text)
     return ReportFigure(name, title, caption, inline_svg(figure, name, text), phone_svg, shape)
@@ -121,20 +121,9 @@ def _rearrange(figure: Figure) -> None:
 
 
 def best_candidates(results: StudyResults, most: int) -> list[str]:
-    """Candidates for a figure that has room for a limited number of them.
+    """At most ``most`` candidates for a figure, in the order of the study.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    most : int
-        The limit.
-
-    Returns
-    -------
-    list of str
-        All candidates; if there are more, those with the best average rank by the criterion, and the baseline. They are
-        in the order of the study.
+    If there are more: the baseline and those with the best average rank by the criterion.
     """
     criterion = results.study["criterion"]
     if len(results.candidates) <= most:
@@ -146,19 +135,9 @@ def best_candidates(results: StudyResults, most: int) -> list[str]:
 
 
 def overview_figures(results: StudyResults, tests: dict[str, Comparison]) -> Iterator[ReportFigure]:
-    """Draw the figures about the study as a whole.
+    """Draw the figures about the study as a whole; ``tests`` has the tests over datasets of each measure.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    tests : dict
-        From each measure to its tests over datasets.
-
-    Yields
-    ------
-    ReportFigure
-        Quality against time and against hidden degrees; from five datasets on, critical differences and rank maps.
+    Quality against time and against hidden degrees; from five datasets on, critical differences and rank maps.
     """
     criterion = results.study["criterion"]
     names = results.candidates

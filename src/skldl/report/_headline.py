@@ -7,7 +7,7 @@ import numpy as np
 from skldl.experiments import StudyResults
 from skldl.experiments.output.layout import show_share
 from skldl.experiments.output.published import count_text, match_published
-from skldl.experiments.output.tables import average_ranks, losses_of
+from skldl.experiments.output.tables import average_ranks
 from skldl.experiments.output.uncertainty import floor_columns
 from skldl.experiments.statistics import Comparison
 from skldl.metrics import MEASURES, Skill
@@ -18,22 +18,10 @@ MOST_DATASETS = 3  # more datasets are summed up in one sentence
 
 
 def headline(results: StudyResults, tests: Comparison | None, skills: list[list[float]]) -> list[str]:
-    """Summarise the best candidate, the statistical tests, the skill, the noise floor, and failures.
+    """Summarise the best candidate, the statistical tests of the criterion, the skill, the noise floor, and failures.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    tests : Comparison or None
-        The tests of the criterion over datasets, if there are any.
-    skills : list of list of float
-        Skill by the criterion for each dataset and candidate, see `skldl.report._skill.skills_with_intervals`; empty
-        if the study does not compute the criterion.
-
-    Returns
-    -------
-    list of str
-        Sentences.
+    ``skills`` is what `skldl.report._skill.skills_with_intervals` returns; empty if the study does not compute the
+    criterion.
     """
     sentences = [*_winner(results), *_skill_of_the_best(results, skills), *_against_the_mean(results, skills)]
     sentences += [*_against_the_floor(results), *_trust(tests), *_against_the_paper(results)]
@@ -53,9 +41,11 @@ def _winner(results: StudyResults) -> list[str]:
     order = np.argsort(ranks, kind="stable")
     n_datasets = len([d for d in results.averaged if not any(results.state(d, c) for c in results.candidates)])
     first = [results.candidates[j] for j in order if ranks[j] == ranks[order[0]]]
+    text = f"By {title}, {enumerate_words(first)}"
+    is_or_are, has_or_have = ("is", "has") if len(first) == 1 else ("are", "have")
     if n_datasets == 1:
-        return [f"By {title}, {enumerate_words(first)} {_verb(first)} best on {results.averaged[0]}."]
-    text = f"By {title}, {enumerate_words(first)} {_has(first)} the best average rank over {n_datasets} datasets"
+        return [f"{text} {is_or_are} best on {results.averaged[0]}."]
+    text += f" {has_or_have} the best average rank over {n_datasets} datasets"
     if len(first) < len(order):
         next_rank = ranks[order[len(first)]]
         text += f", followed by {enumerate_words([results.candidates[j] for j in order if ranks[j] == next_rank])}"
@@ -135,7 +125,7 @@ def _against_the_floor(results: StudyResults) -> list[str]:
     criterion = results.study["criterion"]
     if criterion not in results.measures:
         return []
-    known = floor_columns(results, criterion, losses_of(results, criterion))
+    known = floor_columns(results, criterion)
     rated = {dataset: line for dataset, line in known.items() if np.isfinite(line["noise floor"])}
     if len(rated) > MOST_DATASETS:
         shares = [line["explained by the best"] for line in rated.values()]
@@ -181,14 +171,6 @@ def enumerate_words(words: Sequence[str]) -> str:
     if len(words) > MOST_WORDS:
         words = [*words[: MOST_WORDS - 1], f"{len(words) - MOST_WORDS + 1} others"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _verb(words: Sequence[str]) -> str:
-    return "is" if len(words) == 1 else "are"
-
-
-def _has(words: Sequence[str]) -> str:
-    return "has" if len(words) == 1 else "have"
 
 
 def _count(number: int, word: str) -> str:

@@ -54,18 +54,7 @@ class Browser:
 
 
 def browsers(results: StudyResults) -> list[Browser]:
-    """Collect the instances of every dataset whose predictions were kept.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    list of Browser
-        One for each dataset.
-    """
+    """Collect the instances of every dataset whose predictions were kept."""
     given = [(name, look.colour, look.marker) for name, look in looks(results.candidates).items()]
     found = {name: results.predictions(name) for name in results.datasets}
     known = {name: kept for name, kept in found.items() if kept is not None}

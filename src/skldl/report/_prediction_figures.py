@@ -29,15 +29,7 @@ MOST_MODELS = 8  # rows of the figure of typical examples; in large studies the 
 def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
     """Draw the figures that need predictions, from those that the records keep.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Yields
-    ------
-    ReportFigure
-        Cases of annotation, typical examples; triangles, manifolds, calibration and residuals where possible.
+    Cases of annotation, typical examples; triangles, manifolds, calibration and residuals where possible.
     """
     kept = {name: results.predictions(name) for name in results.datasets}
     whole = {name: _complete(found) for name, found in kept.items() if found is not None}
@@ -55,7 +47,7 @@ def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
                 f"manifold-{number}",
                 f"{dataset}: the test manifold",
                 "The three degrees as red, green and blue, after the same decorrelation stretch for all panels.",
-                partial(_draw_manifold, truth, predicted),
+                partial(ManifoldDisplay.from_predictions, truth, predicted),
                 7.6,
                 2.3 * -(-(len(predicted) + 1) // 4),
                 phone_height=2.2 * -(-(len(predicted) + 1) // 2),
@@ -67,21 +59,13 @@ def prediction_figures(results: StudyResults) -> Iterator[ReportFigure]:
                 f"{dataset}: real and predicted distributions",
                 "Each corner is a label; the nearer a point, the more it describes the instance. A line connects "
                 f"a true distribution with its prediction by {' or '.join(some)}.",
-                partial(_draw_triangle, truth, some, found["labels"]),
+                partial(TernaryDisplay.from_predictions, truth, some, label_names=found["labels"]),
                 5.2,
                 4.6,
                 phone_height=3.3,
             )
         if len(truth) >= ENOUGH_ROWS:
             yield from _per_label(number, dataset, found, rivals)
-
-
-def _draw_manifold(truth: FloatArray, predicted: dict[str, FloatArray], ax: Axes) -> None:
-    ManifoldDisplay.from_predictions(truth, predicted, ax=ax)
-
-
-def _draw_triangle(truth: FloatArray, predicted: dict[str, FloatArray], names: list[str], ax: Axes) -> None:
-    TernaryDisplay.from_predictions(truth, predicted, label_names=names, ax=ax)
 
 
 def _complete(found: dict[str, Any]) -> dict[str, Any] | None:
@@ -107,7 +91,7 @@ def _cases(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
         "What a label distribution is",
         f"Instance {found['rows'][0]} of {dataset}, annotated by one label, by a set of labels, and by a distribution "
         "that quantifies how much each label describes it. The study is about the last.",
-        lambda ax: LabelCasesDisplay.from_predictions(found["truth"], label_names=found["labels"], ax=ax),
+        partial(LabelCasesDisplay.from_predictions, found["truth"], label_names=found["labels"]),
         7.5,
         1.3 + 0.17 * n_labels,
         phone_height=1.2 + 3 * (0.25 + 0.17 * n_labels),
@@ -115,18 +99,7 @@ def _cases(tables: dict[str, dict[str, Any]]) -> Iterator[ReportFigure]:
 
 
 def typical_datasets(tables: dict[str, dict[str, Any]]) -> list[str]:
-    """Names of datasets with 18, 7, 4 and 2 labels, or with what comes nearest.
-
-    Parameters
-    ----------
-    tables : dict
-        From each dataset to what `StudyResults.predictions` gives.
-
-    Returns
-    -------
-    list of str
-        At most four names.
-    """
+    """Names of datasets with 18, 7, 4 and 2 labels, or with what comes nearest, among those with predictions."""
     left = list(tables)
     chosen = []
     for wanted in EXAMPLE_LABELS[: len(tables)]:
@@ -136,17 +109,9 @@ def typical_datasets(tables: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def typical_examples(tables: dict[str, dict[str, Any]]) -> ExamplesDisplay | None:
-    """One instance of each typical dataset, see `typical_datasets`.
+    """One instance of each typical dataset, not drawn yet; ``tables`` has what `StudyResults.predictions` gives.
 
-    Parameters
-    ----------
-    tables : dict
-        From each dataset to what `StudyResults.predictions` gives, without missing predictions.
-
-    Returns
-    -------
-    ExamplesDisplay or None
-        The figure, not drawn yet; None if no candidate has predictions for all of them.
+    None if no candidate has predictions for all of them.
     """
     chosen = typical_datasets(tables)
     names = [name for name in tables[chosen[0]]["predicted"] if all(name in tables[c]["predicted"] for c in chosen)]
@@ -226,7 +191,7 @@ def _per_label(
         f"{dataset}: calibration",
         "Mean real degree against mean predicted degree, in bins of equal size; on the dotted line both agree."
         + (f" The {shown} of {n_labels} labels with the largest error." if shown < n_labels else ""),
-        lambda ax: CalibrationDisplay.from_predictions(truth, rivals, label_names=labels, ax=ax),
+        partial(CalibrationDisplay.from_predictions, truth, rivals, label_names=labels),
         1.6 + 2.0 * min(shown, 4),
         0.6 + 1.85 * -(-shown // 4),
         phone_height=0.6 + 1.85 * -(-shown // 2),
@@ -235,7 +200,7 @@ def _per_label(
         f"residuals-{number}",
         f"{dataset}: residuals",
         "Predicted minus real degree of each label: median, middle half and middle 90 % of the rows.",
-        lambda ax: ResidualsDisplay.from_predictions(truth, rivals, label_names=labels, ax=ax),
+        partial(ResidualsDisplay.from_predictions, truth, rivals, label_names=labels),
         7.0,
         min(0.9 + max(0.2, 0.11 * len(rivals)) * n_labels, 16.0),
     )

@@ -16,15 +16,7 @@ MOST_NAMED = 8
 def rater_figures(results: StudyResults) -> Iterator[ReportFigure]:
     """Draw the raters of each dataset whose record has a summary of them.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Yields
-    ------
-    ReportFigure
-        One for each set of raters: datasets that differ only in hidden degrees share them.
+    There is one figure for each set of raters: datasets that differ only in hidden degrees share them.
     """
     known = {name: results.info[name].get("raters") for name in results.datasets}
     drawn = []

@@ -19,15 +19,7 @@ MOST_CURVES = 12  # with more datasets, the figure shows the median and the quar
 def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
     """Draw how the criterion depends on the hyper-parameter that selection searched.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Yields
-    ------
-    ReportFigure
-        One for each candidate with a grid; in large studies for those with the best average rank.
+    There is one figure for each candidate with a grid; in large studies for those with the best average rank.
     """
     known = MEASURES[results.study["criterion"]]
     trials = _trials(results)

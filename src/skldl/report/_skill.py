@@ -10,7 +10,8 @@ from scipy import stats
 from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
 from skldl.experiments.output.layout import Cell, ResultTable, show_share
-from skldl.experiments.output.tables import losses_of, skill_of, skill_table
+from skldl.experiments.output.scores import skill_of
+from skldl.experiments.output.tables import skill_table
 from skldl.experiments.output.uncertainty import noise_ceilings
 from skldl.metrics import MEASURES, Skill
 from skldl.plots import SkillDisplay
@@ -74,20 +75,7 @@ def skill_interval(
 
 
 def skills_with_intervals(results: StudyResults, measure: str) -> list[list[float]]:
-    """Skill of each candidate on each dataset; a `skldl.metrics.Skill` wherever an interval is known.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure.
-
-    Returns
-    -------
-    list of list of float
-        One row per dataset, one entry per candidate; NaN without a result.
-    """
+    """Skill of each candidate on each dataset: a `skldl.metrics.Skill` if an interval is known, NaN if none is."""
     known, repeats = MEASURES[measure], int(results.study["repeats"])
     table: list[list[float]] = []
     for dataset, row in zip(results.datasets, skill_of(results, measure), strict=True):
@@ -105,19 +93,9 @@ def skills_with_intervals(results: StudyResults, measure: str) -> list[list[floa
 
 
 def skill_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[ReportFigure]:
-    """Draw the skill of the candidates with intervals and noise ceilings.
+    """Draw the skill of the candidates, which `skills_with_intervals` returns, with intervals and noise ceilings.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    skills : list of list of float
-        What `skills_with_intervals` returns for the criterion.
-
-    Yields
-    ------
-    ReportFigure
-        The figure, if any candidate other than the baseline has a skill.
+    There is no figure if no candidate other than the baseline has a skill.
     """
     criterion = results.study["criterion"]
     most = max(FEWEST_SHOWN, MOST_MARKS // max(1, len(results.datasets)))
@@ -130,7 +108,7 @@ def skill_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[R
             rows[dataset] = row
     if not rows:
         return
-    ceilings = {name: value for name, value in _ceilings(results).items() if name in rows}
+    ceilings = {name: value for name, value in noise_ceilings(results, criterion).items() if name in rows}
     n_others = len(results.candidates) - 1
     notes = [_meaning(results)]
     if any(isinstance(value, Skill) for row in rows.values() for value in row.values()):
@@ -152,20 +130,7 @@ def skill_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[R
 
 
 def skill_summary_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[ReportFigure]:
-    """Draw the distribution of the skill over many datasets, one row for each candidate.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    skills : list of list of float
-        What `skills_with_intervals` returns for the criterion.
-
-    Yields
-    ------
-    ReportFigure
-        The figure, if any candidate other than the baseline has a skill.
-    """
+    """Draw the distribution of the skill over many datasets, one row for each candidate; see `skill_figure`."""
     rows: dict[str, dict[str, Any]] = {}
     for name, column in zip(results.candidates, np.array(skills, dtype=np.float64).T, strict=True):
         known = column[np.isfinite(column)]
@@ -177,7 +142,7 @@ def skill_summary_figure(results: StudyResults, skills: list[list[float]]) -> It
     ordered = dict(sorted(rows.items(), key=lambda row: -row[1]["median"]))
     notes = [_meaning(results), "A mark is the median over the datasets, a line the middle half of them."]
     shown_ceilings: dict[str, float] = {}
-    if ceilings := _ceilings(results):
+    if ceilings := noise_ceilings(results, results.study["criterion"]):
         notes.append(
             f"The black bar is the median noise ceiling of the datasets made of votes ({len(ceilings)}): {_CEILING}."
         )
@@ -199,26 +164,8 @@ def _meaning(results: StudyResults) -> str:
     )
 
 
-def _ceilings(results: StudyResults) -> dict[str, float]:
-    criterion = results.study["criterion"]
-    return noise_ceilings(results, criterion, losses_of(results, criterion))
-
-
 def skill_table_with_intervals(results: StudyResults, skills: list[list[float]]) -> ResultTable:
-    """Make the table of skills, with the interval beside each skill.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    skills : list of list of float
-        What `skills_with_intervals` returns for the criterion.
-
-    Returns
-    -------
-    ResultTable
-        The table.
-    """
+    """Make the table of skills, with the interval beside each skill."""
     table = skill_table(results, results.study["criterion"])
     rows = []
     for (name, cells), line in zip(table.rows, skills, strict=True):

@@ -25,21 +25,10 @@ ElementTree.register_namespace("", SVG)
 
 
 def inline_svg(figure: Figure, prefix: str, title: str) -> str:
-    """Write a figure as an ``svg`` element.
+    """Write a figure as an ``svg`` element with all text escaped.
 
-    Parameters
-    ----------
-    figure : Figure
-        The figure.
-    prefix : str
-        Put before every identifier; different for each figure of a page.
-    title : str
-        What the figure shows, for readers who do not see it.
-
-    Returns
-    -------
-    str
-        The element, all text in it escaped.
+    The prefix is put before every identifier, and is different for each figure of a page; the title is for readers who
+    do not see the figure.
     """
     stream = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": prefix}), warnings.catch_warnings():

@@ -14,20 +14,10 @@ from skldl.report._skill import skill_table_with_intervals
 
 
 def page_tables(results: StudyResults, skills: list[list[float]]) -> dict[str, Any]:
-    """Make the tables of a page.
+    """Make the tables of a page; ``skills`` as in `skldl.report._headline.headline`.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    skills : list of list of float
-        Skill by the criterion, see `skldl.report._skill.skills_with_intervals`; empty if it was not computed.
-
-    Returns
-    -------
-    dict
-        ``measures`` (the criterion first), ``notes`` (those that all of them share), ``skill``, ``datasets``,
-        ``settings``, ``time`` and ``intervals``.
+    ``measures`` (the criterion first), ``notes`` (those that all of them share), ``skill``, ``datasets``, ``settings``,
+    ``time`` and ``intervals``.
     """
     criterion = results.study["criterion"]
     names = sorted(results.measures, key=lambda name: name != criterion)  # stable: the others keep their order
@@ -47,19 +37,7 @@ def page_tables(results: StudyResults, skills: list[list[float]]) -> dict[str, A
 
 
 def with_shared_notes(tables: list[ResultTable]) -> tuple[list[ResultTable], list[str]]:
-    """Separate the notes that all tables share, so that the page shows them once.
-
-    Parameters
-    ----------
-    tables : list of ResultTable
-        At least one table.
-
-    Returns
-    -------
-    tables : list of ResultTable
-        The tables with the notes of their own.
-    notes : list of str
-        The notes that all of them had.
+    """Separate the notes that all tables share, so that the page shows them once: the tables without them, and these.
 
     Examples
     --------
@@ -74,19 +52,7 @@ def with_shared_notes(tables: list[ResultTable]) -> tuple[list[ResultTable], lis
 
 
 def without_column(table: ResultTable, heading: str) -> ResultTable:
-    """Leave a column of a table out.
-
-    Parameters
-    ----------
-    table : ResultTable
-        The table.
-    heading : str
-        Heading of the column.
-
-    Returns
-    -------
-    ResultTable
-        The table without it, or the table itself if it has no such column.
+    """Leave a column of a table out, if the table has it.
 
     Examples
     --------
@@ -106,19 +72,9 @@ def without_column(table: ResultTable, heading: str) -> ResultTable:
 
 
 def page_statistics(results: StudyResults, tests: dict[str, Comparison]) -> list[dict[str, Any]]:
-    """Make the tests of each measure for the page, the criterion first.
+    """Make the tests of each measure for the page, the criterion first: ``title``, ``text`` and ``table``.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    tests : dict
-        From each measure to its tests over datasets.
-
-    Returns
-    -------
-    list of dict
-        ``title``, ``text`` and ``table``. Average ranks are left out: they are in the table of the measure.
+    Average ranks are left out: they are in the table of the measure.
     """
     names = sorted(tests, key=lambda name: name != results.study["criterion"])
     found = []

@@ -235,20 +235,7 @@ class Candidate:
 
 
 def with_seed(model: Any, seed: int) -> Any:
-    """Set every ``random_state`` of an estimator that is None.
-
-    Parameters
-    ----------
-    model : estimator
-        It is changed.
-    seed : int
-        The seed.
-
-    Returns
-    -------
-    estimator
-        The model itself.
-    """
+    """Set every ``random_state`` of an estimator that is None, and return the estimator."""
     params = model.get_params()
     names = [name for name, value in params.items() if name.rpartition("__")[2] == "random_state" and value is None]
     return model.set_params(**dict.fromkeys(names, seed))

@@ -25,28 +25,7 @@ def fit_candidate(
     random_state: int = 0,
     encoder: Any = None,
 ) -> Any:
-    """Fit one setting of a candidate.
-
-    Parameters
-    ----------
-    candidate : Candidate
-        The candidate.
-    setting : mapping
-        Its hyper-parameters.
-    dataset : Dataset
-        The data.
-    rows : ndarray of int, default=None
-        Rows to learn from; None means all.
-    random_state : int, default=0
-        Seed of an estimator that draws random numbers.
-    encoder : transformer, default=None
-        Put before the estimator in a Pipeline.
-
-    Returns
-    -------
-    estimator
-        The fitted estimator or pipeline.
-    """
+    """Fit one setting of a candidate to some rows of a dataset, or to all, with an encoder before it if given."""
     model = candidate.make(setting, random_state)
     if encoder is not None:
         model = with_encoder(model, encoder)
@@ -55,20 +34,7 @@ def fit_candidate(
 
 
 def with_encoder(estimator: Any, encoder: Any) -> Pipeline:
-    """Put an encoder before an estimator; the encoder makes dense features if the estimator needs them.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The estimator.
-    encoder : transformer
-        The encoder.
-
-    Returns
-    -------
-    Pipeline
-        Both, unfitted.
-    """
+    """Put an encoder before an estimator; the encoder makes dense features if the estimator needs them."""
     first = clone(encoder)
     if "dense" in first.get_params():
         first.set_params(dense=needs_dense(estimator))
@@ -81,21 +47,9 @@ def needs_dense(estimator: Any) -> bool:
 
 
 def fit_arguments(model: Any, weight: Any, groups: Any = None) -> dict[str, Any]:
-    """The keywords by which an estimator, or the last step of a pipeline, takes weights and groups.
+    """The keywords by which an estimator, or the last step of a pipeline, takes weights and groups, if there are any.
 
-    Parameters
-    ----------
-    model : estimator
-        The estimator.
-    weight : ndarray or None
-        Weight of each row; every label distribution learner takes it.
-    groups : ndarray or None, default=None
-        Group of each row, given to estimators that hold rows out inside ``fit``.
-
-    Returns
-    -------
-    dict
-        Arguments of ``fit``; nothing for what there is not.
+    Every label distribution learner takes weights; groups are for those that hold rows out inside ``fit``.
     """
     steps = getattr(model, "steps", None)
     last, prefix = (steps[-1][1], f"{steps[-1][0]}__") if steps else (model, "")

@@ -79,25 +79,7 @@ def assign_folds(
 
 
 def shuffled_folds(n_samples: int, n_folds: int, groups: Any, seed: int | None, name: str = "the data") -> IntArray:
-    """Give each row the number of its fold: fewer folds than asked for if there are fewer rows or groups.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of rows.
-    n_folds : int
-        Number of folds, at most.
-    groups : array-like of shape (n_samples,) or None
-        Rows of one group come into the same fold.
-    seed : int or None
-        Seed of the shuffling.
-    name : str
-        What the error message calls the data.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Number of the fold of each row, from 0; there are at least two folds.
+    """As `assign_folds`, with fewer folds than asked for, but at least two, if there are fewer rows or groups.
 
     Examples
     --------

@@ -191,23 +191,9 @@ def _nested(dataset: Dataset, layout: Layout, repeat: int) -> list[Round]:
 
 
 def inner_pairs(dataset: Dataset, train: IntArray, folds: int, seed: int) -> tuple[tuple[IntArray, IntArray], ...]:
-    """Cut the training part of a round into folds again, groups kept whole.
+    """Cut the training part of a round into folds again, groups kept whole: pairs of rows of the dataset.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The data.
-    train : ndarray of int
-        Rows of the training part.
-    folds : int
-        Number of folds; fewer if there are not as many rows or groups.
-    seed : int
-        Seed of the shuffling.
-
-    Returns
-    -------
-    tuple of pairs
-        Rows to fit on and rows to validate on, as rows of the dataset.
+    There are fewer folds if there are not as many rows or groups.
     """
     inner = shuffled_folds(
         len(train), folds, rows_of(dataset.groups, train), seed, f"The training part of {dataset.name}"

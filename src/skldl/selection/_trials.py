@@ -188,23 +188,10 @@ class SearchResult:
 
 
 def choose(candidate: Candidate, trials: Any, errors: Sequence[str], sign: float = 1.0) -> int:
-    """Choose the setting whose criterion is best on average; in a tie, the first.
+    """Choose the setting whose criterion, an array (n_pairs, n_settings), is best on average; in a tie, the first.
 
-    Parameters
-    ----------
-    candidate : Candidate
-        The candidate.
-    trials : array-like of shape (n_pairs, n_settings)
-        The criterion of each setting on each pair.
-    errors : sequence of str
-        What went wrong.
-    sign : {1.0, -1.0}
-        -1 if the criterion is a similarity, of which the highest is best.
-
-    Returns
-    -------
-    int
-        Place of the setting. A setting that failed on any pair is out.
+    A setting that failed on any pair is out. ``sign`` is -1 if the criterion is a similarity, of which the highest is
+    best.
     """
     means = np.mean(np.asarray(trials, dtype=np.float64), axis=0)
     if np.isnan(means).all():

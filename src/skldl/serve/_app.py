@@ -117,20 +117,12 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
         "/openapi.json": openapi,
         "/models": models,
         "/schema": schema,
+        "/models/{name}/schema": schema,
     }
-    routes = [
-        Route("/explain", _refusing(explain, "/explain"), methods=["POST"], name="/explain"),
-        Route(
-            "/models/{name}/explain",
-            _refusing(explain, "/models/*/explain"),
-            methods=["POST"],
-            name="/models/*/explain",
-        ),
-        Route("/predict", _only_post, methods=["GET"], name="/predict"),
-        Route("/models/{name}/predict", _only_post, methods=["GET"], name="/models/*/predict"),
-        *(Route(path, _refusing(work, path), methods=["GET"], name=path) for path, work in gets.items()),
-        Route("/models/{name}/schema", _refusing(schema, "/models/*/schema"), methods=["GET"], name="/models/*/schema"),
-    ]
+    routes = [Route(path, _refusing(work, path), methods=["GET"]) for path, work in gets.items()]
+    for prefix in ("", "/models/{name}"):
+        routes.append(Route(f"{prefix}/explain", _refusing(explain, f"{prefix}/explain"), methods=["POST"]))
+        routes.append(Route(f"{prefix}/predict", _only_post, methods=["GET"]))
     app = Starlette(routes=routes, exception_handlers={HTTPException: _no_route})
     app.router.redirect_slashes = False
     hosts = None if key or any_host else LOCAL_HOSTS
@@ -266,11 +258,11 @@ def _check_places(service: Service) -> None:
         raise Refusal(503, busy, {"retry-after": "1"})
 
 
-def _refusing(work: Endpoint, route: str) -> Endpoint:
+def _refusing(work: Endpoint, path: str) -> Endpoint:
     """An endpoint whose errors are answers."""
 
     async def answered(request: Request) -> Response:
-        request.scope["skldl_route"] = route  # Starlette puts the route into the scope only since 1.8
+        request.scope["skldl_route"] = path.replace("{name}", "*")  # Starlette has the route only since 1.8
         try:
             return await work(request)
         except (Refusal, DataError) as error:

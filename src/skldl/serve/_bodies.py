@@ -43,19 +43,7 @@ class NotInPieces(Exception):
 
 
 def format_of_body(content_type: str, body: bytes) -> str:
-    """Find out how a body is written.
-
-    Parameters
-    ----------
-    content_type : str
-        The header of the request; curl and other programs send an uninformative one.
-    body : bytes
-        The body, whose first bytes decide then.
-
-    Returns
-    -------
-    str
-        One of the media types of this module.
+    """Find out the media type of a body: by the header, or by its first bytes if a program sent no informative one.
 
     Examples
     --------
@@ -76,21 +64,7 @@ def format_of_body(content_type: str, body: bytes) -> str:
 
 
 def format_of_answer(accept: str, wanted: str, given: str) -> str:
-    """Choose the format of the answer: that of ``?format=`` or of the header Accept, else that of the request.
-
-    Parameters
-    ----------
-    accept : str
-        The header.
-    wanted : str
-        The parameter of the address; empty if there is none.
-    given : str
-        Media type of the request.
-
-    Returns
-    -------
-    str
-        One of the media types of this module.
+    """Choose the media type of the answer: that of ``?format=`` or of the header Accept, else that of the request.
 
     Examples
     --------
@@ -113,20 +87,7 @@ def format_of_answer(accept: str, wanted: str, given: str) -> str:
 
 
 def read_records(body: bytes, max_rows: int) -> list[Any]:
-    """The rows of a JSON body: a list of objects, or one object.
-
-    Parameters
-    ----------
-    body : bytes
-        The body.
-    max_rows : int
-        More rows are refused.
-
-    Returns
-    -------
-    list
-        The rows, which need not be objects.
-    """
+    """The rows of a JSON body, a list of objects or one object; they need not be objects here."""
     try:
         records = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -140,23 +101,11 @@ def read_records(body: bytes, max_rows: int) -> list[Any]:
 
 
 def record_pieces(body: bytes, max_rows: int) -> Iterator[list[Any]]:
-    """The rows of a long JSON list, some at a time.
+    """The rows of a long JSON list, some at a time; `NotInPieces` is raised if the body must be read as a whole.
 
-    The objects of all rows would take several times the memory of the body, and more time than those of a few rows
-    that stay in the cache of the processor. The body is cut between two objects, at ``},{`` or ``}, {``. A cut inside
-    a text or a nested list leaves a piece that is no JSON; if all pieces are, so is the whole.
-
-    Parameters
-    ----------
-    body : bytes
-        The body.
-    max_rows : int
-        More rows are refused.
-
-    Yields
-    ------
-    list
-        Rows, which need not be objects. `NotInPieces` is raised if the body must be read as a whole.
+    The objects of all rows would take several times the memory of the body, and more time than those of a few rows that
+    stay in the cache of the processor. The body is cut between two objects, at ``},{`` or ``}, {``. A cut inside a text
+    or a nested list leaves a piece that is no JSON; if all pieces are, so is the whole.
     """
     at, end = body.find(b"[") + 1, body.rfind(b"]")
     if at == 0 or end <= at or body[: at - 1].strip() or body[end + 1 :].strip():
@@ -178,24 +127,7 @@ def record_pieces(body: bytes, max_rows: int) -> Iterator[list[Any]]:
 
 
 def read_table(body: bytes, kind: str, *, columns: Sequence[str], keep: Sequence[str], max_rows: int) -> pd.DataFrame:
-    """The rows of a CSV or Parquet body.
-
-    Parameters
-    ----------
-    body : bytes
-        The body.
-    kind : str
-        Its media type.
-    columns, keep : sequence of str
-        Columns that the model needs, and columns to copy to the answer; others may be left out.
-    max_rows : int
-        More rows are refused.
-
-    Returns
-    -------
-    DataFrame
-        The table.
-    """
+    """The rows of a CSV or Parquet body with the columns that the model needs and those to copy to the answer."""
     if kind == PARQUET:
         return _read_parquet(body, {*columns, *keep}, max_rows)
     stream = io.BytesIO(body)
@@ -257,21 +189,7 @@ def _is_text(pa: Any, kind: Any) -> bool:
 
 
 def write_answer(answer: Answer, kind: str, digits: int = DIGITS) -> bytes:
-    """Write predictions as a body.
-
-    Parameters
-    ----------
-    answer : Answer
-        The predictions.
-    kind : str
-        Media type.
-    digits : int, default=6
-        Significant digits of numbers in CSV; JSON and Parquet keep all.
-
-    Returns
-    -------
-    bytes
-        The body.
+    """Write predictions as a body; the digits are those of numbers in CSV, since JSON and Parquet keep all.
 
     Examples
     --------

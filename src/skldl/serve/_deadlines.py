@@ -33,17 +33,9 @@ class Deadlines:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def wait_for(self, work: Awaitable[Result]) -> Result:
-        """Wait for the result of some work.
+        """Wait for the result of some work; `TimeoutError` is raised if it takes too long.
 
-        Parameters
-        ----------
-        work : awaitable
-            Runs in the current task, which has no other work in this object.
-
-        Returns
-        -------
-        object
-            Its result; `TimeoutError` is raised if it takes too long.
+        The work runs in the current task, which has no other work in this object.
         """
         task = asyncio.current_task()
         assert task is not None

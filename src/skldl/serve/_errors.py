@@ -38,17 +38,7 @@ class Refusal(Exception):
 def error_body(message: str, kinds: dict[str, str] | None = None) -> dict[str, Any]:
     """The body of an error: its message, and row, column and cure if the message names a cell.
 
-    Parameters
-    ----------
-    message : str
-        A message of the library.
-    kinds : dict, default=None
-        From the name of each column to its kind.
-
-    Returns
-    -------
-    dict
-        In plain values.
+    ``kinds`` has the kind of each column.
 
     Examples
     --------

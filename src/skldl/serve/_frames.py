@@ -12,21 +12,9 @@ LONGEST_CATEGORY = 10_000
 
 
 def frame_of_records(records: Sequence[Any], columns: Sequence[str], keep: Sequence[str] = ()) -> pd.DataFrame:
-    """A table of the columns that are needed; a cell that a record does not name is missing.
+    """A table of the columns that the model needs and of those to keep, without those that no record names.
 
-    Parameters
-    ----------
-    records : sequence
-        Rows of a JSON body, which should be objects.
-    columns : sequence of str
-        Columns that the model needs.
-    keep : sequence of str, default=()
-        Columns to copy to the answer.
-
-    Returns
-    -------
-    DataFrame
-        Without the columns that no record names.
+    A cell that a record does not name is missing.
 
     Examples
     --------
@@ -52,15 +40,7 @@ def frame_of_records(records: Sequence[Any], columns: Sequence[str], keep: Seque
 
 
 def refuse_long_categories(frame: pd.DataFrame, kinds: Mapping[str, str]) -> None:
-    """Refuse texts where a category belongs: arrays of fixed width would multiply them by the number of rows.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows.
-    kinds : mapping
-        From the name of each column of the model to its kind.
-    """
+    """Refuse texts where a category belongs: arrays of fixed width would multiply them by the number of rows."""
     for name, kind in kinds.items():
         if kind == CATEGORY and not pd.api.types.is_numeric_dtype(frame[name]):
             for row, cell in zip(frame.index, frame[name], strict=True):

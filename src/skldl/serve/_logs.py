@@ -22,40 +22,14 @@ _waiting: list[bytes] = []
 
 
 def log(level: str, event: str, **fields: Any) -> None:
-    """Write one event at once.
-
-    Parameters
-    ----------
-    level : {"info", "warning", "error"}
-        How important it is.
-    event : str
-        What happened.
-    **fields
-        Further fields, in plain values.
-    """
+    """Write one event at once, with further fields in plain values; the level is info, warning or error."""
     line = {"time": _clock.now().decode(), "level": level, "event": event, **fields}
     _waiting.append(dumps(line, default=str, option=OPT_APPEND_NEWLINE))
     flush()
 
 
 def log_request(request: str, method: str, path: str, status: int, ms: float, rows: int, model: str) -> None:
-    """Write the line of one request within a tenth of a second; only inside a running event loop.
-
-    Parameters
-    ----------
-    request : str
-        Number of the request, of letters and digits.
-    method, path : str
-        As they were sent; of the path the first characters are written.
-    status : int
-        Status of the answer.
-    ms : float
-        How long it took in milliseconds.
-    rows : int
-        How many rows were predicted.
-    model : str
-        Name of the model; empty if none was asked.
-    """
+    """Write the line of one request within a tenth of a second; only inside a running event loop."""
     if not _waiting:
         asyncio.get_running_loop().call_later(FLUSH_SECONDS, flush)
     words = dumps(method), dumps(path[:LONGEST_PATH]), status, ms, rows, dumps(model)

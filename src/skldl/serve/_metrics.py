@@ -7,7 +7,8 @@ their columns, so that their number is bounded.
 import os
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper ends of the latency histogram in seconds."""
@@ -17,7 +18,6 @@ _UNUSUAL = {
     "far_outside_range": "Numbers more than one width outside the range of the training table.",
     "empty_rows": "Rows without any feature.",
 }
-Labels = tuple[tuple[str, str], ...]
 
 
 class Metrics:
@@ -37,24 +37,12 @@ class Metrics:
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._buckets: dict[str, list[int]] = {}
-        self._rows: Counter[str] = Counter()
+        self._rows: Counter[tuple[str]] = Counter()
         self._unusual: dict[str, Counter[tuple[str, str]]] = {what: Counter() for what in _UNUSUAL}
-        self._reloads: Counter[str] = Counter()
+        self._reloads: Counter[tuple[str]] = Counter()
 
     def request(self, route: str, model: str, status: int, seconds: float) -> None:
-        """Count a request that was answered.
-
-        Parameters
-        ----------
-        route : str
-            Its route, never the address as it was sent.
-        model : str
-            Name of the model; empty if none was asked.
-        status : int
-            Status of the answer.
-        seconds : float
-            How long it took.
-        """
+        """Count a request that was answered, by its route, never by the address as it was sent."""
         self._requests[route, model, status] += 1
         self._seconds[route] += seconds
         if route not in self._buckets:
@@ -62,107 +50,53 @@ class Metrics:
         self._buckets[route][bisect_left(BUCKETS, seconds)] += 1
 
     def rows(self, model: str, n_rows: int, unusual: Mapping[str, Mapping[str, int]]) -> None:
-        """Count predicted rows and what the training table did not hold.
-
-        Parameters
-        ----------
-        model : str
-            Name of the model.
-        n_rows : int
-            Number of rows.
-        unusual : mapping
-            What ``TableEncoder.unusual`` gives.
-        """
-        self._rows[model] += n_rows
+        """Count predicted rows and what the training table did not hold, as ``TableEncoder.unusual`` gives it."""
+        self._rows[(model,)] += n_rows
         for what, counts in unusual.items():
             for column, count in counts.items():
                 self._unusual[what][model, column] += count
 
     def reload(self, result: str) -> None:
         """Count a reload of the model files: its result is ``ok`` or ``failed``."""
-        self._reloads[result] += 1
+        self._reloads[(result,)] += 1
 
     def text(self, loaded: Mapping[str, float] | None = None) -> str:
-        """Write everything in the text format of Prometheus.
-
-        Parameters
-        ----------
-        loaded : mapping, default=None
-            From the name of each model to the time at which it was loaded, in seconds since 1970.
-
-        Returns
-        -------
-        str
-            Lines.
-        """
+        """Write everything in the text format of Prometheus; ``loaded`` has seconds since 1970 by model."""
         lines: list[str] = []
 
-        def write(name: str, kind: str, meaning: str, samples: Iterable[tuple[Labels, float]]) -> None:
+        def write(
+            name: str, meaning: str, labels: Sequence[str], samples: Mapping[Any, float], kind: str = "counter"
+        ) -> None:
             lines.extend((f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"))
-            lines.extend(f"{name}{_labels(labels)} {value:.17g}" for labels, value in samples)
+            lines.extend(f"{name}{_labels(labels, key)} {value:.17g}" for key, value in sorted(samples.items()))
 
-        requests = sorted(self._requests.items())
-        write(
-            "skldl_requests_total",
-            "counter",
-            "Requests that were answered.",
-            (
-                ((("route", route), ("model", model), ("status", str(status))), count)
-                for (route, model, status), count in requests
-            ),
-        )
+        write("skldl_requests_total", "Requests that were answered.", ("route", "model", "status"), self._requests)
         errors: Counter[tuple[str, str]] = Counter()
-        for (route, _, status), count in requests:
+        for (route, _, status), count in self._requests.items():
             if status >= 400:
                 errors[route, "server" if status >= 500 else "client"] += count
-        write(
-            "skldl_errors_total",
-            "counter",
-            "Requests that were answered by an error, by whose it was.",
-            (((("route", route), ("side", side)), count) for (route, side), count in sorted(errors.items())),
-        )
+        meaning = "Requests that were answered by an error, by whose it was."
+        write("skldl_errors_total", meaning, ("route", "side"), errors)
         name = "skldl_request_duration_seconds"
-        lines += [
-            f"# HELP {name} Time from the first byte of a request to the last of its answer.",
-            f"# TYPE {name} histogram",
-        ]
+        meaning = "Time from the first byte of a request to the last of its answer."
+        write(name, meaning, (), {}, "histogram")
         for route, counts in sorted(self._buckets.items()):
             total = 0
             for end, count in zip((*map(str, BUCKETS), "+Inf"), counts, strict=True):
                 total += count
-                lines.append(f"{name}_bucket{_labels((('route', route), ('le', end)))} {total}")
-            lines.append(f"{name}_sum{_labels((('route', route),))} {self._seconds[route]:.9g}")
-            lines.append(f"{name}_count{_labels((('route', route),))} {total}")
-        write(
-            "skldl_rows_total",
-            "counter",
-            "Rows that were predicted.",
-            (((("model", model),), count) for model, count in sorted(self._rows.items())),
-        )
+                lines.append(f"{name}_bucket{_labels(('route', 'le'), (route, end))} {total}")
+            lines.append(f"{name}_sum{_labels(('route',), (route,))} {self._seconds[route]:.9g}")
+            lines.append(f"{name}_count{_labels(('route',), (route,))} {total}")
+        write("skldl_rows_total", "Rows that were predicted.", ("model",), self._rows)
         for what, meaning in _UNUSUAL.items():
-            names = ("model",) if what == "empty_rows" else ("model", "column")  # a whole row has no column
-            counts_of = sorted(self._unusual[what].items())
-            write(
-                f"skldl_{what}_total",
-                "counter",
-                meaning,
-                [(tuple(zip(names, key, strict=False)), count) for key, count in counts_of],
-            )
-        write("skldl_requests_running", "gauge", "Requests that are being answered.", [((), self.running)])
-        write(
-            "skldl_reloads_total",
-            "counter",
-            "Reloads of the model files.",
-            (((("result", result),), count) for result, count in sorted(self._reloads.items())),
-        )
-        write(
-            "skldl_model_loaded_timestamp_seconds",
-            "gauge",
-            "When the model was loaded.",
-            (((("model", model),), seconds) for model, seconds in sorted((loaded or {}).items())),
-        )
+            labels = ("model",) if what == "empty_rows" else ("model", "column")  # a whole row has no column
+            write(f"skldl_{what}_total", meaning, labels, self._unusual[what])
+        write("skldl_requests_running", "Requests that are being answered.", (), {(): self.running}, "gauge")
+        write("skldl_reloads_total", "Reloads of the model files.", ("result",), self._reloads)
+        times = {(model,): seconds for model, seconds in (loaded or {}).items()}
+        write("skldl_model_loaded_timestamp_seconds", "When the model was loaded.", ("model",), times, "gauge")
         if (memory := resident_bytes()) is not None:
-            write("process_resident_memory_bytes", "gauge", "Resident memory.", [((), memory)])
+            write("process_resident_memory_bytes", "Resident memory.", (), {(): memory}, "gauge")
         return "\n".join(lines) + "\n"
 
 
@@ -175,8 +109,9 @@ def resident_bytes() -> int | None:
         return None
 
 
-def _labels(labels: Labels) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels) + "}" if labels else ""
+def _labels(names: Sequence[str], values: Sequence[object]) -> str:
+    pairs = [f'{name}="{_escaped(str(value))}"' for name, value in zip(names, values, strict=False)]
+    return "{" + ",".join(pairs) + "}" if pairs else ""
 
 
 def _escaped(value: str) -> str:

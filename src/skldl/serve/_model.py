@@ -112,20 +112,7 @@ class ServedModel:
     def with_intervals(self, answer: Answer, level: float, covers: str = GIVEN) -> Answer:
         """Add intervals to an answer, if the model keeps a calibration.
 
-        Parameters
-        ----------
-        answer : Answer
-            Predictions.
-        level : float
-            Probability with which all degrees of a row are within their limits.
-        covers : {"given", "true"}, default="given"
-            What the intervals are for, one of those that the schema names.
-
-        Returns
-        -------
-        Answer
-            With ``low_<label>``, ``high_<label>`` and ``radius`` as ``skldl predict --level --covers`` writes them; the
-            same answer if the model has no intervals.
+        ``low_<label>``, ``high_<label>`` and ``radius`` are as ``skldl predict --level --covers`` writes them.
         """
         intervals = self.intervals if covers == GIVEN else self.true_intervals
         if intervals is None:
@@ -135,88 +122,32 @@ class ServedModel:
         return answer._replace(columns=answer.columns | {name: cells.tolist() for name, cells in added.items()})
 
     def predict_records(self, records: Sequence[Any], keep: Sequence[str] = ()) -> Answer:
-        """Predict for records of JSON.
-
-        Parameters
-        ----------
-        records : sequence of dict
-            One for each row.
-        keep : sequence of str, default=()
-            Columns to copy to the answer.
-
-        Returns
-        -------
-        Answer
-            What ``skldl predict`` gives for a table of these rows.
-        """
+        """Predict for records of JSON what ``skldl predict`` gives for a table of these rows."""
         if not keep and (answer := self.predict_plain(records)) is not None:
             return answer
         return self.predict_frame(frame_of_records(records, self.columns, keep), keep)
 
     def predict_plain(self, records: Sequence[Any]) -> Answer | None:
-        """Predict by the fast path, or return None if that is not possible.
-
-        Parameters
-        ----------
-        records : sequence of dict
-            One for each row.
-
-        Returns
-        -------
-        Answer or None
-            The predictions.
-        """
+        """Predict by the fast path, or return None if that is not possible."""
         if self.fast is None or not records:
             return None
         encoded = self.fast(records)
         return None if encoded is None else self._answer(encoded.X, encoded.unusual)
 
     def predict_one(self, record: Any) -> dict[str, Any] | None:
-        """Predict for one plain record by a linear model without intervals.
+        """Predict for one plain record by a linear model without intervals, as one row of an answer.
 
-        Parameters
-        ----------
-        record : dict
-            The record.
-
-        Returns
-        -------
-        dict or None
-            From the columns of an answer to their cells; None if the model or the record needs another way.
+        None if the model or the record needs another way.
         """
         return None if self._alone is None or self.intervals is not None else self._alone(record)
 
     def predict_pieces(self, pieces: Iterable[Sequence[Any]]) -> Answer | None:
-        """Predict by the fast path for the records of a long body.
-
-        Parameters
-        ----------
-        pieces : iterable of sequences of dict
-            Records, a part of the body at a time.
-
-        Returns
-        -------
-        Answer or None
-            The predictions; None if the fast path is not possible.
-        """
+        """Predict by the fast path for the records of a long body, given in parts, or return None."""
         encoded = None if self.fast is None else self.fast.in_pieces(pieces)
         return None if encoded is None else self._answer(encoded.X, encoded.unusual)
 
     def predict_frame(self, frame: pd.DataFrame, keep: Sequence[str] = ()) -> Answer:
-        """Predict for a table by the functions that ``skldl predict`` calls.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            The rows.
-        keep : sequence of str, default=()
-            Columns to copy to the answer.
-
-        Returns
-        -------
-        Answer
-            The predictions.
-        """
+        """Predict for a table by the functions that ``skldl predict`` calls."""
         self.encoder.check_columns(frame.columns)
         encoded = None if keep or self.fast is None else self.fast.table(frame)
         if encoded is not None:
@@ -313,13 +244,7 @@ class ServedModel:
         return typical
 
     def schema(self) -> dict[str, Any]:
-        """Describe features and labels.
-
-        Returns
-        -------
-        dict
-            In plain values.
-        """
+        """Describe features and labels in plain values."""
         features = []
         for name, kind in self.encoder.kinds_.items():
             entry: dict[str, Any] = {"name": name, "type": kind, "typical": self.typical[name]}
@@ -360,16 +285,8 @@ class ServedModel:
     def explain(self, record: Any) -> dict[str, Any]:
         """Say why one row is predicted as it is.
 
-        Parameters
-        ----------
-        record : dict
-            The row.
-
-        Returns
-        -------
-        dict
-            ``prediction``; ``how`` and ``features``, what each feature adds; ``neighbours`` if the model averages
-            some; ``nearest``, rows of the training table if it keeps some.
+        ``prediction``; ``how`` and ``features``, what each feature adds; ``neighbours`` if the model averages some;
+        ``nearest``, rows of the training table if it keeps some.
         """
         return explain(self, record)
 

@@ -22,18 +22,7 @@ _ERRORS = {
 
 
 def describe(models: Mapping[str, ServedModel]) -> dict[str, Any]:
-    """Describe all routes in OpenAPI 3.1.
-
-    Parameters
-    ----------
-    models : mapping
-        The models by name, the default one first.
-
-    Returns
-    -------
-    dict
-        In plain values.
-    """
+    """Describe all routes in OpenAPI 3.1; the first model is the default one."""
     paths: dict[str, Any] = {
         "/": _get("A page to try the model", "text/html"),
         "/health": _get("Whether the process runs"),

@@ -7,15 +7,7 @@ from importlib import resources
 
 
 def page_and_policy() -> tuple[bytes, str]:
-    """Read the page and allow its own style and script, by their hashes, and nothing else.
-
-    Returns
-    -------
-    page : bytes
-        The file.
-    policy : str
-        The header Content-Security-Policy.
-    """
+    """Read the page, and make the Content-Security-Policy that allows its style and script, by their hashes, alone."""
     text = resources.files("skldl.serve").joinpath("page.html").read_text(encoding="utf-8")
     script, style = (_hashes(text, element) for element in ("script", "style"))
     policy = (

@@ -38,20 +38,7 @@ DEFAULTS = Query()
 
 
 def read_query(query_string: bytes, model: ServedModel) -> Query:
-    """Read and check the parameters; other names and names given twice are refused.
-
-    Parameters
-    ----------
-    query_string : bytes
-        What follows the question mark.
-    model : ServedModel
-        The model, which may have no intervals.
-
-    Returns
-    -------
-    Query
-        The parameters.
-    """
+    """Read and check the parameters after the question mark; other names and names given twice are refused."""
     given: dict[str, str] = {}
     for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
         if name not in Query._fields:

@@ -109,34 +109,15 @@ class RecordEncoder:
 
     @staticmethod
     def supports(encoder: TableEncoder) -> bool:
-        """Whether the columns are of kinds that the fast path knows.
+        """Whether the columns of a fitted encoder are of kinds that the fast path knows.
 
-        Parameters
-        ----------
-        encoder : TableEncoder
-            Fitted.
-
-        Returns
-        -------
-        bool
-            False for columns of text or dates, for encoders of version 0.1, and for very many features.
+        False for columns of text or dates, for encoders of version 0.1, and for very many features.
         """
         plain = set(encoder.kinds_.values()) <= {NUMBER, BOOLEAN, CATEGORY}
         return plain and getattr(encoder, "format_", 1) == FORMAT and len(encoder.sources()) <= MOST_FEATURES
 
     def __call__(self, records: Sequence[Mapping[str, Any]]) -> EncodedRecords | None:
-        """Encode records, or return None if they are not plain.
-
-        Parameters
-        ----------
-        records : sequence of dict
-            At least one, as a JSON parser gives them.
-
-        Returns
-        -------
-        EncodedRecords or None
-            The features.
-        """
+        """Encode at least one record, as a JSON parser gives them, or return None if they are not plain."""
         try:
             numbers = self._read_numbers(records) if self._numbers else np.empty((len(records), 0))
             words = [self.category_cells(record) for record in records] if self._categories else None
@@ -147,15 +128,7 @@ class RecordEncoder:
     def in_pieces(self, pieces: Iterable[Sequence[Mapping[str, Any]]]) -> EncodedRecords | None:
         """Encode the records of a long body piece by piece, so that the objects of one piece alone are in memory.
 
-        Parameters
-        ----------
-        pieces : iterable of sequences of dict
-            At least one.
-
-        Returns
-        -------
-        EncodedRecords or None
-            The features of all pieces; None if a record is not plain.
+        None if a record is not plain.
         """
         features: list[FloatArray] = []
         unusual: dict[str, Counter[str]] = {}
@@ -169,18 +142,7 @@ class RecordEncoder:
         return EncodedRecords(np.concatenate(features), {what: dict(counts) for what, counts in unusual.items()})
 
     def table(self, frame: Any) -> EncodedRecords | None:
-        """Encode a DataFrame whose columns are numbers already, or return None.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            The rows.
-
-        Returns
-        -------
-        EncodedRecords or None
-            The features; None if a column is no float or integer column, or if the model has other columns.
-        """
+        """Encode a DataFrame whose columns are numbers already; None if others are there, or the model has others."""
         if self._categories or self._any_boolean or not len(frame):
             return None
         dtypes = frame.dtypes

@@ -54,18 +54,7 @@ class SingleRow:
         self._labels, self._names, self._values = list(labels), list(names), list(values)
 
     def __call__(self, record: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Predict for one record.
-
-        Parameters
-        ----------
-        record : dict
-            The record.
-
-        Returns
-        -------
-        dict or None
-            From the columns of an answer to their cells; None if the record is not plain or unusual.
-        """
+        """Predict one row of an answer, or None if the record is not plain or unusual."""
         try:
             cells = self._number_cells(record)
             if self._booleans:

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import softmax
-from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 
 from skldl._parameters import COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
 from skldl._typing import FloatArray, IntArray
 from skldl.base import GroupedLDL, kept_rows
+from skldl.selection import assign_folds, pairs_of
 from skldl.trees._bag import of_all_rows
 from skldl.trees._boosting_fold import BoostingSettings, Fold, divergences, log_mean
 from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
@@ -262,7 +262,7 @@ class GradientBoostingLDL(GroupedLDL):
         if groups is not None:
             n_folds = min(n_folds, int(groups.max()) + 1)
             shuffled = random.permutation(int(groups.max()) + 1)[groups]  # which of equally large groups comes first
-            return [test for _, test in GroupKFold(n_folds).split(np.empty((n_samples, 1)), groups=shuffled)]
+            return [test for _, test in pairs_of(assign_folds(n_samples, n_folds, groups=shuffled))]
         if n_samples < 2:
             return []
         # not the folds of skldl.selection, which take a seed: these are drawn from random_state, as the trees are

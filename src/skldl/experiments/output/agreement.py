@@ -83,18 +83,7 @@ REASONS = (
 
 
 def agreement_table(results: StudyResults) -> ResultTable:
-    """Count for each algorithm the cells that agree with the published ones, and how the others differ.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    ResultTable
-        The counts.
-    """
+    """Count for each algorithm the cells that agree with the published ones, and how the others differ."""
     matches = match_published(results)
     rows = []
     for candidate in results.candidates:
@@ -114,18 +103,7 @@ def differences(matches: Sequence[Match]) -> list[tuple[str, int]]:
 
 
 def agreement_text(results: StudyResults) -> str:
-    """Say in Markdown how many cells agree with the published ones, and why others do not.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    str
-        Markdown: counts, reasons, and the tables side by side.
-    """
+    """Say in Markdown how many cells agree with the published ones and why others do not, with the tables."""
     matches = match_published(results)
     agree, loose = sum(match.agrees for match in matches), sum(match.agrees_loosely for match in matches)
     lines = [

@@ -11,7 +11,7 @@ import numpy as np
 
 from skldl.data._spelling import plain
 from skldl.experiments.output.published import load_published
-from skldl.experiments.output.tables import losses_of, rank_rows
+from skldl.experiments.output.scores import losses_of, rank_rows
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES, PAPER_MEASURES
 
@@ -79,38 +79,17 @@ class Board:
         return rank_rows(self.losses[measure], higher_is_better=False)
 
     def count(self, wins: Callable[[np.ndarray], np.ndarray]) -> dict[str, int]:
-        """Count in each family.
-
-        Parameters
-        ----------
-        wins : callable
-            From the losses of some datasets (n_datasets, n_algorithms) to a truth value, or a number, for each.
-
-        Returns
-        -------
-        dict
-            From each family to the sum over its datasets and all measures.
-        """
+        """Sum in each family, over its datasets and all measures, what ``wins`` gives for the losses of each."""
         return {
             family: int(sum(np.sum(wins(table[self.rows(family)])) for table in self.losses.values()))
             for family in self.families
         }
 
     def describe(self, counts: dict[str, int], *, per_cell: int = 1) -> str:
-        """Say how many cells were counted inside the largest family and outside it.
+        """Say how many cells were counted in the largest family and outside it; each counts ``per_cell`` at most.
 
-        Parameters
-        ----------
-        counts : dict
-            What `count` gave.
-        per_cell : int, default=1
-            How much a cell counts at most.
-
-        Returns
-        -------
-        str
-            Such as ``58 of 60 in Yeast, 2 of 24 outside (Movie 2 of 6, SJAFFE 0 of 6, …)``. The families outside are
-            named unless all or none of their cells count.
+        Such as ``58 of 60 in Yeast, 2 of 24 outside (Movie 2 of 6, SJAFFE 0 of 6, …)``. The families outside are named
+        unless all or none of their cells count.
         """
         sizes = {family: per_cell * self.cells(family) for family in self.families}
         largest = max(self.families, key=lambda family: len(self.families[family]))
@@ -140,18 +119,7 @@ def family_name(datasets: list[str]) -> str:
 
 
 def board_of(results: StudyResults) -> Board:
-    """Extract the losses of the paper's algorithms from the results of a study.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    Board
-        The losses, on datasets where nothing failed.
-    """
+    """The losses of the paper's algorithms in the results of a study, on datasets where nothing failed."""
     known = {plain(name): name for name in SIX}
     columns = {known[plain(c)]: j for j, c in enumerate(results.candidates) if plain(c) in known}
     algorithms = [name for name in SIX if name in columns]
@@ -170,18 +138,7 @@ def board_of(results: StudyResults) -> Board:
 
 
 def published_board(families: dict[str, list[str]]) -> Board:
-    """Take the losses of the paper's own tables, on the same real datasets.
-
-    Parameters
-    ----------
-    families : dict
-        Families of real datasets, as a `Board` has them; datasets that the paper does not have are left out.
-
-    Returns
-    -------
-    Board
-        The published losses.
-    """
+    """The losses of the paper's own tables on those real datasets of some families that the paper has."""
     cells = {(plain(c.dataset), c.algorithm, c.measure): c.mean for c in load_published()}
     found = {
         family: [name for name in names if (plain(name), SIX[0], "clark") in cells]

@@ -14,7 +14,7 @@ import numpy as np
 
 from skldl.data._spelling import plain
 from skldl.experiments.output.board import Board, board_of, published_board
-from skldl.experiments.output.tables import losses_of, rank_rows
+from skldl.experiments.output.scores import losses_of, rank_rows
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
 
@@ -50,18 +50,7 @@ class Verdict:
 
 
 def check_claims(results: StudyResults) -> list[Verdict]:
-    """Check the paper's claims on the results of a study.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    list of Verdict
-        One verdict per claim; the claim about training time is with the time table.
-    """
+    """Check the paper's claims on the results of a study; the claim about training time is with the time table."""
     board = board_of(results)
     if len(board.algorithms) < 2 or not board.datasets:
         return []
@@ -275,18 +264,7 @@ def _beats_the_mean(results: StudyResults, board: Board) -> Verdict:
 
 
 def speed_claim(results: StudyResults) -> Verdict:
-    """Check that SA-BFGS trains faster than SA-IIS, by the fits of a study.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    Verdict
-        The verdict; it depends on times, so it is only with the time table.
-    """
+    """Check by the fits of a study that SA-BFGS trains faster than SA-IIS; times differ from run to run."""
     claim = "Training SA-BFGS is much faster than training SA-IIS."
     columns = {plain(name): j for j, name in enumerate(results.candidates)}
     if not {"sabfgs", "saiis"} <= set(columns):
@@ -307,18 +285,7 @@ def speed_claim(results: StudyResults) -> Verdict:
 
 
 def claims_text(verdicts: list[Verdict]) -> str:
-    """Write verdicts as Markdown.
-
-    Parameters
-    ----------
-    verdicts : list of Verdict
-        The verdicts.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Write verdicts as Markdown."""
     lines = ["# Claims of the paper, checked on our results", "", RULE, ""]
     for number, verdict in enumerate(verdicts, start=1):
         lines += [f"{number}. {verdict.claim}", f"   **{verdict.verdict}.** {verdict.evidence}", ""]

@@ -34,19 +34,8 @@ from skldl.selection._protocols import FIXED_TEST_SET
 def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
     """Write tables, statistics and, for the paper's data, the comparison with the published numbers.
 
-    The same records give the same bytes, apart from ``tables/time.*``, which has all times.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    folder : path
-        The folder of the study.
-
-    Returns
-    -------
-    list of Path
-        The files, in the order in which a reader wants them.
+    The same records give the same bytes, apart from ``tables/time.*``, which has all times. The paths are returned in
+    the order in which a reader wants them.
     """
     folder = Path(folder)
     texts = output_texts(results)
@@ -54,18 +43,7 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
 
 
 def output_texts(results: StudyResults) -> dict[str, str]:
-    """The files that `write_outputs` writes, apart from the predictions.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    dict
-        From the name of the file to its text, in the order in which a reader wants them.
-    """
+    """The files that `write_outputs` writes, apart from the predictions: from the name of each to its text."""
     texts: dict[str, str] = {}
     tables: dict[str, ResultTable] = {measure: measure_table(results, measure) for measure in results.measures}
     criterion = results.study["criterion"]
@@ -108,18 +86,7 @@ def _write(path: Path, text: str) -> Path:
 
 
 def meaning(results: StudyResults) -> list[str]:
-    """Describe the protocol that was used.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    list of str
-        Sentences.
-    """
+    """Describe the protocol that was used, in sentences."""
     study = results.study
     order = {"file": "contiguous chunks of the file", "shuffled": f"drawn at random with seed {study['seed']}"}
     sentences = [PROTOCOLS[study["protocol"]].meaning]
@@ -188,18 +155,7 @@ def repeats_from_file(results: StudyResults) -> bool:
 
 
 def failed_settings(results: StudyResults) -> list[str]:
-    """Say which settings failed while selection went on with the others: one line for each, with the number of times.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    list of str
-        Sentences.
-    """
+    """Say which settings failed while selection went on with the others: a line for each, with the number of times."""
     counts: Counter[str] = Counter()
     for record, error in results.failed_settings:
         setting = re.sub(r"'(?:\w+__)+(\w+)'", r"'\1'", " ".join(error.split()))  # without the steps of a pipeline

@@ -53,13 +53,7 @@ class Frame:
     headings: Sequence[str] = ()
 
     def to_csv(self) -> str:
-        """Write it for programs.
-
-        Returns
-        -------
-        str
-            Comma-separated values.
-        """
+        """Write it as comma-separated values, for programs."""
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         first: Mapping[str, Any] = next(iter(self.lines.values()), {})
@@ -113,47 +107,16 @@ class ResultTable:
         foot: Sequence[tuple[str, list[Cell]]] = (),
         notes: Sequence[str] = (),
     ) -> "ResultTable":
-        """Make the table of a frame.
-
-        Parameters
-        ----------
-        frame : Frame
-            The numbers.
-        show : callable
-            From the name of a row and its values by heading to its cells.
-        title : str
-            One line above it.
-        head : sequence of str
-            Headings.
-        foot, notes : sequence
-            Rows below the line.
-
-        Returns
-        -------
-        ResultTable
-            The table.
-        """
+        """Make the table of a frame; ``show`` turns the name of a row and its values by heading into cells."""
         rows = [(name, show(name, line)) for name, line in frame.lines.items()]
         return cls(title, list(head), rows, list(foot), list(notes), frame)
 
     def to_csv(self) -> str:
-        """Write numbers in full, for programs.
-
-        Returns
-        -------
-        str
-            Comma-separated values.
-        """
+        """Write numbers in full as comma-separated values, for programs."""
         return "" if self.frame is None else self.frame.to_csv()
 
     def to_markdown(self) -> str:
-        """Write a Markdown table with title and notes; the best in bold.
-
-        Returns
-        -------
-        str
-            Markdown.
-        """
+        """Write a Markdown table with title and notes; the best in bold."""
         lines = [f"### {markdown_text(self.title)}", ""]
         lines.append("| " + " | ".join(markdown_text(word) for word in self.head) + " |")
         lines.append("|" + "|".join(["---"] + ["---:"] * (len(self.head) - 1)) + "|")
@@ -164,13 +127,7 @@ class ResultTable:
         return "\n".join(lines).rstrip() + "\n"
 
     def to_latex(self) -> str:
-        """Write a LaTeX document that compiles as it is; the table is between two marked lines.
-
-        Returns
-        -------
-        str
-            LaTeX, with the package booktabs.
-        """
+        """Write a LaTeX document that compiles as it is, with booktabs; the table is between two marked lines."""
         columns = "l" + "c" * (len(self.head) - 1)
         lines = [
             r"\documentclass{article}",
@@ -201,24 +158,12 @@ class ResultTable:
         return "\n".join(lines) + "\n"
 
     def widths(self) -> list[int]:
-        """Number of letters of the widest cell in each column.
-
-        Returns
-        -------
-        list of int
-            One number per column.
-        """
+        """Number of letters of the widest cell in each column."""
         lines = [[name, *(cell.text for cell in cells)] for name, cells in [*self.rows, *self.foot]]
         return [max(len(line[column]) for line in [self.head, *lines]) for column in range(len(self.head))]
 
     def transposed(self) -> "ResultTable":
-        """Exchange rows and columns, for a narrow page.
-
-        Returns
-        -------
-        ResultTable
-            The same cells; the rows below the line become the columns on the right.
-        """
+        """Exchange rows and columns, for a narrow page; the rows below the line become the columns on the right."""
         lines = [*self.rows, *self.foot]
         rows = [(name, [cells[j] for _, cells in lines]) for j, name in enumerate(self.head[1:])]
         return ResultTable(self.title, [self.head[0], *(name for name, _ in lines)], rows, [], self.notes, self.frame)
@@ -226,17 +171,7 @@ class ResultTable:
     def fitted(self, width: int, gap: int = 3) -> list["ResultTable"]:
         """Lay the table out for a page: as it is, with rows and columns exchanged, or in parts side by side.
 
-        Parameters
-        ----------
-        width : int
-            Letters in a line.
-        gap : int, default=3
-            Letters between two columns.
-
-        Returns
-        -------
-        list of ResultTable
-            Tables no wider than the page, if their cells allow it.
+        A line has ``width`` letters, ``gap`` of them between two columns; a table is wider only if a cell is.
         """
         for table in (self, self.transposed()):
             if sum(table.widths()) + gap * len(table.head) <= width:
@@ -273,17 +208,7 @@ class ResultTable:
 
 
 def decimals_to_tell_apart(values: FloatArray) -> list[int]:
-    """Number of decimals for each value: three, and more only where values would be printed equal, or as zero.
-
-    Parameters
-    ----------
-    values : ndarray
-        Values of one row of a table; NaN takes no part.
-
-    Returns
-    -------
-    list of int
-        Decimals of each value.
+    """Number of decimals for each value of a row: three, and more only where values would be printed equal, or as zero.
 
     Examples
     --------

@@ -20,20 +20,7 @@ def has_predictions(results: StudyResults) -> bool:
 
 
 def write_predictions(results: StudyResults, folder: Path) -> list[Path]:
-    """Write the predictions of a study to the folder of its records.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    folder : Path
-        The folder of the study.
-
-    Returns
-    -------
-    list of Path
-        ``predictions/<dataset>.parquet`` for each dataset of which the records keep predictions; none without pyarrow.
-    """
+    """Write ``predictions/<dataset>.parquet`` for each dataset with kept predictions; nothing without pyarrow."""
     if find_spec("pyarrow") is None:  # the records hold them all the same, and this is the end of a long run
         return []
     from pyarrow import parquet
@@ -52,20 +39,10 @@ def write_predictions(results: StudyResults, folder: Path) -> list[Path]:
 
 
 def prediction_table(results: StudyResults, dataset: str) -> Any:
-    """All kept predictions for a dataset.
+    """All kept predictions for a dataset, or None if there are none.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    dataset : str
-        Its name.
-
-    Returns
-    -------
-    pyarrow.Table or None
-        One line for each candidate, repeat, fold and row; a column ``predicted.<label>`` for each label, and
-        ``true.<label>`` if the records keep the true distributions. None without predictions.
+    The table of Arrow has one line for each candidate, repeat, fold and row; a column ``predicted.<label>`` for each
+    label, and ``true.<label>`` if the records keep the true distributions.
     """
     import pyarrow as pa
 

@@ -56,12 +56,7 @@ class PublishedCell:
 
 @cache
 def load_published() -> tuple[PublishedCell, ...]:
-    """Load the published tables.
-
-    Returns
-    -------
-    tuple of PublishedCell
-        All cells.
+    """Load all cells of the published tables.
 
     Examples
     --------
@@ -111,11 +106,6 @@ class Match:
         return self.ours - self.published.mean
 
     @property
-    def relative(self) -> float:
-        """The difference as a share of the published mean."""
-        return self.difference / self.published.mean
-
-    @property
     def agrees(self) -> bool:
         """Whether both means are equal within 2 % of the printed loss or one unit of the last printed digit.
 
@@ -162,19 +152,8 @@ def algorithm_of(candidate: str) -> str:
 def match_published(results: StudyResults, *, column: str = "") -> list[Match]:
     """Find the published cells that belong to the datasets, candidates and measures of a study.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    column : str, default=""
-        Compare every candidate with this column of the paper, such as the mean of the training distributions with
-        SA-BFGS. Empty compares each with the algorithm that its name begins with.
-
-    Returns
-    -------
-    list of Match
-        One for each cell that both have; empty for a study on other data. A name such as ``AA-kNN (k=4)`` belongs to
-        the column AA-kNN.
+    A candidate is compared with the algorithm that its name begins with, such as ``AA-kNN (k=4)`` with AA-kNN; or all
+    are with one ``column`` of the paper, such as the mean of the training distributions with SA-BFGS.
     """
     cells = {(plain(c.dataset), plain(c.algorithm), c.measure): c for c in load_published()}
     matches = []
@@ -189,37 +168,13 @@ def match_published(results: StudyResults, *, column: str = "") -> list[Match]:
 
 
 def count_text(matches: Sequence[Match]) -> str:
-    """Say how many cells agree, by the rule and by the loose one.
-
-    Parameters
-    ----------
-    matches : sequence of Match
-        The cells.
-
-    Returns
-    -------
-    str
-        Such as ``55 of 60``, or ``55 of 60 (loosely 60)`` where the loose rule counts more.
-    """
+    """Say how many cells agree, such as ``55 of 60``, or ``55 of 60 (loosely 60)`` where the loose rule counts more."""
     strict, loose = sum(m.agrees for m in matches), sum(m.agrees_loosely for m in matches)
     return f"{strict} of {len(matches)}" + (f" (loosely {loose})" if loose != strict else "")
 
 
 def published_table(results: StudyResults, measure: str) -> ResultTable:
-    """Make the side-by-side table of one measure: ours / published; agreement in bold.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure.
-
-    Returns
-    -------
-    ResultTable
-        The table.
-    """
+    """Make the side-by-side table of one measure: ours / published; agreement in bold."""
     matches = {(m.dataset, m.candidate): m for m in match_published(results) if m.published.measure == measure}
     datasets = [name for name in results.datasets if any(key[0] == name for key in matches)]
     candidates = [name for name in results.candidates if any(key[1] == name for key in matches)]
@@ -244,18 +199,7 @@ def published_table(results: StudyResults, measure: str) -> ResultTable:
 
 
 def published_frame(results: StudyResults) -> list[dict[str, Any]]:
-    """All cells that both have, one line each, in full.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    list of dict
-        Measure, dataset, candidate, both means, their difference, and whether they agree, by the rule and loosely.
-    """
+    """All cells that both have, one line each, in full."""
     return [
         {
             "measure": match.published.measure,

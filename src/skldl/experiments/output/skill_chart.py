@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from skldl.experiments.output.layout import show_share
-from skldl.experiments.output.tables import losses_of, skill_of
+from skldl.experiments.output.scores import skill_of
 from skldl.experiments.output.uncertainty import noise_ceilings
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
@@ -17,24 +17,15 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def skill_chart(results: StudyResults) -> list[str]:
-    """Draw the skill by the criterion as bars of text, the best candidate first.
+    """Draw the skill by the criterion as bars of text, the best candidate first; nothing if none has a skill.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    list of str
-        Lines; none if no candidate other than the baseline has a skill. A vertical line is the noise ceiling, the skill
-        of a model whose loss is the noise floor.
+    A vertical line is the noise ceiling, the skill of a model whose loss is the noise floor.
     """
     criterion = results.study["criterion"]
     if criterion not in results.measures:
         return []
     skills = skill_of(results, criterion)
-    ceilings = noise_ceilings(results, criterion, losses_of(results, criterion))
+    ceilings = noise_ceilings(results, criterion)
     groups = {
         dataset: (dict(zip(results.candidates, row, strict=True)), ceilings.get(dataset, math.nan))
         for dataset, row in zip(results.datasets, skills, strict=True)
@@ -61,21 +52,7 @@ def skill_chart(results: StudyResults) -> list[str]:
 
 
 def bar(share: float, ceiling: float = math.nan, width: int = BAR) -> str:
-    """Draw a share of 1 as a bar of text, with a vertical line at the ceiling.
-
-    Parameters
-    ----------
-    share : float
-        Length of the bar; below 0 there is none.
-    ceiling : float, default=NaN
-        Place of the vertical line; NaN for none.
-    width : int, default=40
-        Number of characters of a share of 1.
-
-    Returns
-    -------
-    str
-        The bar, without spaces at its end.
+    """Draw a share of 1 as a bar of text, ``width`` characters for 1, with a vertical line at the ceiling.
 
     Examples
     --------

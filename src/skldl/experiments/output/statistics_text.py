@@ -13,18 +13,7 @@ _MARKS = {"win": "•", "tie": "–", "loss": "◦", "": ""}
 
 
 def statistics_text(results: StudyResults) -> str:
-    """Write all tests of a study as Markdown.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Write all tests of a study as Markdown."""
     shared = [family for family in results.families if len(family) > 1]
     control = results.control
     lines = [
@@ -63,18 +52,7 @@ def _comparison(tests: Comparison, title: str) -> list[str]:
 
 
 def comparison_sentences(tests: Comparison) -> list[str]:
-    """Describe the results of the tests over datasets.
-
-    Parameters
-    ----------
-    tests : Comparison
-        The tests.
-
-    Returns
-    -------
-    list of str
-        Sentences; why there is no test, where there is none.
-    """
+    """Describe the results of the tests over datasets; or why there is no test."""
     if "all" in tests.reasons:
         return [f"No test: {tests.reasons['all']}"]
     if "friedman" in tests.reasons:
@@ -96,18 +74,7 @@ def comparison_sentences(tests: Comparison) -> list[str]:
 
 
 def comparison_table(tests: Comparison) -> ResultTable | None:
-    """Make the table of the tests against the control.
-
-    Parameters
-    ----------
-    tests : Comparison
-        The tests.
-
-    Returns
-    -------
-    ResultTable or None
-        None if there is no test.
-    """
+    """Make the table of the tests against the control, or None if there is no test."""
     if "all" in tests.reasons:
         return None
     control = tests.candidates.index(tests.control)

@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from skldl._typing import FloatArray
 from skldl.experiments.output.layout import (
@@ -15,99 +14,26 @@ from skldl.experiments.output.layout import (
     Frame,
     ResultTable,
     decimals_to_tell_apart,
-    same,
     show_deviation,
     show_rank,
     show_share,
 )
+from skldl.experiments.output.scores import rank_rows, skill_of
 from skldl.experiments.output.texts import parameter_titles
 from skldl.experiments.output.uncertainty import FLOOR_HEADINGS, FLOOR_NOTE, floor_cells, floor_columns, noise_ceilings
 from skldl.experiments.results import StudyResults
-from skldl.metrics import MEASURES, skill_ratio
+from skldl.metrics import MEASURES
 from skldl.selection import Candidate
 
 
-def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
-    """Rank the columns of each row, 1 for the best; ties get the average rank, NaN no rank.
-
-    Parameters
-    ----------
-    means : ndarray of shape (n_datasets, n_candidates)
-        The values.
-    higher_is_better : bool
-        The arrow of the measure.
-
-    Returns
-    -------
-    ndarray of the same shape
-        The ranks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rank_rows(np.array([[0.2, 0.1, 0.2]]), higher_is_better=False)
-    array([[2.5, 1. , 2.5]])
-    """
-    ranks = np.full(means.shape, np.nan)
-    for row, values in enumerate(means):
-        places = [int(place) for place in np.argsort(values) if not np.isnan(values[place])]
-        levels = np.empty(len(places))  # equal up to rounding errors means equal
-        level = 0
-        for i, place in enumerate(places):
-            level += bool(i and not same(values[places[i - 1]], values[place]))
-            levels[i] = level
-        ranks[row, places] = rankdata(-levels if higher_is_better else levels)
-    return ranks
-
-
-def skill_of(results: StudyResults, measure: str) -> FloatArray:
-    """Share of the loss of the mean baseline that each candidate removes: 1 is perfect, below 0 is worse than the mean.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure; the loss is the distance, or for a similarity the difference to its upper bound.
-
-    Returns
-    -------
-    ndarray of shape (n_datasets, n_candidates)
-        The skills; NaN where there is none, as by a similarity without upper bound.
-    """
-    losses = losses_of(results, measure)
-    if not MEASURES[measure].has_least_loss:
-        return np.full_like(losses, np.nan)
-    return skill_ratio(losses, losses[:, [results.candidates.index(results.baseline)]])
-
-
-def losses_of(results: StudyResults, measure: str) -> FloatArray:
-    """Mean losses, for each dataset and candidate, see `skldl.metrics.Measure.loss`."""
-    n_labels = [[results.info[dataset]["n_labels"]] for dataset in results.datasets]
-    return MEASURES[measure].loss(results.means(measure), n_labels)
-
-
 def measure_table(results: StudyResults, measure: str) -> ResultTable:
-    """Make the table of one measure: mean ± std (rank), the best in bold, average ranks below.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure.
-
-    Returns
-    -------
-    ResultTable
-        The table.
-    """
+    """Make the table of one measure: mean ± std (rank), the best in bold, average ranks below."""
     known = MEASURES[measure]
     names = results.candidates
     parts = {"mean": results.means(measure), "std": results.deviations(measure)}
     parts["rank"] = rank_rows(parts["mean"], higher_is_better=known.higher_is_better)
     rivals = np.delete(skill_of(results, measure), names.index(results.baseline), axis=1)
-    floors = floor_columns(results, measure, losses_of(results, measure))
+    floors = floor_columns(results, measure)
     lines: dict[str, dict[str, Any]] = {}
     for i, dataset in enumerate(results.datasets):
         lines[dataset] = {f"{name} {part}": parts[part][i, j] for j, name in enumerate(names) for part in parts}
@@ -155,20 +81,7 @@ _SKILL_NOTE = (
 
 
 def average_ranks(results: StudyResults, measure: str) -> FloatArray:
-    """Average rank of each candidate over the averaged datasets on which nothing is missing.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure.
-
-    Returns
-    -------
-    ndarray of shape (n_candidates,)
-        The averages; NaN if there is no dataset to average over.
-    """
+    """Average rank of each candidate over the averaged datasets on which nothing is missing; NaN if there is none."""
     means = results.means(measure, results.averaged)
     whole = means[~np.isnan(means).any(axis=1)]
     if not len(whole):
@@ -195,7 +108,7 @@ def skill_table(results: StudyResults, measure: str) -> ResultTable:
         dataset: dict(zip(results.candidates, line, strict=True))
         for dataset, line in zip(results.datasets, skills, strict=True)
     }
-    ceilings = noise_ceilings(results, measure, losses_of(results, measure))
+    ceilings = noise_ceilings(results, measure)
     for dataset, line in lines.items() if ceilings else ():
         line["noise ceiling"] = ceilings.get(dataset, np.nan)
 
@@ -286,17 +199,9 @@ def _short(value: Any) -> str:
 def grid_end_notes(results: StudyResults) -> list[str]:
     """List where a chosen value is the largest or smallest that was tried: a better one may be outside the grid.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-
-    Returns
-    -------
-    list of str
-        One sentence for each candidate, hyper-parameter and end, with the datasets. Left out are natural limits: those
-        that the study declares, 0 where no value is negative, and 1 where all are whole numbers above 0; and grids of
-        words or of fewer than three numbers.
+    One sentence for each candidate, hyper-parameter and end, with the datasets. Left out are natural limits: those that
+    the study declares, 0 where no value is negative, and 1 where all are whole numbers above 0; and grids of words or
+    of fewer than three numbers.
     """
     found: dict[tuple[str, str, Any, str], list[str]] = {}
     for entry, dataset in product(results.study["candidates"], results.datasets):

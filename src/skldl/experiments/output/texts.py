@@ -5,17 +5,7 @@ from collections.abc import Iterable
 
 
 def parameter_titles(names: Iterable[str]) -> dict[str, str]:
-    """Short names of hyper-parameters: without the steps of the pipeline.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The names of one candidate, such as ``model__regressor__max_depth``.
-
-    Returns
-    -------
-    dict
-        From each name to its last part, with as many parts before it as make it unique.
+    """Short names of the hyper-parameters of a candidate: the last part, with as many before it as make it unique.
 
     Examples
     --------

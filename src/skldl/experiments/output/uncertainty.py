@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray, IntArray
+from skldl._typing import IntArray
 from skldl.experiments.output.layout import NOTHING, Cell, Frame, ResultTable, show_deviation, show_share
+from skldl.experiments.output.scores import losses_of
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES, skill_ratio
 from skldl.uncertainty import explainable_share
@@ -23,24 +24,10 @@ FLOOR_NOTE = (
 )
 
 
-def floor_columns(results: StudyResults, measure: str, losses: FloatArray) -> dict[str, dict[str, float]]:
-    """The noise floor of each dataset and the share of the explainable loss, where votes are known.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure.
-    losses : ndarray of shape (n_datasets, n_candidates)
-        Mean losses: a distance itself, or the difference of a similarity to its upper bound.
-
-    Returns
-    -------
-    dict
-        From the name of each dataset to its numbers, NaN where votes are not known; empty if that is everywhere.
-    """
+def floor_columns(results: StudyResults, measure: str) -> dict[str, dict[str, float]]:
+    """The noise floor of each dataset and the share of the explainable loss; empty if no dataset has votes."""
     known, column = MEASURES[measure], results.candidates.index(results.baseline)
+    losses = losses_of(results, measure)
     rivals = np.delete(losses, column, axis=1)
     table = {}
     for place, dataset in enumerate(results.datasets):
@@ -54,25 +41,11 @@ def floor_columns(results: StudyResults, measure: str, losses: FloatArray) -> di
     return table if any(np.isfinite(line["noise floor"]) for line in table.values()) else {}
 
 
-def noise_ceilings(results: StudyResults, measure: str, losses: FloatArray) -> dict[str, float]:
-    """The skill of a model at the noise floor, on each dataset whose votes are known.
-
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    measure : str
-        The measure.
-    losses : ndarray of shape (n_datasets, n_candidates)
-        Mean losses, as in `floor_columns`.
-
-    Returns
-    -------
-    dict
-        From the name of the dataset to the skill.
-    """
+def noise_ceilings(results: StudyResults, measure: str) -> dict[str, float]:
+    """The skill of a model at the noise floor, on each dataset whose votes are known."""
     ceilings = {}
-    for dataset, loss in zip(results.datasets, losses[:, results.candidates.index(results.baseline)], strict=True):
+    reference = losses_of(results, measure)[:, results.candidates.index(results.baseline)]
+    for dataset, loss in zip(results.datasets, reference, strict=True):
         floor = results.info[dataset].get("noise_ceiling", {}).get(measure)
         if floor is not None and loss > 0:
             least = MEASURES[measure].loss(floor, results.info[dataset]["n_labels"])
@@ -99,21 +72,9 @@ def _show_explained(share: float) -> str:
 
 
 def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any], IntArray] | None:
-    """Predictions that the records keep of a dataset, and the fold in which each row was tested.
+    """What `StudyResults.predictions` gives for a dataset, and the fold in which each row was tested.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    dataset : str
-        Its name.
-
-    Returns
-    -------
-    found : dict
-        As `StudyResults.predictions`.
-    fold_of : ndarray of int
-        Fold of each row; rows of a fixed test set are assigned to five folds.
+    Rows of a fixed test set are assigned to five folds. None if there are fewer than 40 rows.
     """
     found = results.predictions(dataset)
     if found is None or len(found["rows"]) < FEWEST_ROWS:
@@ -131,17 +92,7 @@ def kept_predictions(results: StudyResults, dataset: str) -> tuple[dict[str, Any
 def interval_table(results: StudyResults, level: float = LEVEL) -> ResultTable | None:
     """Make the table of coverage and width of the intervals of each candidate.
 
-    Parameters
-    ----------
-    results : StudyResults
-        The results.
-    level : float, default=0.9
-        Level of the intervals.
-
-    Returns
-    -------
-    ResultTable or None
-        None if the records keep fewer than 40 predictions of every dataset.
+    None if the records keep fewer than 40 predictions of every dataset.
     """
     lines: dict[str, dict[str, Any]] = {}
     grouped = False
