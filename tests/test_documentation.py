@@ -67,7 +67,8 @@ def test_commands_have_the_options_that_are_shown(page):
         _, apps, _ = app.parse_commands(words)
         known = {name for argument in apps[-1].assemble_argument_collection() for name in argument.names}
         shown = {word.partition("=")[0] for word in words if re.match("--?[a-z]", word)}
-        assert apps[-1] is not app and shown <= known, f"{page.name}: {command}"
+        assert apps[-1] is not app, f"{page.name}: {command}"
+        assert shown <= known, f"{page.name}: {command}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
