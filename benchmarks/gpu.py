@@ -58,7 +58,7 @@ class Bench:
             torch.cuda.empty_cache()
 
     def time(self, action: Callable[[], Any], repeats: int | None = None, *, warm: bool = True) -> dict[str, Any]:
-        """Times of repeated runs, each waited for; the first, which may compile and allocate, is told apart."""
+        """Times of repeated runs, each waited for; the first, which may compile and allocate, separately."""
         times, value = [], None
         for _ in range((repeats or self.repeats) + warm):
             value = None  # what the run before returned must not take memory from this one

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,27 @@ def test_the_example_for_contributors_fails_only_the_checks_it_names(tmp_path, m
             "check_sample_weight_equivalence_on_sparse_data": reason,
         },
     )
+
+
+def commands(page: Path) -> list[str]:
+    """Calls of skldl: lines of blocks that are not Python, and words in backticks."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(?!python)\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    lines = [line.rpartition("|")[2].strip() for block in blocks for line in block.splitlines()]
+    found = [line for line in lines if line.startswith("skldl ")]
+    return found + re.findall(r"`(skldl [a-z][^`]*)`", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_have_the_options_that_are_shown(page):
+    app = pytest.importorskip("skldl.cli._app").app
+    for command in commands(page):
+        words = [word for word in shlex.split(command, comments=True)[1:] if word != "--help"]
+        _, apps, _ = app.parse_commands(words)
+        known = {name for argument in apps[-1].assemble_argument_collection() for name in argument.names}
+        shown = {word.partition("=")[0] for word in words if re.match("--?[a-z]", word)}
+        assert apps[-1] is not app, f"{page.name}: {command}"
+        assert shown <= known, f"{page.name}: {command}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -59,19 +59,27 @@ def numbers(results):
     ]
 
 
+def assert_same_numbers(computed, written):
+    """Losses up to rounding: 6e-16 between the kernels that OpenBLAS takes for Haswell and for SkylakeX."""
+    assert len(computed) == len(written)
+    for now, then in zip(computed, written, strict=True):
+        assert {**now, "measures": None} == {**then, "measures": None}
+        assert now["measures"] == pytest.approx(then["measures"], rel=1e-14, abs=0)
+
+
 @pytest.mark.parametrize("kept", [1, 7])
 def test_the_study_resumes_where_0_1_was_stopped(folder, kept):
     whole = StudyResults.load(folder)
     lines = (folder / "records.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "records.jsonl").write_bytes(b"".join(lines[:kept]) + lines[kept][:30])
     resumed = run_study(load_study(folder / "study.toml"), out=folder, resume=True)
-    assert numbers(resumed) == numbers(whole)
+    assert_same_numbers(numbers(resumed), numbers(whole))
     again = (folder / "records.jsonl").read_bytes().splitlines(keepends=True)
     assert again[:kept] == lines[:kept]  # what 0.1 wrote stays as it is
     assert len(again) == len(lines)
     assert b'"candidate"' in again[-1]
     assert b'"checksum"' in again[-1]
-    assert numbers(StudyResults.load(folder)) == numbers(whole)
+    assert numbers(StudyResults.load(folder)) == numbers(resumed)
 
 
 def test_repeats_are_added_to_a_finished_study(folder):

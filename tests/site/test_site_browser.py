@@ -61,6 +61,14 @@ def test_a_page_on_a_wide_screen(browser, site, page):
     assert faults(browser, {"width": 1400}, dark=False) == []
 
 
+@pytest.mark.parametrize("width", [1300, 1100])
+def test_the_header_has_one_row(browser, site, width):
+    opened(browser, site, "results.html", width=width)
+    top = 'Math.round(document.querySelector(".bd-header {}").getBoundingClientRect().top)'
+    links, switch = (browser.run(f"return {top.format(part)}") for part in (".navbar-nav", ".theme-switch-container"))
+    assert abs(links - switch) < 20
+
+
 def test_every_page_on_a_phone_in_the_dark(browser, site):
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 300
