@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.neighbors import BallTree, KDTree
 
 from skldl._typing import AnyArray
@@ -217,9 +218,17 @@ def _check_array_file(archive: zipfile.ZipFile, name: str, most_bytes: int) -> N
             for member in inner.infolist():
                 with inner.open(member) as stream:
                     _check_header(stream, member.file_size, member.filename)
+        _check_matrix(sparse.load_npz(io.BytesIO(archive.read(name))))
     elif name.endswith(".npy"):
         with archive.open(name) as stream:
             _check_header(stream, archive.getinfo(name).file_size, name)
+
+
+def _check_matrix(matrix: Any) -> None:
+    """Require valid indices before anything is built: an estimator may compute with its rows while it is rebuilt."""
+    if matrix.format not in ("csr", "csc"):
+        raise ValueError(f"a sparse matrix has the format {matrix.format}")
+    matrix.check_format(full_check=True)
 
 
 def _check_header(stream: Any, size: int, name: str) -> None:

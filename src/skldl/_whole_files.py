@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _unfinished: set[str] = set()
 
 
@@ -41,8 +42,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.fsync(stream.fileno())
         os.chmod(partial, _mode_for(path))  # mkstemp makes files that only the owner can read
         os.replace(partial, path)
-    except BaseException:
+    except BaseException as error:
         Path(partial).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in DISK_IS_FULL and error.filename is None:
+            raise OSError(error.errno, f"{error.strerror}. Nothing was written", str(given)) from error
         raise
     finally:
         _unfinished.discard(partial)

@@ -272,3 +272,19 @@ def test_what_was_written_is_read_or_refused(tmp_path, cells, dialect, encoding,
         frame = TableFile(path, decimal=decimal).read()
     np.testing.assert_array_equal(frame[["x", "y"]].astype(float), written[["x", "y"]])
     assert frame["word"].tolist() == written["word"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b'[{"x": 1}]', "JSON"),
+        (b'{"x": {"0": 1}}', "JSON"),
+        (b"[[1, 2], [3, 4]]", "JSON"),
+        (b"\n<!DOCTYPE html><html></html>", "HTML or XML"),
+        (b"<table border=1>\n<tr><td>x</td></tr></table>", "HTML or XML"),
+    ],
+)
+def test_other_text_formats_are_named(tmp_path, content, kind):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(TableError, match=f"t.csv holds {kind}, not a table. Export the table as CSV"):
+        TableFile(tmp_path / "t.csv")

@@ -154,7 +154,9 @@ def test_typical_values_and_notes():
     assert fitting.n_passes <= 4
     encoder = fitting.encoder
     assert fitting.typical() == typical_values(table, encoder.kinds_, encoder.dates_) | {"nothing": None}
-    assert [note.partition(" holds")[0] for note in fitting.notes()] == ["Column 'since'", "Column 'typed'"]
+    assert [note.partition(" holds")[0] for note in fitting.notes()] == [
+        *("Column 'since'", "Column 'typed'", "'nothing': empty in every row.")
+    ]
     names = pd.DataFrame({"who": [f"person {k}" for k in range(50)]})
     fitting = ChunkedFit(TableEncoder())
     for _ in range(2):

@@ -102,7 +102,6 @@ def test_dense_on_request():
         (pd.Series(["1", "two"]), "category"),
         (pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02"])), "date"),
         (pd.Series([1 + 2j, 3j]), "category"),
-        (pd.Series([["a"], ["b"]]), "category"),
         (pd.Series(["a", "b"], dtype="category"), "category"),
         (pd.Series([b"a", b"b"]), "category"),
     ],

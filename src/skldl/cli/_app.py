@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 import skldl
+from skldl._whole_files import DISK_IS_FULL
 from skldl.exceptions import DataError, ParameterError
 
 # One line for each command: where it is, and what it does. Its module is imported when it is called.
@@ -139,5 +140,7 @@ def _for_the_terminal(text: str) -> str:
 def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno in DISK_IS_FULL:  # of a stream, such as standard output
+        return f"The output could not be written: {error.strerror}."
     text = " ".join(str(error).split())
     return text if isinstance(error, USER_MISTAKES) else f"{type(error).__name__}: {text} (--debug shows where)"

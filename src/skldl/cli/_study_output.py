@@ -1,6 +1,5 @@
 """Common code of `skldl bench` and `skldl evaluate`: the folder of a study, and its output."""
 
-import errno
 import re
 import sys
 from importlib import import_module
@@ -9,6 +8,7 @@ from typing import Any
 
 from joblib import cpu_count
 
+from skldl._whole_files import DISK_IS_FULL
 from skldl.cli._progress import watch
 from skldl.exceptions import StudyError
 from skldl.experiments import Plan, Study, StudyResults, run_study
@@ -59,7 +59,7 @@ def run_and_show(study: Study | Plan, folder: Path, again: str, retry: str, *, n
         print(f"Stopped. What is recorded is safe; continue with: {again}", file=sys.stderr)
         raise
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in DISK_IS_FULL:
             raise
         raise StudyError(
             f"The disk of {folder} is full. What is recorded is safe: free some space, then continue with: {again}"

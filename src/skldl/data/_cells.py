@@ -76,6 +76,17 @@ def is_plain_number(column: pd.Series) -> bool:
     return bool(kind.is_numeric_dtype(column)) and not (kind.is_bool_dtype(column) or kind.is_complex_dtype(column))
 
 
+def refuse_nested(column: pd.Series) -> None:
+    """Refuse a column whose cells hold several values each, such as lists; its words would be taken as categories."""
+    if pd.api.types.is_object_dtype(column):
+        for position, value in enumerate(column):
+            if isinstance(value, list | tuple | set | dict | np.ndarray):
+                raise TableError(
+                    f"{cell_place(column, position)} holds several values ({type(value).__name__}), where one belongs. "
+                    f"Make a column of each, or leave it out with drop=[{str(column.name)!r}]."
+                )
+
+
 def has_codes(column: pd.Series) -> bool:
     """Whether a column of text holds numbers that are codes: with leading zeros, or more than fifteen digits."""
     return any(isinstance(value, str) and _CODE.match(value.strip()) for value in column)
@@ -117,6 +128,7 @@ def as_numbers(column: pd.Series) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_complex_dtype(column):
         return pd.Series(np.nan, index=column.index)
     if not is_plain_number(column):
+        refuse_nested(column)
         column = column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else value)
     return pd.to_numeric(column, errors="coerce").astype(np.float64)
 

@@ -4,6 +4,7 @@ A chunk alone does not say what a column is: a column of whole numbers may hold 
 adds to what is known, and the kind is decided when all chunks were seen.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,24 @@ from skldl.data._cells import (
     BOOLEAN,
     CATEGORY,
     DATE,
+    MOST_DIGITS,
     NUMBER,
     TRUTH,
     as_numbers,
     cell_place,
     has_codes,
     is_plain_number,
+    list_names,
+    refuse_nested,
 )
-from skldl.data._dates import TYPED, fitting_formats
+from skldl.data._dates import TYPED, fitting_formats, looks_like_date
 from skldl.data._dialect import MOSTLY
+from skldl.data._number_notation import is_number_otherwise, unit_of
 from skldl.exceptions import TableError
 
 _FEWEST = 5  # cells of a column, for a judgement on what it is mostly
+_CELLS_OF_A_CHUNK = 200  # of text, looked at for numbers in another notation
+_LARGEST = 1e150  # the square of a larger number is infinite, that of the reciprocal zero
 _TYPED_AS_TEXT = "%Y-%m-%d"  # how a datetime is written where other chunks of its column hold text
 
 
@@ -54,6 +61,11 @@ class ColumnKind:
         self._codes = False
         self._examples: list[str] = []
         self._first_cell: Any = None
+        self._varies = self._gaps = False
+        self._most = 0.0  # the largest absolute value
+        self._whole = True
+        self._n_looked_at = self._n_otherwise = self._n_like_dates = 0
+        self._units: set[str | None] = set()
 
     def update(self, column: pd.Series, place: str = "") -> None:
         """Look at a chunk.
@@ -61,6 +73,7 @@ class ColumnKind:
         An index of whole numbers holds the numbers of the rows, from 0; ``place`` is the file, for messages.
         """
         present = column.dropna()
+        self._gaps = self._gaps or len(present) < len(column)
         if not len(present):
             if pd.api.types.is_bool_dtype(column):
                 self._kind_of_nothing = BOOLEAN
@@ -68,11 +81,16 @@ class ColumnKind:
                 self._kind_of_nothing = DATE
             return
         self.n_present += len(present)
-        self._first_cell = present.iloc[0] if self._first_cell is None else self._first_cell
+        if self._first_cell is None:
+            self._first_cell = present.iloc[0]
+        self._varies = self._varies or any(str(value) != str(self._first_cell) for value in present)
         if is_plain_number(column):
             self._truth = False
             self._formats = set()
+            self._most = max(self._most, float(present.max()), -float(present.min()))
+            self._whole = self._whole and bool(pd.api.types.is_integer_dtype(column))
             return
+        refuse_nested(column)
         self._plain = False
         if pd.api.types.is_bool_dtype(column):
             self._formats = set()
@@ -83,8 +101,15 @@ class ColumnKind:
             formats = set(fitting_formats(present))
             formats |= {_TYPED_AS_TEXT} if TYPED in formats else set()
             self._formats = formats if self._formats is None else self._formats & formats
-        bad = np.flatnonzero(as_numbers(column).isna() & column.notna())
+        numbers = as_numbers(column)
+        bad = np.flatnonzero(numbers.isna() & column.notna())
         self.n_bad += len(bad)
+        self._most = max(self._most, numbers.abs().max()) if len(bad) < len(present) else self._most
+        looked_at = column.iloc[bad[:_CELLS_OF_A_CHUNK]].astype(str)
+        self._n_looked_at += len(looked_at)
+        self._n_otherwise += sum(map(is_number_otherwise, looked_at))
+        self._n_like_dates += sum(map(looks_like_date, looked_at))
+        self._units |= set(map(unit_of, looked_at))
         for position in bad[: 3 - len(self._examples)]:
             row = cell_place(column, position).partition(" of ")[0].lower()
             self._examples.append(f"{column.iloc[position]!r} ({row}{f' of {place}' if place else ''})")
@@ -119,8 +144,11 @@ class ColumnKind:
 
         ``n_different`` is the number of different texts in it, where it is known.
         """
-        if not self.n_present or self._truth or self._plain:
+        if not self.n_present or self._truth:
             return []
+        if self.kind() == NUMBER:
+            self._refuse_extremes()
+            return self._notes_on_whole_numbers()
         if self.date_format() is not None:
             return [
                 f"Column {self.name!r} holds dates: models learn from their year, month, weekday, hour and distance."
@@ -139,12 +167,56 @@ class ColumnKind:
                 "mean a missing value, empty them or name them with na_values=; if it is not numeric, set "
                 f"categories=[{self.name!r}]."
             )
+        if self._n_otherwise > MOSTLY * self._n_looked_at:
+            raise TableError(
+                f"Column {self.name!r} holds numbers in a notation that is not read: {', '.join(self._examples)}. "
+                "Write plain numbers, without percent signs, currencies and marks between thousands; if it is not "
+                f"numeric, set categories=[{self.name!r}]."
+            )
+        if self._n_like_dates > MOSTLY * self._n_looked_at:
+            return [
+                f"Column {self.name!r} holds what look like dates or times, such as {self._first_cell!r}, and is taken "
+                "as categories, which have no order. Write all of them in one way, such as 2024-12-31 18:00."
+            ]
+        if None not in self._units and len(self._units) == 1:
+            return [
+                f"Column {self.name!r} holds numbers with a unit, such as {self._first_cell!r}, and is taken as "
+                f"categories, which have no order. Take out {next(iter(self._units))!r} to use the numbers."
+            ]
         if n_different == self.n_present:
             return [
                 f"Column {self.name!r} holds a different text in every row. If it names the row, leave it out with "
                 f"drop=[{self.name!r}]; if it is text, set text=[{self.name!r}]."
             ]
         return []
+
+    def is_constant(self) -> bool:
+        """Whether the column is the same everywhere, empty columns included.
+
+        Returns
+        -------
+        bool
+            False if there are two values, or a value and a gap, which models see too.
+        """
+        return not (self._varies or (self._gaps and self.n_present))
+
+    def _notes_on_whole_numbers(self) -> list[str]:
+        if not (self._plain and self._whole):
+            return []
+        if self._most > 2**53:
+            return [
+                f"Column {self.name!r} holds whole numbers of more than {MOST_DIGITS} digits, which are rounded. If "
+                f"they are codes, set categories=[{self.name!r}], or leave them out with drop=[{self.name!r}]."
+            ]
+        return []
+
+    def _refuse_extremes(self) -> None:
+        if _LARGEST < self._most < np.inf or 0 < self._most < 1 / _LARGEST:
+            raise TableError(
+                f"The largest absolute value of column {self.name!r} is {self._most:.3g}, which is too "
+                f"{'large' if self._most > 1 else 'small'} to compute with. Use another unit, or leave the column out "
+                f"with drop=[{self.name!r}]."
+            )
 
 
 def kind_of(column: pd.Series) -> str:
@@ -159,3 +231,27 @@ def kind_of(column: pd.Series) -> str:
     seen = ColumnKind(str(column.name))
     seen.update(column)
     return seen.kind()
+
+
+def notes_on_columns(kinds: Mapping[str, ColumnKind], n_different: Mapping[str, int]) -> list[str]:
+    """What is worth knowing about the columns of a table; those that cannot be what they seem are refused.
+
+    Parameters
+    ----------
+    kinds : mapping
+        From the name of each column to what was seen of it.
+    n_different : mapping
+        From the names of columns of categories to their numbers of different texts.
+
+    Returns
+    -------
+    list of str
+        Sentences.
+    """
+    notes = [note for name, kind in kinds.items() for note in kind.notes(n_different.get(name))]
+    empty = [name for name, kind in kinds.items() if not kind.n_present]
+    if empty:
+        notes.append(f"{list_names(empty)}: empty in every row.")
+    if kinds and all(kind.is_constant() for kind in kinds.values()):
+        notes.append(f"{list_names(kinds)}: the same in every row, so that nothing can be learned from the features.")
+    return notes

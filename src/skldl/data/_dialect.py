@@ -25,6 +25,10 @@ _PLAIN = re.compile(rf"[+-]?\d+{_EXPONENT}")
 _WITH_COMMA = re.compile(rf"[+-]?\d*,\d+{_EXPONENT}|{_GROUP}(?:\.\d{{3}})+,\d+|{_GROUP}(?:\.\d{{3}}){{2,}}")
 _WITH_POINT = re.compile(rf"[+-]?(?:\d+\.\d*|\.\d+){_EXPONENT}|{_GROUP}(?:,\d{{3}})+\.\d+|{_GROUP}(?:,\d{{3}}){{2,}}")
 _THOUSANDS = {",": re.compile(rf"{_GROUP},\d{{3}}"), ".": re.compile(rf"{_GROUP}\.\d{{3}}")}
+_OTHER_FORMATS = {
+    "JSON": re.compile(r'[{\[]\s*(?:[{\["]|-?\d)'),
+    "HTML or XML": re.compile(r"<(?:!doctype|\?xml|html|table)\b", re.IGNORECASE),
+}
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,7 @@ def read_beginning(
         n_lines += 1
     if not body.strip():
         raise TableError(f"{name} is empty. A table needs a header line with the names of its columns.")
+    _refuse_other_formats(body, name)
     lines = split_lines(body)
     sample = lines if whole or len(lines) == 1 else lines[:-1]
     separator = declared[1] if declared else _separator(sample[:50])
@@ -122,6 +127,13 @@ def read_beginning(
     mark = marks.pop() if len(marks) == 1 else "."
     dialect = Dialect(encoding, separator, mark, by_column, certain=bool(decimal or by_column) and not marks)
     return Beginning(dialect, names, has_header, "".join(lines[used:]), n_lines + used, notes)
+
+
+def _refuse_other_formats(body: str, name: str) -> None:
+    """Refuse text that is no table; cut into cells it gives messages about columns that nobody knows."""
+    for kind, beginning in _OTHER_FORMATS.items():
+        if beginning.match(body):
+            raise TableError(f"{name} holds {kind}, not a table. Export the table as CSV (UTF-8) or Parquet.")
 
 
 def _encoding(start: bytes, name: str, given: str | None, notes: list[str], *, whole: bool) -> str:

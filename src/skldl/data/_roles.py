@@ -11,7 +11,7 @@ import pandas as pd
 from skldl._column_names import matching_columns
 from skldl._typing import AnyArray, FloatArray
 from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, list_names, no_column, refuse_missing
-from skldl.data._column_kinds import ColumnKind
+from skldl.data._column_kinds import ColumnKind, notes_on_columns
 from skldl.data._dataset import Dataset
 from skldl.data._dialect import UNNAMED
 from skldl.data._gaps import with_note_of_gaps
@@ -114,9 +114,7 @@ def from_table(
                 "kind='counts': the label cells look like shares, since every row has fractions that sum to 1. "
                 "For shares use kind='distribution'."
             )
-    for column in X:
-        if column not in (*text, *categories):
-            notes += _notes_on(X[column])
+    notes += _notes_on_features(X.drop(columns=[name for name in (*text, *categories) if name in X]))
     gaps = int(answers.isna().sum().sum()) if kind == "distribution" else 0
     notes += label_leaks(X, D.fillna(D.mean()))
     dataset = Dataset(
@@ -244,11 +242,13 @@ def _groups(column: pd.Series) -> AnyArray:
     return pd.factorize(column.astype(str))[0]
 
 
-def _notes_on(column: pd.Series) -> list[str]:
-    """Notes about a feature; one that is mostly numbers but not everywhere is refused."""
-    seen = ColumnKind(str(column.name))
-    seen.update(column)
-    return seen.notes(column.dropna().astype(str).nunique() if seen.kind() == CATEGORY else None)
+def _notes_on_features(X: pd.DataFrame) -> list[str]:
+    """Notes about the features; one that is mostly numbers but not everywhere is refused."""
+    kinds = {str(name): ColumnKind(str(name)) for name in X}
+    for name, seen in kinds.items():
+        seen.update(X[name])
+    categories = [name for name, seen in kinds.items() if seen.kind() == CATEGORY]
+    return notes_on_columns(kinds, {name: X[name].dropna().astype(str).nunique() for name in categories})
 
 
 def _like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:

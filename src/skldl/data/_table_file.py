@@ -283,6 +283,8 @@ def _beginning_of(stream: IO[bytes]) -> tuple[bytes, bool]:
 
 def _open(path: Path | None, name: str) -> IO[bytes]:
     if path is None:
+        if sys.stdin is None:
+            raise TableError("Standard input is closed. Name a file.")
         return sys.stdin.buffer
     if path.is_dir():
         raise TableError(f"{name} is a folder. Name a CSV or Parquet file.")

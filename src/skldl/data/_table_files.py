@@ -26,6 +26,8 @@ def find_tables(sources: Sequence[str]) -> list[str]:
     """
     found: dict[str, None] = {}
     for source in sources:
+        if not source.strip():
+            raise TableError("The name of the table is empty.")  # Path would take it for the current folder
         path = Path(source)
         if source != "-" and path.is_dir():
             inside = sorted(file for file in path.rglob("*") if file.suffix.lower() in ENDINGS and file.is_file())

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skldl._typing import FloatArray
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame
-from skldl.data._column_kinds import ColumnKind
+from skldl.data._column_kinds import ColumnKind, notes_on_columns
 from skldl.data._dates import date_parts, show_date
 from skldl.exceptions import TableError
 from skldl.tabular._encoder import TableEncoder
@@ -166,7 +166,7 @@ class ChunkedFit:
         different = {name: len(set(counts) - {MISSING_CATEGORY}) for name, counts in self._counts.items()}
         given = {*self.encoder.text, *self.encoder.categories}
         kinds = {name: kind for name, kind in self._kinds.items() if name not in given}
-        return [note for name, kind in kinds.items() for note in kind.notes(different.get(name))]
+        return notes_on_columns(kinds, different)
 
     def typical(self) -> dict[str, Any]:
         """A typical value of each column, as `skldl.tabular._kept_rows.typical_values` gives it for the whole table."""
@@ -186,7 +186,7 @@ class ChunkedFit:
                 found[name] = min((word for word, count in words.items() if count == most), default=None)
             else:
                 middle = self._medians[f"{name}: days"].upper
-                date = pd.Timestamp(0) + pd.Timedelta(seconds=round((middle or 0.0) * 86400))
+                date = pd.Timestamp(np.datetime64(round((middle or 0.0) * 86400), "s"))
                 found[name] = show_date(date, self.encoder.dates_[name][0])
         return found
 

@@ -1,0 +1,153 @@
+"""Columns that are not what they seem: other notations of numbers, dates, several values in a cell, extremes."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skldl.data import from_table
+from skldl.data._column_kinds import ColumnKind
+from skldl.data._dates import as_dates
+from skldl.exceptions import TableError
+from skldl.tabular import TableEncoder
+
+
+def table(**columns):
+    n_rows = max(len(cells) for cells in columns.values())
+    return pd.DataFrame({"x": np.arange(n_rows) % 7, **columns, "l_a": 0.25, "l_b": 0.75})
+
+
+def date_format(column):
+    kind = ColumnKind("when")
+    kind.update(column)
+    return kind.date_format()
+
+
+NUMBERS = [12.5, 1234.5, -3.25, 88.0, 4321.75, 0.5, 17.0, 1000000.25]
+AFFIXES = ("{:.2f}%", "{:.2f} %", "${:.2f}", "{:.2f} €", "CHF {:.2f}", "R${:.2f}")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        *(way.format for way in AFFIXES),
+        lambda value: f"{value:,.2f}".replace(",", "'"),
+        lambda value: f"{value:,.2f}".replace(",", "\u2019"),
+        lambda value: f"{value:,.2f}".replace(",", "\u202f"),
+        lambda value: f"{value:,.2f}".replace(",", "\u00a0").replace(".", ","),
+        lambda value: f"{value:,.2f}",
+        lambda value: f"{value:_.2f}0",
+        lambda value: f"{value:.2f}".replace("-", "\u2212").replace(".", ","),
+        lambda value: f"({-value:.2f})" if value < 0 else f"${value:.2f}",
+        lambda value: f"{abs(value):.2f}-",
+        lambda value: f"{value:.4e}".replace("e", "D"),
+        lambda value: "".join(chr(0xFEE0 + ord(letter)) for letter in f"{value:.2f}"),
+    ],
+)
+def test_numbers_in_another_notation_are_refused(write):
+    cells = [write(value) for value in NUMBERS]
+    with pytest.raises(TableError, match=r"'price' holds numbers in a notation that is not read: .* \(row \d\), "):
+        from_table(table(price=cells), "l_*")
+    assert not from_table(table(price=cells), "l_*", categories=["price"]).notes
+    kind = ColumnKind("price")
+    for part in (cells[:3], cells[3:]):
+        kind.update(pd.Series(part))
+    with pytest.raises(TableError, match="a notation that is not read"):
+        kind.notes()
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["18-24", "25-34", "35-44"] * 3, ["A1", "B2", "$"] * 3, ["1/2", "3/4"] * 4, ["Room 7", "Room 8"] * 4],
+)
+def test_words_with_digits_are_categories(cells):
+    assert not from_table(table(what=cells), "l_*").notes
+
+
+def test_a_unit_is_mentioned():
+    [note] = from_table(table(weight=["10 kg", "12.5 kg", "9 kg"] * 3), "l_*").notes
+    assert note == (
+        "Column 'weight' holds numbers with a unit, such as '10 kg', and is taken as categories, which have no order. "
+        "Take out 'kg' to use the numbers."
+    )
+    assert not from_table(table(weight=["10 kg", "12.5 lb", "9 kg"] * 3), "l_*").notes
+
+
+@pytest.mark.parametrize(
+    ("cells", "written", "second"),
+    [
+        (["May 5, 2021", "September 12, 2021 8:15"], "%b %d, %Y", "2021-09-12 08:15"),
+        (["5 May 2021", "12 December 2021"], "%d %b %Y", "2021-12-12"),
+        (["31-Dec-2020", "01-Feb-2021"], "%d-%b-%Y", "2021-02-01"),
+        (["31-12-2020", "01-02-2021"], "%d-%m-%Y", "2021-02-01"),
+        (["31.12.20", "01.02.21"], "%d.%m.%y", "2021-02-01"),
+        (["12/31/20", "1/2/21"], "%m/%d/%y", "2021-01-02"),
+        (["2021-01-01 12:05 AM", "2021-01-02 1:00 pm"], "%Y-%m-%d", "2021-01-02 13:00"),
+        (["2021-05", "2021-12"], "%Y-%m", "2021-12-01"),
+        (["7:30", "23:59:59"], "%H:%M", "1970-01-01 23:59:59"),
+        ([datetime.time(7, 30), datetime.time(12, 15)], "%H:%M", "1970-01-01 12:15"),
+    ],
+)
+def test_more_ways_to_write_dates(cells, written, second):
+    column = pd.Series(cells, dtype=object)
+    assert date_format(column) == written
+    assert as_dates(column, written)[1] == pd.Timestamp(second)
+    fitted = TableEncoder().fit(pd.DataFrame({"when": column}))
+    assert fitted.kinds_ == {"when": "date"}
+    assert np.isfinite(fitted.transform(pd.DataFrame({"when": column}))).all()
+
+
+@pytest.mark.parametrize("cells", [["01/02/03", "04/05/06"], ["01-02-2021"], ["13:05 PM"], ["2021-13"], ["1999-1-2-3"]])
+def test_what_is_no_date_or_not_clearly_one(cells):
+    assert date_format(pd.Series(cells, dtype=object)) is None
+
+
+@pytest.mark.parametrize(
+    "cells", [["3. Mai 2024", "4. März 2024"], ["2024-W07", "2024-W08"], ["2024-05-31", "1.6.2024"]]
+)
+def test_dates_that_are_not_read_are_mentioned(cells):
+    [note] = from_table(table(when=cells * 4), "l_*").notes
+    assert note.startswith(f"Column 'when' holds what look like dates or times, such as {cells[0]!r}")
+
+
+def test_dates_of_other_centuries():
+    days = np.array(["1492-10-12", "1789-07-14", "2999-01-01"], dtype="datetime64[s]")
+    encoder = TableEncoder().fit(pd.DataFrame({"when": days}))
+    assert np.isfinite(encoder.transform(pd.DataFrame({"when": days}))).all()
+    seconds = pd.DataFrame({"when": np.array([10**15, 10**15 + 1], dtype="datetime64[s]")})
+    with pytest.raises(TableError, match="Column 'when' holds dates of the years 31690708 to 31690708"):
+        TableEncoder().fit(seconds)
+
+
+@pytest.mark.parametrize("cell", [[1.0], {"a": 1}, np.ones(2), (1, 2)])
+def test_several_values_in_a_cell_are_refused(cell):
+    cells = pd.Series([None, *[cell] * 5], dtype=object)
+    with pytest.raises(TableError, match=r"Row 2 of column 'v' holds several values .*drop=\['v'\]"):
+        from_table(table(v=cells), "l_*")
+    with pytest.raises(TableError, match="Row 2 of column 'v' holds several values"):
+        TableEncoder().fit(pd.DataFrame({"v": cells}))
+    with pytest.raises(TableError, match="Row 2 of column 'l_c' holds several values"):
+        from_table(table(l_c=cells), "l_*")
+    assert not from_table(table(v=cells), "l_*", drop=["v"]).notes
+
+
+@pytest.mark.parametrize(("factor", "word"), [(1e300, "large"), (1e-310, "small")])
+def test_numbers_that_cannot_be_standardised_are_refused(factor, word):
+    values = np.linspace(1, 2, 8) * factor
+    for cells in (values, [f"{value!r}" for value in values.tolist()]):
+        with pytest.raises(TableError, match=f"largest absolute value of column 'size' is .* too {word} to compute"):
+            from_table(table(size=cells), "l_*")
+
+
+def test_whole_numbers_that_are_rounded_are_mentioned():
+    [note] = from_table(table(code=np.uint64(2**63) + np.arange(8, dtype=np.uint64)), "l_*").notes
+    assert note.startswith("Column 'code' holds whole numbers of more than 15 digits, which are rounded")
+
+
+def test_columns_that_say_nothing_are_mentioned():
+    [note] = from_table(table(nothing=[None] * 8, other=[np.nan] * 8), "l_*").notes
+    assert note == "'nothing', 'other': empty in every row."
+    [note] = from_table(table(town=["Ulm"] * 8).drop(columns="x"), "l_*").notes
+    assert note == "'town': the same in every row, so that nothing can be learned from the features."
+    assert not from_table(table(town=["Ulm", None] * 4).drop(columns="x"), "l_*").notes
