@@ -62,8 +62,8 @@ def fit_pair_model(
     equal_mass: bool,
     max_machines: float = np.inf,
     n_jobs: int | None = None,
-    previous: list[PairFit] | None = None,
-) -> tuple[PairModel, list[PairFit]]:
+    previous: PairFit | None = None,
+) -> tuple[PairModel, PairFit]:
     """Fit machines on all rows, and posteriors on the decision values of machines that have not seen the row.
 
     Parameters
@@ -78,26 +78,24 @@ def fit_pair_model(
         For more machines than this a ValueError is raised before the solver starts.
     n_jobs : int, default=None
         Batches of machines to solve at the same time.
-    previous : list of PairFit, default=None
-        The fits for another C, from which the solver begins.
+    previous : PairFit, default=None
+        The fit on all rows for another C, from which the solver begins.
 
     Returns
     -------
     model : PairModel
         What predicts.
-    fits : list of PairFit
-        The fit on all rows, then one without each fold.
+    final : PairFit
+        The fit on all rows.
     """
     _warn_if_long(len(examples.pairs[0]), len(examples.weights))
-    folds: list[slice | None] = [None]
+    final = _fit_machines(examples, None, C, equal_mass, max_machines, n_jobs, previous)
+    held_out = [(final, slice(None))]
     if len(examples.folds) > 1:  # else there are too few rows to hold any out
-        folds += examples.folds
-    fits: list[PairFit] = []
-    for place, fold in enumerate(folds):
-        start = previous[place] if previous is not None else fits[0] if fits else None
-        fits.append(_fit_machines(examples, fold, C, equal_mass, max_machines, n_jobs, start))
-    final = fits[0]
-    held_out = list(zip(fits[1:], examples.folds, strict=True)) if len(fits) > 1 else [(final, slice(None))]
+        # Most rows are those of the final fit, which is nearer than the fit of the same rows for another C.
+        held_out = [
+            (_fit_machines(examples, fold, C, equal_mass, max_machines, n_jobs, final), fold) for fold in examples.folds
+        ]
     slope, intercept = np.empty_like(final.machines.offset), np.empty_like(final.machines.offset)
     size = ROUNDING * np.abs(final.sums).max(axis=0)
     for block in blocks(len(slope), len(examples.weights)):
@@ -110,7 +108,7 @@ def fit_pair_model(
     coefficients = np.empty((len(examples.weights), 0))
     if final.solved.size:
         coefficients = np.ascontiguousarray(examples.solver_kernel.expansion(final.gamma).T)
-    return PairModel(final.costs, final.machines, final.solved, coefficients, slope, intercept), fits
+    return PairModel(final.costs, final.machines, final.solved, coefficients, slope, intercept), final
 
 
 def _decisions(fit: PairFit, rows: slice, block: slice, pairs: tuple[IntArray, IntArray]) -> FloatArray:

@@ -203,10 +203,10 @@ class PTSVM(BaseLDL):
         folds = [slice(int(start), int(end)) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         return Examples(rows, counts, folds, self.gamma_, self.memory_limit * 2.0**30)
 
-    def _fit_pairs(self, examples: Examples, previous: list[PairFit] | None = None) -> list[PairFit]:
-        """Fit the pairs for the present C; return the fits, from which those for another C can begin."""
+    def _fit_pairs(self, examples: Examples, previous: PairFit | None = None) -> PairFit:
+        """Fit the pairs for the present C; return the fit on all rows, from which that for another C can begin."""
         self._model: PairModel
-        self._model, fits = fit_pair_model(
+        self._model, final = fit_pair_model(
             examples,
             self.C,
             equal_mass=self.equal_mass,
@@ -217,7 +217,7 @@ class PTSVM(BaseLDL):
         self._examples = replace(examples)  # without what was cached for fitting
         self.solved_pairs_ = np.column_stack(examples.pairs)[self._model.solved]
         self.kernel_error_ = examples.solver_kernel.error if len(self.solved_pairs_) else 0.0
-        return fits
+        return final
 
     def _predict(self, X: Any) -> FloatArray:
         return np.concatenate(list(self._model.predict(self._examples, X)))
@@ -234,10 +234,10 @@ class PTSVM(BaseLDL):
         examples = self._make_examples(X, D, sample_weight)
         sums = examples.expansion(slice(None), examples.weights)(X_new)
         predictions: dict[float, FloatArray] = {}
-        fits = None
+        final = None
         for value in sorted(set(values)):
             self.set_params(C=value)
-            fits = self._fit_pairs(examples, fits)
+            final = self._fit_pairs(examples, final)
             predictions[value] = np.concatenate(list(self._model.predict(examples, X_new, sums)))
         yield from (predictions[value] for value in values)
 
