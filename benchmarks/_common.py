@@ -111,6 +111,7 @@ def keep(section: str, row: dict[str, Any]) -> None:
     # rows of an earlier version stay until they are measured again, so each says which version it belongs to
     versions = {str(old[name]): before["machine"].get("scikit-ldl", "") for old in rows} | before.get("versions", {})
     versions[str(row[name])] = now.get("scikit-ldl", "")
+    now = before["machine"] | now  # a package that is not here keeps the version that its figures belong to
     path.write_text(json.dumps({"machine": now, "versions": versions, "rows": rows}, indent=1) + "\n")
 
 

@@ -10,7 +10,9 @@ mean distribution: over all ten folds for algorithms that are quick, else on the
 python-ldl's algorithms stop after a fixed number of steps, far from the optimum of their objective; ours converge. A
 fit of python-ldl that takes longer than ``--limit`` CPU seconds is stopped: its row notes it, and the ratio is a lower
 bound.
-``--side`` measures one package alone and keeps the figures of the other one from an earlier run.
+``--side`` measures one package alone and keeps the figures of the other one from an earlier run, perhaps on another
+machine. The ratio allows for that: `YARDSTICK`, which has not changed since, is timed again, and the seconds of
+python-ldl are multiplied by what it takes now over what it took then; the remark names the factor.
 """
 
 import argparse
@@ -81,6 +83,8 @@ THEIRS = {
     "StructRF": "StructRF",
 }
 """What python-ldl calls them; it has neither LDL-LDM nor a Dirichlet output."""
+YARDSTICK = "LDL4C"
+ELSEWHERE = "ratio with python-ldl's seconds of an earlier run times "
 
 
 def our_run(name: str, X: Any, D: np.ndarray, X_new: Any) -> np.ndarray:
@@ -198,18 +202,29 @@ def earlier_rows() -> dict[str, dict[str, Any]]:
     return {row["case"]: row for row in json.loads(path.read_text())["rows"]} if path.exists() else {}
 
 
+def pace(dataset: str, rows: dict[str, dict[str, Any]]) -> float:
+    """Seconds of the yardstick now, divided by those of its earlier run."""
+    X, D, X_test, _ = first_fold(*load(dataset))
+    return steadily_timed(lambda: our_run(YARDSTICK, X, D, X_test))[0] / rows[f"{YARDSTICK}, {dataset}"]["ours s"]
+
+
 def measure(algorithms: list[str], datasets: list[str], limit: int, side: str) -> Iterator[dict[str, Any]]:
+    earlier = earlier_rows()
     for dataset in datasets:
+        factor = pace(dataset, earlier) if side == "ours" else 1.0
         for name in algorithms:
             folds = folds_of(name, dataset)
             case = f"{name}, {dataset}"
-            figures = earlier_rows().get(case, {})
+            figures = earlier.get(case, {})
             if side != "theirs":
                 figures |= our_figures(name, folds)
             if side != "ours":
                 figures |= their_figures(name, folds, limit)
             ours, theirs = figures.get("ours s"), figures.get("python-ldl s")
-            figures["python-ldl / ours"] = theirs / ours if ours and theirs else None
+            figures["python-ldl / ours"] = factor * theirs / ours if ours and theirs else None
+            if side == "ours" and theirs:
+                parts = [part for part in str(figures["remark"]).split("; ") if part and not part.startswith(ELSEWHERE)]
+                figures["remark"] = "; ".join([*parts, f"{ELSEWHERE}{factor:.2g}"])
             figures["folds"] = len(folds)
             columns = (
                 "ours s",

@@ -158,7 +158,7 @@ class Scaling:
     @classmethod
     def fit(cls, name: str, X: Any, weight: FloatArray | None) -> "Scaling":
         """Learn the divisors that the scaling needs from the training rows."""
-        return cls(name, _column_divisors(X, weight) if name == "standard" else None)
+        return cls(name, column_divisors(X, weight) if name == "standard" else None)
 
     def apply(self, X: Any, *, copy: bool = False) -> Any:
         """Scale rows, in double precision; with ``copy`` the result never shares memory with X."""
@@ -191,7 +191,7 @@ def two_valued_columns(X: Any) -> npt.NDArray[np.bool_]:
     return np.asarray((low < high) & ~odd & ((low == 0) | (high == 0) | (np.diff(X.tocsc().indptr) == X.shape[0])))
 
 
-def _column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
+def column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
     """Standard deviation of each column, difference of the values of a two-valued one, and 1 for a constant one."""
     if is_device_array(X):
         xp = namespace(X)

@@ -5,13 +5,14 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from skldl import MeanDistribution
-from skldl.losses import DirichletLDL
+from skldl.losses import DirichletLDL, SmoothLossLDL
 from skldl.losses._dirichletldl import (
     concentrations,
     divergence_from_uniform,
     expected_divergence,
     negative_log_density,
 )
+from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 
 
@@ -82,6 +83,16 @@ def test_constant_features_give_the_mean_nearly():
     X = np.zeros((200, 1))
     model = DirichletLDL(prior_weight=1e-6, max_iter=5000).fit(X, D)
     np.testing.assert_allclose(model.predict(X[:1]), MeanDistribution().fit(X, D).predict(X[:1]), atol=2e-3)
+
+
+@pytest.mark.parametrize("prior_weight", [1e-2, 1e-3])
+def test_automatic_penalty_fits_the_unit_of_the_concentrations(prior_weight):
+    """Concentrations of hundreds need weights of hundreds: a penalty made for a softmax would leave only the mean."""
+    X, D = make_distributions(300, 30, 4, seed=3)
+    model = DirichletLDL(prior_weight=prior_weight).fit(X[:200], D[:200])
+    reference, mean = SmoothLossLDL().fit(X[:200], D[:200]), MeanDistribution().fit(X[:200], D[:200])
+    ours, softmax, constant = (kullback_leibler(D[200:], m.predict(X[200:])) for m in (model, reference, mean))
+    assert constant - ours > 0.8 * (constant - softmax)
 
 
 def test_precision_is_higher_where_rows_agree():

@@ -68,6 +68,17 @@ def test_learns_ages():
     assert np.all(np.diff(model.loss_curve_) <= 1e-12)
 
 
+def test_rare_features_are_not_blown_up():
+    """A column of zeros and a few ones, divided by its deviation, would make the rows that hold the ones outliers."""
+    rng = np.random.default_rng(0)
+    X = (rng.uniform(size=(400, 200)) < 0.02).astype(float)
+    D = np.exp(0.5 * X @ rng.normal(size=(200, 4)) + 0.5 * rng.normal(size=(400, 4)))
+    D /= D.sum(axis=1, keepdims=True)
+    model = CPNN(8, label_code="one_hot", alpha=1e-2, max_iter=2000, random_state=0).fit(X[:300], D[:300])
+    mean = MeanDistribution().fit(X[:300], D[:300]).predict(X[300:])
+    assert kullback_leibler(D[300:], model.predict(X[300:])) < 0.8 * kullback_leibler(D[300:], mean)
+
+
 def test_path_over_steps():
     X, D = make_distributions(40, 3, 3)
     model = CPNN(3, random_state=0)

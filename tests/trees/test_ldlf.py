@@ -90,6 +90,17 @@ def test_loss_falls_and_a_step_is_learnt():
     assert error < 0.5 * error_of_mean
 
 
+def test_rare_features_are_not_blown_up():
+    """A column of zeros and a few ones, divided by its deviation, would make the rows that hold the ones outliers."""
+    rng = np.random.default_rng(0)
+    X = (rng.uniform(size=(400, 300)) < 0.01).astype(float)
+    D = np.exp(0.3 * X @ rng.normal(size=(300, 4)) + 0.7 * rng.normal(size=(400, 4)))
+    D /= D.sum(axis=1, keepdims=True)
+    model = LDLF(2, max_depth=3, random_state=0).fit(X[:300], D[:300])
+    mean = MeanDistribution().fit(X[:300], D[:300]).predict(X[300:])
+    assert kullback_leibler(D[300:], model.predict(X[300:])) < kullback_leibler(D[300:], mean)
+
+
 def test_path_of_sizes():
     X, D = make_distributions(30, 3, 3)
     model = LDLF(**{**SMALL, "n_estimators": 9}, random_state=0)

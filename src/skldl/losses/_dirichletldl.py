@@ -10,6 +10,7 @@ divergence. The first loss is linear in d apart from a constant, so it sees the 
 the second sees both.
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,10 +21,13 @@ from skldl._parameters import NOT_NEGATIVE, number, one_of
 from skldl._solvers import minimise
 from skldl._typing import FloatArray
 from skldl._validation import check_features
-from skldl.losses._linear_softmax import LinearFit, LinearSoftmaxLDL, TrainingSet
+from skldl.losses._automatic_alpha import ridge_penalty
+from skldl.losses._linear_softmax import SMALLEST_SHARE, LinearFit, LinearSoftmaxLDL, TrainingSet
 from skldl.simplex import smooth_zeros
 
 LARGEST_CONCENTRATION = 1e12
+
+RowLossOfConcentrations = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 def expected_divergence(a: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -66,13 +70,14 @@ class DirichletLDL(LinearSoftmaxLDL):
     ----------
     alpha : float or "auto", default="auto"
         Strength of the squared penalty on the weights, not on the intercept; "auto" takes it from generalised
-        cross-validation of the model linearised at the mean distribution, so that the unit of the features hardly
-        matters.
+        cross-validation of this model linearised at the mean distribution, so that neither the unit of the features
+        nor that of the scores, which grow with the precision, matters much.
     loss : {"expected_divergence", "likelihood"}, default="expected_divergence"
         The expected divergence aims at the mean alone, and the size of its precision depends on ``prior_weight``. The
         likelihood estimates how widely the true distributions spread around the mean.
-    prior_weight : float, default=1e-3
-        Weight of the divergence from the uniform Dirichlet distribution.
+    prior_weight : float, default=1e-2
+        Weight of the divergence from the uniform Dirichlet distribution; the precision under the expected divergence
+        is about its inverse.
     floor : float, default=1e-4
         Share of the uniform distribution that the likelihood mixes into the true rows, whose zeros would make it
         infinite.
@@ -131,7 +136,7 @@ class DirichletLDL(LinearSoftmaxLDL):
         alpha: float | str = "auto",
         *,
         loss: Literal["expected_divergence", "likelihood"] = "expected_divergence",
-        prior_weight: float = 1e-3,
+        prior_weight: float = 1e-2,
         floor: float = 1e-4,
         fit_intercept: bool = True,
         max_iter: int = 1000,
@@ -146,15 +151,18 @@ class DirichletLDL(LinearSoftmaxLDL):
         self.tol = tol
 
     def _fit_shared(self, training: TrainingSet) -> None:
-        self.alpha_ = alpha = training.alpha(self.alpha)
-        factorisation = training.factorisation(scale_free=alpha == 0)
-        design, D, weight = factorisation.design, training.D, training.weight
-        n_columns, n_labels = design.shape[1], D.shape[1]
+        D, weight = training.D, training.weight
         row_loss, lower_bound = expected_divergence, 0.0
         if self.loss == "likelihood":
             row_loss, lower_bound, D = negative_log_density, -np.inf, smooth_zeros(D, self.floor)
-        # the curvature of the loss in the scores is about 1/c for each label; a common shift of the scores matters here
-        whitening = factorisation.whitening(alpha, np.full(n_labels, 1.0 / n_labels), centred=False)
+        scores = self._scores_of_mean(D, weight)
+        curvature, response = linearised(row_loss, self.prior_weight, scores, D, weight)
+        self.alpha_ = alpha = self._strength(training, curvature, response)
+        factorisation = training.factorisation(scale_free=alpha == 0)
+        design = factorisation.design
+        n_columns, n_labels = design.shape[1], D.shape[1]
+        # not centred over labels: a common shift of the scores matters here
+        whitening = factorisation.whitening(alpha, curvature, centred=False)
         shape = (n_columns + (factorisation.centre is not None), n_labels)
 
         def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
@@ -175,10 +183,33 @@ class DirichletLDL(LinearSoftmaxLDL):
 
         start = np.zeros(shape)
         if factorisation.centre is not None:
-            start[-1] = first_scores(D, weight) / whitening.scale[-1]
+            start[-1] = scores / whitening.scale[-1]
         run = minimise(evaluate, start.ravel(), tol=self.tol, max_iter=self.max_iter, lower_bound=lower_bound)
         parameters = whitening.expand(run.x.reshape(shape))
         self._store(LinearFit(*factorisation.to_features(parameters), parameters, run))
+
+    def _scores_of_mean(self, D: FloatArray, weight: FloatArray) -> FloatArray:
+        """Scores of a Dirichlet distribution with the mean of D, away from plateaus.
+
+        Its precision is about the best without features: the expected divergence exceeds its least value by (c − 1) /
+        (2 a₀), and the prior costs (c − 1)/2 · ln a₀; the likelihood wants the total variance of D. Far below zero
+        softplus is flat, and a search that comes there hardly leaves it.
+        """
+        mean = weight @ D
+        if self.loss == "likelihood":
+            spread = max(float(weight @ ((D - mean) ** 2).sum(axis=1)), 1e-6)
+            precision = float((mean * (1.0 - mean)).sum()) / spread - 1.0
+        else:
+            precision = 1.0 / max(self.prior_weight, 1e-3)
+        a = mean * min(max(precision, 1.0), 1e3)
+        return np.asarray(np.log(np.expm1(np.maximum(a - 1.0, 0.5))))
+
+    def _strength(self, training: TrainingSet, curvature: FloatArray, response: FloatArray) -> float:
+        """``alpha``, or its choice by generalised cross-validation of the model linearised at the mean distribution."""
+        if self.alpha != "auto":
+            return float(self.alpha)
+        factorisation = training.factorisation(scale_free=False)
+        return ridge_penalty(factorisation, response, training.weight, curvature, training.n_different)
 
     def _concentrations(self, X: Any) -> FloatArray:
         return concentrations(np.asarray(X @ self.coef_.T) + self.intercept_)
@@ -205,15 +236,19 @@ class DirichletLDL(LinearSoftmaxLDL):
         return np.asarray(self._concentrations(X).sum(axis=1))
 
 
-def first_scores(D: FloatArray, weight: FloatArray) -> FloatArray:
-    """Scores of the Dirichlet distribution that has the mean and the total variance of D: a start away from plateaus.
+def linearised(
+    row_loss: RowLossOfConcentrations, prior_weight: float, scores: FloatArray, D: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Curvature of the mean loss in each score, and the changes of the scores that each row asks for.
 
-    Far below zero softplus is flat, and a search that comes there hardly leaves it.
+    The terms that all labels share are left out, as in `skldl.losses._automatic_alpha`.
     """
-    mean = weight @ D
-    spread = max(float(weight @ ((D - mean) ** 2).sum(axis=1)), 1e-6)
-    precision = min(max(float((mean * (1.0 - mean)).sum()) / spread - 1.0, 1.0), 1e3)
-    return np.asarray(np.log(np.expm1(np.maximum(mean * precision - 1.0, 0.5))))
+    a, slope = concentrations(scores), special.expit(scores)
+    of_rows = row_loss(np.broadcast_to(a, D.shape), D)[1] * slope
+    trigamma, tetragamma = special.polygamma(1, a), special.polygamma(2, a)
+    curvature = trigamma if row_loss is negative_log_density else -np.maximum(weight @ D, SMALLEST_SHARE) * tetragamma
+    curvature = (curvature + prior_weight * (trigamma + (a - 1.0) * tetragamma)) * slope**2
+    return curvature, (weight @ of_rows - of_rows) / curvature
 
 
 def concentrations(scores: FloatArray) -> FloatArray:

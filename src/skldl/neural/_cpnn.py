@@ -14,12 +14,10 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from skldl._held_out import row_weights
+from skldl._held_out import column_divisors, row_weights
 from skldl._parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE, one_of
 from skldl._solvers import minimise
 from skldl._typing import FloatArray
@@ -96,7 +94,8 @@ class CPNN(BaseLDL):
 
     .. math:: \overline{-\textstyle\sum_j d_{ij} \ln p_{ij}} + \frac{\mathtt{alpha}}{2} \lVert \text{weights} \rVert^2.
 
-    Features are standardised inside.
+    Features are centred inside and divided by their standard deviation, or by the difference of their values where
+    there are two: dividing rare ones and zeros by their deviation would make the rows that hold them outliers.
 
     Parameters
     ----------
@@ -182,8 +181,8 @@ class CPNN(BaseLDL):
     ) -> dict[int, FloatArray]:
         """Fit, and return the weights after each wanted number of steps that was reached."""
         weight = row_weights(X.shape[0], sample_weight)
-        scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=weight)
-        features = standardize(X, scaler.mean_, scaler.scale_)
+        mean, scale = weight @ X, column_divisors(X, weight)
+        features = standardize(X, mean, scale)
         codes, activation = label_codes(D.shape[1], self.label_code), ACTIVATIONS[self.activation]
         n_hidden = int(self.n_hidden)
         start = self._initial(X.shape[1], codes, n_hidden)
@@ -191,7 +190,7 @@ class CPNN(BaseLDL):
 
         def callback(n_iter: int, theta: FloatArray) -> None:
             if n_iter in wanted:
-                kept[n_iter] = _for_raw_features(theta, scaler, codes.shape[1], n_hidden)
+                kept[n_iter] = _for_raw_features(theta, mean, scale, codes.shape[1], n_hidden)
 
         run = minimise(
             lambda theta: loss_and_gradient(theta, features, D, weight, codes, n_hidden, activation, self.alpha),
@@ -207,7 +206,7 @@ class CPNN(BaseLDL):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self.theta_ = _for_raw_features(run.x, scaler, codes.shape[1], n_hidden)
+        self.theta_ = _for_raw_features(run.x, mean, scale, codes.shape[1], n_hidden)
         self.n_iter_, self.loss_curve_ = max(1, run.n_iter), run.loss_curve
         return kept
 
@@ -250,10 +249,12 @@ def _blocks(n_rows: int, width: int) -> Iterator[slice]:
     return (slice(first, first + size) for first in range(0, n_rows, size))
 
 
-def _for_raw_features(theta: FloatArray, scaler: StandardScaler, n_codes: int, n_hidden: int) -> FloatArray:
+def _for_raw_features(
+    theta: FloatArray, mean: FloatArray, scale: FloatArray, n_codes: int, n_hidden: int
+) -> FloatArray:
     """Move the standardisation of the features into the hidden layer."""
     theta = theta.copy()
-    A, _, c, _ = _parts(theta, len(scaler.scale_), n_codes, n_hidden)
-    A /= scaler.scale_[:, None]
-    c -= scaler.mean_ @ A
+    A, _, c, _ = _parts(theta, len(scale), n_codes, n_hidden)
+    A /= scale[:, None]
+    c -= mean @ A
     return theta

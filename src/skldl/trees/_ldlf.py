@@ -15,10 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse, special
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from skldl._held_out import row_weights
+from skldl._held_out import column_divisors, row_weights
 from skldl._parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE
 from skldl._solvers import minimise
 from skldl._typing import FloatArray
@@ -94,7 +93,9 @@ class LDLF(BaseLDL):
 
     .. math:: -\overline{\textstyle\sum_c d_{ic} \ln g_c(x_i)} + \frac{\mathtt{alpha}}{2} \sum_n \lVert w_n \rVert^2
 
-    in turn over leaves and split functions; the forest is the mean of the trees. Features are standardised inside.
+    in turn over leaves and split functions; the forest is the mean of the trees. Features are centred inside
+    and divided by their standard deviation, or by the difference of their values where there are two: dividing rare
+    ones and zeros by their deviation would make the rows that hold them outliers.
 
     Parameters
     ----------
@@ -176,14 +177,14 @@ class LDLF(BaseLDL):
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         random = check_random_state(self.random_state)
         weight = row_weights(X.shape[0], sample_weight)
-        scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=weight)
-        rows = _Standardized(X, scaler.mean_, scaler.scale_)
+        mean, scale = weight @ X, column_divisors(X, weight)
+        rows = _Standardized(X, mean, scale)
         self.coefs_, self.intercepts_, self.leaves_, self.loss_curves_ = [], [], [], []
         for _ in range(self.n_estimators):
             W, b, Q, curve = self._fit_tree(rows, D, weight, random)
-            W = W / scaler.scale_[:, None]
+            W = W / scale[:, None]
             self.coefs_.append(W)
-            self.intercepts_.append(b - scaler.mean_ @ W)
+            self.intercepts_.append(b - mean @ W)
             self.leaves_.append(Q)
             self.loss_curves_.append(curve)
 
