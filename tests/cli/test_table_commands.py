@@ -281,6 +281,15 @@ def test_names_do_not_steer_the_terminal(here, faces, capsys):
     assert "\x1b" not in reported.out + reported.err
 
 
+def test_commands_to_type_next_can_be_pasted(here, faces, capsys):
+    table, model = here / "$(touch x); it's.csv", "the model.skldl"
+    faces.to_csv(table, index=False)
+    line = shlex.join(["fit", table.name, "--labels", "emo_*", "--model", "sa-bfgs", "--out", model])
+    assert call(line) == 0
+    *_, explain = capsys.readouterr().out.strip().partition("Next: ")[2].split(", skldl ")
+    assert shlex.split(explain) == ["explain", model, table.name]
+
+
 def test_options_of_reading(here, faces, capsys):
     faces.assign(town=["NA", *faces["town"][1:]]).to_csv("t.csv", index=False, encoding="utf-16-le")
     line = "--labels 'emo_*' --drop person --model mean --out m.skldl"

@@ -7,15 +7,16 @@ import pandas as pd
 import pytest
 
 from skldl.data import from_table
+from skldl.data._cells import as_numbers
 from skldl.data._column_kinds import ColumnKind
 from skldl.data._dates import as_dates
-from skldl.exceptions import TableError
+from skldl.exceptions import DataError, TableError
 from skldl.tabular import TableEncoder
 
 
 def table(**columns):
     n_rows = max(len(cells) for cells in columns.values())
-    return pd.DataFrame({"x": np.arange(n_rows) % 7, **columns, "l_a": 0.25, "l_b": 0.75})
+    return pd.DataFrame({"x": np.arange(n_rows) % 4, **columns, "l_a": 0.25, "l_b": 0.75})
 
 
 def date_format(column):
@@ -59,7 +60,12 @@ def test_numbers_in_another_notation_are_refused(write):
 
 @pytest.mark.parametrize(
     "cells",
-    [["18-24", "25-34", "35-44"] * 3, ["A1", "B2", "$"] * 3, ["1/2", "3/4"] * 4, ["Room 7", "Room 8"] * 4],
+    [
+        *(["18-24", "25-34", "35-44"] * 3, ["A1", "B2", "$"] * 3, ["1/2", "3/4"] * 4, ["Room 7", "Room 8"] * 4),
+        *(["1-", "2-", "3+"] * 3, ["1-", "2-"] * 4, ["65+", "80+"] * 4),  # marks of a school, ages
+        *(["001_002", "007_123"] * 4, ["030 123 456", "040 123 456"] * 4),  # codes
+        *(["152.520 113.405", "148.125 118.000"] * 4,),  # coordinates
+    ],
 )
 def test_words_with_digits_are_categories(cells):
     assert not from_table(table(what=cells), "l_*").notes
@@ -98,7 +104,9 @@ def test_more_ways_to_write_dates(cells, written, second):
     assert np.isfinite(fitted.transform(pd.DataFrame({"when": column}))).all()
 
 
-@pytest.mark.parametrize("cells", [["01/02/03", "04/05/06"], ["01-02-2021"], ["13:05 PM"], ["2021-13"], ["1999-1-2-3"]])
+@pytest.mark.parametrize(
+    "cells", [["01/02/03", "04/05/06"], ["01-02-2021"], ["13:05 PM"], ["45:30"], ["16:90"], ["2021-13"], ["1999-1-2-3"]]
+)
 def test_what_is_no_date_or_not_clearly_one(cells):
     assert date_format(pd.Series(cells, dtype=object)) is None
 
@@ -151,3 +159,57 @@ def test_columns_that_say_nothing_are_mentioned():
     [note] = from_table(table(town=["Ulm"] * 8).drop(columns="x"), "l_*").notes
     assert note == "'town': the same in every row, so that nothing can be learned from the features."
     assert not from_table(table(town=["Ulm", None] * 4).drop(columns="x"), "l_*").notes
+
+
+@pytest.mark.parametrize("cells", [[1, 2], [0.0, 2.0], [5, 4]])
+def test_numbers_that_do_not_count_the_rows(cells):
+    assert not from_table(table(day=cells * 4), "l_*").notes
+
+
+def test_a_column_that_counts_the_rows_is_mentioned():
+    [note] = from_table(table(index=np.arange(8)), "l_*").notes
+    assert note.startswith("Column 'index' goes up by one from row to row. If it only numbers the rows, leave it out")
+    assert not from_table(table(index=np.arange(8)), "l_*", drop=["index"]).notes
+    kind = ColumnKind("index")
+    for part in (range(3), range(3, 8)):
+        kind.update(pd.Series(part))
+    assert kind.notes() == [note]
+    kind.update(pd.Series(range(8, 16, 2)))
+    assert kind.notes() == []
+
+
+MOMENT = datetime.datetime(2024, 5, 31, 12)
+
+
+@pytest.mark.parametrize("cell", [MOMENT, np.datetime64("2024-05-31"), MOMENT.date(), 1 + 2j, pd.Period("2024-05")])
+def test_what_is_no_number_is_not_taken_for_one(cell):
+    cells = pd.Series([cell, None] * 4, dtype=object)
+    assert as_numbers(cells).isna().all()
+    with pytest.raises(DataError, match=r"Row 1 of column 'l_b' holds .*, where a number belongs"):
+        from_table(table(l_a=[0.5] * 8).assign(l_b=cells), "l_*")
+
+
+@pytest.mark.parametrize("hour", [datetime.timedelta(hours=1), np.timedelta64(1, "h"), pd.Timedelta("1h")])
+def test_spans_of_time_are_their_seconds_in_whatever_column(hour):
+    for cells in (pd.Series([hour, None, 2 * hour], dtype=object), pd.Series([hour, pd.NaT, 2 * hour])):
+        np.testing.assert_array_equal(as_numbers(cells), [3600, np.nan, 7200])
+
+
+def test_periods_are_dates():
+    frame = pd.DataFrame({"when": pd.period_range("2024-01", periods=6, freq="M")})
+    assert TableEncoder().fit(frame).kinds_ == {"when": "date"}
+    [note] = from_table(table(when=frame["when"]), "l_*").notes
+    assert note.startswith("Column 'when' holds dates")
+
+
+def test_bytes_are_text_if_they_can_be():
+    cells = pd.DataFrame({"town": ["Köln".encode(), None, b"Ulm"] * 4})
+    encoder = TableEncoder().fit(cells)
+    as_text = pd.DataFrame({"town": ["Köln", None, "Ulm"] * 4})
+    np.testing.assert_array_equal(encoder.transform(cells), encoder.transform(as_text))
+    picture = table(picture=[b"\xff\xd8"] * 8)
+    with pytest.raises(
+        TableError, match=r"Row 1 of column 'picture' holds bytes that are not text .*drop=\['picture'\]"
+    ):
+        from_table(picture, "l_*")
+    assert not from_table(picture, "l_*", drop=["picture"]).notes

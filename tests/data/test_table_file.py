@@ -288,3 +288,8 @@ def test_other_text_formats_are_named(tmp_path, content, kind):
     (tmp_path / "t.csv").write_bytes(content)
     with pytest.raises(TableError, match=f"t.csv holds {kind}, not a table. Export the table as CSV"):
         TableFile(tmp_path / "t.csv")
+
+
+def test_a_header_in_brackets_is_no_json(tmp_path):
+    (tmp_path / "t.csv").write_text("[1],[2]\n1,2\n3,4\n")
+    assert TableFile(tmp_path / "t.csv").read()["[1]"].tolist() == [1, 3]

@@ -150,7 +150,7 @@ def odd_table():
         {
             "key": [f"id{i}" for i in range(n_rows)],
             "fine": ["u", "v"] * 10,
-            "number": range(n_rows),
+            "number": range(0, 2 * n_rows, 2),
             "text_number": [str(i) for i in range(n_rows)],
             "a": 0.5,
             "b": 0.5,

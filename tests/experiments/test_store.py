@@ -69,7 +69,7 @@ def test_a_header_that_was_torn_leaves_an_empty_file_to_begin_with(tmp_path):
     assert (tmp_path / "records.jsonl").read_bytes() == b""
 
 
-@pytest.mark.parametrize("damage", [b"{]\n", b"[1]\n", b'{"a": 1}\n', b"\xff\xfe\n"])
+@pytest.mark.parametrize("damage", [b"{]\n", b"[1]\n", b'{"a": 1}\n', b"\xff\xfe\n", b"[" * 100_000 + b"\n"])
 def test_damage_in_the_middle_is_not_corrected_silently(tmp_path, damage):
     path = write(tmp_path, HEADER)
     path.write_bytes(path.read_bytes() + damage + encode(LINE))

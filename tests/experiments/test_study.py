@@ -165,6 +165,7 @@ def test_any_parameters_survive_the_file(params, name):
     ("text", "message"),
     [
         ("datasets = [", "is not valid TOML"),
+        pytest.param(f"datasets = {'[' * 5000}{']' * 5000}", "nested too deeply", id="deep"),
         ("candidates = ['Mean']", "no list 'datasets'"),
         ("datasets = ['a']", "no list 'candidates'"),
         ("datasets = ['a']\ncandidates = ['Mean']\nfold = 3", "unknown key 'fold'"),
@@ -190,6 +191,12 @@ def test_any_parameters_survive_the_file(params, name):
 def test_bad_study_files_are_refused(text, message):
     with pytest.raises(StudyError, match=message):
         parse_study(text)
+
+
+def test_a_study_file_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text("datasets = ['Artificial']\ncandidates = ['Mean']", encoding="utf-8-sig")
+    assert load_study(path).datasets[0].name == "Artificial"
 
 
 def test_a_study_file_in_another_encoding(tmp_path):

@@ -90,6 +90,22 @@ def test_a_tree_on_weighted_examples_is_a_regression_tree_on_distributions():
     )
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("make", _ptclassifier.ROUND_FEATURES)
+def test_trees_get_the_table_in_the_precision_they_compute_in(make, form, monkeypatch):
+    class Watched(make):
+        def fit(self, X, y, sample_weight=None):
+            self.given_ = X.dtype
+            return super().fit(X, y, sample_weight)
+
+    X, D = make_distributions(60, 4, 3)
+    settings = {"max_depth": 4, "random_state": 0}
+    model = PTClassifier(Watched(**settings)).fit(form(X), D)
+    assert model.classifier_.given_ == np.float32
+    monkeypatch.setattr(_ptclassifier, "ROUND_FEATURES", ())
+    np.testing.assert_array_equal(model.predict(X), PTClassifier(make(**settings)).fit(form(X), D).predict(X))
+
+
 def test_draws_tend_to_the_weights_and_serve_classifiers_without_weights():
     X, D = make_distributions(5, 3, 3)
     X, D = np.tile(X, (2000, 1)), np.tile(D, (2000, 1))

@@ -82,7 +82,7 @@ class ResumeFolder:
     def _what_is_there(self) -> str:
         try:
             known = json.loads((self.folder / _ABOUT).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return "other" if any(file.name != _LOCK for file in self.folder.iterdir()) else ""
         return "same" if isinstance(known, dict) and known.get("fingerprint") == self.fingerprint else "other"
 

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import fields
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from cyclopts import App
@@ -139,9 +140,9 @@ def bench(
         raise StudyError("--retry-failed needs --resume.")
     need_the_packages_of_the_tests()
     folder = out or new_folder(chosen.name)
-    again = f"skldl bench --resume --out {folder}" + (f" --data {data}" if data else "")
+    again = f"skldl bench --resume --out {quote(str(folder))}" + (f" --data {quote(str(data))}" if data else "")
     again += f" --keep-predictions {keep_predictions}" if keep_predictions != "sample" else ""
-    again += f" --trust {','.join(trusted)}" if trusted else ""
+    again += f" --trust {quote(','.join(trusted))}" if trusted else ""
     return run_and_show(
         plan,
         folder,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -130,11 +131,11 @@ def evaluate(
     )
     need_the_packages_of_the_tests()
     folder = out or new_folder(name)
-    again = f"skldl evaluate with the options of before, --resume and --out {folder}"
+    again = f"skldl evaluate with the options of before, --resume and --out {quote(str(folder))}"
     keep = "all" if n_rows <= MOST_KEPT_ROWS else "sample"
     if keep == "sample":
         note(f"Note: the table has more than {MOST_KEPT_ROWS:,} rows, so coverage and width of intervals are left out.")
-    retry = f"skldl bench --resume --retry-failed --keep-predictions {keep} --out {folder}"
+    retry = f"skldl bench --resume --retry-failed --keep-predictions {keep} --out {quote(str(folder))}"
     return run_and_show(study, folder, again, retry, n_jobs=n_jobs, resume=resume, keep_predictions=keep)
 
 

@@ -3,6 +3,7 @@
 import ast
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -164,7 +165,8 @@ def fit(
         print(line)
     for warning in fitted.warnings:
         note(f"Note: {warning}")
-    print(f"Written to {out}. Next: skldl predict {out} NEW.csv, skldl inspect {out}, skldl explain {out} {table}")
+    model, data = quote(str(out)), quote(str(table))  # the shell must take these commands as they are
+    print(f"Written to {out}. Next: skldl predict {model} NEW.csv, skldl inspect {model}, skldl explain {model} {data}")
 
 
 def typed_settings(settings: list[str]) -> dict[str, Any]:

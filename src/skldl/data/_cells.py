@@ -1,5 +1,8 @@
 """Cells of a column as numbers, truth values or text, for any type in the file; bad cells by row and column."""
 
+import datetime
+import decimal
+import numbers
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -25,7 +28,8 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 def as_frame(table: Any) -> pd.DataFrame:
     """A pandas DataFrame with names of columns that are all text and all different; the argument stays as it is.
 
-    Takes tables of pandas, and of libraries whose tables have ``to_pandas``.
+    Takes tables of pandas, and of libraries whose tables have ``to_pandas``. A period becomes the date of its
+    beginning, and bytes, as which some programs write text to Parquet, the text.
     """
     if hasattr(table, "to_pandas"):  # polars, pyarrow
         table = table.to_pandas()
@@ -35,7 +39,21 @@ def as_frame(table: Any) -> pd.DataFrame:
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise TableError(f"Two columns of the table are called {twice[0]!r}. Rename one of them.")
-    return frame
+    plain = {name: _plain_cells(column) for name, column in frame.items()}
+    changed = {str(name): column for name, column in plain.items() if column is not None}
+    return with_columns(frame, changed) if changed else frame
+
+
+def _plain_cells(column: pd.Series) -> pd.Series | None:
+    """Periods as dates, bytes as text; None for any other column."""
+    if isinstance(column.dtype, pd.PeriodDtype):
+        return column.dt.to_timestamp()
+    if column.dtype != object or not isinstance(next((cell for cell in column if cell is not None), None), bytes):
+        return None
+    try:
+        return column.map(lambda cell: cell.decode() if isinstance(cell, bytes) else cell)
+    except UnicodeDecodeError:
+        return None  # refused if it is used
 
 
 def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
@@ -77,13 +95,18 @@ def is_plain_number(column: pd.Series) -> bool:
 
 
 def refuse_nested(column: pd.Series) -> None:
-    """Refuse a column whose cells hold several values each, such as lists; its words would be taken as categories."""
+    """Refuse a column of lists and the like, or of bytes that are no text; its words would be taken as categories."""
     if pd.api.types.is_object_dtype(column):
         for position, value in enumerate(column):
             if isinstance(value, list | tuple | set | dict | np.ndarray):
                 raise TableError(
                     f"{cell_place(column, position)} holds several values ({type(value).__name__}), where one belongs. "
                     f"Make a column of each, or leave it out with drop=[{str(column.name)!r}]."
+                )
+            if isinstance(value, bytes):
+                raise TableError(
+                    f"{cell_place(column, position)} holds bytes that are not text in UTF-8. Write them as text, or "
+                    f"leave the column out with drop=[{str(column.name)!r}]."
                 )
 
 
@@ -129,8 +152,17 @@ def as_numbers(column: pd.Series) -> pd.Series:
         return pd.Series(np.nan, index=column.index)
     if not is_plain_number(column):
         refuse_nested(column)
-        column = column.astype(object).map(lambda value: value.strip() if isinstance(value, str) else value)
+        column = column.astype(object).map(_number_or_text)
     return pd.to_numeric(column, errors="coerce").astype(np.float64)
+
+
+def _number_or_text(value: Any) -> Any:
+    """What pandas may read as a number; of dates, periods and complex numbers it would take a part without a word."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, datetime.timedelta | np.timedelta64):  # before numbers: NumPy's are integers, too
+        return pd.Timedelta(value).total_seconds()
+    return value if isinstance(value, numbers.Real | decimal.Decimal | np.bool_) else None
 
 
 def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Series:

@@ -63,7 +63,8 @@ class ColumnKind:
         self._first_cell: Any = None
         self._varies = self._gaps = False
         self._most = 0.0  # the largest absolute value
-        self._whole = True
+        self._whole = self._counts_rows = True
+        self._last: Any = None
         self._n_looked_at = self._n_otherwise = self._n_like_dates = 0
         self._units: set[str | None] = set()
 
@@ -89,6 +90,8 @@ class ColumnKind:
             self._formats = set()
             self._most = max(self._most, float(present.max()), -float(present.min()))
             self._whole = self._whole and bool(pd.api.types.is_integer_dtype(column))
+            self._counts_rows = self._counts_rows and self._continues(present)
+            self._last = present.iloc[-1]
             return
         refuse_nested(column)
         self._plain = False
@@ -190,6 +193,11 @@ class ColumnKind:
             ]
         return []
 
+    def _continues(self, present: pd.Series) -> bool:
+        """Whether each number is one more than that in the row before."""
+        values = present.to_numpy()
+        return bool((self._last is None or values[0] == self._last + 1) and np.all(values[1:] - values[:-1] == 1))
+
     def is_constant(self) -> bool:
         """Whether the column is the same everywhere, empty columns included.
 
@@ -207,6 +215,11 @@ class ColumnKind:
             return [
                 f"Column {self.name!r} holds whole numbers of more than {MOST_DIGITS} digits, which are rounded. If "
                 f"they are codes, set categories=[{self.name!r}], or leave them out with drop=[{self.name!r}]."
+            ]
+        if self._counts_rows and not self._gaps and self.n_present >= _FEWEST:
+            return [
+                f"Column {self.name!r} goes up by one from row to row. If it only numbers the rows, leave it out with "
+                f"drop=[{self.name!r}]: the models learn from it."
             ]
         return []
 

@@ -7,7 +7,9 @@ import pandas as pd
 
 from skldl.exceptions import TableError
 
-_CLOCK = r"(\d{1,2}:\d{2}(?::\d{2})?)(?:[.,]\d+)?\s*([AaPp][Mm])?\s*(?:Z|[+-]\d{2}:?\d{2})?"
+_CLOCK = (
+    r"((?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?|24:00(?::00)?)(?:[.,]\d+)?\s*([AaPp][Mm])?\s*(?:Z|[+-]\d{2}:?\d{2})?"
+)
 _TIME = rf"(?:[T ]\s?{_CLOCK})?"
 # From the name of a way to write dates to its pattern; the groups are the date, and where there is one, the
 # time and its half of the day.

@@ -26,7 +26,7 @@ _WITH_COMMA = re.compile(rf"[+-]?\d*,\d+{_EXPONENT}|{_GROUP}(?:\.\d{{3}})+,\d+|{
 _WITH_POINT = re.compile(rf"[+-]?(?:\d+\.\d*|\.\d+){_EXPONENT}|{_GROUP}(?:,\d{{3}})+\.\d+|{_GROUP}(?:,\d{{3}}){{2,}}")
 _THOUSANDS = {",": re.compile(rf"{_GROUP},\d{{3}}"), ".": re.compile(rf"{_GROUP}\.\d{{3}}")}
 _OTHER_FORMATS = {
-    "JSON": re.compile(r'[{\[]\s*(?:[{\["]|-?\d)'),
+    "JSON": re.compile(r'[{\[]\s*(?:[{\["]|-?\d[\d.eE+-]*\s*,)'),
     "HTML or XML": re.compile(r"<(?:!doctype|\?xml|html|table)\b", re.IGNORECASE),
 }
 

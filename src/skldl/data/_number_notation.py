@@ -7,10 +7,12 @@ import re
 import unicodedata
 
 _SIGN = "[+\u2212\u2013-]"
-_NUMBER = r"(?:\d{1,3}(?:[ '\u2019_.,]\d{3})+|\d+|(?=[.,]))(?:[.,]\d+)?(?:[eEdD][+-]?\d+)?"
+_THOUSANDS = "|".join(rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in (" ", "'", "\u2019", "_", r"\.", ","))
+_NUMBER = rf"(?:{_THOUSANDS}|\d+|(?=[.,]))(?:[.,]\d+)?(?:[eEdD][+-]?\d+)?"
 _CURRENCY = r"(?:[^\W\d_]{0,2}[$\u20a0-\u20cf\u00a3\u00a5]|USD|EUR|GBP|CHF|JPY|CNY)"
 _AMOUNT = rf"{_SIGN}? ?{_CURRENCY}? ?{_SIGN}? ?{_NUMBER} ?(?:[%\u2030]|{_CURRENCY})?"
-_OTHERWISE = re.compile(rf"{_AMOUNT}{_SIGN}?|\({_AMOUNT}\)")
+# A minus may follow a number that is longer than a digit: 2- is a mark of a school.
+_OTHERWISE = re.compile(rf"{_AMOUNT}|(?=.{{3}}){_AMOUNT}[\u2212\u2013-]|\({_AMOUNT}\)")
 _WITH_UNIT = re.compile(rf"{_SIGN}?{_NUMBER} ?([^\W\d_]{{1,4}})")
 
 

@@ -68,7 +68,7 @@ def read_records(path: Path) -> tuple[list[Record], bytes]:
     for number, line in enumerate(content[:end].splitlines(), start=1):
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict) or "kind" not in record or not _is_whole(record, records):
             raise RecordsError(

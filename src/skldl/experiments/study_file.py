@@ -62,7 +62,7 @@ def load_study(name_or_path: str | Path, *, trust: Iterable[str] = ()) -> Study:
         if not path.is_file():
             raise FileNotFoundError(f"There is no study file {path}.")
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
         except UnicodeDecodeError as error:
             raise StudyError(f"{path} is not UTF-8, as TOML must be: {error}. Save it as UTF-8.") from None
         return parse_study(text, where=str(path), trust=trust)
@@ -79,6 +79,8 @@ def parse_study(text: str, *, where: str = "the study", trust: Iterable[str] = (
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"{where} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise StudyError(f"{where}: its lists or tables are nested too deeply.") from None
     if "contenders" in content:  # as 0.1 called them
         content.setdefault("candidates", content.pop("contenders"))
     _refuse_unknown(content, _KEYS, where)

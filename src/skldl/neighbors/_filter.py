@@ -29,7 +29,7 @@ MOST_FEATURES = 512
 QUERIES, ROWS = 256, 2048
 """A block of products has at most QUERIES × ROWS cells: 2 MiB."""
 TRIAL_ROWS, TRIAL_QUERIES, TRIAL_BLOCKS, TRIAL_NEIGHBOURS = 20_000, 16, 64, 10
-COST_OF_MEASURING = 10000.0
+COST_OF_MEASURING = 40000.0
 """Measuring a pair takes about as long as so many coordinates in the product."""
 MOST_CANDIDATES = 2**22
 """With more candidates than this at one time the filter gives up: it does not pay."""
@@ -70,7 +70,12 @@ class LowerBoundFilter:
         """Number of leading coordinates that costs least: products for all pairs, and a distance for each survivor."""
         n_features = rotated.shape[1]
         queries = rotated[:: max(1, len(rotated) // TRIAL_QUERIES)][:TRIAL_QUERIES]
-        counts = sorted({max(1, n_features * share // 8) for share in (1, 2, 3, 4, 5, 6, 8)})
+        counts = sorted(
+            {
+                max(1, round(n_features * share / 32))
+                for share in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32)
+            }
+        )
         blocks = list(_blocks(len(rotated)))
         some = [rotated[block] for block in blocks[:: max(1, len(blocks) // TRIAL_BLOCKS)]]
         nth = max(1, round(TRIAL_NEIGHBOURS * len(some) / len(blocks)))  # a query, one of the rows, is its own nearest

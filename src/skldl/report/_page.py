@@ -6,6 +6,7 @@ import re
 from importlib import resources
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -139,7 +140,7 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         paper=_paper(results),
         browsers=browsers(results),
         failures=[*(failure_line(record) for record in results.failures), *failed_settings(results)],
-        folder=Path(folder).name or "DIR",
+        folder=quote(Path(folder).name or "DIR"),
         repeats_from_file=repeats_from_file(results),
         grids={entry["name"]: _grid(entry) for entry in results.study["candidates"]},
     )

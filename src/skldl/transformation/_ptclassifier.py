@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -22,6 +24,8 @@ from skldl.transformation._resampling import RandomState, multinomial_examples, 
 
 SUMS_OVER_ROWS = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB)
 """Classifiers whose model consists of sums over rows, so that they can be fitted one label after the other."""
+ROUND_FEATURES = (DecisionTreeClassifier, ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier)
+"""Classifiers that round features to single precision, and would keep a copy of the whole table to do so."""
 MUCH_MEMORY = 2**31
 """If the table of examples takes more bytes than this, a warning proposes what takes less memory."""
 
@@ -61,11 +65,11 @@ class PTClassifier(BaseLDL):
     that count examples, such as ``min_samples_leaf``, count each row as often as it has positive degrees.
 
     Naive Bayes classifiers see X itself, once for each label. All others need the examples in one table: a row comes
-    as often as its distribution has positive degrees. With 10⁶ rows of 50 features and 10 labels that is 4 GB, in
-    addition to what the classifier itself takes; beyond 2 GiB there is a warning. If this is too much, draw fewer with
-    ``max_samples``, or take a model that needs no copies: `PTBayes`; `AARegressor` with trees or forests of regression
-    (the Gini gain of a split on weighted examples is its gain in squared error on the distributions, so a tree is the
-    same tree); `SABFGS` for logistic regression.
+    as often as its distribution has positive degrees. With 10⁶ rows of 50 features and 10 labels that is 4 GB (2 GB for
+    trees and forests, which compute in single precision), in addition to what the classifier itself takes; beyond 2 GiB
+    there is a warning. If this is too much, draw fewer with ``max_samples``, or take a model that needs no copies:
+    `PTBayes`; `AARegressor` with trees or forests of regression (the Gini gain of a split on weighted examples is its
+    gain in squared error on the distributions, so a tree is the same tree); `SABFGS` for logistic regression.
 
     Scaling and other steps that learn from X belong in a pipeline around this estimator, not inside it.
 
@@ -138,6 +142,9 @@ class PTClassifier(BaseLDL):
                 column = np.full(X.shape[0], label)
                 self.classifier_.partial_fit(X, column, classes=present, sample_weight=mass[:, label])
         else:
+            if isinstance(self.classifier_, ROUND_FEATURES):
+                with np.errstate(over="ignore"):  # scikit-learn says which numbers are too large
+                    X = X.astype(np.float32)
             _warn_of_memory(X, int(np.count_nonzero(D)), name)
             X_examples, labels, weights = weighted_examples(X, D, sample_weight)
             self.classifier_.fit(X_examples, labels, sample_weight=weights)
