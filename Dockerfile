@@ -6,12 +6,13 @@ WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY tools/package_description.py tools/
 COPY src src
-# What draws and compares is not needed here. The last line shows that all imports are there, and keeps the bytecode of
-# these modules alone: without it, each start would compile them again.
+# What draws and compares is not needed here, nor the parts of Arrow that speak to other services. The last line shows
+# that all imports are there, and keeps the bytecode of these modules alone: without it, each start would compile them again.
 RUN python -m venv /opt/skldl \
  && /opt/skldl/bin/pip install --no-cache-dir --no-compile '.[serve]' \
- && /opt/skldl/bin/pip uninstall --yes matplotlib fonttools pillow statsmodels seaborn scikit-posthocs baycomp pip \
- && find /opt/skldl -type d \( -name tests -o -name __pycache__ \) -prune -exec rm -rf {} + \
+ && /opt/skldl/bin/pip uninstall --yes matplotlib fonttools pillow contourpy kiwisolver statsmodels formulaic patsy seaborn scikit-posthocs baycomp pip \
+ && find /opt/skldl \( -name tests -o -name __pycache__ -o -path '*/pyarrow/include' \) -type d -prune -exec rm -rf {} + \
+ && find /opt/skldl -path '*/pyarrow/*' \( -name 'libarrow_flight.so*' -o -name 'libarrow_s3.so*' \) -delete \
  && cd / && /opt/skldl/bin/python -c "import pyarrow.csv, pyarrow.parquet, skldl.cli.serve, skldl.names, skldl.persistence, skldl.serve._app, skldl.serve._server"
 
 FROM python:3.13-slim

@@ -14,7 +14,7 @@ AFTER, ACCURACY, SCALING = (
     ROOT / "benchmarks" / "results" / f"{name}.json" for name in ("after2016", "accuracy", "scaling")
 )
 BEGIN, END = "<!-- times: written by make docs -->\n", "<!-- end of times -->\n"
-NOT_IN_THE_MEAN = "Artificial"
+NOT_IN_THE_AVERAGE = "Artificial"
 Cells = dict[str, dict[str, float]]  # row → column → skill
 
 INTRODUCTION = """# Leaderboard
@@ -23,8 +23,8 @@ INTRODUCTION = """# Leaderboard
 
 Each cell is the skill of an algorithm on a dataset: the share of the mean distribution's Kullback-Leibler divergence
 that it removes on test rows. 0 is no better than the mean, below 0 is worse, 1 would be perfect. The best of a
-column is bold. Rows are in the order of their mean over the real datasets. An empty cell was not measured. The tables
-have different folds and settings, so that numbers can be compared within a table only.
+column is bold. Rows are in the order of their average over the real datasets. An empty cell was not measured. The
+tables have different folds and settings, so that numbers can be compared within a table only.
 """
 SECTIONS = {
     "paper": """## The six algorithms of the paper
@@ -102,21 +102,21 @@ def table(cells: Cells) -> str:
     """Give a table in Markdown, the best row first."""
     columns = list(dict.fromkeys(column for row in cells.values() for column in row))
     shared = [
-        column for column in columns if column != NOT_IN_THE_MEAN and all(column in row for row in cells.values())
+        column for column in columns if column != NOT_IN_THE_AVERAGE and all(column in row for row in cells.values())
     ]
-    means = {name: sum(row[column] for column in shared) / len(shared) for name, row in cells.items()}
+    averages = {name: sum(row[column] for column in shared) / len(shared) for name, row in cells.items()}
     best = {column: max(row[column] for row in cells.values() if column in row) for column in columns}
-    lines = [f"| | {' | '.join(columns)} | mean |", "|---|" + "---:|" * (len(columns) + 1)]
+    lines = [f"| | average | {' | '.join(columns)} |", "|---|" + "---:|" * (len(columns) + 1)]
     if len(columns) == 1:
         lines = [f"| | {columns[0]} |", "|---|---:|"]
-    for name in sorted(cells, key=lambda name: -means[name]):
+    for name in sorted(cells, key=lambda name: -averages[name]):
         row = cells[name]
         texts = [_number(row[column]) if column in row else "" for column in columns]
         marked = [
             f"**{text}**" if row.get(column) == best[column] else text
             for column, text in zip(columns, texts, strict=True)
         ]
-        marked += [_number(means[name])] if len(columns) > 1 else []
+        marked = [_number(averages[name]), *marked] if len(columns) > 1 else marked
         lines.append(f"| {name} | {' | '.join(marked)} |")
     return "\n".join(lines)
 

@@ -149,9 +149,9 @@ def pages() -> dict[str, str]:
     """Give the text of every page of the reference, by its path below `FOLDER`."""
     everything = entries()
     texts = {"index.rst": _index()}
-    for module, purpose in MODULES.items():
+    for module in MODULES:
         own = [entry for entry in everything if entry.module == module]
-        texts[f"{module}.rst"] = _module_page(module, purpose, own)
+        texts[f"{module}.rst"] = _module_page(module, own)
     return texts | pages_of_objects()
 
 
@@ -191,9 +191,9 @@ def _index() -> str:
     )
 
 
-def _module_page(module: str, purpose: str, own: list[Entry]) -> str:
+def _module_page(module: str, own: list[Entry]) -> str:
     loaded = importlib.import_module(module)
-    parts = [f"{_title(module)}\n{purpose}.\n\n.. py:module:: {module}\n\n{inspect.getdoc(loaded) or ''}\n"]
+    parts = [f"{_title(module)}\n.. py:module:: {module}\n\n{inspect.getdoc(loaded)}\n"]
     if module == "skldl":
         estimators = [entry for entry in own if entry.name in skldl.ESTIMATORS]
         parts.append(_table("Estimators", estimators))

@@ -57,8 +57,8 @@ def test_the_leaderboard_is_in_order_and_its_best_is_bold(load_script):
         "high": {"A": 0.3, "B": -0.0001, "Artificial": 0.2},
     }
     assert script.table(cells).splitlines()[2:] == [
-        "| high | **0.300** | 0.200 | **0.000** | 0.300 |",
-        "| low | 0.100 | **0.900** |  | 0.100 |",
+        "| high | 0.300 | **0.300** | 0.200 | **0.000** |",
+        "| low | 0.100 | 0.100 | **0.900** |  |",
     ]
     assert script.table({"one": {"A": 0.25}}).splitlines() == ["| | A |", "|---|---:|", "| one | **0.250** |"]
 

@@ -115,6 +115,8 @@ def test_tensors_of_the_host_beside_those_of_the_device(dispatch, problem):
 def test_a_kernel_matrix_that_does_not_fit_is_told_in_one_line(cuda):
     n_rows = 1_000_000
     X, D = cuda(np.zeros((n_rows, 2), dtype=np.float32)), cuda(np.full((n_rows, 2), 0.5, dtype=np.float32))
-    with pytest.raises(MemoryError, match=r"KernelRidgeLDL.fit needs more memory than the device .* has free") as told:
+    with pytest.raises(
+        MemoryError, match=r"KernelRidgeLDL.fit needs more memory than the device .* has free"
+    ) as raised:
         KernelRidgeLDL(kernel="rbf", width=1.0, scaling="raw", alpha=1e-3, solver="exact").fit(X, D)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)

@@ -147,9 +147,9 @@ def test_a_full_device_is_told_in_one_line(torch_backend, monkeypatch):
     monkeypatch.setattr(SABFGS, "_fit", full)
     with pytest.raises(
         MemoryError, match=r"SABFGS.fit needs more memory than the device cpu .*shape \(20, 3\)"
-    ) as told:
+    ) as raised:
         SABFGS().fit(torch_backend.array(X), torch_backend.array(D))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
     assert not hasattr(SABFGS(), "n_features_in_")
 
 
@@ -193,9 +193,9 @@ def test_every_estimator_computes_there_or_says_in_one_line_that_it_does_not(nam
         predicted = model.fit(tensors[0], y).predict(tensors[2])
         assert torch_backend.owns(predicted)
         return
-    with pytest.raises(DeviceError, match=REFUSED) as told:
+    with pytest.raises(DeviceError, match=REFUSED) as raised:
         model.fit(tensors[0], y)
-    assert "\n" not in str(told.value)
-    assert type(model).__name__ in str(told.value)
-    listed = re.findall(r"\w+", str(told.value).rpartition(" or use ")[2])
+    assert "\n" not in str(raised.value)
+    assert type(model).__name__ in str(raised.value)
+    listed = re.findall(r"\w+", str(raised.value).rpartition(" or use ")[2])
     assert {name for name in listed if name != "or"} == COMPUTING_THERE

@@ -64,13 +64,13 @@ def test_a_worker_that_is_killed_changes_nothing(here, cluster, monkeypatch):
         """Kill a worker when the fifth pass begins to tell something."""
         tell = arguments["on_progress"]
 
-        def told(text):
+        def show(text):
             tell(text)
             if text.startswith("fit, pass 5") and not killed:
                 killed.append(next(iter(arguments["client"].run(os.getpid).values())))
                 os.kill(killed[0], signal.SIGKILL)
 
-        return real(table, **(arguments | {"on_progress": told}))
+        return real(table, **(arguments | {"on_progress": show}))
 
     monkeypatch.setattr(_fit_stream, "fit_stream", with_a_kill)
     assert call(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out after.skldl") == 0

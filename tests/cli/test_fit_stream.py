@@ -131,8 +131,8 @@ def test_kinds_of_labels(ratings_folder, capsys, kind, labels, ratings):
 def test_notes_about_columns_and_rows(ratings_folder, capsys, ratings):
     table = ratings(200)
     table.loc[:9, ["r_a", "r_b", "r_c"]] = np.nan
-    told = table.assign(leak=2 * table["r_a"], day="2024-01-05", w=np.where(table.index < 20, 0, 1), r_d=0.0)
-    told.to_csv("odd.csv", index=False)
+    odd = table.assign(leak=2 * table["r_a"], day="2024-01-05", w=np.where(table.index < 20, 0, 1), r_d=0.0)
+    odd.to_csv("odd.csv", index=False)
     assert call(f"fit odd.csv {FIT.replace('r_*', 'r_a,r_b,r_c')} --weight w --drop r_d --out m.skldl") == 0
     notes = capsys.readouterr().err
     assert "10 of 200 rows have no label and are left out" in notes
@@ -211,9 +211,9 @@ def test_bad_input_is_one_line_and_leaves_nothing(ratings_folder, capsys, what):
     sources, message = spoil(ratings_folder, what)
     before = sorted(ratings_folder.rglob("*"))
     assert call(f"fit {sources} {FIT} --out m.skldl") == 2
-    told = capsys.readouterr().err
-    assert message in told
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
     assert sorted(ratings_folder.rglob("*")) == before
 
 

@@ -49,8 +49,8 @@ def test_the_same_command_goes_on_after_a_stop(ratings_folder, monkeypatch, caps
     with monkeypatch.context() as patched:
         stopped_after(patched, 3)
         assert call(f"{line} --out m.skldl") == 130
-    told = capsys.readouterr().err
-    assert "3 passes are kept in m.skldl.resume" in told
+    printed = capsys.readouterr().err
+    assert "3 passes are kept in m.skldl.resume" in printed
     assert not (ratings_folder / "m.skldl").exists()
     assert len(list((ratings_folder / "m.skldl.resume").glob("pass-*.npz"))) == 3
     assert call(f"{line} --out m.skldl") == 0

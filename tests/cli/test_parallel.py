@@ -102,8 +102,8 @@ class Given:
 def test_what_a_process_answers():
     pipe = Given([4, -1])
     _serve(pipe, math.sqrt)
-    (result, nothing, told), (_, error, _) = pipe.answers
-    assert (result, nothing, told) == (2.0, None, [])
+    (result, nothing, messages), (_, error, _) = pipe.answers
+    assert (result, nothing, messages) == (2.0, None, [])
     assert isinstance(error, ValueError)
     pipe = Given([1])
     _serve(pipe, unpicklable)
@@ -182,10 +182,10 @@ def test_no_process_survives_the_first_one(long_table, tmp_path, how):
         else:
             process.send_signal(how)
         status = process.wait(timeout=60)
-    told = process.stderr.read()
+    printed = process.stderr.read()
     process.stderr.close()
     assert status in {signal.SIGKILL: [-9], signal.SIGTERM: [143], signal.SIGINT: [130]}[how]
-    assert b"Traceback" not in told
+    assert b"Traceback" not in printed
     wait_for(lambda: not workers())
     assert not (tmp_path / "p.csv").exists()
 

@@ -194,6 +194,8 @@ def test_a_header_alone_and_nothing_at_all(here, capsys, faces):
         ("fit faces.csv --labels 'emo_*' --out no/m.skldl", "is in a folder that does not exist"),
         ("fit faces.csv --labels 'emo_*' --out .", "is a folder"),
         ("fit faces.csv --out m.skldl", "--labels"),
+        ("fit faces.csv --labels 'emo_*' --feature age --out m.skldl", "Unknown option: --feature."),
+        ("predict faces.skldl --levle 0.9", "Unknown option: --levle."),
         ("predict nothing.skldl new.csv", "nothing.skldl: No such file"),
         ("predict new.csv faces.skldl", "The model comes first"),
         ("predict new.csv new.csv", "is no model of skldl"),

@@ -73,8 +73,8 @@ def test_several_files_in_memory_name_the_file_of_a_bad_row(here, capsys):
         frame.loc[4, "r_a"] = 0.9 if name == "v" else 0.5
         frame.to_csv(f"{name}.csv", index=False)
     assert run(["fit", "u.csv", "v.csv", "--labels", "r_*", "--model", "mean", "--out", "m.skldl"]) == 2
-    assert "in row 35" in (told := capsys.readouterr().err)
-    assert "Row 35 of all is row 5 of v.csv" in told
+    assert "in row 35" in (printed := capsys.readouterr().err)
+    assert "Row 35 of all is row 5 of v.csv" in printed
 
 
 def test_files_without_rows(here):

@@ -135,6 +135,8 @@ def test_a_missing_column_is_named(client, rows):
         (b"3", "application/json", 422, "neither a list"),
         (b"[3]", "application/json", 422, "Row 1 is a number"),
         (b"[null, {}]", "application/json", 422, "Row 1 is null"),
+        (b'[{"Age": 3}]', "application/json", 422, "It has 'Age'."),
+        (b"[{}]", "application/json", 422, "It has no column."),
         (b"a,b\n1,2,3\n", "text/csv", 422, "has 3 cells, the header 2"),
         (b"PAR1 nothing", PARQUET, 422, "no Parquet file"),
         (b"<a/>", "text/xml", 415, "not known"),

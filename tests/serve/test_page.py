@@ -126,6 +126,7 @@ def test_a_slider_moves_the_distribution_by_keyboard(browser, page):
             )
     wait_until(lambda: browser.run(SHARES) != before)
     assert browser.run(SHARES)[0] > before[0]  # joy grows with age
+    assert browser.run('return document.querySelector("input[type=number]").value').isdigit()  # whole years
 
 
 SET = """
@@ -193,12 +194,8 @@ def test_effects_have_the_same_decimals_and_degrees_are_percentages(browser, pag
     marked = browser.run('return [...document.querySelectorAll("#effects td.minus")].map((cell) => cell.textContent)')
     assert marked == [cell for cell in cells if cell.startswith("\N{MINUS SIGN}")]
     assert browser.run('return document.querySelector("#rows tbody tr").lastChild.textContent').endswith(" %")
-    assert browser.run("return [aligned(0.4)(-0.0001), aligned(0.4)(-0.12345), aligned(1234)(5), aligned(0)(0)]") == [
-        "0.000",
-        "\N{MINUS SIGN}0.123",
-        "5",
-        "0",
-    ]
+    texts = "[aligned(0.4)(-0.0001), aligned(0.4)(-0.12345), aligned(1234)(5), aligned(0)(0), aligned(3e-12)(-2e-12)]"
+    assert browser.run(f"return {texts}") == ["0.000", "\N{MINUS SIGN}0.123", "5", "0", "0"]
     assert browser.run("return [short(-0.00245000000001), short(41)]") == [-0.00245, 41]
 
 

@@ -44,11 +44,13 @@ def opened(browser, site, page, **options):
 
 
 def faults(browser, size, dark):
-    """What is wrong with the page that is open: errors, requests to other places, overflow, theme, broken pictures."""
+    """What is wrong with the open page: errors, requests to other places, overflow, cut titles, theme, pictures."""
     found = errors(browser)
     found += [url for url in browser.requests() if not url.startswith(("file:", "data:"))]
     if browser.run("return document.documentElement.scrollWidth") > size["width"]:
         found.append("wider than the window")
+    cut = '[...document.querySelectorAll("h1, h2, h3")].filter((title) => title.scrollWidth > title.clientWidth + 1)'
+    found += browser.run(f"return {cut}.map((title) => title.innerText)")
     if browser.run("return document.documentElement.dataset.theme") != ("dark" if dark else "light"):
         found.append("wrong theme")
     broken = "[...document.images].filter((image) => image.complete && !image.naturalWidth).map((image) => image.src)"

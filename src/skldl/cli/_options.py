@@ -17,7 +17,14 @@ from skldl.data._spelling import split_list
 from skldl.data._table_files import TableFiles
 from skldl.exceptions import DataError, TableError
 
-Source = Annotated[str, Parameter(allow_leading_hyphen=True)]
+
+def _refuse_unknown_option(kind: Any, value: str) -> None:
+    """A hyphen is a file, so that the parser takes an option that it does not know as one, too."""
+    if isinstance(value, str) and value.startswith("--"):
+        raise ValueError(f"Unknown option: {value}. A file of this name is ./{value}.")
+
+
+Source = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_refuse_unknown_option)]
 """A file, or - for standard input or output."""
 Name = Annotated[str | None, Parameter(show_default=False)]
 Words = Annotated[list[str], Parameter(negative="", show_default=False)]

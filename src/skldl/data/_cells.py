@@ -88,6 +88,26 @@ def no_column(role: str, name: str, columns: Iterable[Any]) -> TableError:
     return TableError(f"{role}={name!r}: the table has no such column. It has {list_names(columns)}.")
 
 
+def refuse_lacking_columns(needed: Iterable[str], columns: Iterable[str]) -> None:
+    """Refuse a table without all columns that a model needs; further ones do not matter.
+
+    Examples
+    --------
+    >>> refuse_lacking_columns(["age"], ["Age"])
+    Traceback (most recent call last):
+        ...
+    skldl.exceptions.TableError: The table lacks the column 'age', which the model was trained with. It has 'Age'.
+    """
+    present = dict.fromkeys(columns)
+    lacking = [name for name in needed if name not in present]
+    if lacking:
+        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        raise TableError(
+            f"The table lacks the column {lacking[0]!r}{more}, which the model was trained with. "
+            f"It has {list_names(present) or 'no column'}."
+        )
+
+
 def is_plain_number(column: pd.Series) -> bool:
     """Whether the column holds real numbers already; truth values are none."""
     kind = pd.api.types

@@ -6,7 +6,7 @@ import numpy as np
 
 from skldl.experiments import StudyResults
 from skldl.experiments.output.layout import show_share
-from skldl.experiments.output.published import count_text, match_published
+from skldl.experiments.output.published import TOLERANCE, match_published
 from skldl.experiments.output.tables import average_ranks
 from skldl.experiments.output.uncertainty import floor_columns
 from skldl.experiments.statistics import Comparison
@@ -152,7 +152,7 @@ def _against_the_paper(results: StudyResults) -> list[str]:
         return []
     agree = sum(match.agrees for match in matches)
     better = sum(match.better for match in matches if not match.agrees)
-    text = f"{count_text(matches)} cells agree with the published numbers"
+    text = f"{agree} of {len(matches)} cells agree with the published numbers within {TOLERANCE:.0%} of the loss"
     if agree < len(matches):
         text += f"; of the others, ours is better in {better} and worse in {len(matches) - agree - better}"
     return [text + "."]

@@ -5,20 +5,20 @@ from typing import Any
 
 import pandas as pd
 
-from skldl.data._cells import CATEGORY
+from skldl.data._cells import CATEGORY, refuse_lacking_columns
 from skldl.exceptions import DataError
 
 LONGEST_CATEGORY = 10_000
 
 
 def frame_of_records(records: Sequence[Any], columns: Sequence[str], keep: Sequence[str] = ()) -> pd.DataFrame:
-    """A table of the columns that the model needs and of those to keep, without those that no record names.
+    """A table of the columns that the model needs and of those to keep, without those to keep that no record names.
 
-    A cell that a record does not name is missing.
+    A cell that a record does not name is missing; a column that the model needs must be named by one record at least.
 
     Examples
     --------
-    >>> list(frame_of_records([{"age": 31, "note": "x"}, {}], ["age", "town"]).columns)
+    >>> list(frame_of_records([{"age": 31, "note": "x"}, {}], ["age"], ["town"]).columns)
     ['age']
     """
     wanted = dict.fromkeys((*columns, *keep))
@@ -28,9 +28,11 @@ def frame_of_records(records: Sequence[Any], columns: Sequence[str], keep: Seque
                 f"Row {place} is {_json_type(record)}, where an object from columns to cells belongs, such as "
                 f'{{"{columns[0]}": ...}}.'
             )
-    present: set[str] = set()
+    present: dict[str, Any] = {}
     for record in records:
-        present |= record.keys() & wanted.keys()
+        present.update(record)
+    if records:
+        refuse_lacking_columns(columns, present)
     cells = {name: [record.get(name) for record in records] for name in wanted if name in present or not records}
     for name, column in cells.items():
         for place, cell in enumerate(column, start=1):

@@ -19,7 +19,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._typing import AnyArray
-from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame, checked_numbers, list_names
+from skldl.data._cells import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    NUMBER,
+    TEXT,
+    as_frame,
+    checked_numbers,
+    list_names,
+    refuse_lacking_columns,
+)
 from skldl.data._column_kinds import kind_of
 from skldl.exceptions import TableError
 from skldl.tabular._encoder_steps import (
@@ -278,14 +288,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns : iterable of str
             The columns that there are; further ones do not matter.
         """
-        present = list(columns)
-        lacking = sorted(set(self.feature_names_in_) - set(present), key=list(self.feature_names_in_).index)
-        if lacking:
-            more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-            raise TableError(
-                f"The table lacks the column {lacking[0]!r}{more}, which the model was trained with. "
-                f"It has {list_names(present)}."
-            )
+        refuse_lacking_columns(self.feature_names_in_, columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Name the columns that `transform` gives.
