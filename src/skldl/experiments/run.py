@@ -168,7 +168,7 @@ def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Pl
     specs, missing = load_datasets(study.datasets, data_home=data_home)
     if not specs:
         raise DatasetNotFoundError(
-            f"None of the datasets of the study was found: {', '.join(missing)}. Say where they are with --data."
+            f"None of the datasets of the study was found: {', '.join(missing)}. Say where they are with data_home=."
         )
     if build:
         for candidate in study.candidates:
@@ -253,7 +253,7 @@ def run_study(
     (1, 1)
     """
     if keep_predictions not in KEEP:
-        raise StudyError(f"keep_predictions = {keep_predictions!r} is not one of {', '.join(KEEP)}.")
+        raise StudyError(f"keep_predictions={keep_predictions!r} is not one of {', '.join(KEEP)}.")
     plan = study if isinstance(study, Plan) else plan_study(study, data_home=data_home)
     timeout = plan.study.timeout
     store = MemoryStore() if out is None else FileStore(Path(out), resume=resume)

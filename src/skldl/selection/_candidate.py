@@ -189,7 +189,7 @@ class Candidate:
             if self.trust is not None and package not in (*KNOWN_PACKAGES, *self.trust):
                 raise StudyError(
                     f"Candidate {self.name}: {shown(path)} would import the package {package!r}, which can run any "
-                    f"code. If you trust it, add --trust {package}; in Python, load_study(..., trust=[{package!r}])."
+                    f"code. If you trust it, add trust=[{package!r}]."
                 )
 
     def _construct(self, path: str, params: Mapping[str, Any]) -> Any:

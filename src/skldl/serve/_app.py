@@ -217,8 +217,8 @@ class Gate:
             if name not in self._hosts:
                 return Refusal(
                     421,
-                    f"The service answers for localhost alone, not for {name[:100]!r}. Start it with a key, or with "
-                    "--no-key.",
+                    f"The service answers for localhost alone, not for {name[:100]!r}. Start it with a key, or "
+                    "skldl serve with --no-key.",
                 )
         if self._key and path not in OPEN_ROUTES:
             sent = headers.get(b"x-api-key", b"")

@@ -88,4 +88,6 @@ def _covers(text: str, model: ServedModel) -> str:
 
 
 def _no_intervals(parameter: str, model: ServedModel) -> Refusal:
-    return Refusal(422, f"{parameter}: the model {model.name} keeps no calibration rows. Make it with --intervals.")
+    return Refusal(
+        422, f"{parameter}: the model {model.name} keeps no calibration rows. Make it with skldl fit --intervals."
+    )
