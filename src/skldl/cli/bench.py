@@ -22,7 +22,7 @@ app = App(name="bench")
 
 @app.default
 def bench(
-    study: str = "",
+    study: Name = None,
     *,
     columns: Columns | None = None,
     item: Name = None,
@@ -30,16 +30,16 @@ def bench(
     text_ngrams: TextNgrams = "auto",
     splits: Name = None,
     data: Path | None = None,
-    datasets: str = "",
-    algorithms: str = "",
-    measures: str = "",
+    datasets: Name = None,
+    algorithms: Name = None,
+    measures: Name = None,
     folds: int | None = None,
     repeats: int | None = None,
     protocol: str | None = None,
     order: str | None = None,
     seed: int | None = None,
     jobs: int = -1,
-    scheduler: str = "",
+    scheduler: Name = None,
     out: Path | None = None,
     resume: Flag = False,
     retry_failed: Flag = False,
@@ -155,7 +155,7 @@ def bench(
     )
 
 
-def _study(name: str, folder: Path | None, trust: list[str]) -> Study:
+def _study(name: str | None, folder: Path | None, trust: list[str]) -> Study:
     """The study that is named; else, when resuming, the one in the folder; else the demo."""
     path = Path(name or "demo")
     if not name and folder is not None:
@@ -178,13 +178,15 @@ def _roles(columns: Columns | None, **more: str | None) -> dict[str, Any]:
     return given | {name: value for name, value in columns.as_reading().items() if value is not None}  # --na '' is []
 
 
-def _with_options(study: Study, datasets: str, roles: dict[str, Any], algorithms: str, measures: str) -> Study:
+def _with_options(
+    study: Study, datasets: str | None, roles: dict[str, Any], algorithms: str | None, measures: str | None
+) -> Study:
     changes: dict[str, Any] = {}
     known: dict[str, list[DatasetSpec]] = {}
     for spec in study.datasets:  # several of them hide different shares of the degrees of one source
         for key in {plain(spec.name), plain(spec.source)} - {""}:
             known.setdefault(key, []).append(spec)
-    named = split_list(datasets)
+    named = split_list(datasets or "")
     tables = [word for word in named if plain(word) not in known and _is_table(word)]
     if roles and not tables:
         raise StudyError(

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import orjson
 from starlette.types import Receive
 
-from skldl.exceptions import DataError, UnknownNameError
 from skldl.serve._bodies import (
     JSON,
     NotInPieces,

@@ -159,7 +159,7 @@ def choose_model(
         what = "row" if part.groups is None else "group"
         raise TableError(f"The table has a single {what}: a model cannot be tested. Two are the least, twenty better.")
     if part.splits is None:
-        fold_of = assign_folds(part.n_samples, min(folds, units), seed=random_state, groups=part.groups)
+        fold_of = assign_folds(part.n_samples, min(folds, units), random_state=random_state, groups=part.groups)
     else:
         fold_of = part.splits[:, 0]
     n_folds = int(fold_of.max()) + 1

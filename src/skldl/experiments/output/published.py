@@ -149,7 +149,7 @@ def algorithm_of(candidate: str) -> str:
     return plain(candidate.partition("(")[0])
 
 
-def match_published(results: StudyResults, *, column: str = "") -> list[Match]:
+def match_published(results: StudyResults, *, column: str | None = None) -> list[Match]:
     """Find the published cells that belong to the datasets, candidates and measures of a study.
 
     A candidate is compared with the algorithm that its name begins with, such as ``AA-kNN (k=4)`` with AA-kNN; or all
@@ -161,7 +161,7 @@ def match_published(results: StudyResults, *, column: str = "") -> list[Match]:
         means, deviations = results.means(measure), results.deviations(measure)
         for i, dataset in enumerate(results.datasets):
             for j, candidate in enumerate(results.candidates):
-                cell = cells.get((plain(dataset), plain(column) or algorithm_of(candidate), measure))
+                cell = cells.get((plain(dataset), algorithm_of(column or candidate), measure))
                 if cell is not None and not np.isnan(means[i, j]):
                     matches.append(Match(cell, dataset, candidate, float(means[i, j]), float(deviations[i, j])))
     return matches
