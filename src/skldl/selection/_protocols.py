@@ -70,18 +70,10 @@ class Layout:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A protocol.
+    """A protocol, with its ``meaning`` for the reader of a table.
 
-    Attributes
-    ----------
-    name : str
-        The word that chooses it.
-    meaning : str
-        What it does, for the reader of a table.
-    shares_choice : bool
-        Whether one setting, the best over all rounds together, serves all rounds.
-    rounds : callable
-        From dataset, layout and number of the repeat to the rounds.
+    ``shares_choice`` is whether one setting, the best over all rounds together, serves all rounds; ``rounds`` makes
+    these from dataset, layout and number of the repeat.
     """
 
     name: str

@@ -132,18 +132,7 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
 class Gate:
     """Middleware of every request: host, key, counters, logs, and errors without traceback.
 
-    Parameters
-    ----------
-    app : callable
-        The application behind.
-    service : Service
-        Holds the counters.
-    key : str
-        The key; empty for none.
-    hosts : tuple of str or None
-        Host names that a request may have; None for any.
-    log_requests : bool
-        Whether each request makes a line in the log.
+    An empty key means none; ``hosts`` are the names that a request may have, None for any.
     """
 
     def __init__(

@@ -36,17 +36,7 @@ SELECTION_ROWS = 5000
 
 @dataclass(frozen=True)
 class Trial:
-    """The best setting of one candidate.
-
-    Attributes
-    ----------
-    candidate : Candidate
-        The candidate.
-    setting : mapping
-        Its hyper-parameters.
-    divergence : float
-        Kullback-Leibler divergence of the rows held out, mean over the folds. Of the best of many it is too small.
-    """
+    """The best setting of one candidate, with its held-out divergence: of the best of many it is too small."""
 
     candidate: Candidate
     setting: Mapping[str, Any]
