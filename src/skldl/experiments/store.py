@@ -132,19 +132,7 @@ class MemoryStore:
 class FileStore(MemoryStore):
     """Records in a file, which no other process can write at the same time.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of the study.
-    resume : bool
-        Continue the records that are there; otherwise there must be none.
-
-    Attributes
-    ----------
-    records : list of dict
-        What the file holds.
-    notices : list of str
-        What the user should know about the state in which the file was found.
+    With ``resume``, records that are there are continued; otherwise there must be none.
     """
 
     def __init__(self, folder: Path, *, resume: bool) -> None:

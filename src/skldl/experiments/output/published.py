@@ -28,21 +28,7 @@ RULE = (
 
 @dataclass(frozen=True)
 class PublishedCell:
-    """One cell of a published table.
-
-    Attributes
-    ----------
-    dataset, algorithm, measure : str
-        Names of its row, its column and its table.
-    mean : float
-        The printed mean.
-    std : float or None
-        The printed standard deviation; the artificial dataset has none.
-    rank : int
-        The printed rank among the six algorithms.
-    decimals, std_decimals : int
-        Number of decimals of the mean and of the deviation in print.
-    """
+    """One cell of a published table as printed; on the artificial dataset there is no deviation."""
 
     dataset: str
     algorithm: str
@@ -82,17 +68,7 @@ def load_published() -> tuple[PublishedCell, ...]:
 
 @dataclass(frozen=True)
 class Match:
-    """A published cell and ours.
-
-    Attributes
-    ----------
-    published : PublishedCell
-        The published cell.
-    dataset, candidate : str
-        Our names for its row and column.
-    ours, deviation : float
-        Our mean and standard deviation.
-    """
+    """A published cell and our mean and deviation, with our names for its row and column."""
 
     published: PublishedCell
     dataset: str
