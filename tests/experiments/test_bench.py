@@ -183,7 +183,7 @@ def test_help_shows_an_example_that_works(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["bench", "--help"]) == 0
     said = capsys.readouterr().out
-    example = re.search(r"skldl (bench --algorithms .*)", said)[1]
+    example = re.search(r"skldl (bench --candidates .*)", said)[1]
     assert run([*example.split(), "--dry-run"]) == 0
 
 

@@ -3,9 +3,9 @@
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from skldl.cli._options import Columns, Flag, Name, TextNgrams, Words, words
 from skldl.cli._screen import note
@@ -31,7 +31,7 @@ def bench(
     splits: Name = None,
     data: Path | None = None,
     datasets: Name = None,
-    algorithms: Name = None,
+    candidates: Annotated[Name, Parameter(name=("--candidates", "--algorithms"))] = None,
     measures: Name = None,
     folds: int | None = None,
     repeats: int | None = None,
@@ -52,7 +52,7 @@ def bench(
 
     Without an argument the study demo runs on data that the package includes. Examples:
 
-    skldl bench --algorithms aa-knn,sa-bfgs --out run1
+    skldl bench --candidates aa-knn,sa-bfgs --out run1
 
     skldl bench tkde2016 --data DIR --datasets yeast-alpha,sjaffe
 
@@ -79,8 +79,8 @@ def bench(
         Folder with the data files. Datasets that are not there are named and left out.
     datasets
         Only these, separated by commas: names in any spelling, or paths of data files and tables.
-    algorithms
-        Only these, separated by commas: names in any spelling, or import paths (package.module:Class).
+    candidates
+        Only these, separated by commas: names of algorithms in any spelling, or import paths (package.module:Class).
     measures
         Only these, separated by commas.
     folds
@@ -118,7 +118,7 @@ def bench(
     trusted = words(trust or [])
     chosen = _study(study, out if resume else None, trusted)
     roles = _roles(columns, item=item, annotator=annotator, text_ngrams=text_ngrams, splits=splits)
-    chosen = _with_options(chosen, datasets, roles, algorithms, measures).with_options(
+    chosen = _with_options(chosen, datasets, roles, candidates, measures).with_options(
         folds=folds, repeats=repeats, protocol=protocol, order=order, random_state=seed, timeout=timeout
     )
     if data is not None and not data.is_dir():
@@ -179,7 +179,7 @@ def _roles(columns: Columns | None, **more: str | None) -> dict[str, Any]:
 
 
 def _with_options(
-    study: Study, datasets: str | None, roles: dict[str, Any], algorithms: str | None, measures: str | None
+    study: Study, datasets: str | None, roles: dict[str, Any], candidates: str | None, measures: str | None
 ) -> Study:
     changes: dict[str, Any] = {}
     known: dict[str, list[DatasetSpec]] = {}
@@ -199,8 +199,8 @@ def _with_options(
             for word in named
             for spec in known.get(plain(word)) or [DatasetSpec(word, **(roles if word in tables else {}))]
         ]
-    if algorithms:
-        changes["candidates"] = [find_candidate(word, study.candidates) for word in split_list(algorithms)]
+    if candidates:
+        changes["candidates"] = [find_candidate(word, study.candidates) for word in split_list(candidates)]
     if measures:
         changes["measures"] = split_list(measures)
     return study.with_options(**changes)
