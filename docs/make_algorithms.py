@@ -53,7 +53,7 @@ def page() -> str:
     return (
         "# Algorithms\n\n"
         f"<!-- {HINT} from src/skldl/_algorithms.py. Do not edit by hand. -->\n\n"
-        "The name is what `--model`, `--models`, `--algorithms` and a study file take, in any spelling; so is the name "
+        "The name is what `--model`, `--candidates` and a study file take, in any spelling; so is the name "
         "of the class.\nFixed parameters and grids are those of a candidate found by its name; the class itself has "
         "the defaults that its docstring\nstates. In a tie selection takes the value that comes first.\n\n"
         + "\n".join(sections)

@@ -35,7 +35,7 @@ EXPECTED_FAILED_CHECKS = {
 
 
 def make_distributions(
-    n_samples: int = 40, n_features: int = 4, n_labels: int = 3, *, seed: int = 0
+    n_samples: int = 40, n_features: int = 4, n_labels: int = 3, *, random_state: int = 0, seed: int | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Make a small set of non-negative features and distributions that depend on them.
 
@@ -43,8 +43,10 @@ def make_distributions(
     ----------
     n_samples, n_features, n_labels : int
         Size of the set.
-    seed : int, default=0
+    random_state : int, default=0
         Seed of the random numbers.
+    seed : int, default=None
+        The name of ``random_state`` until 0.1; it warns and is removed in 0.4.
 
     Returns
     -------
@@ -60,7 +62,9 @@ def make_distributions(
     >>> X.shape, D.shape
     ((10, 2), (10, 3))
     """
-    generator = np.random.default_rng(seed)
+    if seed is not None:
+        warnings.warn("seed= is now random_state=; it is removed in 0.4.", DeprecationWarning, stacklevel=2)
+    generator = np.random.default_rng(random_state if seed is None else seed)
     X = generator.uniform(size=(n_samples, n_features))
     scores = X @ generator.normal(size=(n_features, n_labels)) + 0.3 * generator.normal(size=(n_samples, n_labels))
     D = np.exp(scores)

@@ -1,9 +1,12 @@
 """The command line as a whole: exit status, one-line errors, and --debug for the traceback."""
 
+import ast
 import inspect
+import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -150,12 +153,32 @@ def _option_names(command):
         ("intervals=True needs more rows.", "--intervals needs more rows."),
         ("level=2.0 must lie between 0 and 1", "--level 2.0 must lie between 0 and 1"),
         ("in Python with fit_table(intervals=True).", "in Python with fit_table(intervals=True)."),
+        ("Continue with resume=True and data_home=.", "Continue with --resume and --data."),
+        ("If you trust it, add trust=['my_lab'].", "If you trust it, add --trust my_lab."),
         ("preset='fast' and budget=3.5.", "--preset fast and --budget 3.5."),
         ("raters= and weigh_raters= belong to source='votes'.", "--raters and --weights belong to --from votes."),
     ],
 )
 def test_messages_speak_of_options(said, shown):
     assert as_options(said) == shown
+
+
+def test_the_library_names_no_option_of_the_command_line():
+    """Who calls a function has parameters, which `as_options` translates; whole commands may be named."""
+    found = []
+    for path in Path(skldl.__file__).parent.rglob("*.py"):
+        if path.parent.name == "cli":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Constant | ast.JoinedStr) or id(node) in described | inside:
+                continue
+            text = ast.unparse(node)
+            if re.search(r"(?<![\w-])--[a-z]", text) and not re.search(r"\b(skldl|pip) [a-z]+\b.* --[a-z]", text):
+                found.append(f"{path.name}: {text}")
+    assert not found
 
 
 def test_the_package_runs_as_a_module():

@@ -11,7 +11,7 @@ from skldl.cli._app import run
 from skldl.experiments import StudyResults
 from skldl.metrics import kullback_leibler
 
-OPTIONS = "--algorithms mean --measures kl --folds 2 --jobs 1 --protocol nested"
+OPTIONS = "--candidates mean --measures kl --folds 2 --jobs 1 --protocol nested"
 
 
 def call(line):

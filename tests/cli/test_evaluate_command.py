@@ -13,7 +13,7 @@ def call(line):
 
 
 def test_evaluate_gives_the_tables_of_bench(here, capsys):
-    line = "evaluate faces.csv --labels 'emo_*' --groups person --models sa-bfgs --measures kl --folds 3 --jobs 1"
+    line = "evaluate faces.csv --labels 'emo_*' --groups person --candidates sa-bfgs --measures kl --folds 3 --jobs 1"
     assert call(f"{line} --out compared") == 0
     shown = capsys.readouterr().out
     assert "Kullback-Leibler" in shown

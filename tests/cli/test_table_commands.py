@@ -45,7 +45,7 @@ def test_examples_of_the_help_work(here, line, capsys, monkeypatch):
             table.iloc[30 * part : 30 * part + 30].to_parquet(f"big/part-{part}.parquet", index=False)
     line = line.removeprefix("skldl ").partition(" > ")[0]
     line = line if "evaluate" not in line else f"{line} --jobs 1 --folds 2 --inner-folds 2 --models mean"
-    assert call(line.replace("--models sa-bfgs ", "")) == 0
+    assert call(line.replace("--candidates sa-bfgs ", "")) == 0
     assert capsys.readouterr().out or "--out" in line
 
 

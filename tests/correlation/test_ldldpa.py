@@ -39,7 +39,7 @@ def test_without_both_terms_it_is_sabfgs():
 
 
 def test_terms_do_what_they_are_for():
-    X, D = make_distributions(200, 3, 5, seed=4)
+    X, D = make_distributions(200, 3, 5, random_state=4)
     plain = LDLDPA(1e-3, rank_weight=0, variance_weight=0).fit(X, D).predict(X)
     ranked = LDLDPA(1e-3, rank_weight=1.0, variance_weight=0).fit(X, D).predict(X)
     spread = LDLDPA(1e-3, rank_weight=0, variance_weight=1e4).fit(X, D).predict(X)

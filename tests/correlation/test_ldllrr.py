@@ -70,7 +70,7 @@ def test_without_ranking_it_is_sabfgs():
 
 
 def test_ranking_weight_brings_labels_into_order():
-    X, D = make_distributions(200, 3, 5, seed=4)
+    X, D = make_distributions(200, 3, 5, random_state=4)
     before = kendall(D, LDLLRR(1e-3, ranking_weight=0).fit(X, D).predict(X))
     after = kendall(D, LDLLRR(1e-3, ranking_weight=10.0, max_iter=3000).fit(X, D).predict(X))
     assert after > before

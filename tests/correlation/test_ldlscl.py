@@ -96,7 +96,7 @@ def test_new_rows_get_codes_by_ridge_regression(shape, monkeypatch):
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
     monkeypatch.setattr("skldl.correlation._ldlscl.ridge_penalty", lambda *_: 0.03)
     model = LDLSCL(n_clusters=3).fit(X, D, weight)
-    X_new = X if shape[0] < shape[1] else make_distributions(10, shape[1], 3, seed=1)[0]
+    X_new = X if shape[0] < shape[1] else make_distributions(10, shape[1], 3, random_state=1)[0]
     codes = Ridge(0.03 * weight.sum()).fit(X, model.codes_, weight).predict(X_new)
     expected = softmax(X_new @ model.coef_.T + codes @ model.code_coef_.T)
     np.testing.assert_allclose(model.predict(X_new), expected, atol=1e-6)

@@ -135,6 +135,16 @@ def test_the_old_name_of_the_package_still_works():
     assert old.load_dataset is load_dataset
 
 
+@pytest.mark.parametrize("name", ["datasets", "tables"])
+def test_the_old_names_are_attributes_of_the_package(name, monkeypatch):
+    """``import skldl`` and then ``skldl.datasets``, as in 0.1."""
+    monkeypatch.delitem(sys.modules, f"skldl.{name}", raising=False)
+    monkeypatch.delitem(vars(skldl), name, raising=False)
+    with pytest.warns(DeprecationWarning, match="removed in 0.4"):
+        assert getattr(skldl, name).__name__ == f"skldl.{name}"
+    assert name not in dir(skldl)
+
+
 def test_what_comes_with_the_package_is_suggested_and_not_fetched():
     with pytest.raises(UnknownDatasetError, match="Did you mean Tweets"):
         load_dataset("Tweetz")

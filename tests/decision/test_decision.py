@@ -108,7 +108,7 @@ def test_top_labels_with_two_labels_and_ties():
 
 @pytest.mark.parametrize("model", [LDL4C(), LDLHR(), LDLM()], ids=str)
 def test_decisions_beat_the_mean(model):
-    X, D = make_distributions(300, 4, 4, seed=3)
+    X, D = make_distributions(300, 4, 4, random_state=3)
     P, mean = model.fit(X[:200], D[:200]).predict(X[200:]), MeanDistribution().fit(X[:200], D[:200]).predict(X[200:])
     assert error_probability(D[200:], P) < error_probability(D[200:], mean)
     assert argmax_accuracy(D[200:], P) > argmax_accuracy(D[200:], mean)

@@ -53,7 +53,7 @@ def test_held_out_predictions_are_those_of_models_without_the_row(rows):
     model = StackingLDL([("only", AAKNN(3))], pool="linear", random_state=0).fit(X, D)
     seed = int(np.random.RandomState(0).randint(2**31 - 1))
     expected = np.empty_like(D)
-    for train, test in pairs_of(assign_folds(len(X), 5, seed=seed)):
+    for train, test in pairs_of(assign_folds(len(X), 5, random_state=seed)):
         expected[test] = AAKNN(3).fit(X[train], D[train]).predict(X[test])
     share = model.mean_shares_[0]
     others = (D.sum(axis=0) - D) / (len(D) - 1)  # the mean without the row

@@ -76,7 +76,7 @@ def test_resuming_needs_no_study(study, capsys):
     assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 0
     first = capsys.readouterr().out
     assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 2
-    assert "Continue it with --resume, or choose another --out" in capsys.readouterr().err
+    assert "Continue it with --resume, or name another folder" in capsys.readouterr().err
     with open("here/records.jsonl", "ab") as stream:
         stream.write(b'{"kind": "eval')
     assert run(["bench", "--resume", "--out", "here", "--jobs", "1"]) == 0
@@ -151,7 +151,7 @@ def test_options_choose_what_runs(study, capsys):
         (["--resume", "--out", "misspelt"], "no study to resume in misspelt"),
         (["demo", "--jobs", "0"], "--jobs 0 must be at least 1"),
         (["demo", "--retry-failed", "--out", "x"], "--retry-failed needs --resume"),
-        (["demo", "--keep-predictions", "some", "--out", "x"], "keep_predictions = 'some'"),
+        (["demo", "--keep-predictions", "some", "--out", "x"], "--keep-predictions some"),
     ],
 )
 def test_mistakes_are_told_in_one_line(words, message, tmp_path, monkeypatch, capsys):
@@ -183,7 +183,7 @@ def test_help_shows_an_example_that_works(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(["bench", "--help"]) == 0
     said = capsys.readouterr().out
-    example = re.search(r"skldl (bench --algorithms .*)", said)[1]
+    example = re.search(r"skldl (bench --candidates .*)", said)[1]
     assert run([*example.split(), "--dry-run"]) == 0
 
 

@@ -1,6 +1,7 @@
 """``skldl bench`` on tables as they are: which column is what, text and categories, what ``skldl convert`` writes."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from skldl.cli._app import run
 from skldl.exceptions import StudyError
 from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, load_study, plan_study, run_study
+from skldl.experiments.output.files import failed_settings
 from skldl.tabular import TableEncoder
 
 MEAN = Candidate("Mean", "skldl:MeanDistribution")
@@ -202,3 +204,13 @@ def test_failed_settings_and_ends_of_grids_are_shown(workplace, capsys):
     assert "(15 times)" in readme
     record = json.loads((workplace / "run" / "records.jsonl").read_text().splitlines()[2])
     assert record["selection"]["values"][3] == "nan"
+
+
+def test_failures_that_differ_in_numbers_are_one_line():
+    record = {"dataset": "d", "candidate": "kNN"}
+    errors = [f"{{'k': {k}}}: ValueError: k={k} is more than {rows} rows" for k in (50, 60) for rows in (40, 41)]
+    results = SimpleNamespace(failed_settings=[(record, error) for error in errors])
+    assert failed_settings(results) == [
+        "d · kNN: {'k': 50}: ValueError: k=50 is more than 40 rows (2 times)",
+        "d · kNN: {'k': 60}: ValueError: k=60 is more than 40 rows (2 times)",
+    ]

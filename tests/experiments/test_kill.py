@@ -191,7 +191,9 @@ def test_a_cluster_without_workers_ends_with_what_to_do(workplace, monkeypatch):
     study = parse_study(STUDY, trust=["slow_models"])
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster:
         address = cluster.scheduler_address
-        with pytest.raises(StudyError, match=r"has had no worker for 1 s.*safe.*dask worker .*continue with --resume"):
+        with pytest.raises(
+            StudyError, match=r"has had no worker for 1 s.*safe.*dask worker .*continue with resume=True"
+        ):
             run_study(study, out="cluster", scheduler=address)
     assert not run_study(study, out="cluster", resume=True).failures
 
@@ -217,7 +219,7 @@ def test_a_scheduler_that_is_lost_ends_the_study_and_loses_nothing(workplace, mo
 
     study = parse_study(STUDY, trust=["slow_models"])
     try:
-        with pytest.raises(StudyError, match=r"^The Dask scheduler at .*continue with --resume\.$"):  # in one line
+        with pytest.raises(StudyError, match=r"^The Dask scheduler at .*continue with resume=True\.$"):  # in one line
             run_study(study, out="cluster", scheduler=address, on_progress=shoot)
     finally:
         process.kill()

@@ -14,7 +14,7 @@ from skldl.testing import make_distributions
 
 @pytest.fixture(scope="module")
 def results():
-    datasets = [Dataset(f"d{seed}", *make_distributions(30, seed=seed)) for seed in range(MOST_DATASETS + 1)]
+    datasets = [Dataset(f"d{seed}", *make_distributions(30, random_state=seed)) for seed in range(MOST_DATASETS + 1)]
     candidates = [
         Candidate("AA-kNN", "skldl:AAKNN", params={"n_neighbors": 3}),
         Candidate("Mean", "skldl:MeanDistribution"),

@@ -93,7 +93,7 @@ def test_other_files_and_formats_are_explained(tmp_path):
 
 def test_records_are_not_overwritten(tmp_path):
     write(tmp_path, HEADER)
-    with pytest.raises(RecordsError, match="Continue it with --resume, or choose another --out"):
+    with pytest.raises(RecordsError, match="Continue it with resume=True, or name another folder"):
         FileStore(tmp_path, resume=False)
 
 

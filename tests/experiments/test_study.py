@@ -37,15 +37,15 @@ def test_settings_go_through_the_grid_with_the_path_fastest():
 
 def test_make_sets_parameters_and_seeds():
     candidate = Candidate("t", "sklearn.tree:DecisionTreeRegressor", {"max_depth": 3}, {"min_samples_leaf": (1, 2)})
-    model = candidate.make({"min_samples_leaf": 2}, seed=7)
+    model = candidate.make({"min_samples_leaf": 2}, random_state=7)
     assert (model.max_depth, model.min_samples_leaf, model.random_state) == (3, 2, 7)
-    fixed = Candidate("t", "sklearn.tree:DecisionTreeRegressor", {"random_state": 1}).make(seed=7)
+    fixed = Candidate("t", "sklearn.tree:DecisionTreeRegressor", {"random_state": 1}).make(random_state=7)
     assert fixed.random_state == 1
     nested = Candidate(
         "b", "sklearn.ensemble:BaggingRegressor", {"estimator": {"estimator": "sklearn.svm:SVR", "C": 9}}
     )
-    assert nested.make(seed=5).estimator.C == 9
-    assert nested.make(seed=5).random_state == 5
+    assert nested.make(random_state=5).estimator.C == 9
+    assert nested.make(random_state=5).random_state == 5
 
 
 def test_a_pipeline_takes_part():

@@ -34,7 +34,7 @@ def test_a_study_file_runs_no_code_of_others(estimator, more, tmp_path, monkeypa
     monkeypatch.syspath_prepend(tmp_path)
     study = parse_study(study_text(estimator, more))
     for build in (True, False):
-        with pytest.raises(StudyError, match=r"which can run any code\. If you trust it, add --trust"):
+        with pytest.raises(StudyError, match=r"which can run any code\. If you trust it, add trust="):
             plan_study(study, build=build)
     assert not (tmp_path / "hacked").exists()
 

@@ -117,7 +117,7 @@ def test_every_kernel_beats_the_mean_and_predicts_positive_degrees(kernel):
 @pytest.mark.parametrize("target", ["degrees", "clr"])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_solvers_agree_with_the_exact_one(target, grouped, monkeypatch):
-    X, D = make_distributions(400, seed=3)
+    X, D = make_distributions(400, random_state=3)
     groups = np.arange(400) // 4 if grouped else None
     settings = {"kernel": "laplacian", "width": 0.5, "scaling": "standard"}
     exact = KernelRidgeLDL(target, **settings).fit(X, D, groups=groups)
@@ -156,7 +156,7 @@ def test_conjugate_gradients_warn_when_they_stop_early():
 
 
 def test_screening_on_few_rows_finds_a_setting_nearly_as_good():
-    X, D = make_distributions(610, seed=1)
+    X, D = make_distributions(610, random_state=1)
     fixed = {"target": "degrees", "scaling": "standard"}
     everything = KernelRidgeLDL(**fixed).fit(X, D)
     few = KernelRidgeLDL(n_screen=150, **fixed).fit(X, D)

@@ -46,7 +46,7 @@ def test_common_checks(model):
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("alpha", [1e-3, 1e-1])
 def test_same_optimum_as_logistic_regression_on_weighted_copies(alpha, fit_intercept):
-    X, D = make_distributions(60, 4, 3, seed=5)
+    X, D = make_distributions(60, 4, 3, random_state=5)
     X = X - 0.3
     n, c = D.shape
     weight = np.random.default_rng(0).uniform(0.5, 2, size=n)
@@ -100,7 +100,7 @@ def test_any_data_end_within_tol_of_the_optimum(seed, n, q, c, b):
 @pytest.mark.parametrize("alpha", [0.0, 1e-3])
 @pytest.mark.parametrize("whiten", [True, False])
 def test_converged_means_within_tol(shape, alpha, whiten):
-    X, D = make_distributions(*shape, seed=3)
+    X, D = make_distributions(*shape, random_state=3)
     model = SABFGS(alpha, whiten=whiten, tol=1e-6, max_iter=5000).fit(X, D)
     assert model.excess_ <= 1e-6
     assert -1e-12 <= _excess(model, X, D) <= 1e-6

@@ -72,7 +72,7 @@ def test_largest_default_alpha_is_the_mean():
 
 
 def test_one_standard_error_takes_a_larger_alpha():
-    X, D = make_distributions(80, 6, 3, seed=1)
+    X, D = make_distributions(80, 6, 3, random_state=1)
     best, careful = SABFGSCV().fit(X, D), SABFGSCV(one_standard_error=True).fit(X, D)
     np.testing.assert_array_equal(best.cv_scores_, careful.cv_scores_)
     means = best.cv_scores_.mean(axis=1)

@@ -31,7 +31,7 @@ def by_brute_force(distances, D, k, weigh=np.ones_like, sample_weight=None):
 
 def with_duplicates(n_samples=60, n_features=5, seed=0):
     """Rows that come three times each, far apart in the file, and off the grid of exact binary fractions."""
-    X, D = make_distributions(n_samples, n_features, 3, seed=seed)
+    X, D = make_distributions(n_samples, n_features, 3, random_state=seed)
     X = 0.1 + X / 3
     return np.tile(X[: n_samples // 3], (3, 1)), D
 
@@ -60,7 +60,7 @@ def test_passes_our_checks_with_other_weights(weights, check):
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
 def test_equals_brute_force(metric, weights):
     X, D = make_distributions(50, 4, 3)
-    X_new = make_distributions(20, 4, 3, seed=1)[0]
+    X_new = make_distributions(20, 4, 3, random_state=1)[0]
     weigh = np.ones_like if weights == "uniform" else lambda distances: 1 / distances
     expected = by_brute_force(pairwise_distances(X_new, X, metric=metric), D, 7, weigh)
     np.testing.assert_allclose(AAKNN(7, weights=weights, metric=metric).fit(X, D).predict(X_new), expected, atol=1e-12)
@@ -68,7 +68,7 @@ def test_equals_brute_force(metric, weights):
 
 def test_equals_scikit_learn_where_nothing_is_tied():
     X, D = make_distributions(200, 6, 5)
-    X_new = make_distributions(50, 6, 5, seed=1)[0]
+    X_new = make_distributions(50, 6, 5, random_state=1)[0]
     for k in (1, 4, 200):
         expected = KNeighborsRegressor(k).fit(X, D).predict(X_new)
         np.testing.assert_allclose(AAKNN(k).fit(X, D).predict(X_new), expected, atol=1e-13)
@@ -185,7 +185,7 @@ def by_median(distances):
 def test_all_k_from_one_search(weights):
     X, D = with_duplicates()
     weight = np.linspace(1, 2, len(X))
-    X_new = np.vstack([X[:7], make_distributions(10, 5, 3, seed=2)[0]])
+    X_new = np.vstack([X[:7], make_distributions(10, 5, 3, random_state=2)[0]])
     tables = AAKNN(1, weights=weights).fit(X, D, weight).predict_all(X_new, 20)
     assert tables.shape == (20, 17, 3)
     for k in range(1, 21):
@@ -226,7 +226,7 @@ def test_predict_path_shares_one_search(monkeypatch):
 
 def test_precomputed_distances():
     X, D = with_duplicates()
-    X_new = make_distributions(10, 5, 3, seed=2)[0]
+    X_new = make_distributions(10, 5, 3, random_state=2)[0]
     model = AAKNN(4, metric="precomputed").fit(cdist(X, X), D)
     np.testing.assert_allclose(model.predict(cdist(X_new, X)), AAKNN(4).fit(X, D).predict(X_new), atol=1e-13)
     np.testing.assert_allclose(model.leave_one_out(4), AAKNN(4).fit(X, D).leave_one_out(4), atol=1e-13)

@@ -70,7 +70,7 @@ def test_uniform_weights_without_a_share_are_aaknn():
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_best_of_all_settings_is_chosen(weighted):
-    X, D = make_distributions(11, seed=4)
+    X, D = make_distributions(11, random_state=4)
     weight = np.arange(11) % 3 + 1.0 if weighted else np.ones(11)
     means = np.array([np.average(np.delete(D, i, 0), axis=0, weights=np.delete(weight, i)) for i in range(11)])
     scores = {}

@@ -92,7 +92,7 @@ def test_training_starts_at_the_mean_distribution():
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_learns_what_a_network_can_learn(solver, activation):
-    X, D = make_distributions(300, 3, 3, seed=3)
+    X, D = make_distributions(300, 3, 3, random_state=3)
     X_new, D_new = X[200:], D[200:]
     model = AABP(16, solver=solver, activation=activation, learning_rate=0.01, max_iter=100, random_state=0)
     P = model.fit(X[:200], D[:200]).predict(X_new)

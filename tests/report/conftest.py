@@ -38,7 +38,7 @@ class Stubborn(RegressorMixin, BaseEstimator):
 
 
 def problem(name, n_samples=30, n_labels=4, seed=0, **options):
-    X, D = make_distributions(n_samples, n_labels=n_labels, seed=seed)
+    X, D = make_distributions(n_samples, n_labels=n_labels, random_state=seed)
     return Dataset(name, X, D, **options)
 
 
@@ -62,7 +62,7 @@ def healthy(tmp_path_factory):
 @pytest.fixture(scope="session")
 def broken(tmp_path_factory):
     """Results with failed tasks, and all predictions kept, those for a square of points among them."""
-    X_test, D_test = make_distributions(36, n_labels=3, seed=9)
+    X_test, D_test = make_distributions(36, n_labels=3, random_state=9)
     problems = [
         problem("square", 40, 3, 4, X_test=X_test, D_test=D_test, apart=True),
         problem("many", 120, 14, 5),

@@ -348,7 +348,7 @@ def test_sort_keys(text, key):
 def test_steps_of_a_pipeline_are_no_names_for_a_reader(tmp_path):
     pipeline = Pipeline([("scale", StandardScaler()), ("model", AARegressor(ExtraTreeRegressor(random_state=0)))])
     grid = {"model__regressor__min_samples_leaf": (1, 4, 8), "model__regressor__max_depth": (-1, 2)}
-    datasets = [Dataset(name, *make_distributions(40, seed=seed)) for seed, name in enumerate(("one", "two"))]
+    datasets = [Dataset(name, *make_distributions(40, random_state=seed)) for seed, name in enumerate(("one", "two"))]
     study = Study(datasets, [Candidate("Tree", pipeline, grid=grid)], folds=2)
     results = run_study(study, out=tmp_path)
     write_outputs(results, tmp_path)

@@ -32,7 +32,7 @@ def make_dataset(n=48, **options):
 
 @pytest.fixture(scope="module")
 def pairs():
-    return list(pairs_of(assign_folds(48, 3, seed=0)))
+    return list(pairs_of(assign_folds(48, 3, random_state=0)))
 
 
 @pytest.mark.parametrize("criterion", ["kullback_leibler", "cosine"])

@@ -85,7 +85,7 @@ def arrays_in(value, seen):
 @pytest.mark.parametrize("title", algorithm_titles())
 def test_every_model_that_holds_training_rows_says_so(title):
     X, D = make_distributions(57, n_features=7)
-    model = find_candidate(title).make(seed=0).fit(X, D)
+    model = find_candidate(title).make(random_state=0).fit(X, D)
     shapes = [array.shape for array in arrays_in(model, {}) if array.dtype.kind == "f"]
     # rows may be scaled, or fewer than all: a table of them has a column for each feature
     holds = any(len(shape) == 2 and shape[0] > 20 and shape[1] == 7 for shape in shapes)

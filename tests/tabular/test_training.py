@@ -74,7 +74,7 @@ def test_the_choice_agrees_with_cross_validation_by_hand(dataset):
     assert choice.beats_mean
     assert [trial.candidate.name for trial in choice.candidates] == ["SA-BFGS", "Mean"]
     means = []
-    for train, test in pairs_of(assign_folds(120, 5, seed=3, groups=dataset.groups)):
+    for train, test in pairs_of(assign_folds(120, 5, random_state=3, groups=dataset.groups)):
         assert not set(dataset.groups[train]) & set(dataset.groups[test])
         model = with_encoder(skldl.SABFGS(fit_intercept=True, **choice.best.setting), TableEncoder())
         model.fit(dataset.X.iloc[train], dataset.D[train])
@@ -87,7 +87,7 @@ def test_the_estimate_judges_each_fold_by_the_choice_of_the_others(dataset):
     grid = (1.0, 1e-2, 1e-4)
     candidate = Candidate("SA-BFGS", "skldl:SABFGS", {"fit_intercept": True}, {"alpha": grid}, "alpha")
     choice = choose_model(dataset, [candidate], TableEncoder(), folds=4, random_state=1)
-    pairs = list(pairs_of(assign_folds(120, 4, seed=1, groups=dataset.groups)))
+    pairs = list(pairs_of(assign_folds(120, 4, random_state=1, groups=dataset.groups)))
     losses = np.empty((3, 4), dtype=object)
     for fold, (train, test) in enumerate(pairs):
         for place, alpha in enumerate(grid):

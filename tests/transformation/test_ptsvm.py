@@ -66,7 +66,7 @@ def by_hand(X, D, X_new, kernel, C, n_folds=5):
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_equals_the_method_done_by_hand(kernel):
     X, D = make_distributions(n_samples=43, n_labels=4)
-    X_new = make_distributions(n_samples=9, seed=1)[0]
+    X_new = make_distributions(n_samples=9, random_state=1)[0]
     function = linear_kernel if kernel == "linear" else lambda A, B: rbf_kernel(A, B, gamma=1 / 4)
     model = PTSVM(kernel=kernel, C=5.0).fit(X, D)
     assert len(model.solved_pairs_) == 6

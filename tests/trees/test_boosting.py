@@ -16,7 +16,7 @@ from skldl.trees._boosting_fold import BoostingSettings, derivatives, divergence
 from skldl.trees._vector_booster import VectorLeafFold, newton_steps
 
 X, D = make_distributions(150, 5, 4)
-X_NEW = make_distributions(40, 5, 4, seed=1)[0]
+X_NEW = make_distributions(40, 5, 4, random_state=1)[0]
 COPIES = "two copies of a row are drawn, and fall into folds, independently"
 NO_RANDOMNESS = BoostingSettings(0.3, 4, 5, 1.0, 1.0, 0.5, False)
 needs_lightgbm = pytest.mark.skipif(importlib.util.find_spec("lightgbm") is None, reason="LightGBM is not installed")

@@ -14,7 +14,7 @@ from skldl.trees._bag import Settings, draw_counts, out_of_bag
 from skldl.trees._calibration import calibrate, choose_calibration
 
 X, D = make_distributions(150, 5, 4)
-X_NEW = make_distributions(40, 5, 4, seed=1)[0]
+X_NEW = make_distributions(40, 5, 4, random_state=1)[0]
 COPIES = "two copies of a row are drawn independently"
 FIXED = {"kind": "extra", "max_features": 1.0, "min_samples_leaf": 3}
 PLAIN = {"sharpness": 1.0, "mean_share": 0.0}

@@ -11,19 +11,7 @@ from skldl.tabular import TableEncoder
 
 @dataclass(frozen=True)
 class TableModel:
-    """A model that takes tables.
-
-    Attributes
-    ----------
-    pipeline : Pipeline
-        Encoder and estimator.
-    encoder : TableEncoder
-        Its first step.
-    labels : list of str
-        Names of the labels.
-    about : dict
-        The description that ``skldl fit`` kept with it.
-    """
+    """A model that takes tables, with its encoder and ``about``, the description that ``skldl fit`` kept with it."""
 
     pipeline: Any
     encoder: TableEncoder

@@ -172,13 +172,18 @@ def words(given: list[str] | None) -> list[str]:
     return [word for piece in given or [] for word in split_list(piece)]
 
 
-_RENAMED = {"na_values": "na", "random_state": "seed", "source": "from", "settings": "set", "weigh_raters": "weights"}
+_RENAMED = {"data_home": "data", "na_values": "na", "random_state": "seed", "source": "from", "settings": "set"}
+_RENAMED |= {"weigh_raters": "weights"}
 _OF_TABLES = ("categories", "decimal", "drop", "encoding", "groups", "keep", "kind", "labels", "text", "weight")
 _OF_FIT = ("budget", "folds", "intervals", "keep_rows", "model", "preset", "repeats")
 _OF_CHOICE = ("cache", "memory", "selection_rows", "stream", "text_ngrams", "splits", "values")
 _OF_PREDICT = ("covers", "digits", "level")
 _OF_CONVERT = ("annotator", "item", "label", "prefix", "raters", "separator")
-_SAME_NAME = {name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CHOICE, *_OF_PREDICT, *_OF_CONVERT)}
+_OF_STUDIES = ("keep_predictions", "resume", "trust")
+_OF_SERVICE = ("host", "no_key")
+_SAME_NAME = {
+    name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CHOICE, *_OF_PREDICT, *_OF_CONVERT, *_OF_STUDIES, *_OF_SERVICE)
+}
 _OPTIONS = {name: f"--{option.replace('_', '-')}" for name, option in (_RENAMED | _SAME_NAME).items()}
 _PARAMETER = re.compile(
     rf"(?<![\w.(])({'|'.join(_OPTIONS)})="

@@ -24,23 +24,11 @@ seconds, which another 1.2 million rows of twelve numbers brought in again."""
 
 
 def in_order(chunks: Iterator[Any], work: Callable[[Any], Any], n_jobs: int | None) -> Generator[Any, None, None]:
-    """Apply a function to chunks, in several processes where this pays.
+    """Apply a function to chunks, in several processes where this pays, and yield the results in their order.
 
-    Parameters
-    ----------
-    chunks : iterator
-        Read here, one after the other.
-    work : callable
-        Takes a chunk. It must be picklable, and so must chunks and results. BLAS uses one thread in each process, in
-        this one too, so that results do not depend on the number of processes.
-    n_jobs : int or None
-        Number of processes; 1 means this one alone. None means as many as there are processors, after the first 25
-        chunks.
-
-    Yields
-    ------
-    object
-        Results in the order of the chunks. An error in a chunk is raised when its turn comes.
+    Chunks are read here. Work, chunks and results must be picklable. BLAS uses one thread in each process, in this one
+    too, so that results do not depend on the number of processes. ``n_jobs=None`` means as many as there are
+    processors, after the first 25 chunks. An error in a chunk is raised when its turn comes.
     """
     alone = CHUNKS_ALONE if n_jobs is None else 0
     jobs = joblib.cpu_count() if n_jobs is None else n_jobs

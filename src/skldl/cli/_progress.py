@@ -15,12 +15,7 @@ class Forecast:
     """An estimate of the time that is left, from the times of the tasks that are done.
 
     A task is taken to last as long as the tasks of the same candidate and dataset did, else of the same dataset, else
-    of the same candidate, else of all.
-
-    Parameters
-    ----------
-    n_jobs : int
-        Number of tasks that run at the same time.
+    of the same candidate, else of all; ``n_jobs`` run at the same time.
     """
 
     def __init__(self, n_jobs: int) -> None:
@@ -105,19 +100,29 @@ def watch(n_jobs: int) -> Iterator[Callable[[Progress], None]]:
 
 
 def _plain_lines(forecast: Forecast) -> Callable[[Progress], None]:
-    last = time.monotonic()
+    is_due = _now_and_then()
 
     def tell(progress: Progress) -> None:
-        nonlocal last
         if progress.record is not None:
             forecast.learn(Task.of(progress.record), progress.record["seconds"])
-        now = time.monotonic()
-        if now - last >= SECONDS_BETWEEN_LINES:
-            last = now
+        if is_due():
             left = show_time(forecast.seconds_left(progress.left))
             print(f"{progress.done} of {progress.total} tasks{', ' if left else ''}{left}", file=sys.stderr, flush=True)
 
     return tell
+
+
+def _now_and_then() -> Callable[[], bool]:
+    """Whether it is time for another line."""
+    last = time.monotonic()
+
+    def is_due() -> bool:
+        nonlocal last
+        due = time.monotonic() - last >= SECONDS_BETWEEN_LINES
+        last = time.monotonic() if due else last
+        return due
+
+    return is_due
 
 
 @contextmanager
@@ -132,13 +137,10 @@ def working() -> Iterator[Callable[[str], None]]:
         with Console(stderr=True).status("reading") as spinner:
             yield spinner.update
         return
-    started = last = time.monotonic()
+    started, is_due = time.monotonic(), _now_and_then()
 
     def tell(text: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= SECONDS_BETWEEN_LINES:
-            last = now
-            print(f"{text} (after {now - started:.0f} s)", file=sys.stderr, flush=True)
+        if is_due():
+            print(f"{text} (after {time.monotonic() - started:.0f} s)", file=sys.stderr, flush=True)
 
     yield tell

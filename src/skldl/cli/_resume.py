@@ -30,23 +30,9 @@ _ENCODER, _ABOUT, _LOCK = "encoder.skldl", "state.json", "lock"
 class ResumeFolder:
     """The state of a fit in a folder beside the model.
 
-    Parameters
-    ----------
-    out : Path
-        Where the model will be written.
-    files : sequence of str
-        The files that are read: their names, sizes and times of change are part of the fingerprint.
-    options : mapping
-        Everything else that the result depends on, in plain values.
-
-    Attributes
-    ----------
-    folder : Path
-        The folder.
-    fingerprint : str
-        What the state belongs to.
-    found : {"", "same", "other"}
-        Whether there was a state already, of the same fit or of another one.
+    The fingerprint holds names, sizes and times of change of ``files``, and ``options``, everything else that the
+    result depends on, in plain values. ``found`` is whether there was a state already, of the "same" fit or of an
+    "other" one.
     """
 
     def __init__(self, out: Path, files: Sequence[str], options: Mapping[str, Any]) -> None:

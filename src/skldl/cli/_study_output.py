@@ -10,6 +10,7 @@ from joblib import cpu_count
 
 from skldl._whole_files import DISK_IS_FULL
 from skldl.cli._progress import watch
+from skldl.cli._screen import note
 from skldl.exceptions import StudyError
 from skldl.experiments import Plan, Study, StudyResults, run_study
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, write_outputs
@@ -69,7 +70,7 @@ def run_and_show(study: Study | Plan, folder: Path, again: str, retry: str, *, n
 def show_results(results: StudyResults, folder: Path, retry: str) -> int:
     """Write tables, statistics and report, print the tables and the paths; the exit status is 1 if tasks failed."""
     for notice in results.notices:
-        print(notice, file=sys.stderr)
+        note(notice)
     write_outputs(results, folder)
     _print_results(results, folder, retry)
     print(_report_line(results, folder))
@@ -95,11 +96,11 @@ def _print_results(results: StudyResults, folder: Path, retry: str) -> None:
     for table in tables:
         for part in table.fitted(console.width - 2):
             console.print(_rich(part))
-    for note in dict.fromkeys(note for table in tables for note in table.notes):
-        console.print(note, markup=False)
+    for line in dict.fromkeys(line for table in tables for line in table.notes):
+        console.print(line, markup=False)
     console.print(f"Protocol {results.study['protocol']}. {' '.join(meaning(results))}", markup=False)
-    for note in grid_end_notes(results):
-        console.print(f"Note: {note}", markup=False)
+    for line in grid_end_notes(results):
+        console.print(f"Note: {line}", markup=False)
     failed = [f"Failed: {failure_line(record)}" for record in results.failures]
     failed += [f"Setting that failed: {line}" for line in failed_settings(results)]
     for line in failed[:MOST_FAILURES]:

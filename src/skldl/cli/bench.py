@@ -4,9 +4,9 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Annotated, Any
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from skldl.cli._options import Columns, Flag, Name, TextNgrams, Words, words
 from skldl.cli._screen import note
@@ -23,7 +23,7 @@ app = App(name="bench")
 
 @app.default
 def bench(
-    study: str = "",
+    study: Name = None,
     *,
     columns: Columns | None = None,
     item: Name = None,
@@ -31,16 +31,16 @@ def bench(
     text_ngrams: TextNgrams = "auto",
     splits: Name = None,
     data: Path | None = None,
-    datasets: str = "",
-    algorithms: str = "",
-    measures: str = "",
+    datasets: Name = None,
+    candidates: Annotated[Name, Parameter(name=("--candidates", "--algorithms"))] = None,
+    measures: Name = None,
     folds: int | None = None,
     repeats: int | None = None,
     protocol: str | None = None,
     order: str | None = None,
     seed: int | None = None,
     jobs: int = -1,
-    scheduler: str = "",
+    scheduler: Name = None,
     out: Path | None = None,
     resume: Flag = False,
     retry_failed: Flag = False,
@@ -53,7 +53,7 @@ def bench(
 
     Without an argument the study demo runs on data that the package includes. Examples:
 
-    skldl bench --algorithms aa-knn,sa-bfgs --out run1
+    skldl bench --candidates aa-knn,sa-bfgs --out run1
 
     skldl bench tkde2016 --data DIR --datasets yeast-alpha,sjaffe
 
@@ -80,8 +80,8 @@ def bench(
         Folder with the data files. Datasets that are not there are named and left out.
     datasets
         Only these, separated by commas: names in any spelling, or paths of data files and tables.
-    algorithms
-        Only these, separated by commas: names in any spelling, or import paths (package.module:Class).
+    candidates
+        Only these, separated by commas: names of algorithms in any spelling, or import paths (package.module:Class).
     measures
         Only these, separated by commas.
     folds
@@ -119,7 +119,7 @@ def bench(
     trusted = words(trust or [])
     chosen = _study(study, out if resume else None, trusted)
     roles = _roles(columns, item=item, annotator=annotator, text_ngrams=text_ngrams, splits=splits)
-    chosen = _with_options(chosen, datasets, roles, algorithms, measures).with_options(
+    chosen = _with_options(chosen, datasets, roles, candidates, measures).with_options(
         folds=folds, repeats=repeats, protocol=protocol, order=order, random_state=seed, timeout=timeout
     )
     if data is not None and not data.is_dir():
@@ -156,7 +156,7 @@ def bench(
     )
 
 
-def _study(name: str, folder: Path | None, trust: list[str]) -> Study:
+def _study(name: str | None, folder: Path | None, trust: list[str]) -> Study:
     """The study that is named; else, when resuming, the one in the folder; else the demo."""
     path = Path(name or "demo")
     if not name and folder is not None:
@@ -179,13 +179,15 @@ def _roles(columns: Columns | None, **more: str | None) -> dict[str, Any]:
     return given | {name: value for name, value in columns.as_reading().items() if value is not None}  # --na '' is []
 
 
-def _with_options(study: Study, datasets: str, roles: dict[str, Any], algorithms: str, measures: str) -> Study:
+def _with_options(
+    study: Study, datasets: str | None, roles: dict[str, Any], candidates: str | None, measures: str | None
+) -> Study:
     changes: dict[str, Any] = {}
     known: dict[str, list[DatasetSpec]] = {}
     for spec in study.datasets:  # several of them hide different shares of the degrees of one source
         for key in {plain(spec.name), plain(spec.source)} - {""}:
             known.setdefault(key, []).append(spec)
-    named = split_list(datasets)
+    named = split_list(datasets or "")
     tables = [word for word in named if plain(word) not in known and _is_table(word)]
     if roles and not tables:
         raise StudyError(
@@ -198,8 +200,8 @@ def _with_options(study: Study, datasets: str, roles: dict[str, Any], algorithms
             for word in named
             for spec in known.get(plain(word)) or [DatasetSpec(word, **(roles if word in tables else {}))]
         ]
-    if algorithms:
-        changes["candidates"] = [find_candidate(word, study.candidates) for word in split_list(algorithms)]
+    if candidates:
+        changes["candidates"] = [find_candidate(word, study.candidates) for word in split_list(candidates)]
     if measures:
         changes["measures"] = split_list(measures)
     return study.with_options(**changes)

@@ -3,8 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
+from typing import Annotated
 
 import numpy as np
+from cyclopts import Parameter
 
 from skldl._missing import has_gaps
 from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, is_array_file
@@ -31,7 +33,7 @@ def evaluate(
     columns: Columns | None = None,
     item: Name = None,
     annotator: Name = None,
-    models: Name = None,
+    candidates: Annotated[Name, Parameter(name=("--candidates", "--models"))] = None,
     measures: Name = None,
     text_ngrams: TextNgrams = "auto",
     folds: int = 5,
@@ -49,7 +51,7 @@ def evaluate(
     new rows. A last table has the coverage and width of 90 % intervals. For instance:
 
         skldl evaluate faces.csv --labels 'emo_*'
-        skldl evaluate faces.csv --labels 'emo_*' --groups person --models sa-bfgs
+        skldl evaluate faces.csv --labels 'emo_*' --groups person --candidates sa-bfgs
         skldl evaluate texts.csv --kind votes --labels says --item id --annotator who --text text
 
     Parameters
@@ -62,7 +64,7 @@ def evaluate(
         Of a table with one row for each vote (--kind votes; --labels names the answer): column with what was rated.
     annotator
         Of such a table: column with who answered. The report then shows the raters.
-    models
+    candidates
         Which models, separated by commas; by default sa-bfgs, aa-knn and forest, and where label cells are
         empty sa-bfgs-cv, incomldl and winldl, which learn from such rows. The mean is always there.
     measures
@@ -113,7 +115,7 @@ def evaluate(
         largest = max(int(np.bincount(column[column >= 0]).max()) for column in dataset.splits.T)
         least = (n_rows - largest) * (inner_folds - 1) // inner_folds
     least = max(1, least - 1 if dataset.groups is None else least // 2)  # groups differ in size
-    names = split_list(models or "")
+    names = split_list(candidates or "")
     if not names and has_gaps(dataset.D):
         names = list(LEARN_FROM_GAPS)
         note(f"Note: the models are {', '.join(names)}, which learn from rows with empty label cells.")

@@ -138,20 +138,7 @@ class PredictedChunk:
 class ChunkPrediction:
     """What is done with each chunk of the table: here or in another process, so that it can be pickled.
 
-    Attributes
-    ----------
-    model : TableModel
-        The model.
-    keep : list of str
-        Columns to copy.
-    intervals : Intervals or None
-        Calibration of the model, if intervals are wanted.
-    level : float or None
-        Their probability.
-    drift : DriftMonitor
-        Compares rows with the training table; it does not count them here.
-    writer : TableWriter
-        Turns rows into text; nothing is written here.
+    The monitor counts no rows here, and the writer, which turns rows into text, writes nothing.
     """
 
     model: TableModel

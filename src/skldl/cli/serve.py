@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter, validators
 
 from skldl.cli._options import Flag
-from skldl.exceptions import DataError
-from skldl.serve import Limits, Service, check_address, make_app, named_paths, run_server
+from skldl.exceptions import DataError, UnknownNameError
+from skldl.serve import Limits, Service, check_address, make_app, run_server
 
 KEY_VARIABLE = "SKLDL_API_KEY"
 _POSITIVE = Parameter(validator=validators.Number(gt=0))
@@ -65,10 +65,25 @@ def serve(
     key = os.environ.get(KEY_VARIABLE, "")
     check_address(host, key, no_key=no_key)
     limits = Limits(int(max_body * 2**20), max_rows, timeout, max_concurrent)
-    service = Service(named_paths(model, models or []), limits)
+    service = Service(_named_paths(model, models or []), limits)
     app = make_app(service, key=key, log_requests=not quiet, any_host=no_key)
     if not run_server(app, service, host=host, port=port):
         raise DataError(
             f"--host {host} --port {port} cannot be taken: another process may listen there. Choose another."
         )
     return 0
+
+
+def _named_paths(default: Path | None, named: list[str]) -> dict[str, Path]:
+    """Names and files of the models: the default one first, under the name of its file, others as ``name=path``."""
+    paths = {} if default is None else {default.stem: default}
+    for word in named:
+        name, sign, path = word.partition("=")
+        if not (name and sign and path) or not name.replace("-", "_").isidentifier():
+            raise DataError(f"--model {word}: write name=path, with a name of letters, digits, - and _.")
+        if name in paths:
+            raise DataError(f"Two models are called {name!r}. Give one of them another name: --model NAME=PATH.")
+        paths[name] = Path(path)
+    if not paths:
+        raise UnknownNameError("Name a model file, or --model name=path.")
+    return paths

@@ -13,24 +13,11 @@ from skldl.exceptions import DatasetError
 
 
 class ArrayTable:
-    """A file of arrays with the methods of `TableFile`.
+    """A file of arrays (``.mat`` or ``.npz``) with the methods of `TableFile`.
 
-    Parameters
-    ----------
-    source : str or path
-        A ``.mat`` or ``.npz`` file.
-    labels : str, default=None
-        Name of the array of labels. By default the one with a usual name, such as labels or D; there need not be one.
-    also : sequence of str, default=()
-        Further arrays to take as columns, such as weights and groups: one value for each row.
-
-    Attributes
-    ----------
-    name : str
-        The path.
-    columns, label_columns : list of str
-        Names of all columns, and of those that hold labels: ``feature_names`` and ``label_names`` of the file if it has
-        such arrays, else feature_0, feature_1, … and label_0, label_1, ….
+    ``labels`` names the array of labels, if it has no usual name such as labels or D; there need not be one. Arrays in
+    ``also``, such as weights and groups, become columns. Columns are named by the arrays ``feature_names`` and
+    ``label_names`` of the file, or else feature_0, … and label_0, ….
 
     Examples
     --------

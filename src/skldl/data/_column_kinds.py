@@ -249,17 +249,7 @@ def kind_of(column: pd.Series) -> str:
 def notes_on_columns(kinds: Mapping[str, ColumnKind], n_different: Mapping[str, int]) -> list[str]:
     """What is worth knowing about the columns of a table; those that cannot be what they seem are refused.
 
-    Parameters
-    ----------
-    kinds : mapping
-        From the name of each column to what was seen of it.
-    n_different : mapping
-        From the names of columns of categories to their numbers of different texts.
-
-    Returns
-    -------
-    list of str
-        Sentences.
+    ``n_different`` has the number of different texts of each column of categories.
     """
     notes = [note for name, kind in kinds.items() for note in kind.notes(n_different.get(name))]
     empty = [name for name, kind in kinds.items() if not kind.n_present]

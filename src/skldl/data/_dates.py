@@ -85,16 +85,8 @@ def _time_of_day(match: re.Match[str] | None) -> str:
 def looks_like_date(cell: str) -> bool:
     """Whether a cell is a date or a time of day for a person, in whatever way it is written.
 
-    Parameters
-    ----------
-    cell : str
-        Any cell.
-
-    Returns
-    -------
-    bool
-        True for three numbers with marks between them, names of months beside numbers, hours with minutes, and weeks or
-        quarters of a year.
+    Three numbers with marks between them, names of months beside numbers, hours with minutes, weeks or quarters of a
+    year.
 
     Examples
     --------

@@ -33,20 +33,9 @@ _OTHER_FORMATS = {
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written.
+    """How a CSV file is written: ``by_column`` is the decimal mark of the columns whose own cells show it.
 
-    Attributes
-    ----------
-    encoding : str
-        Name of the encoding.
-    separator : str
-        Separator between two cells.
-    decimal : {".", ","}
-        Decimal mark of its numbers.
-    by_column : mapping
-        Decimal mark of the columns whose own cells show it.
-    certain : bool
-        Whether the decimal mark was given or is unambiguous, so that the other mark can only separate thousands.
+    ``certain`` is whether the decimal mark was given or is unambiguous, so that the other can only separate thousands.
     """
 
     encoding: str
@@ -58,22 +47,9 @@ class Dialect:
 
 @dataclass
 class Beginning:
-    """The first lines of a text file: its dialect, its header, and the text that follows the header.
+    """The first lines of a text file: dialect, header, and the ``rest`` behind it, after ``n_lines`` lines.
 
-    Attributes
-    ----------
-    dialect : Dialect
-        How the file is written.
-    columns : list of str
-        Names of the columns.
-    has_header : bool
-        False if the first line was asked to be looked at, and holds only numbers.
-    rest : str
-        What was read beyond the header.
-    n_lines : int
-        Number of lines before ``rest``.
-    notes : list of str
-        What the user should know.
+    ``has_header`` is False if the first line was asked to be looked at, and holds only numbers.
     """
 
     dialect: Dialect

@@ -17,17 +17,9 @@ _WITH_UNIT = re.compile(rf"{_SIGN}?{_NUMBER} ?([^\W\d_]{{1,4}})")
 
 
 def is_number_otherwise(cell: str) -> bool:
-    """Whether a cell is a number for a person, in a notation that is not read.
+    """Whether a cell that is no plain number is one for a person, in a notation that is not read.
 
-    Parameters
-    ----------
-    cell : str
-        A cell that is no plain number.
-
-    Returns
-    -------
-    bool
-        True for percentages, amounts of money, marks between thousands, digits of other scripts and the like.
+    Percentages, amounts of money, marks between thousands, digits of other scripts and the like.
 
     Examples
     --------

@@ -49,29 +49,10 @@ def _is_hidden(file: Path, folder: Path) -> bool:
 
 
 class TableFiles:
-    """The rows of several files, which can be read again and again.
+    """The rows of several files, which can be read again and again; all have the columns of the first, in any order.
 
-    Parameters
-    ----------
-    sources : sequence of str
-        The files. The columns of each must be those of the first, in any order.
-    **reading : dict
-        As for `TableFile`.
-
-    Attributes
-    ----------
-    name : str
-        What messages call the table.
-    files : list of str
-        The files.
-    columns : list of str
-        Names of the columns.
-    notes : list of str
-        What the user should know; complete when all rows were read.
-    n_bytes : int
-        Size of the table: of CSV files as they are, of Parquet files unpacked.
-    reading_bytes : int
-        Memory that reading takes besides the rows.
+    ``notes`` are complete when all rows were read. ``n_bytes`` counts CSV files as they are and Parquet files unpacked;
+    ``reading_bytes`` is the memory that reading takes besides the rows.
 
     Examples
     --------

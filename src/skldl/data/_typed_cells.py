@@ -15,22 +15,9 @@ _GROUPS = r"^[+-]?(?:\d*|[1-9]\d{0,2}(?:%s\d{3})+)(?:%s\d*)?(?:[eE][+-]?\d+)?$"
 
 
 class ColumnReader:
-    """Turn the cells of one column into numbers, piece by piece, or leave them as text.
+    """Turn the cells of one column into numbers, piece by piece, or leave them as text (``as_written``).
 
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    decimal : {".", ","}
-        Decimal mark of its numbers.
-    thousands : bool
-        Whether the other mark can only separate thousands; else a cell that holds it is no number.
-    missing : tuple of str
-        Words that mean a missing value.
-    as_written : bool
-        Leave the text as it is.
-    file : str
-        What messages call the file.
+    ``thousands`` is whether the other mark can only separate thousands; else a cell that holds it is no number.
     """
 
     def __init__(

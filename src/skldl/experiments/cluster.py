@@ -81,5 +81,5 @@ def _run_one(call: Call, timeout: float | None) -> Record:
 def _lost(scheduler: str, what: str) -> StudyError:
     return StudyError(
         f"The Dask scheduler at {scheduler} {what}. What is recorded is safe. See that it runs and has workers (dask "
-        f"worker {scheduler}), then continue with --resume."
+        f"worker {scheduler}), then continue with resume=True."
     )

@@ -132,7 +132,7 @@ def compare_headers(store: MemoryStore, now: Record) -> bool:
     if header["keep_predictions"] != now["keep_predictions"]:
         raise RecordsError(
             f"These records keep predictions: {header['keep_predictions']}, not {now['keep_predictions']}. "
-            f"Use --keep-predictions {header['keep_predictions']}, or start in another folder."
+            f"Use keep_predictions={header['keep_predictions']!r}, or start in another folder."
         )
     before, after = header["versions"], now["versions"]
     names = [name for name in after if name != "skldl" and before[name] != after[name]]

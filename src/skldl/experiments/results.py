@@ -94,7 +94,7 @@ class StudyResults:
         records, torn = read_records(Path(folder) / FILE_NAME)
         if records:
             check_records(records)
-        notice = [f"The last line of {FILE_NAME} is torn and was left out; --resume runs its task again."]
+        notice = [f"The last line of {FILE_NAME} is torn and was left out; resume=True runs its task again."]
         return cls(records, notices=notice if torn else ())
 
     @property

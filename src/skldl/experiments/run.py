@@ -168,7 +168,7 @@ def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Pl
     specs, missing = load_datasets(study.datasets, data_home=data_home)
     if not specs:
         raise DatasetNotFoundError(
-            f"None of the datasets of the study was found: {', '.join(missing)}. Say where they are with --data."
+            f"None of the datasets of the study was found: {', '.join(missing)}. Say where they are with data_home=."
         )
     if build:
         for candidate in study.candidates:
@@ -207,7 +207,7 @@ def run_study(
     resume: bool = False,
     retry_failed: bool = False,
     n_jobs: int = 1,
-    scheduler: str = "",
+    scheduler: str | None = None,
     keep_predictions: str = "sample",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> StudyResults:
@@ -228,7 +228,7 @@ def run_study(
     n_jobs : int, default=1
         Number of processes, -1 for one per processor. 1 runs everything in this process, where an estimator that
         crashes takes the study along, unless the study has a ``timeout``. The numbers do not depend on it.
-    scheduler : str, default=""
+    scheduler : str, default=None
         Address of the scheduler of a Dask cluster, such as ``tcp://host:8786``, which runs the tasks instead.
     keep_predictions : {"sample", "predictions", "none", "all"}, default="sample"
         Which predictions the records keep: of a few rows of each dataset, of none, or of all. The true distributions of
@@ -253,7 +253,7 @@ def run_study(
     (1, 1)
     """
     if keep_predictions not in KEEP:
-        raise StudyError(f"keep_predictions = {keep_predictions!r} is not one of {', '.join(KEEP)}.")
+        raise StudyError(f"keep_predictions={keep_predictions!r} is not one of {', '.join(KEEP)}.")
     plan = study if isinstance(study, Plan) else plan_study(study, data_home=data_home)
     timeout = plan.study.timeout
     store = MemoryStore() if out is None else FileStore(Path(out), resume=resume)
@@ -270,7 +270,7 @@ def run_study(
         for wave in plan.waves:
             ready: list[Record] = []
             calls = _calls(plan, [task for task in wave if task in left], recorded, keep_predictions, ready)
-            if scheduler:
+            if scheduler is not None:
                 records = run_on_cluster(calls, scheduler, timeout)
             elif n_jobs == 1 and timeout is None:
                 records = (call.run() for call in calls)

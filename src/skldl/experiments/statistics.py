@@ -81,7 +81,7 @@ def compare(
     measure: str,
     datasets: Sequence[str] | None = None,
     *,
-    control: str = "",
+    control: str | None = None,
     alpha: float = ALPHA,
     rope: float = ROPE,
 ) -> Comparison:
@@ -95,8 +95,8 @@ def compare(
         The measure.
     datasets : sequence of str, default=None
         Which datasets; None means all that count in average ranks.
-    control : str, default=""
-        The candidate to compare with; empty means the control of the study.
+    control : str, default=None
+        The candidate to compare with; None means the control of the study.
     alpha : float, default=0.05
         Level of the critical differences.
     rope : float, default=0.01
@@ -113,7 +113,7 @@ def compare(
     >>> from skldl.experiments import Candidate, Study, run_study
     >>> from skldl.experiments.statistics import compare
     >>> from skldl.testing import make_distributions
-    >>> datasets = [Dataset(f"toy {seed}", *make_distributions(30, seed=seed)) for seed in range(4)]
+    >>> datasets = [Dataset(f"toy {seed}", *make_distributions(30, random_state=seed)) for seed in range(4)]
     >>> candidates = [Candidate(name, f"skldl:{name}") for name in ("SABFGS", "AAKNN", "MeanDistribution")]
     >>> tests = compare(run_study(Study(datasets, candidates, folds=3)), "kullback_leibler")
     >>> tests.average_ranks.tolist(), tests.control
@@ -122,7 +122,7 @@ def compare(
     1.657
     """
     candidates = results.candidates
-    control = find(control, {name: name for name in candidates}, "candidate") if control else results.control
+    control = results.control if control is None else find(control, {name: name for name in candidates}, "candidate")
     wanted = results.averaged if datasets is None else list(datasets)
     all_losses = dict(zip(results.datasets, losses_of(results, measure), strict=True))
     used = [name for name in wanted if not np.isnan(all_losses[name]).any()]

@@ -73,7 +73,7 @@ def read_records(path: Path) -> tuple[list[Record], bytes]:
         if not isinstance(record, dict) or "kind" not in record or not _is_whole(record, records):
             raise RecordsError(
                 f"Line {number} of {path} is not a record: the file was changed or damaged after it was written. "
-                "Delete this line to run its task again with --resume, or start in another folder."
+                "Delete this line to run its task again with resume=True, or start in another folder."
             )
         records.append(_renamed(record))
     if records:
@@ -132,19 +132,7 @@ class MemoryStore:
 class FileStore(MemoryStore):
     """Records in a file, which no other process can write at the same time.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of the study.
-    resume : bool
-        Continue the records that are there; otherwise there must be none.
-
-    Attributes
-    ----------
-    records : list of dict
-        What the file holds.
-    notices : list of str
-        What the user should know about the state in which the file was found.
+    With ``resume``, records that are there are continued; otherwise there must be none.
     """
 
     def __init__(self, folder: Path, *, resume: bool) -> None:
@@ -152,7 +140,7 @@ class FileStore(MemoryStore):
         self.path = folder / FILE_NAME
         if self.path.exists() and not resume:
             raise RecordsError(
-                f"{self.path} holds the records of a study. Continue it with --resume, or choose another --out folder."
+                f"{self.path} holds the records of a study. Continue it with resume=True, or name another folder."
             )
         folder.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
@@ -173,7 +161,7 @@ class FileStore(MemoryStore):
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise RecordsError(
-                f"Another process is writing {self.path}. Wait until it ends, or choose another --out folder."
+                f"Another process is writing {self.path}. Wait until it ends, or name another folder."
             ) from None
 
     def _drop(self, torn: bytes) -> None:
@@ -200,7 +188,8 @@ class FileStore(MemoryStore):
         except OSError as error:
             os.ftruncate(self._descriptor, size)
             raise RecordsError(
-                f"Could not append to {self.path}: {error}. The records so far are safe. Free space, then use --resume."
+                f"Could not append to {self.path}: {error}. The records so far are safe. Free space, then use "
+                "resume=True."
             ) from error
         self._keep(line)
 

@@ -32,19 +32,7 @@ MODEL, MACHINE, TIMEOUT = "model", "machine", "timeout"
 
 @dataclass(frozen=True)
 class Rules:
-    """Settings that all tasks of a study share.
-
-    Attributes
-    ----------
-    layout : Layout
-        Protocol, folds, order and seed.
-    measures : tuple of str
-        The measures to compute.
-    criterion : str
-        The measure by which selection chooses.
-    keep : {"none", "sample", "predictions", "all"}
-        Which predictions the records keep; ``predictions`` is a sample without the true distributions.
-    """
+    """Settings that all tasks of a study share; ``keep`` is which predictions the records keep, see `run_study`."""
 
     layout: Layout
     measures: tuple[str, ...]
@@ -54,16 +42,9 @@ class Rules:
 
 @dataclass(frozen=True)
 class Task:
-    """A unit of work, and the key of its record.
+    """A unit of work, and the key of its record; repeat and fold, a round of the protocol, count from 0.
 
-    Attributes
-    ----------
-    kind : {"selection", "evaluation"}
-        Validate all settings of the candidate on one rotation, or test the candidate on one fold.
-    dataset, candidate : str
-        Names.
-    repeat, fold : int
-        Which repeat and which round of the protocol, from 0.
+    A selection validates all settings of the candidate on one rotation, an evaluation tests it on one fold.
     """
 
     kind: str
@@ -87,18 +68,7 @@ class Task:
 class Call:
     """A task with everything that it needs, to be run in any process.
 
-    Attributes
-    ----------
-    task : Task
-        What to do.
-    dataset, candidate : Dataset, Candidate
-        With what.
-    rules : Rules
-        How.
-    chosen : int or None
-        Place of the setting that was chosen for all rounds; None if this round selects its own setting.
-    encoder : transformer or None
-        Put before the candidate.
+    ``chosen`` is the place of the setting that was chosen for all rounds; None if this round selects its own.
     """
 
     task: Task
@@ -114,13 +84,9 @@ class Call:
         return record | {"seconds": 0.0, "warnings": [], "versions": versions()}
 
     def run(self) -> Record:
-        """Run the task. Errors become part of its record.
+        """Run the task. Errors become part of its record, with the ``fault``: the model, or the machine (memory, disk).
 
-        Returns
-        -------
-        dict
-            The record. If it failed, ``fault`` is the cause, the model or the machine (memory, disk):
-            the latter is no property of the candidate, and the task can be repeated.
+        The latter is no property of the candidate, and the task can be repeated.
         """
         task, seed = self.task, self.rules.layout.random_state
         seed = derive_seed(seed, task.dataset, task.candidate, task.repeat, task.fold)

@@ -44,13 +44,7 @@ def interrupts_blocked() -> Iterator[None]:
 
 
 class Worker:
-    """One process and the task that it runs now.
-
-    Parameters
-    ----------
-    inbox : Queue
-        Where answers arrive, as pairs of the worker and the answer; None when the process has ended.
-    """
+    """One process and the task that it runs now; answers, None at its end, go to the inbox with the worker."""
 
     def __init__(self, inbox: "queue.Queue[tuple[Worker, Any]]") -> None:
         self.call: Call | None = None
@@ -94,15 +88,7 @@ class Worker:
 
 
 class Pool:
-    """Processes that are started when there is work for them, and ended by `close`.
-
-    Parameters
-    ----------
-    n_jobs : int
-        Number of processes.
-    timeout : float or None
-        Seconds after which a task is ended and recorded as failed.
-    """
+    """Processes that are started when there is work for them, and ended by `close`; ``timeout`` ends a task."""
 
     def __init__(self, n_jobs: int, timeout: float | None) -> None:
         self.n_jobs = n_jobs

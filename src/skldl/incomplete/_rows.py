@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold
 
 from skldl._held_out import row_weights, standardisation
 from skldl._missing import informative_rows, mean_distribution
 from skldl._partial_base import PartialLDL
 from skldl._typing import BoolArray, FloatArray, IntArray
+from skldl.selection._folds import pairs_of, shuffled_folds
 from skldl.simplex import project
 
 
@@ -132,8 +132,7 @@ def least_error(problem: LinearProblem, n_folds: int, path: Callable[[LinearProb
     if n_samples < 2:
         return 0
     errors: list[float] = []
-    # not the folds of skldl.selection, which draw from another generator: results stay those of earlier versions
-    for train, test in KFold(min(n_folds, n_samples), shuffle=True, random_state=0).split(problem.X):
+    for train, test in pairs_of(shuffled_folds(n_samples, n_folds, None, np.random.RandomState(0))):
         held_out, share = problem.take(test), problem.weight[test].sum()
         for place, W in enumerate(path(problem.take(train))):
             miss = (project(held_out.X @ W) - held_out.D) * held_out.observed

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from skldl._typing import FloatArray, IntArray
 from skldl.chunks import Chunk
+from skldl.selection import assign_folds
 
 MOST_SHUFFLED = 1 << 22
 """Up to this many rows the folds are those of scikit-learn's KFold, as in memory; one byte is kept for each row."""
@@ -44,13 +45,8 @@ class Folds:
         """The folds of ``KFold(n_folds, shuffle=True, random_state=0)``, or of a hash where there are too many rows."""
         if n_rows > MOST_SHUFFLED:
             return cls(n_folds)
-        order = np.arange(n_rows)
-        np.random.RandomState(0).shuffle(order)
-        sizes = np.full(n_folds, n_rows // n_folds)
-        sizes[: n_rows % n_folds] += 1
-        fold_of = np.empty(n_rows, dtype=np.uint8 if n_folds <= 256 else np.uint16)
-        fold_of[order] = np.repeat(np.arange(n_folds), sizes)
-        return cls(n_folds, fold_of)
+        fold_of = assign_folds(n_rows, n_folds, random_state=np.random.RandomState(0))
+        return cls(n_folds, fold_of.astype(np.uint8 if n_folds <= 256 else np.uint16))
 
     def of(self, first: int, count: int) -> IntArray:
         """Folds of ``count`` rows from position ``first`` on."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.model_selection import GroupKFold, KFold, check_cv
+from sklearn.model_selection import check_cv
 
 from skldl._array_api import as_type_of, computing_on, is_device_array, rows_on_host
 from skldl._held_out import check_groups, two_valued_columns
@@ -29,6 +29,7 @@ from skldl.maxent._rows_selection import fold_rows, fold_settings
 from skldl.maxent._sabfgs import ALPHA
 from skldl.maxent._splits import Split, as_pairs, holds_out_once, places_of
 from skldl.maxent._whitening import column_deviations
+from skldl.selection._folds import pairs_of, shuffled_folds
 from skldl.simplex import entropy, log_softmax
 
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
@@ -298,12 +299,9 @@ class SABFGSCV(PartialLDL):
                     f"cv={cv} folds need at least {cv} rows with weight, but there are n_samples={n_rows}. Set a "
                     "smaller cv, or use SABFGS with an alpha of your choice."
                 )
-            # not the folds of skldl.selection: cv takes any splitter of scikit-learn, and a number means its KFold
-            cv = KFold(int(cv), shuffle=True, random_state=0)
-            if codes is not None:
-                cv, groups = GroupKFold(min(cv.n_splits, int(codes.max()) + 1), shuffle=True, random_state=0), codes
+            return list(pairs_of(shuffled_folds(n_rows, int(cv), codes, np.random.RandomState(0))))
         if not hasattr(cv, "split"):
-            splits = [
+            splits: list[Split] = [
                 (places_of(train, kept, n_samples, f"train of cv pair {fold}"), places_of(test, kept, n_samples, where))
                 for fold, (train, test) in enumerate(as_pairs(cv))
                 for where in [f"test of cv pair {fold}"]
@@ -338,8 +336,8 @@ def _held_out(
     X: Any,
     D: FloatArray,
     sample_weight: FloatArray | None,
-    train: npt.NDArray[np.intp],
-    test: npt.NDArray[np.intp],
+    train: IntArray,
+    test: IntArray,
     alphas: FloatArray,
     settings: Settings,
     scaling: str,

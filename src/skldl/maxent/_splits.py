@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from skldl._typing import IntArray
 
-Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+Split = tuple[IntArray, IntArray]
 
 
 def as_pairs(cv: Any) -> list[tuple[Any, Any]]:

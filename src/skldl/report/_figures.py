@@ -30,20 +30,9 @@ MOST_CELLS = 1000  # larger studies have figures of ranks for the criterion only
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure of the page.
+    """A figure of the page. ``phone_svg`` is drawn for a narrow screen; empty if the picture itself is narrow.
 
-    Attributes
-    ----------
-    name : str
-        Identifier in the page.
-    title, caption : str
-        What it shows, and how to read it.
-    svg : str
-        The picture.
-    phone_svg : str
-        The same, drawn for a narrow screen; empty if the picture itself is narrow.
-    shape : {"wide", "tall", ""}
-        Whether it needs the whole width or more than half the height of a page.
+    ``shape`` says if it needs the whole width ("wide") or more than half the height ("tall") of a page.
     """
 
     name: str
@@ -66,28 +55,8 @@ def draw(
 ) -> ReportFigure:
     """Draw into a new figure, and write it as SVG; wide figures a second time, for narrow screens.
 
-    A wide figure that is scaled down to a phone has letters of six pixels. The second drawing has letters of the usual
-    size, and the legend below the axes.
-
-    Parameters
-    ----------
-    name : str
-        Identifier in the page.
-    title, caption : str
-        What it shows, and how to read it.
-    plot : callable
-        Draws into the axes that it is given as ``ax``.
-    width, height : float
-        Size in inches.
-    phone_plot : callable, default=None
-        Draws the figure for narrow screens; ``plot`` if None.
-    phone_height : float, default=None
-        Height of that figure in inches, without the legend; ``height`` if None.
-
-    Returns
-    -------
-    ReportFigure
-        The figure.
+    A wide figure that is scaled down to a phone has letters of six pixels. The second drawing, by ``phone_plot`` or
+    ``plot``, has letters of the usual size, and the legend below the axes. Sizes are in inches.
     """
     shape = "wide" if width > 7.6 else "tall" if height > 6 else ""
     text = f"{title}. {caption}"

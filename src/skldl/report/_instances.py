@@ -17,16 +17,10 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Instance:
-    """One instance.
+    """One instance: ``row`` counts in the dataset or the fixed test set.
 
-    Attributes
-    ----------
-    row : int
-        Its row number in the dataset, or in the fixed test set.
-    degrees : list of tuple
-        For each label its name, the real degree, and the predicted ones.
-    measures : list of tuple
-        For each measure its title and the values of the candidates, the best marked.
+    ``degrees`` has for each label its name, the real degree and the predicted ones; ``measures`` for each measure its
+    title and the values of the candidates, the best marked.
     """
 
     row: int
@@ -36,17 +30,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Browser:
-    """The instances of one dataset.
-
-    Attributes
-    ----------
-    dataset : str
-        Its name.
-    candidates : list of tuple
-        Name, colour and marker of each.
-    instances : list of Instance
-        The instances.
-    """
+    """The instances of one dataset; ``candidates`` has name, colour and marker of each."""
 
     dataset: str
     candidates: list[tuple[str, str, str]]

@@ -146,14 +146,14 @@ class Candidate:
         """Whether there is more than one setting to choose from."""
         return self.n_settings > 1
 
-    def make(self, setting: Mapping[str, Any] | None = None, seed: int | None = None) -> Any:
+    def make(self, setting: Mapping[str, Any] | None = None, random_state: int | None = None) -> Any:
         """Build the unfitted estimator.
 
         Parameters
         ----------
         setting : mapping, default=None
             Values of the hyper-parameters of the grid.
-        seed : int, default=None
+        random_state : int, default=None
             Given to every parameter ``random_state`` that is neither fixed nor part of the setting.
 
         Returns
@@ -174,7 +174,7 @@ class Candidate:
                 raise StudyError(f"Candidate {self.name}: {type(model).__name__} has no hyper-parameter {name!r}.")
             self._refuse_truth_word(name, value, known[name])
         model = model.set_params(**chosen)
-        return model if seed is None else with_seed(model, seed)
+        return model if random_state is None else with_seed(model, random_state)
 
     def check_imports(self) -> None:
         """Refuse an import path that is invalid or belongs to a package that is not trusted; import nothing."""
@@ -189,7 +189,7 @@ class Candidate:
             if self.trust is not None and package not in (*KNOWN_PACKAGES, *self.trust):
                 raise StudyError(
                     f"Candidate {self.name}: {shown(path)} would import the package {package!r}, which can run any "
-                    f"code. If you trust it, add --trust {package}; in Python, load_study(..., trust=[{package!r}])."
+                    f"code. If you trust it, add trust=[{package!r}]."
                 )
 
     def _construct(self, path: str, params: Mapping[str, Any]) -> Any:

@@ -45,7 +45,7 @@ class Estimate:
     >>> x = np.linspace(0.1, 0.9, 30)
     >>> dataset = Dataset("line", x[:, None], np.column_stack([x, 1 - x]))
     >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (15, 3)}), BASELINE]
-    >>> result = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, seed=0))))
+    >>> result = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, random_state=0))))
     >>> estimate = estimate_choice(dataset, result, result.trials[1])
     >>> estimate.loss < estimate.reference_loss, len(estimate.choices)
     (True, 3)
@@ -85,7 +85,7 @@ def estimate_choice(dataset: Dataset, result: SearchResult, reference: Trials) -
     >>> x = np.linspace(0.1, 0.9, 30)
     >>> dataset = Dataset("line", x[:, None], np.column_stack([x, 1 - x]))
     >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (15, 3)}), BASELINE]
-    >>> result = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, seed=0))))
+    >>> result = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, random_state=0))))
     >>> estimate_choice(dataset, result, result.trials[1]).skill > 0.9
     True
     """

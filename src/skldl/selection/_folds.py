@@ -34,7 +34,7 @@ def derive_seed(*parts: object) -> int:
 
 
 def assign_folds(
-    n_samples: int, n_folds: int, *, seed: int | None = None, groups: Any = None, name: str = "the data"
+    n_samples: int, n_folds: int, *, random_state: Any = None, groups: Any = None, name: str = "the data"
 ) -> IntArray:
     """Give each row the number of its fold.
 
@@ -44,8 +44,9 @@ def assign_folds(
         Number of rows.
     n_folds : int
         Number of folds.
-    seed : int, default=None
-        Seed of the shuffling; None keeps the order of the file.
+    random_state : int, RandomState or None, default=None
+        Seed of the shuffling, or where it is drawn from; None keeps the order of the file. ``RandomState(0)`` gives the
+        folds of scikit-learn's ``KFold(n_folds, shuffle=True, random_state=0)``.
     groups : array-like of shape (n_samples,), default=None
         Rows of one group come into the same fold.
     name : str
@@ -68,26 +69,28 @@ def assign_folds(
         raise StudyError(f"{name} has {units} {what}, too few for {n_folds} folds. Use at most {units} folds.")
     fold_of = np.empty(n_samples, dtype=np.intp)
     if groups is None:
-        order = np.arange(n_samples) if seed is None else np.random.default_rng(seed).permutation(n_samples)
+        given = random_state is None or isinstance(random_state, np.random.RandomState)
+        generator = random_state if given else np.random.default_rng(random_state)
+        order = np.arange(n_samples) if generator is None else generator.permutation(n_samples)
         for fold, rows in enumerate(np.array_split(order, n_folds)):
             fold_of[rows] = fold
         return fold_of
-    splitter = GroupKFold(n_folds) if seed is None else GroupKFold(n_folds, shuffle=True, random_state=seed)
+    splitter = GroupKFold(n_folds, shuffle=random_state is not None, random_state=random_state)
     for fold, (_, rows) in enumerate(splitter.split(fold_of, groups=groups)):
         fold_of[rows] = fold
     return fold_of
 
 
-def shuffled_folds(n_samples: int, n_folds: int, groups: Any, seed: int | None, name: str = "the data") -> IntArray:
+def shuffled_folds(n_samples: int, n_folds: int, groups: Any, random_state: Any, name: str = "the data") -> IntArray:
     """As `assign_folds`, with fewer folds than asked for, but at least two, if there are fewer rows or groups.
 
     Examples
     --------
-    >>> shuffled_folds(3, 10, None, seed=0)
+    >>> shuffled_folds(3, 10, None, random_state=0)
     array([1, 2, 0])
     """
     units = n_samples if groups is None else len(np.unique(groups))
-    return assign_folds(n_samples, max(2, min(n_folds, units)), seed=seed, groups=groups, name=name)
+    return assign_folds(n_samples, max(2, min(n_folds, units)), random_state=random_state, groups=groups, name=name)
 
 
 def pairs_of(fold_of: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
@@ -114,7 +117,7 @@ def pairs_of(fold_of: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
 
 
 def hold_out(
-    n_samples: int, share: float, *, seed: int, groups: Any = None, name: str = "the data"
+    n_samples: int, share: float, *, random_state: int, groups: Any = None, name: str = "the data"
 ) -> tuple[IntArray, IntArray]:
     """Hold out a random share of the rows, at least one and not all.
 
@@ -124,7 +127,7 @@ def hold_out(
         Number of rows.
     share : float
         Share to keep back.
-    seed : int
+    random_state : int
         Seed of the draw.
     groups : array-like of shape (n_samples,), default=None
         Rows of one group stay on one side; then the share is a share of the groups.
@@ -138,7 +141,7 @@ def hold_out(
 
     Examples
     --------
-    >>> rest, held = hold_out(10, 0.2, seed=0)
+    >>> rest, held = hold_out(10, 0.2, random_state=0)
     >>> len(rest), len(held)
     (8, 2)
     """
@@ -147,8 +150,8 @@ def hold_out(
         raise StudyError(f"{name} has only one {what}: nothing can be kept back.")
     cut = min(max(1, round(units * share)), units - 1)
     if groups is not None:
-        splitter = GroupShuffleSplit(1, test_size=cut, random_state=seed)
+        splitter = GroupShuffleSplit(1, test_size=cut, random_state=random_state)
         rest, held = next(splitter.split(np.empty(n_samples), groups=groups))
         return np.sort(rest), np.sort(held)
-    order = np.random.default_rng(seed).permutation(n_samples)
+    order = np.random.default_rng(random_state).permutation(n_samples)
     return np.sort(order[cut:]), np.sort(order[:cut])

@@ -70,18 +70,10 @@ class Layout:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A protocol.
+    """A protocol, with its ``meaning`` for the reader of a table.
 
-    Attributes
-    ----------
-    name : str
-        The word that chooses it.
-    meaning : str
-        What it does, for the reader of a table.
-    shares_choice : bool
-        Whether one setting, the best over all rounds together, serves all rounds.
-    rounds : callable
-        From dataset, layout and number of the repeat to the rounds.
+    ``shares_choice`` is whether one setting, the best over all rounds together, serves all rounds; ``rounds`` makes
+    these from dataset, layout and number of the repeat.
     """
 
     name: str
@@ -164,7 +156,7 @@ def _fold_of(dataset: Dataset, layout: Layout, repeat: int) -> IntArray:
             raise StudyError(f"{dataset.name}: geng2016 needs at least 3 folds, and the given splits have fewer.")
         return dataset.splits[:, repeat]
     seed = None if layout.order == "file" else derive_seed(layout.random_state, "folds", repeat)
-    return assign_folds(dataset.n_samples, layout.folds, seed=seed, groups=dataset.groups, name=dataset.name)
+    return assign_folds(dataset.n_samples, layout.folds, random_state=seed, groups=dataset.groups, name=dataset.name)
 
 
 def _geng2016(dataset: Dataset, layout: Layout, repeat: int) -> list[Round]:
@@ -205,7 +197,7 @@ def _holdout(dataset: Dataset, layout: Layout, repeat: int) -> list[Round]:
     train, test = hold_out(
         dataset.n_samples,
         HELD_OUT_SHARE,
-        seed=derive_seed(layout.random_state, "test", repeat),
+        random_state=derive_seed(layout.random_state, "test", repeat),
         groups=dataset.groups,
         name=dataset.name,
     )
@@ -217,7 +209,7 @@ def _round(dataset: Dataset, layout: Layout, repeat: int, train: IntArray, test:
     fit, validation = hold_out(
         len(train),
         HELD_OUT_SHARE,
-        seed=derive_seed(layout.random_state, "validation", repeat),
+        random_state=derive_seed(layout.random_state, "validation", repeat),
         groups=rows_of(dataset.groups, train),
         name=f"The training part of {dataset.name}",
     )

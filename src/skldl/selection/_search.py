@@ -74,7 +74,7 @@ def search(
     >>> x = np.linspace(0.1, 0.9, 30)
     >>> dataset = Dataset("line", x[:, None], np.column_stack([x, 1 - x]))
     >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (15, 3)}, path="n_neighbors")]
-    >>> trials, place = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, seed=0)))).best()
+    >>> trials, place = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, random_state=0)))).best()
     >>> trials.settings[place]
     {'n_neighbors': 3}
     """

@@ -70,7 +70,7 @@ class Trials:
     >>> x = np.linspace(0.1, 0.9, 30)
     >>> dataset = Dataset("line", x[:, None], np.column_stack([x, 1 - x]))
     >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (15, 3)})]
-    >>> (trials,) = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, seed=0)))).trials
+    >>> (trials,) = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, random_state=0)))).trials
     >>> trials.settings, trials.values.shape
     (({'n_neighbors': 15}, {'n_neighbors': 3}), (3, 2))
     """
@@ -153,7 +153,7 @@ class SearchResult:
     >>> x = np.linspace(0.1, 0.9, 30)
     >>> dataset = Dataset("line", x[:, None], np.column_stack([x, 1 - x]))
     >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (15, 3)})]
-    >>> result = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, seed=0))))
+    >>> result = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, random_state=0))))
     >>> len(result.trials), len(result.pairs), result.criterion
     (1, 3, 'kullback_leibler')
     """

@@ -132,18 +132,7 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
 class Gate:
     """Middleware of every request: host, key, counters, logs, and errors without traceback.
 
-    Parameters
-    ----------
-    app : callable
-        The application behind.
-    service : Service
-        Holds the counters.
-    key : str
-        The key; empty for none.
-    hosts : tuple of str or None
-        Host names that a request may have; None for any.
-    log_requests : bool
-        Whether each request makes a line in the log.
+    An empty key means none; ``hosts`` are the names that a request may have, None for any.
     """
 
     def __init__(
@@ -217,8 +206,8 @@ class Gate:
             if name not in self._hosts:
                 return Refusal(
                     421,
-                    f"The service answers for localhost alone, not for {name[:100]!r}. Start it with a key, or with "
-                    "--no-key.",
+                    f"The service answers for localhost alone, not for {name[:100]!r}. Start it with a key, or "
+                    "skldl serve with --no-key.",
                 )
         if self._key and path not in OPEN_ROUTES:
             sent = headers.get(b"x-api-key", b"")

@@ -14,11 +14,6 @@ Result = TypeVar("Result")
 class Deadlines:
     """Cancels work that takes longer than a limit.
 
-    Parameters
-    ----------
-    seconds : float
-        The limit.
-
     Examples
     --------
     >>> import asyncio

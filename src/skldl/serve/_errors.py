@@ -18,17 +18,7 @@ _CURES = {
 
 
 class Refusal(Exception):
-    """A request that cannot be answered.
-
-    Parameters
-    ----------
-    status : int
-        Status of HTTP.
-    message : str
-        What is wrong, and the cure.
-    headers : dict, default=None
-        Headers of the answer.
-    """
+    """A request that cannot be answered: the status of HTTP, what is wrong with the cure, and headers of the answer."""
 
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)

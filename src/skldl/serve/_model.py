@@ -34,18 +34,9 @@ NOTHING_UNUSUAL: dict[str, dict[str, int]] = {}
 
 
 class Answer(NamedTuple):
-    """Predictions for some rows, as columns.
+    """Predictions for some rows, as lists of cells by the names of the columns of ``skldl predict``.
 
-    Attributes
-    ----------
-    columns : dict
-        From the name of each column of ``skldl predict`` to its cells, a list.
-    n_rows : int
-        Number of rows.
-    unusual : dict
-        What ``TableEncoder.unusual`` gives.
-    kept : frozenset of str
-        Columns that were copied from the table.
+    ``unusual`` is what ``TableEncoder.unusual`` gives; ``kept`` are the columns that were copied from the table.
     """
 
     columns: dict[str, list[Any]]
@@ -57,21 +48,8 @@ class Answer(NamedTuple):
 class ServedModel:
     """A loaded model file with everything that the service needs.
 
-    Parameters
-    ----------
-    path : str or path
-        A file that ``skldl fit`` wrote. It is read by `skldl.persistence.read`, which runs no code from it.
-    name : str
-        Name in addresses and metrics.
-
-    Attributes
-    ----------
-    labels : list of str
-        Names of the labels.
-    description : dict
-        What ``skldl fit`` kept with the model.
-    fast : RecordEncoder or None
-        The fast path, if the columns and the estimator allow it and it agrees with ``predict_table`` on a probe.
+    The file is read by `skldl.persistence.read`, which runs no code from it; ``name`` stands in addresses and metrics.
+    ``fast`` is the fast path, if columns and estimator allow it and it agrees with ``predict_table`` on a probe.
     """
 
     def __init__(self, path: str | os.PathLike[str], name: str) -> None:

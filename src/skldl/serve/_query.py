@@ -11,21 +11,7 @@ from skldl.tabular._interval_columns import COVERS, LEVEL
 
 
 class Query(NamedTuple):
-    """What a request for predictions asks for.
-
-    Attributes
-    ----------
-    format : str
-        Format of the answer; empty if it is not named.
-    keep : tuple of str
-        Columns to copy to the answer.
-    digits : int
-        Significant digits of numbers in CSV.
-    level : float
-        Probability of coverage of the intervals.
-    covers : {"given", "true"}
-        What the intervals are for.
-    """
+    """What a request for predictions asks for; ``format`` is empty if it is not named."""
 
     format: str = ""
     keep: tuple[str, ...] = ()
@@ -88,4 +74,6 @@ def _covers(text: str, model: ServedModel) -> str:
 
 
 def _no_intervals(parameter: str, model: ServedModel) -> Refusal:
-    return Refusal(422, f"{parameter}: the model {model.name} keeps no calibration rows. Make it with --intervals.")
+    return Refusal(
+        422, f"{parameter}: the model {model.name} keeps no calibration rows. Make it with skldl fit --intervals."
+    )

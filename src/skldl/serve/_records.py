@@ -47,25 +47,10 @@ class EncodedRecords:
 
 
 class RecordEncoder:
-    """The work of a fitted `skldl.tabular.TableEncoder` on plain records.
+    """The work of a fitted `skldl.tabular.TableEncoder` on plain records, if it `supports` the columns.
 
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Fitted, with columns of numbers, truth values and categories; `supports` returns whether it is such an encoder.
-
-    Attributes
-    ----------
-    number_cells, category_cells : callable
-        From a record to the tuple of its numbers and truth values, and to that of its categories.
-    is_boolean : list of bool
-        Which of the numbers are truth values.
-    mean, scale : ndarray
-        Of the numbers and of the indicators of missing ones, which are the first features.
-    least, most : ndarray
-        Ends beyond which a number is far outside the training range.
-    codes : list of dict
-        For each column of categories, from words to their features.
+    ``mean`` and ``scale`` are of the numbers and of the indicators of missing ones, which are the first features; a
+    number outside ``least`` to ``most`` is far outside the training range.
     """
 
     def __init__(self, encoder: TableEncoder) -> None:

@@ -48,8 +48,8 @@ def check_address(host: str, key: str, *, no_key: bool) -> None:
         )
     if not key and not no_key and not is_local(host):
         raise ParameterError(
-            f"--host {host} can be reached by others, and there is no key. Set the environment variable SKLDL_API_KEY, "
-            "or use --no-key if the service is protected in another way."
+            f"host={host!r} can be reached by others, and there is no key. Set the environment variable SKLDL_API_KEY, "
+            "or use no_key=True if the service is protected in another way."
         )
 
 

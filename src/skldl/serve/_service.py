@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import orjson
 from starlette.types import Receive
 
-from skldl.exceptions import DataError, UnknownNameError
 from skldl.serve._bodies import (
     JSON,
     NotInPieces,
@@ -321,36 +320,3 @@ def _cut_off() -> Refusal:
 
 def _too_large(most: int) -> Refusal:
     return Refusal(413, f"The body has more than {most:,} bytes. Send fewer rows at a time.")
-
-
-def named_paths(default: str | os.PathLike[str] | None, named: list[str]) -> dict[str, Path]:
-    """Names and files of the models: the default one under the name of its file, others as ``name=path``.
-
-    Parameters
-    ----------
-    default : str, path or None
-        File of the default model.
-    named : list of str
-        Such as ``faces=faces.skldl``.
-
-    Returns
-    -------
-    dict
-        From names to files, the default first.
-
-    Examples
-    --------
-    >>> named_paths("a/faces.skldl", ["old=b.skldl"]) == {"faces": Path("a/faces.skldl"), "old": Path("b.skldl")}
-    True
-    """
-    paths = {} if default is None else {Path(default).stem: Path(default)}
-    for word in named:
-        name, sign, path = word.partition("=")
-        if not (name and sign and path) or (not name.isidentifier() and not name.replace("-", "_").isidentifier()):
-            raise DataError(f"--model {word}: write name=path, with a name of letters, digits, - and _.")
-        if name in paths:
-            raise DataError(f"Two models are called {name!r}. Give one of them another name: --model NAME=PATH.")
-        paths[name] = Path(path)
-    if not paths:
-        raise UnknownNameError("Name a model file, or --model name=path.")
-    return paths

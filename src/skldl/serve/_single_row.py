@@ -17,20 +17,9 @@ from skldl.serve._records import RecordEncoder
 
 
 class SingleRow:
-    """Predictions for one record at a time.
+    """Predictions for one record at a time, from weights W (n_features × n_labels) and b.
 
-    Parameters
-    ----------
-    encoder : RecordEncoder
-        Says what the features are.
-    weights : tuple of ndarray
-        W of shape (n_features, n_labels) and b of shape (n_labels,).
-    labels : sequence of str
-        Names of the labels.
-    names : sequence of str
-        Columns of an answer: labels, top, entropy and, if there are values, expected.
-    values : sequence of float
-        Values of the labels; empty if they have none.
+    ``names`` are the columns of an answer: labels, top, entropy and, if the labels have ``values``, expected.
     """
 
     def __init__(

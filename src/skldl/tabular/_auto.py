@@ -37,29 +37,8 @@ def fit_pool(
     The estimate comes from pool weights that were fitted without the row's fold, on predictions of members that did not
     learn from the row; and in each fold the pool, the members and the mean are chosen from by the other folds. Only the
     settings of single members have seen the row. The encoder sees all rows, but no labels. The skill refers to the mean
-    of all rows, so that it is stated rather too low.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The table.
-    encoder : TableEncoder
-        Turns the table into features.
-    budget : float or str, default=None
-        Time for the members, see `AutoLDL`.
-    random_state : int, default=0
-        Seed of everything that is drawn.
-    on_progress : callable, default=None
-        Called with a word on what is going to run.
-
-    Returns
-    -------
-    pipeline : Pipeline
-        Encoder and model, fitted.
-    choice : Choice
-        The members, the one chosen or the pool, and how good it is.
-    left_out : dict
-        From the names of members that were not fitted to the reason.
+    of all rows, so that it is stated rather too low. Returned are the pipeline, the choice, and for members that were
+    not fitted the reason.
     """
     X = encoder.fit_transform(dataset.X)
     D = pd.DataFrame(dataset.D, columns=list(dataset.label_names))

@@ -36,17 +36,7 @@ SELECTION_ROWS = 5000
 
 @dataclass(frozen=True)
 class Trial:
-    """The best setting of one candidate.
-
-    Attributes
-    ----------
-    candidate : Candidate
-        The candidate.
-    setting : mapping
-        Its hyper-parameters.
-    divergence : float
-        Kullback-Leibler divergence of the rows held out, mean over the folds. Of the best of many it is too small.
-    """
+    """The best setting of one candidate, with its held-out divergence: of the best of many it is too small."""
 
     candidate: Candidate
     setting: Mapping[str, Any]
@@ -159,7 +149,7 @@ def choose_model(
         what = "row" if part.groups is None else "group"
         raise TableError(f"The table has a single {what}: a model cannot be tested. Two are the least, twenty better.")
     if part.splits is None:
-        fold_of = assign_folds(part.n_samples, min(folds, units), seed=random_state, groups=part.groups)
+        fold_of = assign_folds(part.n_samples, min(folds, units), random_state=random_state, groups=part.groups)
     else:
         fold_of = part.splits[:, 0]
     n_folds = int(fold_of.max()) + 1

@@ -18,20 +18,8 @@ _DENSE, _SPARSE = 0, 1
 class ChunkCache:
     """Chunks of encoded rows in one file, written in the first pass and read in those that follow.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the file lies.
-    fingerprint : str
-        What the rows belong to: others are not read.
-    most_bytes : int
-        The file is given up when it becomes larger, or when half of the free disk space is used; then every pass
-        encodes the rows again.
-
-    Attributes
-    ----------
-    given_up : str
-        Why there is no cache; empty if there is one, or may be one.
+    Rows with another fingerprint are not read. The file is given up when it becomes larger than ``most_bytes``, or when
+    half of the free disk space is used; then every pass encodes the rows again, and ``given_up`` says why.
 
     Examples
     --------

@@ -98,23 +98,7 @@ class Moments:
 class ChunkedFit:
     """The fit of an encoder to chunks: `update` with each chunk of a pass, then `end_pass`, until it is ``done``.
 
-    Parameters
-    ----------
-    encoder : TableEncoder
-        To be fitted.
-    seed : int, default=0
-        Seed of the sample.
-
-    Attributes
-    ----------
-    done : bool
-        Whether the encoder is fitted.
-    n_rows : int
-        Number of rows, known after the first pass.
-    n_passes : int
-        Number of passes so far.
-    sample : RowSample
-        Rows of the table, drawn in the first pass.
+    ``n_rows`` and ``sample``, rows drawn from the table, are known after the first pass.
     """
 
     def __init__(self, encoder: TableEncoder, *, seed: int = 0) -> None:

@@ -93,18 +93,10 @@ def nearest_distances(reference: Any, features: Any) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Some rows beside the training table.
+    """Some rows beside the training table: what `TableEncoder.unusual` counted, and the sum of their predictions.
 
-    Attributes
-    ----------
-    n_rows : int
-        How many.
-    unusual : dict
-        What `TableEncoder.unusual` counted.
-    sum_of_predictions : ndarray of shape (n_labels,) or None
-        Sum of their predictions; None, like the distances, if the model keeps no reference.
-    distances : ndarray or None
-        Distances of at most a thousand of them to the nearest centre of training rows.
+    ``distances`` are those of at most a thousand rows to the nearest centre of training rows; None, like the sum, if
+    the model keeps no reference.
     """
 
     n_rows: int

@@ -6,17 +6,7 @@ NO_FEATURE = -1
 
 
 class KnownCategories(NamedTuple):
-    """The categories of one column.
-
-    Attributes
-    ----------
-    every : list of str
-        All categories of the training table.
-    own : list of str
-        Those with their own feature, in the order of the features.
-    rare : list of str
-        The others, which share one feature behind these.
-    """
+    """The categories of one column: ``own`` have features, in this order; ``rare`` ones share the one behind these."""
 
     every: list[str]
     own: list[str]

@@ -19,22 +19,10 @@ _SIGN = np.uint64(1 << 63)
 
 
 class MedianSearch:
-    """The median of one column, found by reading its values several times.
+    """The median of one column, found by reading its values several times; a ``sample`` says where to look first.
 
-    Parameters
-    ----------
-    sample : ndarray, default=None
-        Some values, drawn at random: they say where to look first.
-    n_buckets : int, default=4096
-        Number of buckets, and of values that are collected.
-
-    Attributes
-    ----------
-    median : float or None
-        The median (the mean of the two middle values if their number is even); NaN if there is no value; None as long
-        as it is not known.
-    upper : float or None
-        The greater of the two middle values.
+    ``median`` is None as long as it is not known, and NaN if there is no value; ``upper`` is the greater of the two
+    middle values.
 
     Examples
     --------

@@ -28,22 +28,9 @@ SAMPLE_ROWS = 5000
 
 @dataclass(eq=False)
 class Judgement:
-    """What the last pass has found.
+    """What the last pass has found: the estimate on the rows held out, and a ``sample`` of the ``n_train`` other rows.
 
-    Attributes
-    ----------
-    estimate : Estimate
-        Divergence and skill on the rows that were held out.
-    n_train : int
-        Number of rows that the model learned from.
-    sample : Dataset
-        Some of them.
-    positions : ndarray of int
-        Their numbers among the rows that the model learned from.
-    floor_lines, floor_numbers : list and dict
-        The noise floor, where the labels are votes.
-    notes : list of str
-        What the user should know.
+    ``positions`` are the numbers of the sample among those rows.
     """
 
     estimate: Estimate

@@ -72,38 +72,12 @@ def fit_stream(
 ) -> FittedTable:
     """Train a model on a table that is read in chunks, and judge it on rows that were held out.
 
-    Parameters
-    ----------
-    table : StreamedTable
-        The table.
-    model : str, default="auto"
-        One of `STREAMING`, in any spelling; "auto" means SA-BFGS-CV.
-    settings : mapping, default=None
-        Hyper-parameters of the named model.
-    text_ngrams : {"auto", "words", "characters"}, default="auto"
-        What prose is cut into. The n-grams are hashed to 16,384 features for each column.
-    values : sequence of float, default=None
-        Numbers that the labels stand for.
-    random_state : int, default=0
-        Seed of everything that is drawn.
-    keep_rows : int, default=None
-        Keep so many rows of the table in the description.
-    memory : int, default=2**30
-        Bound on the memory of the process, in bytes: it sets the number of rows in a chunk.
-    cache : int, default=0
-        Keep the encoded rows on the disk between passes, in the folder of the state, up to so many bytes.
-    on_progress : callable, default=None
-        Called with a word on what runs.
-    state : FitState, default=None
-        Where to keep what the passes have found.
-    client : distributed.Client, default=None
-        A Dask cluster: its workers read, encode and keep the rows, each file on one of them, and sums travel. The
-        encoder is fitted, and the model judged, in this process.
-
-    Returns
-    -------
-    FittedTable
-        The fitted pipeline and what there is to say about it.
+    Parameters are those of `fit_table`, with these differences. ``model`` is one of `STREAMING`, "auto" means
+    SA-BFGS-CV; n-grams are hashed to 16,384 features for each column. ``memory`` bounds the process, in bytes, by the
+    number of rows in a chunk; up to ``cache`` bytes of encoded rows are kept on the disk between passes, in the folder
+    of the state, which keeps what the passes have found. With ``client``, a Dask cluster, its workers read, encode and
+    keep the rows, each file on one of them, and sums travel; the encoder is fitted, and the model judged, in this
+    process.
     """
     candidate = streaming_candidate(model, settings)
     folded = hasattr(candidate.make(), "alphas")

@@ -38,21 +38,7 @@ class HeldOut:
 
 
 class EncodedRows(Rows):
-    """The training rows of a table, as numbers.
-
-    Parameters
-    ----------
-    table : StreamedTable
-        The table, with the names of its labels known.
-    encoder : TableEncoder
-        Fitted.
-    held_out : HeldOut
-        Which rows are left out.
-    n_rows : int or None
-        Number of the others, where it is known.
-    cache : ChunkCache, default=None
-        Where to keep the encoded rows between passes.
-    """
+    """The training rows of a table as numbers, kept in a cache between passes; ``n_rows`` is None where unknown."""
 
     def __init__(
         self,

@@ -22,22 +22,9 @@ MOST_LABELS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class TableChunk:
-    """Some rows of one file that have a label and weight.
+    """Some rows of one file that have a label and weight; ``first`` is the number of such rows before these.
 
-    Attributes
-    ----------
-    place : str
-        The file.
-    X : DataFrame
-        Features; the index is the number of the row in the file, from 0.
-    answers : DataFrame
-        The label columns.
-    weight : ndarray or None
-        Weights, above zero.
-    groups : ndarray of uint64 or None
-        A hash of the group of each row.
-    first : int
-        Number of such rows before these.
+    The index of X is the number of the row in the file, from 0; ``groups`` are hashes.
     """
 
     place: str
@@ -49,35 +36,10 @@ class TableChunk:
 
 
 class StreamedTable:
-    """Files with one table, and what each of its columns is.
+    """Files with one table, and what each of its columns is, as for `skldl.data.from_table`.
 
-    Parameters
-    ----------
-    files : TableFiles
-        The files.
-    labels : sequence of str
-        The label columns: names or patterns.
-    kind : str, default="distribution"
-        What they hold.
-    weight, groups : str, default=None
-        Columns with the weight and the group of each row.
-    drop, text, categories : sequence of str, default=()
-        Columns to leave out, and to take as prose or categories.
-    chunk_rows : int, default=20000
-        At most so many rows in a chunk.
-
-    Attributes
-    ----------
-    label_columns : list of str
-        Columns that hold labels.
-    label_names : list of str or None
-        Names of the labels; for votes and single labels known after `learn_labels`.
-    notes : list of str
-        What the user should know, as far as one pass has shown it.
-    rows_of_files : dict
-        From each file to its number of rows that have a label and weight, known after one pass.
-    left_out : Counter
-        Number of the other rows, by the reason.
+    ``label_names`` of votes and single labels are known after `learn_labels`; ``notes``, ``rows_of_files`` (rows with a
+    label and weight) and ``left_out`` (number of other rows by the reason) after one pass.
     """
 
     def __init__(

@@ -31,7 +31,9 @@ def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple
             "Leave out intervals=, drop the rows with empty label cells, or fill the table with "
             "skldl.incomplete.complete."
         )
-    rest, held = hold_out(dataset.n_samples, CALIBRATION_SHARE, seed=seed, groups=dataset.groups, name="The table")
+    rest, held = hold_out(
+        dataset.n_samples, CALIBRATION_SHARE, random_state=seed, groups=dataset.groups, name="The table"
+    )
     left = len(rest) if dataset.groups is None else len(np.unique(dataset.groups[rest]))
     if left < 2:
         what = "rows" if dataset.groups is None else "groups"
@@ -61,13 +63,13 @@ def add_uncertainty(
     P, scale, groups = np.asarray(pipeline.predict(calibration.X)), training.D.std(axis=0), calibration.groups
     pipeline.intervals_ = Intervals(calibration.D, P, scale, groups)
     line = (
-        f"{calibration.n_samples} further rows were kept for calibration: skldl predict --level 0.9 gives intervals "
+        f"{calibration.n_samples} further rows were kept for calibration: predictions with level=0.9 have intervals "
         "that contain all degrees of a new row with probability 0.9."
     )
     votes = calibration.whole_votes()
     if votes is not None:
         pipeline.true_intervals_ = Intervals.of_the_truth(votes, P, scale, groups, seed)
-        line += " They are for the shares of as many votes; with --covers true, for the true distribution behind them."
+        line += " They are for the shares of as many votes; with covers='true', for the true distribution behind them."
     elif calibration.counts is not None:
         line += " They are for the shares of as many votes, not for the true distribution."
     return [*lines, line], numbers

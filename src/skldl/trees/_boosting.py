@@ -262,11 +262,12 @@ class GradientBoostingLDL(GroupedLDL):
         if groups is not None:
             n_folds = min(n_folds, int(groups.max()) + 1)
             shuffled = random.permutation(int(groups.max()) + 1)[groups]  # which of equally large groups comes first
-            return [test for _, test in pairs_of(assign_folds(n_samples, n_folds, groups=shuffled))]
-        if n_samples < 2:
+            fold_of = assign_folds(n_samples, n_folds, groups=shuffled)
+        elif n_samples < 2:
             return []
-        # not the folds of skldl.selection, which take a seed: these are drawn from random_state, as the trees are
-        return [np.sort(rows) for rows in np.array_split(random.permutation(n_samples), min(n_folds, n_samples))]
+        else:
+            fold_of = assign_folds(n_samples, min(n_folds, n_samples), random_state=random)
+        return [test for _, test in pairs_of(fold_of)]
 
     def _settings(self, n_train: int, n_features: int) -> BoostingSettings:
         leaves, least = self.max_leaf_nodes, self.min_samples_leaf

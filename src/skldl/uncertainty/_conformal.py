@@ -213,7 +213,7 @@ class ConformalLDL(BaseEstimator):
         self, part: Any, X: Any, D: FloatArray, groups: IntArray | None, n_rows: int, seed: int
     ) -> tuple[IntArray, FloatArray]:
         """Fit on one part; return the rows of the other and what the model predicts for them."""
-        train, held = hold_out(n_rows, self.calibration_size, seed=seed, groups=groups, name="y")
+        train, held = hold_out(n_rows, self.calibration_size, random_state=seed, groups=groups, name="y")
         self.estimator_ = part(train)
         self.label_scale_ = _spread_of_labels(D[train])  # the calibration rows have no part in their own unit
         self.folds_ = np.zeros(len(held), dtype=np.intp)

@@ -11,15 +11,7 @@ from skldl.experiments.results import StudyResults
 
 @dataclass(frozen=True)
 class Reason:
-    """Why cells may differ.
-
-    Attributes
-    ----------
-    applies : callable
-        From a match to whether the reason concerns it.
-    text : str
-        The reason.
-    """
+    """Why cells may differ, and whether it concerns a match."""
 
     applies: Callable[[Match], bool]
     text: str

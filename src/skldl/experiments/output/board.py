@@ -20,18 +20,10 @@ SIX = ("PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS")
 
 @dataclass(frozen=True)
 class Board:
-    """Losses of the algorithms of the paper, ours or the published ones.
+    """Losses of the algorithms of the paper that took part, ours or the published ones.
 
-    Attributes
-    ----------
-    families : dict
-        From the name of each family to its real datasets. A family is a set of datasets with the same features.
-    artificial : list of str
-        The artificial dataset, if it is there.
-    algorithms : list of str
-        Those of the six that took part.
-    losses : dict
-        From measure to an array (n_datasets + n_artificial, n_algorithms), the real datasets first.
+    A family is a set of real datasets with the same features. ``losses`` has for each measure an array (n_datasets +
+    n_artificial, n_algorithms), the real datasets first.
     """
 
     families: dict[str, list[str]]

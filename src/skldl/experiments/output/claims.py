@@ -32,17 +32,7 @@ RULE = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim and its verdict.
-
-    Attributes
-    ----------
-    claim : str
-        The claim of the paper.
-    verdict : str
-        Whether it holds on our results.
-    evidence : str
-        The figures behind the verdict.
-    """
+    """A claim of the paper, whether it holds on our results, and the figures behind the verdict."""
 
     claim: str
     verdict: str

@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -155,12 +154,17 @@ def repeats_from_file(results: StudyResults) -> bool:
 
 
 def failed_settings(results: StudyResults) -> list[str]:
-    """Say which settings failed while selection went on with the others: a line for each, with the number of times."""
-    counts: Counter[str] = Counter()
+    """Say which settings failed while selection went on with the others: a line for each, with the number of times.
+
+    Messages of one setting that differ only in numbers, such as the rows of a fold, are one line: the first of them.
+    """
+    seen: dict[tuple[str, str], list[str]] = {}
     for record, error in results.failed_settings:
-        setting = re.sub(r"'(?:\w+__)+(\w+)'", r"'\1'", " ".join(error.split()))  # without the steps of a pipeline
-        counts[f"{record['dataset']} · {record['candidate']}: {setting}"] += 1
-    return [line if count == 1 else f"{line} ({count} times)" for line, count in counts.items()]
+        text = re.sub(r"'(?:\w+__)+(\w+)'", r"'\1'", " ".join(error.split()))  # without the steps of a pipeline
+        line = f"{record['dataset']} · {record['candidate']}: {text}"
+        setting, _, reason = line.partition("}: ")
+        seen.setdefault((setting, re.sub(r"\d+", "0", reason)), []).append(line)
+    return [lines[0] if len(lines) == 1 else f"{lines[0]} ({len(lines)} times)" for lines in seen.values()]
 
 
 def failure_line(record: dict[str, object]) -> str:

@@ -20,15 +20,7 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Cell:
-    """Text of a cell.
-
-    Attributes
-    ----------
-    text : str
-        The text; ``±`` and arrows are turned into LaTeX where needed.
-    best : bool
-        Whether it is set in bold.
-    """
+    """Text of a cell, in bold if it is the best; ``±`` and arrows are turned into LaTeX where needed."""
 
     text: str
     best: bool = False
@@ -36,16 +28,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Frame:
-    """The numbers of a table, in full.
+    """The numbers of a table, in full: from the name of each row to its values by heading.
 
-    Attributes
-    ----------
-    index : str
-        What the rows are, such as ``dataset``.
-    lines : dict
-        From the name of each row to its values by heading; NaN and None are empty cells.
-    headings : list of str
-        The headings, for a frame without rows.
+    NaN and None are empty cells. ``index`` is what the rows are; ``headings`` are for a frame without rows.
     """
 
     index: str
@@ -71,22 +56,9 @@ def _csv_value(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A table as people read it.
+    """A table as people read it: names of rows with their cells, and averages below a line (``foot``).
 
-    Attributes
-    ----------
-    title : str
-        One line above it.
-    head : list of str
-        Headings; the first is that of the names of the rows.
-    rows : list of tuples
-        Name of the row, and its cells.
-    foot : list of tuples
-        The same, below a line: averages.
-    notes : list of str
-        What the reader must know.
-    frame : Frame or None
-        The numbers that the cells show.
+    The first heading is that of the names of the rows; ``frame`` has the numbers that the cells show.
     """
 
     title: str

@@ -28,21 +28,7 @@ RULE = (
 
 @dataclass(frozen=True)
 class PublishedCell:
-    """One cell of a published table.
-
-    Attributes
-    ----------
-    dataset, algorithm, measure : str
-        Names of its row, its column and its table.
-    mean : float
-        The printed mean.
-    std : float or None
-        The printed standard deviation; the artificial dataset has none.
-    rank : int
-        The printed rank among the six algorithms.
-    decimals, std_decimals : int
-        Number of decimals of the mean and of the deviation in print.
-    """
+    """One cell of a published table as printed; on the artificial dataset there is no deviation."""
 
     dataset: str
     algorithm: str
@@ -82,17 +68,7 @@ def load_published() -> tuple[PublishedCell, ...]:
 
 @dataclass(frozen=True)
 class Match:
-    """A published cell and ours.
-
-    Attributes
-    ----------
-    published : PublishedCell
-        The published cell.
-    dataset, candidate : str
-        Our names for its row and column.
-    ours, deviation : float
-        Our mean and standard deviation.
-    """
+    """A published cell and our mean and deviation, with our names for its row and column."""
 
     published: PublishedCell
     dataset: str
@@ -149,7 +125,7 @@ def algorithm_of(candidate: str) -> str:
     return plain(candidate.partition("(")[0])
 
 
-def match_published(results: StudyResults, *, column: str = "") -> list[Match]:
+def match_published(results: StudyResults, *, column: str | None = None) -> list[Match]:
     """Find the published cells that belong to the datasets, candidates and measures of a study.
 
     A candidate is compared with the algorithm that its name begins with, such as ``AA-kNN (k=4)`` with AA-kNN; or all
@@ -161,7 +137,7 @@ def match_published(results: StudyResults, *, column: str = "") -> list[Match]:
         means, deviations = results.means(measure), results.deviations(measure)
         for i, dataset in enumerate(results.datasets):
             for j, candidate in enumerate(results.candidates):
-                cell = cells.get((plain(dataset), plain(column) or algorithm_of(candidate), measure))
+                cell = cells.get((plain(dataset), algorithm_of(column or candidate), measure))
                 if cell is not None and not np.isnan(means[i, j]):
                     matches.append(Match(cell, dataset, candidate, float(means[i, j]), float(deviations[i, j])))
     return matches
