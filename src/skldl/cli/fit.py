@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from skldl.cli._fit_stream import fit_in_chunks, is_streamed
 from skldl.cli._model_file import is_model
-from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, check_targets, placed_in
+from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, as_options, check_targets, placed_in
 from skldl.cli._progress import working
 from skldl.cli._screen import note
 from skldl.data._spelling import split_list
@@ -161,7 +161,7 @@ def fit(
     if state is not None:
         state.remove()
     for line in fitted.why:
-        print(line)
+        print(as_options(line))
     for warning in fitted.warnings:
         note(f"Note: {warning}")
     print(f"Written to {out}. Next: skldl predict {out} NEW.csv, skldl inspect {out}, skldl explain {out} {table}")
