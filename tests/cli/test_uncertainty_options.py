@@ -39,6 +39,14 @@ def test_predict_adds_intervals(folder, capsys):
     assert pd.read_csv(folder / "wide.csv").radius.eq(1).all()
 
 
+def test_what_was_kept_for_calibration_is_said_in_options(folder, capsys):
+    columns = ["--labels", "no,yes,maybe", "--kind", "counts", "--model", "mean", "--intervals"]
+    assert run(["fit", str(folder / "t.csv"), *columns, "--out", str(folder / "said.skldl")]) == 0
+    assert run(["inspect", str(folder / "said.skldl")]) == 0
+    said = capsys.readouterr().out
+    assert said.count("predictions with --level 0.9 have intervals") == said.count("with --covers true, for") == 2
+
+
 def test_a_model_without_intervals_names_the_option(folder, capsys):
     assert run(["predict", str(folder / "without.skldl"), str(folder / "t.csv"), "--level", "0.9"]) == 2
     said = capsys.readouterr().err

@@ -98,7 +98,7 @@ def evaluate(
     roles = columns.as_arguments() | columns.as_reading()
     roles["labels"] = roles["labels"] or None
     roles |= {"item": item, "annotator": annotator}
-    spec = DatasetSpec(name, source=table, encode=True, text_ngrams=text_ngrams, splits=splits or "", **roles)
+    spec = DatasetSpec(name, source=table, encode=True, text_ngrams=text_ngrams, splits=splits, **roles)
     with columns.open(table) as source:
         if not is_array_file(table):
             spec = replace(spec, data=columns.dataset(source, name=name, splits=splits, item=item, annotator=annotator))

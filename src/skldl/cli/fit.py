@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from skldl.cli._fit_stream import fit_in_chunks, is_streamed
 from skldl.cli._model_file import is_model
-from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, check_targets, placed_in
+from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, as_options, check_targets, placed_in
 from skldl.cli._progress import working
 from skldl.cli._screen import note
 from skldl.data._spelling import split_list
@@ -162,7 +162,7 @@ def fit(
     if state is not None:
         state.remove()
     for line in fitted.why:
-        print(line)
+        print(as_options(line))
     for warning in fitted.warnings:
         note(f"Note: {warning}")
     model, data = quote(str(out)), quote(str(table))  # the shell must take these commands as they are

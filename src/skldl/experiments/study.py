@@ -62,7 +62,7 @@ class DatasetSpec:
         Columns to leave out, to take as prose, and to take as categories though they hold numbers.
     text_ngrams : {"auto", "words", "characters"}
         What prose is cut into, see `skldl.tabular.TableEncoder`.
-    splits : str
+    splits : str or None
         A table (CSV or Parquet) with one line for each row of the data, in their order: every column is one repeat, and
         its cells name the fold in which the row is tested. An empty cell, or ``train``, means that the row is never
         tested. It takes the place of ``folds``.
@@ -105,7 +105,7 @@ class DatasetSpec:
     text: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     text_ngrams: str = "auto"
-    splits: str = ""
+    splits: str | None = None
     encode: bool = False
     encoding: str | None = None
     decimal: str | None = None

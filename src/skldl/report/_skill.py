@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
@@ -14,6 +13,7 @@ from skldl.experiments.output.scores import skill_of
 from skldl.experiments.output.tables import skill_table
 from skldl.experiments.output.uncertainty import noise_ceilings
 from skldl.metrics import MEASURES, Skill
+from skldl.metrics._skill import skill_of_sums
 from skldl.plots import SkillDisplay
 from skldl.report._figures import ReportFigure, best_candidates, draw
 
@@ -24,38 +24,11 @@ MOST_ROWS = 30  # with more datasets, the page opens with one row for each candi
 _CEILING = "the skill of a model whose loss is the noise floor"
 
 
-def skill_interval(
-    losses: FloatArray, reference: FloatArray, n_folds: int, confidence: float = CONFIDENCE
-) -> tuple[float, float]:
-    r"""Confidence interval of the skill from the mean losses of the folds.
+def skill_interval(losses: FloatArray, reference: FloatArray, n_folds: int) -> tuple[float, float]:
+    """Confidence interval of the skill from the mean losses of J tests; NaN for fewer than two folds, or without loss.
 
-    With the losses :math:`m_i` of a candidate and :math:`r_i` of the reference in test i of J, the logarithm of
-    :math:`\sum m_i / \sum r_i` has, to first order, the variance
-
-    .. math::
-        \left(1 + \frac{J}{k - 1}\right) \frac{J}{J - 1} \sum_i z_i^2, \qquad
-        z_i = \frac{m_i}{\sum m} - \frac{r_i}{\sum r},
-
-    where k is the number of folds. The first factor is the correction of Nadeau and Bengio for training sets that
-    overlap. The quantile is that of Student's t distribution with J − 1 degrees of freedom.
-
-    Parameters
-    ----------
-    losses, reference : ndarray of shape (n_tests,)
-        Mean loss of each test, of the candidate and of the reference.
-    n_folds : int
-        Number of folds of one repetition.
-    confidence : float, default=0.95
-        Confidence level.
-
-    Returns
-    -------
-    low, high : float
-        The interval; NaN for fewer than two folds, or if a loss is zero in all tests.
-
-    References
-    ----------
-    .. [1] C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine Learning 52(3), 2003.
+    It is that of `skldl.metrics.skill_of_losses`, with the variance times 1 + J / (k − 1), where k is the number of
+    folds of one repeat: the correction of Nadeau and Bengio (2003) for training sets that overlap.
 
     Examples
     --------
@@ -68,10 +41,9 @@ def skill_interval(
     if n_folds < 2 or n_tests < 2 or total <= 0 or reference_total <= 0:
         return np.nan, np.nan
     z = losses / total - reference / reference_total
-    error = np.sqrt((1 + n_tests / (n_folds - 1)) * n_tests / (n_tests - 1) * (z @ z))
-    reach = float(stats.t.ppf(0.5 + confidence / 2, n_tests - 1)) * error
-    ratio = total / reference_total
-    return float(1 - ratio * np.exp(reach)), float(1 - ratio * np.exp(-reach))
+    squares = (1 + n_tests / (n_folds - 1)) * float(z @ z)
+    found = skill_of_sums(total, reference_total, lambda: squares, n_tests, n_rows=n_tests, confidence=CONFIDENCE)
+    return found.low, found.high
 
 
 def skills_with_intervals(results: StudyResults, measure: str) -> list[list[float]]:
