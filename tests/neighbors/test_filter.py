@@ -86,6 +86,28 @@ def test_huge_numbers_are_left_to_the_search_in_double_precision(monkeypatch):
     assert model._search._filter is None
 
 
+@pytest.mark.parametrize("size", [1e16, 1e20, 1e100])
+def test_one_huge_query_changes_no_other(size, monkeypatch):
+    monkeypatch.setattr(_search, "LEAST_ROWS", 500)
+    rng = np.random.default_rng(2)
+    X, D = rng.normal(size=(1000, 20)), rng.dirichlet(np.ones(3), 1000)
+    model = AAKNN().fit(X, D)
+    queries = rng.normal(size=(50, 20))
+    expected = model.predict(queries)
+    queries[7] *= size
+    np.testing.assert_array_equal(np.delete(model.predict(queries), 7, axis=0), np.delete(expected, 7, axis=0))
+
+
+@pytest.mark.parametrize("n_rows", [50, 1000])
+@pytest.mark.parametrize("algorithm", ["auto", "kd_tree"])
+def test_distances_that_overflow_are_refused(algorithm, n_rows):
+    X, D = np.random.default_rng(2).normal(size=(n_rows, 20)), np.full((n_rows, 2), 0.5)
+    queries = X[:40].copy()
+    queries[7] *= 1e160
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match="Row 7 of X is too far"):
+        AAKNN(algorithm=algorithm).fit(X, D).predict(queries)
+
+
 @pytest.mark.parametrize("count", [1, 7, 60])
 @pytest.mark.parametrize("n_places", [960, 1000, 1007, 2400])
 def test_least_numbers_by_groups_equal_a_sort(count, n_places):

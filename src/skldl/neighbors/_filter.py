@@ -11,9 +11,12 @@ distance of the n-th nearest row found so far cannot be among the n nearest. All
 differences in double precision. So the filter decides how fast the search is, never what it finds.
 
 How many coordinates take part is decided by a trial, some training rows as queries: few where the columns depend on
-each other, all where they do not.
+each other, all where they do not. Blocks of training rows are boxes (`RowBoxes`), and a query takes no part in the
+product with a box that is farther away than the n-th nearest row found so far. Where few directions matter, most pairs
+are passed over in this way; where all columns are independent, none.
 """
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -21,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldl._typing import FloatArray, IntArray
+from skldl.neighbors._boxes import RowBoxes
 
 LEAST_ROWS = 20_000
 """On fewer training rows scikit-learn's search is as quick."""
@@ -29,8 +33,12 @@ MOST_FEATURES = 512
 QUERIES, ROWS = 256, 2048
 """A block of products has at most QUERIES × ROWS cells: 2 MiB."""
 TRIAL_ROWS, TRIAL_QUERIES, TRIAL_BLOCKS, TRIAL_NEIGHBOURS = 20_000, 16, 64, 10
+TRIAL_SHARES = (*range(1, 9), *range(10, 17, 2), *range(20, 33, 4))
+"""Numbers of coordinates that the trial compares, in parts of 32."""
 COST_OF_MEASURING = 40000.0
 """Measuring a pair takes about as long as so many coordinates in the product."""
+LARGEST_NORM = 1e30
+"""Squared norms beyond this are too large for single precision."""
 MOST_CANDIDATES = 2**22
 """With more candidates than this at one time the filter gives up: it does not pay."""
 
@@ -55,10 +63,11 @@ class LowerBoundFilter:
         for block in _blocks(len(X)):
             rotated[block] = (X[block] - self._mean) @ self._axes
         self._n_used = self._trial(rotated)
+        self._boxes = RowBoxes(rotated[:, : self._n_used], ROWS)
         self._rows = np.empty((len(X), self._n_used + 1), dtype=np.float32)
         self._largest = 0.0
-        for block in _blocks(len(X)):
-            part = rotated[block, : self._n_used]
+        for block in self._boxes.slices:
+            part = rotated[self._boxes.order[block], : self._n_used]
             squares = np.einsum("ij,ij->i", part, part, dtype=np.float64)
             self._rows[block, :-1], self._rows[block, -1] = part, squares
             self._largest = max(self._largest, float(squares.max()))
@@ -70,12 +79,7 @@ class LowerBoundFilter:
         """Number of leading coordinates that costs least: products for all pairs, and a distance for each survivor."""
         n_features = rotated.shape[1]
         queries = rotated[:: max(1, len(rotated) // TRIAL_QUERIES)][:TRIAL_QUERIES]
-        counts = sorted(
-            {
-                max(1, round(n_features * share / 32))
-                for share in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32)
-            }
-        )
+        counts = sorted({max(1, round(n_features * share / 32)) for share in TRIAL_SHARES})
         blocks = list(_blocks(len(rotated)))
         some = [rotated[block] for block in blocks[:: max(1, len(blocks) // TRIAL_BLOCKS)]]
         nth = max(1, round(TRIAL_NEIGHBOURS * len(some) / len(blocks)))  # a query, one of the rows, is its own nearest
@@ -86,7 +90,7 @@ class LowerBoundFilter:
         return counts[int(np.argmin(costs))]
 
     def query(self, X: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray] | None:
-        """Squared distances, ascending, and indices of the nearest rows; None where the filter lets too much through.
+        """Squared distances, ascending, and indices of the nearest rows; None where it does not pay or cannot be used.
 
         Parameters
         ----------
@@ -96,55 +100,74 @@ class LowerBoundFilter:
             How many.
         """
         squares, neighbors = np.empty((len(X), n_neighbors)), np.empty((len(X), n_neighbors), dtype=np.intp)
-        for start in range(0, len(X), QUERIES):
-            block = slice(start, start + QUERIES)
-            found = self._query_block(np.asarray(X[block], dtype=np.float64), n_neighbors)
+        parts = [X[block] for block in _blocks(len(X), QUERIES)]
+        homes = []
+        for part in map(self._rotated, parts):
+            if not np.abs(part).max() < math.sqrt(LARGEST_NORM / part.shape[1]):
+                return None
+            homes.append(self._boxes.squared_distances(part).argmin(axis=1))
+        order = np.argsort(np.concatenate(homes), kind="stable")  # queries that are near each other pass over the same
+        for block in _blocks(len(X), QUERIES):
+            found = self._query_block(np.asarray(X[order[block]], dtype=np.float64), n_neighbors)
             if found is None:
                 return None
-            squares[block], neighbors[block] = found
+            squares[order[block]], neighbors[order[block]] = found
         return squares, neighbors
 
+    def _rotated(self, X: FloatArray) -> FloatArray:
+        return np.asarray((X - self._mean) @ self._axes[:, : self._n_used])
+
     def _query_block(self, X: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray] | None:
-        rotated = (X - self._mean) @ self._axes[:, : self._n_used]
+        rotated = self._rotated(X)
         norms = np.einsum("ij,ij->i", rotated, rotated)
         error = self._relative_error * (norms + self._largest) + self._error_of_mean * np.sqrt(norms + self._largest)
-        if not np.isfinite(error.astype(np.float32)).all():  # too large for single precision
-            return None
-        left = np.empty((len(X), self._n_used + 1), dtype=np.float32)
-        left[:, :-1], left[:, -1] = -2 * rotated, 1
-        reach = self._first_reach(X, left, n_neighbors) - norms + error
-        reach = np.nextafter(reach.astype(np.float32), np.float32(np.inf))
+        left = np.empty((self._n_used + 1, len(X)), dtype=np.float32)
+        left[:-1], left[-1] = -2 * rotated.T, 1
+        apart = self._boxes.squared_distances(rotated)
+        limit = self._first_reach(X, left, apart.argmin(axis=1), n_neighbors)
         nearest: tuple[FloatArray, IntArray] = (
             np.full((len(X), n_neighbors), np.inf),
             np.full((len(X), n_neighbors), -1, dtype=np.intp),
         )
         waiting: list[tuple[IntArray, IntArray]] = []
-        n_waiting, merge_at = 0, 1
-        right = np.ascontiguousarray(left.T)
-        products = np.empty((ROWS, len(X)), dtype=np.float32)
+        n_waiting, done, merge_at = 0, 0, 1
+        products = np.empty(ROWS * len(X), dtype=np.float32)
         is_near = np.empty(products.shape, dtype=bool)
-        for done, start in enumerate(range(0, len(self._rows), ROWS), start=1):
-            part = self._rows[start : start + ROWS]
-            block, near = products[: len(part)], is_near[: len(part)]
-            np.less_equal(np.matmul(part, right, out=block), reach, out=near)
-            rows, queries = np.divmod(np.flatnonzero(near), len(X))
-            waiting.append((queries, rows + start))
+        for box in np.argsort(apart.min(axis=0), kind="stable"):
+            some = np.flatnonzero(apart[:, box] <= limit + 2 * error)  # once for the rows, once for the box
+            if not len(some):
+                continue
+            done += 1
+            part = self._rows[self._boxes.slices[box]]
+            cells = (slice(len(part) * len(some)), (len(part), len(some)))
+            block, near = products[cells[0]].reshape(cells[1]), is_near[cells[0]].reshape(cells[1])
+            reach = np.nextafter((limit - norms + error)[some].astype(np.float32), np.float32(np.inf))
+            np.less_equal(np.matmul(part, left if len(some) == len(X) else left[:, some], out=block), reach, out=near)
+            rows, queries = np.divmod(np.flatnonzero(near), len(some))
+            waiting.append((some[queries], self._boxes.order[rows + self._boxes.slices[box].start]))
             n_waiting += len(queries)
-            if done == merge_at or n_waiting > MOST_CANDIDATES // 4 or start + ROWS >= len(self._rows):
+            if done == merge_at or n_waiting > MOST_CANDIDATES // 4:
                 if n_waiting > MOST_CANDIDATES:
                     return None
                 nearest = self._merge(X, nearest, waiting)
                 waiting, n_waiting, merge_at = [], 0, 2 * merge_at if done == merge_at else merge_at
-                limit = nearest[0][:, -1] - norms + error
-                reach = np.minimum(reach, np.nextafter(limit.astype(np.float32), np.float32(np.inf)))
-        return nearest
+                limit = np.minimum(limit, nearest[0][:, -1])
+        return self._merge(X, nearest, waiting) if waiting else nearest
 
-    def _first_reach(self, X: FloatArray, left: FloatArray, n_neighbors: int) -> FloatArray:
-        """Squared distance within which there are enough rows: those that look nearest among the first ones."""
-        products = left @ self._rows[: max(ROWS, n_neighbors)].T
-        some = np.argpartition(products, n_neighbors - 1, axis=1)[:, :n_neighbors]
-        queries = np.repeat(np.arange(len(X)), n_neighbors)
-        return np.asarray(self._measure(X, queries, some.ravel()).reshape(some.shape).max(axis=1))
+    def _first_reach(
+        self, X: FloatArray, left: npt.NDArray[np.float32], homes: IntArray, n_neighbors: int
+    ) -> FloatArray:
+        """Squared distance within which there are enough rows: those that look nearest in the box of each query."""
+        reach = np.empty(len(X))
+        for box in np.unique(homes):
+            some = np.flatnonzero(homes == box)
+            start = min(self._boxes.slices[box].start, len(self._rows) - n_neighbors)
+            part = slice(start, max(self._boxes.slices[box].stop, start + n_neighbors))
+            products = (self._rows[part] @ left[:, some]).T
+            rows = self._boxes.order[np.argpartition(products, n_neighbors - 1, axis=1)[:, :n_neighbors] + start]
+            squares = self._measure(X, np.repeat(some, n_neighbors), rows.ravel())
+            reach[some] = squares.reshape(rows.shape).max(axis=1)
+        return reach
 
     def _measure(self, X: FloatArray, queries: IntArray, rows: IntArray) -> FloatArray:
         squares = np.empty(len(rows))
@@ -175,8 +198,9 @@ class LowerBoundFilter:
         return squares[kept], rows[kept]
 
 
-def _blocks(n_rows: int) -> Iterator[slice]:
-    return (slice(start, start + ROWS) for start in range(0, n_rows, ROWS))
+def _blocks(n_rows: int, length: int | None = None) -> Iterator[slice]:
+    length = ROWS if length is None else length
+    return (slice(start, start + length) for start in range(0, n_rows, length))
 
 
 def _partial_squares(

@@ -26,7 +26,7 @@ from sklearn.utils.extmath import row_norms
 
 from skldl import _array_api
 from skldl._typing import FloatArray, IntArray
-from skldl.neighbors._filter import LEAST_ROWS, MOST_FEATURES, LowerBoundFilter
+from skldl.neighbors._filter import LARGEST_NORM, LEAST_ROWS, MOST_FEATURES, LowerBoundFilter
 
 BLOCK_CELLS = 2**22
 """Temporary arrays hold at most about this many numbers (32 MiB)."""
@@ -38,8 +38,6 @@ GROUPS_PER_NEIGHBOR, MOST_IN_GROUP = 16, 16
 """Least number of training rows for each neighbour in that search, and the size of the groups."""
 LEAST_QUERIES = 32
 """For fewer rows the filter of large searches is not made."""
-LARGEST_NORM = 1e30
-"""Squared norms beyond this are too large for single precision."""
 MOST_FEATURES_OF_TREES = 15
 """With more features, scikit-learn's algorithm "auto" means "brute"."""
 SPARE = 2
@@ -123,6 +121,12 @@ class StableSearch:
         if sparse.issparse(X) != sparse.issparse(self._X):
             X = sparse.csr_matrix(X) if sparse.issparse(self._X) else X.toarray()
         rough, found = self._candidates(X, min(n_neighbors + SPARE, self.n_samples))
+        if self._euclidean and not np.isfinite(rough).all():
+            row = int(np.argmin(np.isfinite(rough).all(axis=1)))
+            raise ValueError(
+                f"Row {row} of X is too far from the training rows: the squares of its distances overflow. Use another "
+                "unit for the features, or scale them."
+            )
         distances, neighbors = rough[:, :n_neighbors].astype(np.float64), found[:, :n_neighbors].copy()
         if exact and self._noisy:
             unsure = np.arange(X.shape[0])
