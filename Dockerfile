@@ -21,7 +21,7 @@ COPY --from=build /opt/skldl /opt/skldl
 ENV PATH=/opt/skldl/bin:$PATH PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 USER skldl
 EXPOSE 8000
-# The service ends when all requests are answered; give it time: docker stop --time 40
+# The service ends when all requests are answered; give it time: docker stop -t 40
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
   CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/health', timeout=4)"]

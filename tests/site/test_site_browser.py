@@ -16,12 +16,17 @@ PAGES = [
     "gallery/species_abundances.html",
     "leaderboard.html",
     "api/skldl.metrics.html",
+    "api/skldl.experiments.statistics.html",
     "api/generated/skldl.SABFGS.html",
     "api/command-line.html",
     "glossary.html",
     "project/citing.html",
 ]
 PHONE = {"width": 390, "height": 844}
+CUT_TITLES = """
+const titles = [...document.querySelectorAll("h1, h2, h3, .prev-next-area a")];
+return titles.filter((title) => title.scrollWidth > title.clientWidth + 1).map((title) => title.innerText);
+"""
 
 
 def wait(browser, condition):
@@ -49,8 +54,7 @@ def faults(browser, size, dark):
     found += [url for url in browser.requests() if not url.startswith(("file:", "data:"))]
     if browser.run("return document.documentElement.scrollWidth") > size["width"]:
         found.append("wider than the window")
-    cut = '[...document.querySelectorAll("h1, h2, h3")].filter((title) => title.scrollWidth > title.clientWidth + 1)'
-    found += browser.run(f"return {cut}.map((title) => title.innerText)")
+    found += browser.run(CUT_TITLES)
     if browser.run("return document.documentElement.dataset.theme") != ("dark" if dark else "light"):
         found.append("wrong theme")
     broken = "[...document.images].filter((image) => image.complete && !image.naturalWidth).map((image) => image.src)"
