@@ -33,8 +33,9 @@ def test_passes_the_common_checks():
 
 
 @pytest.mark.parametrize("check", ["check_label_permutation", "check_zero_mass_labels", "check_float32"])
-def test_passes_our_checks_with_everything_chosen(check):
-    CHECKS[check](RandomForestLDL(10, n_trial_estimators=3))
+@pytest.mark.parametrize("kind", ["auto", "both"])
+def test_passes_our_checks_with_everything_chosen(check, kind):
+    CHECKS[check](RandomForestLDL(10, kind=kind, n_trial_estimators=3))
 
 
 @pytest.mark.parametrize("kind", ["extra", "random"])
@@ -145,6 +146,23 @@ def test_settings_are_the_best_of_the_trials():
     assert not RandomForestLDL(3, **FIXED).fit(X, D).trials_
 
 
+def test_both_kinds_are_half_of_each():
+    settings = {"max_features": 1.0, "min_samples_leaf": 3, "random_state": 0, **PLAIN}
+
+    def votes(kind, n_trees):
+        return n_trees * RandomForestLDL(n_trees, kind=kind, **settings).fit(X, D).predict(X_NEW)
+
+    expected = votes("extra", 10) + votes("random", 20) - votes("random", 10)  # each tree has a seed of its own
+    np.testing.assert_allclose(votes("both", 20), expected, atol=1e-12)
+    model = RandomForestLDL(20, kind="both", n_trial_estimators=8, random_state=0).fit(X, D)
+    assert model.kind_ == ("extra", "random")
+    for kind, max_features, size in zip(model.kind_, model.max_features_, model.min_samples_leaf_, strict=True):
+        of_kind = [trial for trial in model.trials_ if trial[0] == kind]
+        assert min(of_kind, key=lambda trial: trial[3])[1:3] == (max_features, size)
+    assert model.oob_score_ == pytest.approx(-kullback_leibler(D, model.oob_predictions_), abs=1e-12)
+    assert len(RandomForestLDL(1, kind="both", **settings).fit(X, D).trees_) == 1
+
+
 def test_few_trees_tell_what_many_would_reach():
     """The divergence that a trial promises is closer to that of the whole forest than its own."""
     settings = {"kind": "extra", "max_features": 1.0, "min_samples_leaf": 1, **PLAIN}
@@ -238,9 +256,10 @@ def test_a_single_row():
     np.testing.assert_allclose(model.oob_predictions_, D[:1], atol=1e-9)
 
 
-def test_model_file(tmp_path):
+@pytest.mark.parametrize("kind", ["auto", "both"])
+def test_model_file(tmp_path, kind):
     pytest.importorskip("skops")
-    model = RandomForestLDL(5, random_state=0, **FIXED).fit(X, D)
+    model = RandomForestLDL(5, random_state=0, **{**FIXED, "kind": kind}).fit(X, D)
     path = skldl.save(model, tmp_path / "forest.skldl")
     np.testing.assert_array_equal(skldl.load(path).predict(X_NEW), model.predict(X_NEW))
 

@@ -76,9 +76,9 @@ def _always(rows: TrainingRows) -> str:
 
 
 def _forest(rows: TrainingRows, seed: int) -> list[Member]:
-    """A forest, with fewer trees where there are many numbers."""
+    """A forest of both kinds of trees; where there are many numbers fewer trees, of one kind."""
     few = rows.X.shape[0] * rows.X.shape[1] > MANY_CELLS
-    model = RandomForestLDL(100, n_trial_estimators=15) if few else RandomForestLDL()
+    model = RandomForestLDL(100, n_trial_estimators=15) if few else RandomForestLDL(400, kind="both")
     return [fit_member("forest", with_seed(model, seed), rows)]
 
 
@@ -154,10 +154,10 @@ class AutoLDL(PooledLDL):
 
     The model is a log-linear pool [1]_ of learners of different kinds: a linear maximum-entropy model (`SABFGSCV`),
     neighbours (`AAKNNCV`), kernel ridge regression on degrees and on log-ratios (`KernelRidgeLDL`), a forest
-    (`RandomForestLDL`) and, with 50 features or more than 20,000 rows, boosted trees (`GradientBoostingLDL`). Each
-    chooses its own settings and predicts the training rows that it did not learn from; the weights of the pool
-    are fitted on these predictions [2]_, see `StackingLDL`. If the pool is no better than its best member on held-out
-    rows, the best member is kept alone.
+    (`RandomForestLDL`, with extra and random trees up to 200,000 numbers in X) and, with 50 features or more than
+    20,000 rows, boosted trees (`GradientBoostingLDL`). Each chooses its own settings and predicts the training rows
+    that it did not learn from; the weights of the pool are fitted on these predictions [2]_, see `StackingLDL`. If
+    the pool is no better than its best member on held-out rows, the best member is kept alone.
 
     Parameters
     ----------

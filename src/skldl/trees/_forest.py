@@ -22,6 +22,7 @@ from skldl.trees._flat_trees import ROWS_AT_ONCE, single_precision
 from skldl.trees._label_order import put_in_order
 
 LEAF_SIZES = (1, 8, 3, 20)  # the first two are tried with every kind and max_features, the others with the best
+KINDS = ("extra", "random")
 MAX_FEATURES: dict[str, tuple[float | str, ...]] = {"extra": (0.33, 1.0), "random": ("sqrt", 0.33)}
 TREES_AT_ONCE = 10  # one task of joblib; sums run over tasks in order, so that n_jobs never changes a result
 TARGET_DIGITS = 10
@@ -51,9 +52,11 @@ class RandomForestLDL(GroupedLDL):
     ----------
     n_estimators : int, default=200
         Number of trees.
-    kind : {"auto", "extra", "random"}, default="auto"
+    kind : {"auto", "extra", "random", "both"}, default="auto"
         "extra" draws one threshold per feature at random (extremely randomised trees [2]_), "random" takes the best one
-        (random forest).
+        (random forest), "auto" chooses between them. "both" grows one half of the trees of each kind, each with its own
+        settings: the divergences of the kinds often differ by less than the noise of the choice, and their errors are
+        not the same.
     min_samples_leaf : int or "auto", default="auto"
         Least number of rows in a leaf; "auto" tries 1, 3, 8 and 20.
     max_features : float, int, "sqrt", None or "auto", default="auto"
@@ -86,7 +89,7 @@ class RandomForestLDL(GroupedLDL):
     n_votes_ : ndarray of shape (n_samples,)
         Number of trees that did not see the row.
     kind_, min_samples_leaf_, max_features_ : str, int, float
-        The settings in use.
+        The settings in use; with ``kind="both"`` tuples, that of the extra trees first.
     trials_ : list of tuple
         Every setting tried: kind, max_features, min_samples_leaf and its out-of-bag divergence.
     sharpness_, mean_share_ : float
@@ -138,7 +141,7 @@ class RandomForestLDL(GroupedLDL):
 
     _constraints: ClassVar = {
         "n_estimators": COUNT,
-        "kind": one_of("auto", "extra", "random"),
+        "kind": one_of("auto", "extra", "random", "both"),
         "min_samples_leaf": one_of("auto") | COUNT,
         "max_features": one_of("auto", "sqrt", "log2") | NOTHING | COUNT | number(above=0, at_most=1),
         "criterion": one_of("hellinger", "squared_error"),
@@ -214,11 +217,17 @@ class RandomForestLDL(GroupedLDL):
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_estimators)
         mean = mean_distribution(D, weight)
-        chosen = self._choose(X, D, weight, groups, mean, random)
-        bag = self._grow_bag(X, D, weight, groups, chosen, seeds, keep=True)
+        self.trials_: list[tuple[Any, ...]] = []
+        kinds = KINDS if self.kind == "both" else (self.kind,)
+        chosen = [self._choose(X, D, weight, groups, mean, random, kind) for kind in kinds]
+        parts = zip(chosen, np.array_split(seeds, len(chosen)), strict=True)
+        bag = add_up(
+            self._grow_bag(X, D, weight, groups, settings, part, keep=True) for settings, part in parts if len(part)
+        )
         votes = out_of_bag(bag, D, weight, groups)
         _, self.sharpness_, self.mean_share_ = self._calibration(D, votes, bag, mean, weight)
-        self.kind_, self.max_features_, self.min_samples_leaf_ = chosen
+        in_use: Any = zip(*chosen, strict=True) if self.kind == "both" else chosen[0]
+        self.kind_, self.max_features_, self.min_samples_leaf_ = in_use
         self.mean_ = mean[back]
         self.oob_predictions_ = calibrate(votes[:, back], self.sharpness_, self.mean_share_, self.mean_)
         self.oob_score_ = -mean_divergence(D[:, back], self.oob_predictions_, weight)
@@ -237,9 +246,9 @@ class RandomForestLDL(GroupedLDL):
         groups: IntArray | None,
         mean: FloatArray,
         random: np.random.RandomState,
+        kind: str,
     ) -> Settings:
         """Kind with features at two leaf sizes, then all leaf sizes; settings that are fixed are not tried."""
-        self.trials_: list[tuple[Any, ...]] = []
         if len(D) > MANY_ROWS:
             rows = np.sort(random.permutation(len(D))[:MANY_ROWS])
             X, D = X[rows], D[rows]
@@ -259,13 +268,12 @@ class RandomForestLDL(GroupedLDL):
             return min(candidates, key=scores.__getitem__)
 
         sizes = LEAF_SIZES if self.min_samples_leaf == "auto" else (int(self.min_samples_leaf),)
-        kinds = ("extra", "random") if self.kind == "auto" else (self.kind,)
         chosen = best(
             [
-                Settings(kind, max_features, size)
+                Settings(each, max_features, size)
                 for size in sizes[:2]
-                for kind in kinds
-                for max_features in (MAX_FEATURES[kind] if self.max_features == "auto" else (self.max_features,))
+                for each in (KINDS if kind == "auto" else (kind,))
+                for max_features in (MAX_FEATURES[each] if self.max_features == "auto" else (self.max_features,))
             ]
         )
         return best([chosen._replace(min_samples_leaf=size) for size in sizes])
