@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from skldl import AAKNN, AutoLDL, MeanDistribution
+import skldl
+from skldl import AAKNN, AutoLDL, ConformalLDL, MeanDistribution
 from skldl.ensemble import _auto
 from skldl.exceptions import ParameterError
 from skldl.metrics import kullback_leibler
+from skldl.tabular import column_effects, explain_row
 from skldl.testing import check_estimator
 
 QUICK = [("mean", MeanDistribution()), ("near", AAKNN(5))]
@@ -65,6 +67,42 @@ def test_the_report_tells_everything(fitted):
     weights = {entry["member"]: entry["weight"] for entry in fitted.report_}
     for name, weight in zip(fitted.member_names_, fitted.member_weights_, strict=True):
         assert weights[name] == weight > 0
+
+
+@pytest.fixture(scope="module")
+def pooled(rows):
+    """Rows as a table, and a pool of several members, kept although the forest alone is as good."""
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(rows[0], columns=list("abcd"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_auto, "divergence_of", lambda rows, held_out: 0.0)
+        patch.setattr(_auto, "LEAST_WEIGHT", 0.0)
+        model = AutoLDL(members=["linear", "neighbours", "forest"], random_state=0).fit(table[:200], rows[1][:200])
+    assert len(model.members_) == 3
+    return table, model
+
+
+def test_a_pool_has_files_explanations_and_regions(pooled, rows, tmp_path):
+    """Nothing of what other estimators can do ends at a pool."""
+    pytest.importorskip("skops")
+    (table, model), D = pooled, rows[1]
+    loaded = skldl.load(skldl.save(model, tmp_path / "pool.skldl"))
+    np.testing.assert_array_equal(loaded.predict(table[200:]), model.predict(table[200:]))
+    effects = column_effects(model, table[200:], D[200:])
+    assert sorted(effects.columns) == list("abcd")
+    assert (effects.importance > 0).all()
+    explained = explain_row(model, table, 5).prediction.to_numpy()
+    np.testing.assert_allclose(explained, model.predict(table[5:6])[0], atol=1e-12)
+    regions = ConformalLDL(model, method="prefit").fit(table[200:250], D[200:250])
+    assert regions.predict_region(table[250:], level=0.8).contains(D[250:]).mean() > 0.6
+
+
+def test_prediction_in_blocks_is_that_of_all_rows(pooled, monkeypatch):
+    """Memory is bounded however many rows there are."""
+    table, model = pooled
+    whole = model.predict(table)
+    monkeypatch.setattr("skldl.ensemble._members.BLOCK_CELLS", 7 * 3 * len(model.members_))
+    np.testing.assert_allclose(model.predict(table), whole, atol=1e-12)
 
 
 def test_the_same_seed_gives_the_same_model(rows):
