@@ -188,7 +188,8 @@ def _number_or_text(value: Any) -> Any:
 def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Series:
     """Numbers, NaN where a cell is empty; any other cell is an error, and ``what`` says what belongs there."""
     numbers = as_numbers(column)
-    refuse_cells(column, (numbers.isna() & column.notna()).to_numpy(), what)
+    if not is_plain_number(column):
+        refuse_cells(column, (numbers.isna() & column.notna()).to_numpy(), what)
     infinite = np.isinf(numbers.to_numpy())
     if infinite.any():
         place = cell_place(column, int(np.argmax(infinite)))
