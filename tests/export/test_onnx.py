@@ -131,7 +131,9 @@ def test_the_command_refuses_with_the_name_of_the_part(faces, tmp_path, capsys):
     made = fit_table(faces, "emo_*", model="aa-knn", settings={"n_neighbors": 3}, drop=["person"])
     path = skldl.save(made.model, tmp_path / "near.skldl", description=made.description)
     assert run(["export", str(path), "--onnx", str(tmp_path / "near.onnx")]) == 2
-    assert "The estimator AAKNN cannot be exported to ONNX" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert "The estimator AAKNN cannot be exported to ONNX" in printed
+    assert "skldl fit --model sa-bfgs-cv" in printed
 
 
 def test_rows_to_check_with_hold_everything(faces):

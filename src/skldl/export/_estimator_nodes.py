@@ -40,7 +40,7 @@ def add_estimator(graph: Graph, model: Any, features: str) -> str:
     raise refuse(
         f"The estimator {type(model).__name__}",
         "what can be are maximum entropy models, AABP, CPNN, RandomForestLDL, StructRF, LDLF, GradientBoostingLDL, "
-        "LDLogitBoost, forests of scikit-learn, and pools of these",
+        "LDLogitBoost, forests of scikit-learn, and pools of these. Fit one: skldl fit --model sa-bfgs-cv",
     )
 
 

@@ -18,7 +18,7 @@ class NotExpressible(DataError):
 def refuse(part: str, why: str) -> NotExpressible:
     """The error for a part that cannot be exported."""
     return NotExpressible(
-        f"{part} cannot be exported to ONNX: {why}. Use the model file itself: skldl serve, skldl.load."
+        f"{part} cannot be exported to ONNX: {why}. The model file itself works in skldl serve and skldl.load."
     )
 
 

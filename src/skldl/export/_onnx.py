@@ -72,7 +72,7 @@ def to_onnx(pipeline: Any, path: str | os.PathLike[str], *, check: pd.DataFrame 
     if not difference <= TOLERANCE:
         raise DataError(
             f"The graph differs from the model by {difference:.2g} in a degree, more than {TOLERANCE:g}: nothing was "
-            "written. Use the model file itself: skldl serve, skldl.load."
+            "written. The model file itself works in skldl serve and skldl.load."
         )
     with whole_file(path) as stream:
         stream.write(model.SerializeToString())
