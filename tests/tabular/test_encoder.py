@@ -9,7 +9,7 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from skldl.exceptions import NonFiniteError, NotNumericError, TableError
-from skldl.tabular import TableEncoder
+from skldl.tabular import TableEncoder, _encoder_steps
 
 TABLE = pd.DataFrame(
     {
@@ -310,3 +310,22 @@ def test_prose_is_cut_into_words_and_single_words_into_letters():
     assert "said~tea_is" in names
     assert "name~spo" in names
     assert "name~spoon" not in names
+
+
+def test_numbers_are_transformed_in_one_block(monkeypatch):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(20, 600)), columns=[f"x{place}" for place in range(600)])
+    table["whole"], table["town"] = np.arange(20), ["Ulm", "Bonn"] * 10
+    table.loc[3, "x7"] = np.nan
+    encoder = TableEncoder().fit(table)
+    one_by_one = encoder.transform(table.astype(object))
+    checked = []
+    check = _encoder_steps.checked_numbers
+    monkeypatch.setattr(
+        _encoder_steps, "checked_numbers", lambda *given: checked.append(given[0].name) or check(*given)
+    )
+    np.testing.assert_array_equal(encoder.transform(table), one_by_one)
+    assert set(checked) == {"whole"}  # one at a time, thousands of columns would take minutes
+    table.loc[4, "x9"] = np.inf
+    with pytest.raises(NonFiniteError, match="Row 5 of column 'x9' is infinite"):
+        encoder.transform(table)

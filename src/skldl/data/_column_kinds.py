@@ -241,6 +241,8 @@ def kind_of(column: pd.Series) -> str:
     >>> [kind_of(pd.Series(cells)) for cells in (["1", "2.5"], ["007", "12"], ["yes", "no"], ["2024-05-31"])]
     ['number', 'category', 'boolean', 'date']
     """
+    if is_plain_number(column) and column.notna().any():
+        return NUMBER
     seen = ColumnKind(str(column.name))
     seen.update(column)
     return seen.kind()

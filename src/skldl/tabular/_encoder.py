@@ -42,6 +42,7 @@ from skldl.tabular._encoder_steps import (
     number_columns,
     text_cut,
     text_features,
+    typed_column,
     typed_columns,
     words_of,
     written_and_varying,
@@ -142,13 +143,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.with_missing_, self.ranges_ = [], {}
         medians: dict[str, float] = {}
         for name in self.kinds_:  # one column at a time: a large table is large enough once
-            for part, values in typed_columns(self, table, [name]).items():
-                if self.kinds_[name] in (NUMBER, BOOLEAN, DATE):
-                    medians[str(part)] = float(values.median()) if values.notna().any() else np.nan  # pandas 2.2 warns
-                    if values.isna().any():
-                        self.with_missing_.append(str(part))
-                    if self.kinds_[name] == NUMBER and values.notna().any():
-                        self.ranges_[name] = (float(values.min()), float(values.max()))
+            if self.kinds_[name] not in (NUMBER, BOOLEAN, DATE):
+                continue
+            for part, column in typed_column(self, table[name]).items():
+                values = column.to_numpy()
+                present = values[~np.isnan(values)]
+                medians[part] = float(np.median(present)) if len(present) else np.nan
+                if len(present) < len(values):
+                    self.with_missing_.append(part)
+                if self.kinds_[name] == NUMBER and len(present):
+                    self.ranges_[name] = (float(present.min()), float(present.max()))
         numbers = number_columns(self)
         self.with_missing_ = [name for name in numbers if name in set(self.with_missing_)]
         with config_context(transform_output="default"):  # the configured output container does not apply to the parts

@@ -82,22 +82,35 @@ def words_of(encoder: Any, column: pd.Series, filler: str) -> pd.Series:
 
 def typed_columns(encoder: Any, table: pd.DataFrame, names: Iterable[str] | None = None) -> pd.DataFrame:
     """The columns that the encoder knows, or some of them, each in the type of its kind; dates become several."""
-    typed = {}
-    for name in encoder.kinds_ if names is None else names:
-        kind = encoder.kinds_[name]
-        if kind == NUMBER:
-            typed[name] = checked_numbers(table[name], "the model expects a number")
-        elif kind == BOOLEAN:
-            typed[name] = checked_truth(table[name])
-        elif kind == DATE:
-            written, varying = dates_of(encoder)[name]
-            dates = as_dates(table[name], written)
-            refuse_cells(table[name], dates.isna() & table[name].notna(), "the model expects a date")
-            parts = date_parts(dates)
-            typed |= {f"{name}: {part}": parts[part] for part in varying}
-        else:
-            typed[name] = words_of(encoder, table[name], MISSING_CATEGORY if kind == CATEGORY else "")
-    return pd.DataFrame(typed, index=table.index)
+    names = list(encoder.kinds_ if names is None else names)
+    # Numbers that need no change are taken in one block: tables may have many thousands of them.
+    dtypes = dict(zip(table.columns, table.dtypes, strict=True))
+    ready = [name for name in names if encoder.kinds_[name] == NUMBER and dtypes[name] == np.float64]
+    block = table[ready]
+    for place in np.flatnonzero(np.isinf(block.to_numpy()).any(axis=0)):
+        checked_numbers(block.iloc[:, place])  # raises
+    typed: dict[str, pd.Series] = {}
+    for name in names if len(ready) < len(names) else ():
+        if encoder.kinds_[name] != NUMBER or dtypes[name] != np.float64:
+            typed |= typed_column(encoder, table[name])
+    others = pd.DataFrame(typed, index=table.index)
+    return pd.concat([block, others], axis=1) if ready else others
+
+
+def typed_column(encoder: Any, column: pd.Series) -> dict[str, pd.Series]:
+    """A column in the type of its kind, under its name; the parts of dates under names of their own."""
+    name, kind = str(column.name), encoder.kinds_[column.name]
+    if kind == NUMBER:
+        return {name: checked_numbers(column, "the model expects a number")}
+    if kind == BOOLEAN:
+        return {name: checked_truth(column)}
+    if kind == DATE:
+        written, varying = dates_of(encoder)[name]
+        dates = as_dates(column, written)
+        refuse_cells(column, dates.isna() & column.notna(), "the model expects a date")
+        parts = date_parts(dates)
+        return {f"{name}: {part}": parts[part] for part in varying}
+    return {name: words_of(encoder, column, MISSING_CATEGORY if kind == CATEGORY else "")}
 
 
 def column_transformer(encoder: Any, numbers: list[str], text: dict[str, str]) -> ColumnTransformer:
