@@ -29,8 +29,9 @@ The least divergence of a row is bold. An empty cell was not measured. `sklearn 
 try, behind `AARegressor`, which projects onto the simplex: a random forest, a network, ridge regression, and histogram
 gradient boosting for each label.
 
-The forest of the pool was chosen among five variants on the first three folds of SJAFFE, Yeast_dtt, Yeast_heat, Yeast_spo5
-and Yeast_spoem; on folds and sets that had no part in that choice it changes hardly anything, in either direction.
+The forest of the pool was chosen among five variants on the first three folds of SJAFFE, Yeast_dtt, Yeast_heat,
+Yeast_spo5 and Yeast_spoem; on folds and sets that had no part in that choice it changes hardly
+anything, in either direction.
 
 `SKLDL_DATA=DIR OMP_NUM_THREADS=1 python benchmarks/accuracy.py` measures it again. The paper's datasets are not in this
 repository.
