@@ -219,7 +219,7 @@ def test_predictions_are_kept_as_asked(small_study, problem):
     assert whole["truth"].shape == (50, 3)
     np.testing.assert_allclose(whole["predicted"]["kNN"][rows], found["predicted"]["kNN"])
     assert run_study(study, keep_predictions="none").predictions("one") is None
-    with pytest.raises(StudyError, match="keep_predictions = 'some'"):
+    with pytest.raises(StudyError, match="keep_predictions='some'"):
         run_study(study, keep_predictions="some")
 
 

@@ -88,7 +88,7 @@ def test_constant_features_give_the_mean_nearly():
 @pytest.mark.parametrize("prior_weight", [1e-2, 1e-3])
 def test_automatic_penalty_fits_the_unit_of_the_concentrations(prior_weight):
     """Concentrations of hundreds need weights of hundreds: a penalty made for a softmax would leave only the mean."""
-    X, D = make_distributions(300, 30, 4, seed=3)
+    X, D = make_distributions(300, 30, 4, random_state=3)
     model = DirichletLDL(prior_weight=prior_weight).fit(X[:200], D[:200])
     reference, mean = SmoothLossLDL().fit(X[:200], D[:200]), MeanDistribution().fit(X[:200], D[:200])
     ours, softmax, constant = (kullback_leibler(D[200:], m.predict(X[200:])) for m in (model, reference, mean))
