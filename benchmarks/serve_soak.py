@@ -99,15 +99,19 @@ class Caller(threading.Thread):
 
 
 class LogReader(threading.Thread):
-    """Counts the lines of the log by event; each must be JSON."""
+    """Counts the lines of the log by event, and keeps those that are not JSON."""
 
     def __init__(self, stream):
         super().__init__(daemon=True)
-        self._stream, self.events, self.port = stream, Counter(), None
+        self._stream, self.events, self.port, self.strange = stream, Counter(), None, []
 
     def run(self):
         for line in self._stream:
-            entry = json.loads(line)
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                self.strange.append(line.decode(errors="replace"))  # goes on: a full pipe would stop the service
+                continue
             self.events[entry["event"]] += 1
             if entry["event"] == "listening":
                 self.port = int(entry["url"].rpartition(":")[2])
@@ -152,7 +156,7 @@ def soak(path, table, options):
     process.terminate()
     status = process.wait(timeout=60)
     log.join(timeout=60)
-    return callers, log.events, status, record
+    return callers, log, status, record
 
 
 def sentence(record):
@@ -177,9 +181,10 @@ def main():
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "linear.skldl"
-        callers, events, status, record = soak(path, make_model(path), options)
+        callers, log, status, record = soak(path, make_model(path), options)
     statuses = sum((caller.statuses for caller in callers), Counter())
-    faults = [fault for caller in callers for fault in caller.faults]
+    faults = [fault for caller in callers for fault in caller.faults] + [f"not JSON: {line}" for line in log.strange]
+    events = log.events
     print(f"{sum(statuses.values()):,} answers by status {dict(sorted(statuses.items()))}; events {dict(events)}")
     print(f"{sentence(record)}; exit status {status}")
     if faults or status or events["request"] != sum(statuses.values()) or events["reload failed"]:

@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import logging
 import sys
+import threading
+import time
+import warnings
 from datetime import UTC, datetime
 
 import pytest
 
-from skldl.serve import _logs
+from skldl.serve import _logs, _server
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +88,44 @@ def test_a_closed_log_does_not_end_the_service(monkeypatch, error):
 
     monkeypatch.setattr(sys, "stderr", Closed())
     _logs.log("info", "reloaded")
+
+
+def test_events_of_several_threads_are_whole_lines(monkeypatch):
+    written = []
+
+    class Slow:
+        """A stream that other threads can come between."""
+
+        def write(self, text):
+            for letter in text:
+                written.append(letter)
+                if letter == ",":
+                    time.sleep(1e-5)
+
+        def flush(self):
+            pass
+
+    monkeypatch.setattr(sys, "stderr", Slow())
+    threads = [
+        threading.Thread(target=lambda: [_logs.log("info", "reloaded", part=part) for part in range(50)]) for _ in "ab"
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lines = "".join(written).splitlines()
+    assert sorted(json.loads(line)["part"] for line in lines) == sorted([*range(50), *range(50)])
+
+
+def test_messages_of_other_packages_are_events(capsys):
+    with warnings.catch_warnings(), _server._messages_as_events():
+        warnings.simplefilter("always")
+        logging.getLogger("asyncio").warning("socket.send() raised exception.")
+        warnings.warn("a column is empty", UserWarning, stacklevel=1)
+    first, second = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (first["level"], first["event"], first["message"]) == (
+        "warning",
+        "server",
+        "socket.send() raised exception.",
+    )
+    assert "a column is empty" in second["message"]

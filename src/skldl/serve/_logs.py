@@ -7,6 +7,7 @@ take as long as a prediction.
 import asyncio
 import contextlib
 import sys
+import threading
 import time
 from typing import Any
 
@@ -19,6 +20,8 @@ _REQUEST = (
     b'"rows":%d,"model":%b}\n'
 )
 _waiting: list[bytes] = []
+_flush_is_due = False
+_writing = threading.Lock()  # models are reloaded in threads, which write events of their own
 
 
 def log(level: str, event: str, **fields: Any) -> None:
@@ -30,17 +33,22 @@ def log(level: str, event: str, **fields: Any) -> None:
 
 def log_request(request: str, method: str, path: str, status: int, ms: float, rows: int, model: str) -> None:
     """Write the line of one request within a tenth of a second; only inside a running event loop."""
-    if not _waiting:
+    global _flush_is_due
+    if not _flush_is_due:
+        _flush_is_due = True
         asyncio.get_running_loop().call_later(FLUSH_SECONDS, flush)
     words = dumps(method), dumps(path[:LONGEST_PATH]), status, ms, rows, dumps(model)
     _waiting.append(_REQUEST % (_clock.now(), request.encode(), *words))
 
 
 def flush() -> None:
-    """Write what is waiting. If standard error is closed, the service goes on without a log."""
-    lines = b"".join(_waiting)
-    _waiting.clear()
-    with contextlib.suppress(OSError, ValueError):
+    """Write what is waiting, whole lines. If standard error is closed, the service goes on without a log."""
+    global _flush_is_due
+    _flush_is_due = False
+    with _writing, contextlib.suppress(OSError, ValueError):
+        n_lines = len(_waiting)  # another thread may add to them
+        lines = b"".join(_waiting[:n_lines])
+        del _waiting[:n_lines]
         sys.stderr.write(lines.decode())
         sys.stderr.flush()
 

@@ -70,7 +70,7 @@ def is_local(host: str) -> bool:
 
 
 class _AsEvents(logging.Handler):
-    """Messages of uvicorn as lines of our log."""
+    """Messages of uvicorn and of any other package as lines of our log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log(record.levelname.lower(), "server", message=record.getMessage())
@@ -187,17 +187,29 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(service.limits.seconds) + 1,
     )
-    logger = logging.getLogger("uvicorn")
-    logger.handlers, logger.propagate = [_AsEvents(logging.WARNING)], False
     gc.collect()
     gc.freeze()  # models and libraries stay: the collector need not walk through them at every request
     gc.set_threshold(YOUNG_OBJECTS, 10, 10)
     server = _Server(config, service)
     try:
-        server.run()
+        with _messages_as_events():
+            server.run()
     except SystemExit:  # uvicorn could not listen
         return False
     finally:
         service.close()
         flush()
     return True
+
+
+@contextlib.contextmanager
+def _messages_as_events() -> Iterator[None]:
+    """Log messages and warnings of all packages as JSON: a line of plain text ends programs that read the log."""
+    root, handler = logging.getLogger(), _AsEvents(logging.WARNING)
+    root.addHandler(handler)
+    logging.captureWarnings(True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(False)
+        root.removeHandler(handler)
