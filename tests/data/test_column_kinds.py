@@ -10,7 +10,7 @@ from skldl.data import from_table
 from skldl.data._cells import as_numbers
 from skldl.data._column_kinds import ColumnKind
 from skldl.data._dates import as_dates
-from skldl.exceptions import DataError, TableError
+from skldl.exceptions import DataError, NonFiniteError, TableError
 from skldl.tabular import TableEncoder
 
 
@@ -213,3 +213,9 @@ def test_bytes_are_text_if_they_can_be():
     ):
         from_table(picture, "l_*")
     assert not from_table(picture, "l_*", drop=["picture"]).notes
+
+
+@pytest.mark.parametrize("cells", [[np.inf] * 8, [-np.inf, np.inf] * 4])
+def test_infinite_cells_are_named_without_a_warning(cells):
+    with pytest.raises(NonFiniteError, match="Row 1 of column 'size' is infinite"):
+        TableEncoder().fit(from_table(table(size=cells), "l_*").X)

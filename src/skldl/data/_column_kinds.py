@@ -196,7 +196,7 @@ class ColumnKind:
     def _continues(self, present: pd.Series) -> bool:
         """Whether each number is one more than that in the row before."""
         values = present.to_numpy()
-        return bool((self._last is None or values[0] == self._last + 1) and np.all(values[1:] - values[:-1] == 1))
+        return bool((self._last is None or values[0] == self._last + 1) and np.all(values[1:] == values[:-1] + 1))
 
     def is_constant(self) -> bool:
         """Whether the column is the same everywhere, empty columns included.
