@@ -85,13 +85,13 @@ def typed_columns(encoder: Any, table: pd.DataFrame, names: Iterable[str] | None
     names = list(encoder.kinds_ if names is None else names)
     # Numbers that need no change are taken in one block: tables may have many thousands of them.
     dtypes = dict(zip(table.columns, table.dtypes, strict=True))
-    ready = [name for name in names if encoder.kinds_[name] == NUMBER and dtypes[name] == np.float64]
-    block = table[ready]
+    ready = {name: None for name in names if encoder.kinds_[name] == NUMBER and dtypes[name] == np.float64}
+    block = table[list(ready)]
     for place in np.flatnonzero(np.isinf(block.to_numpy()).any(axis=0)):
         checked_numbers(block.iloc[:, place])  # raises
     typed: dict[str, pd.Series] = {}
-    for name in names if len(ready) < len(names) else ():
-        if encoder.kinds_[name] != NUMBER or dtypes[name] != np.float64:
+    for name in names:
+        if name not in ready:
             typed |= typed_column(encoder, table[name])
     others = pd.DataFrame(typed, index=table.index)
     return pd.concat([block, others], axis=1) if ready else others
