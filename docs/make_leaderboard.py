@@ -35,9 +35,9 @@ from 300 drawn rows. [The reproduction](reproduction.md) has all six measures wi
 """,
     "after": """## After 2016
 
-Chunks in file order, settings by default: the linear algorithms choose their penalty inside `fit`. LDL4C, LDL-HR and
-LDLM are made for the best label, not for the whole distribution. `SKLDL_DATA=DIR python benchmarks/after2016.py`
-measures it again, beside python-ldl.
+Chunks in file order, settings by default: the linear algorithms and CPNN choose their penalty inside `fit`. LDL4C,
+LDL-HR and LDLM are made for the best label, not for the whole distribution.
+`SKLDL_DATA=DIR python benchmarks/after2016.py` measures it again, beside python-ldl.
 """,
     "accuracy": """## AutoLDL and scikit-learn
 

@@ -115,11 +115,13 @@ def test_scale_page_on_hashed_text(scale):
             )
 
 
-def test_algorithms_after_2016_lose_to_nobody_in_divergence():
-    """With default settings: not to the mean distribution, and only once to python-ldl, on the three datasets."""
+def test_algorithms_after_2016_lose_to_nobody():
+    """With default settings, on the three datasets: in divergence to the mean distribution, in both to python-ldl."""
     rows = json.loads((RESULTS / "after2016.json").read_text(encoding="utf-8"))["rows"]
     assert {row["case"].split(", ")[1] for row in rows} == {"Yeast_alpha", "SBU_3DFE", "Movie"}
     assert [row["case"] for row in rows if row["ours KL"] >= row["mean KL"]] == []
     measured = [row for row in rows if row["python-ldl KL"] is not None]
-    behind = [row["case"] for row in measured if row["ours KL"] >= row["python-ldl KL"]]
-    assert behind == ["CPNN, SBU_3DFE"]  # a stronger penalty is better there, and worse than the mean on Yeast_alpha
+    assert [row["case"] for row in measured if row["ours KL"] >= row["python-ldl KL"]] == []
+    timed = [row for row in rows if row["python-ldl / ours"] is not None]
+    assert len(timed) >= 45
+    assert [row["case"] for row in timed if row["python-ldl / ours"] < 1] == []

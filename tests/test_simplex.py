@@ -79,6 +79,14 @@ def test_project_of_a_common_shift_is_the_same():
     np.testing.assert_allclose(simplex.project(rows + 1e9), simplex.project(rows), atol=1e-6)
 
 
+@pytest.mark.parametrize("shift", [-0.01, 0.0, 0.3, 40.0, -1e5])
+def test_project_only_shifts_where_nothing_is_cut(shift):
+    P = np.random.default_rng(2).dirichlet(np.full(6, 9.0), 50)
+    projected = simplex.project(P + shift)
+    np.testing.assert_allclose(projected, P, rtol=0, atol=1e-14 + 1e-15 * abs(shift))
+    np.testing.assert_allclose(projected.sum(axis=1), 1.0, rtol=0, atol=1e-15)
+
+
 @given(hnp.arrays(np.float64, ROWS, elements=finite(-1e5, 1e5)))
 def test_softmax_and_its_logarithm_agree(scores):
     P = simplex.softmax(scores)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldl._array_api import as_double, count_true, first_true, is_device_array, namespace, to_numpy
+from skldl._real_numbers import row_sums
 from skldl._typing import FloatArray
 
 
@@ -30,7 +31,12 @@ def sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
     """
     rows: Any = distributions if is_device_array(distributions) else np.asarray(distributions, dtype=np.float64)
     xp = namespace(rows)
-    sums = xp.sum(rows, axis=1, keepdims=True)
+    if xp is np:
+        sums = row_sums(rows)[:, None]
+        if (rows >= 0).all() and (sums > 0).all() and (sums < np.inf).all():
+            return np.asarray(rows / sums)
+    else:
+        sums = xp.sum(rows, axis=1, keepdims=True)
     if not bool(xp.all(rows >= 0) & xp.all((sums > 0) & (sums < float("inf")))):
         wrong = ~(xp.all(rows >= 0, axis=1) & (sums[:, 0] > 0) & (sums[:, 0] < float("inf")))
         row = first_true(wrong)

@@ -15,6 +15,7 @@ from skldl._array_api import is_device_array, space_of
 from skldl._column_names import check_integer_columns, column_names, label_names, order_of_labels
 from skldl._compat import validate_data
 from skldl._device_door import (
+    ROUNDING,
     check_device_distributions,
     check_device_features,
     check_device_pair,
@@ -24,7 +25,7 @@ from skldl._device_door import (
     follow,
     refuse_device_arrays,
 )
-from skldl._real_numbers import refuse_unreal
+from skldl._real_numbers import refuse_unreal, row_sums
 from skldl._row_numbers import row_number as _row
 from skldl._row_numbers import rows_from
 from skldl._typing import FloatArray
@@ -44,6 +45,7 @@ from skldl.exceptions import (
 )
 
 SUM_TOLERANCE = 1e-3
+SUM_ROUNDING = ROUNDING * float(np.finfo(np.float64).eps)
 DEFAULT_NAN_CURE = "Drop such rows or fill in the degree before fitting or scoring."
 
 __all__ = [
@@ -123,8 +125,7 @@ def _is_plain_and_valid(estimator: BaseEstimator, X: Any, *, reset: bool) -> boo
         return False
     if not reset and (hasattr(estimator, "feature_names_in_") or getattr(estimator, "n_features_in_", 0) != X.shape[1]):
         return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum()))
+    return bool(np.isfinite(np.einsum("ij->", X)))  # gives no warning where numbers are huge
 
 
 def _canonical(X: Any) -> Any:
@@ -238,9 +239,7 @@ def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: 
         raise EmptyDataError(
             f"{name} is empty: 0 sample(s) or 0 label(s) (shape {array.shape}); at least one row is needed."
         )
-    with np.errstate(over="ignore", invalid="ignore"):
-        sum_is_finite = np.isfinite(array.sum())  # quicker than a look at each number, and false for huge ones too
-    if not sum_is_finite:
+    if not np.isfinite(np.einsum("ij->", array)):  # quicker than a look at each number; false for huge ones, too
         bad = np.argwhere(np.isinf(array) if allow_nan else ~np.isfinite(array))
         if len(bad):
             row, column = (int(i) for i in bad[0])
@@ -297,9 +296,15 @@ def _label(columns: list[Any], column: int) -> str:
 
 
 def check_distributions(
-    D: Any, *, name: str = "y", renormalize: bool = True, nan_cure: str = "", like: Any = None
+    D: Any,
+    *,
+    name: str = "y",
+    renormalize: bool = True,
+    leave_rounding: bool = False,
+    nan_cure: str = "",
+    like: Any = None,
 ) -> FloatArray:
-    """Return D as rows that sum to one, in float64; the argument itself is never changed.
+    """Return D as rows that sum to one, in float64; the argument itself is never changed, but may be what is returned.
 
     Parameters
     ----------
@@ -309,6 +314,9 @@ def check_distributions(
         What the messages call it.
     renormalize : bool, default=True
         Divide each row by its sum, so that it sums to one exactly.
+    leave_rounding : bool, default=False
+        Leave D as it is, without a copy, if all sums are one up to rounding: a division would only put one rounding
+        error in the place of another. Not for datasets, whose digits are the fingerprint that records carry.
     nan_cure : str, default=""
         What the error about NaN says instead of "drop or fill in".
     like : array, default=None
@@ -321,12 +329,14 @@ def check_distributions(
         return check_device_distributions(D, where, dtype=like.dtype, name=name, renormalize=renormalize)
     array = check_numbers(D, name=name, nan_cure=nan_cure)
     check_degrees(array, D, name=name)
-    with np.errstate(over="ignore"):
-        sums = array.sum(axis=1)
-    check_row_sums(sums, name=name)
-    if renormalize and np.any(sums != 1.0):
-        array = array / sums[:, None]
-    return array
+    sums = row_sums(array)
+    deviation = float(np.abs(sums - 1.0).max())
+    if not deviation <= SUM_TOLERANCE:
+        check_row_sums(sums, name=name)
+    if not renormalize or (leave_rounding and deviation <= SUM_ROUNDING):
+        return array
+    sums = array.sum(axis=1)
+    return array / sums[:, None] if np.any(sums != 1.0) else array
 
 
 def check_degrees(array: FloatArray, D: Any, *, name: str) -> None:

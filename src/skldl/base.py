@@ -141,7 +141,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
 
     def _check_target(self, y: Any, X: Any) -> FloatArray:
         cure = f"{type(self).__name__} needs every degree. {MISSING_DEGREES_CURE}"
-        return check_distributions(y, nan_cure=cure, like=X)
+        return check_distributions(y, leave_rounding=True, nan_cure=cure, like=X)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a label distribution for each row.
@@ -159,7 +159,8 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             `set_output` asked for it. For X on a device, an array of its library, device and
             precision.
         """
-        check_is_fitted(self)
+        if "n_labels_" not in self.__dict__:  # what fit assigns; scikit-learn's check takes longer
+            check_is_fitted(self)
         if isinstance(X, Rows):
             parts = [np.asarray(part) for part in predict_chunks(self, X)]
             return self._as_set(np.concatenate(parts or [np.zeros((0, self.n_labels_))]), X)

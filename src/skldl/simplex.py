@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from skldl._real_numbers import as_finite_array
+from skldl._real_numbers import as_finite_array, as_real_array, row_sums
 from skldl._typing import FloatArray
 from skldl.exceptions import NegativeDegreeError, ZeroRowError
 
@@ -93,14 +93,14 @@ def project(rows: npt.ArrayLike) -> FloatArray:
     array([[0.625, 0.375],
            [1.   , 0.   ]])
     """
-    values = np.array(as_finite_array(rows, name="rows"))
+    values = np.array(as_real_array(rows, name="rows"))
+    if _moved_to_sum_one(values):  # nothing is cut, as in most predictions: no need to sort
+        return values
+    as_finite_array(values, name="rows")
     with np.errstate(over="ignore"):
         values -= values.max(axis=-1, keepdims=True)  # the projection does not see a common shift
     np.maximum(values, -1.0, out=values)  # what is one below the largest degree is cut anyway: no sum overflows
-    threshold = (values.sum(axis=-1, keepdims=True) - 1.0) / values.shape[-1]
-    if (values > threshold).all():  # nothing is cut, as in most predictions: no need to sort
-        values -= threshold
-        values /= values.sum(axis=-1, keepdims=True)
+    if _moved_to_sum_one(values):
         return values
     descending = -np.sort(-values, axis=-1)
     excess = np.cumsum(descending, axis=-1) - 1.0
@@ -111,6 +111,20 @@ def project(rows: npt.ArrayLike) -> FloatArray:
     np.maximum(values, 0.0, out=values)
     values /= values.sum(axis=-1, keepdims=True)
     return values
+
+
+def _moved_to_sum_one(values: FloatArray) -> bool:
+    """Add one number to each row, in place, so that it sums to one, and return True, if all degrees become positive.
+
+    Rows are left alone if one has a large sum, in which the one would be lost in rounding, or is not finite.
+    """
+    sums, n_labels = row_sums(values)[..., None], values.shape[-1]
+    threshold = (sums - 1.0) / n_labels
+    if not ((np.abs(sums) <= n_labels + 1.0).all() and (values > threshold).all()):
+        return False
+    values -= threshold
+    values /= row_sums(values)[..., None]
+    return True
 
 
 def log_softmax(scores: npt.ArrayLike) -> FloatArray:

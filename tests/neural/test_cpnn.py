@@ -1,25 +1,41 @@
-"""CPNN: common checks, the network by loops, its gradient by differences, blocks, paths, better than the mean."""
+"""CPNN: common checks, the network by loops, its gradient by differences, blocks, paths, the automatic penalty."""
+
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from skldl._solvers import minimise
 from skldl.baseline import MeanDistribution
 from skldl.metrics import kullback_leibler
 from skldl.neural import CPNN, _cpnn
 from skldl.neural._cpnn import label_codes, loss_and_gradient, scores
 from skldl.neural._network import ACTIVATIONS, standardize
+from skldl.selection import hold_out
+from skldl.simplex import softmax
 from skldl.testing import check_estimator, make_distributions
 
 SMALL = {"n_hidden": 3, "max_iter": 30}
+BY_NUMBER = {"check_label_permutation": "labels enter by their number"}
+SPLIT = "a copy of a row and a weight of two give another set of held-out rows"
+HELD_OUT = {
+    "check_sample_weight_equivalence_on_dense_data": SPLIT,
+    "check_sample_weight_equivalence_on_sparse_data": SPLIT,
+}
 
 
 def test_common_checks():
-    check_estimator(CPNN(**SMALL), expected_failed_checks={"check_label_permutation": "labels enter by their number"})
+    check_estimator(CPNN(**SMALL, alpha=1e-3), expected_failed_checks=BY_NUMBER)
 
 
 def test_common_checks_with_one_hot_labels():
-    check_estimator(CPNN(**SMALL, label_code="one_hot"))
+    check_estimator(CPNN(**SMALL, label_code="one_hot", alpha=1e-3))
+
+
+def test_common_checks_with_the_automatic_penalty():
+    check_estimator(CPNN(**SMALL, label_code="one_hot"), expected_failed_checks=HELD_OUT)
 
 
 def _network(kind, n=6, q=3, c=4, hidden=5):
@@ -79,18 +95,122 @@ def test_rare_features_are_not_blown_up():
     assert kullback_leibler(D[300:], model.predict(X[300:])) < 0.8 * kullback_leibler(D[300:], mean)
 
 
-def test_path_over_steps():
+@pytest.mark.parametrize("alpha", [1e-3, "auto"])
+def test_path_over_steps(alpha):
     X, D = make_distributions(40, 3, 3)
-    model = CPNN(3, random_state=0)
+    model = CPNN(3, alpha=alpha, random_state=0)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         path = list(model.predict_path(X, D, X[:4], param="max_iter", values=[3, 9]))
     for value, P in zip([3, 9], path, strict=True):
         with pytest.warns(ConvergenceWarning):
-            expected = CPNN(3, max_iter=value, random_state=0).fit(X, D).predict(X[:4])
+            expected = clone(model).set_params(max_iter=value).fit(X, D).predict(X[:4])
         np.testing.assert_allclose(P, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("bad", [{"n_hidden": 0}, {"label_code": "rank"}, {"activation": "sine"}, {"alpha": -1}])
+def _noisy(noise, n=120, q=20, c=4):
+    """Scores that are linear in one of many features, plus noise; the mean distribution is far from uniform."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, q))
+    D = np.exp(np.linspace(0, 2, c) + 0.7 * X[:, :1] * np.linspace(-1, 1, c) + noise * rng.normal(size=(n, c)))
+    return X, D / D.sum(axis=1, keepdims=True)
+
+
+def test_automatic_penalty_is_the_best_on_the_held_out_rows():
+    """The whole table of penalties, by fits with a fixed one to the rows that are not held out."""
+    X, D = _noisy(0.5)
+    settings = {"n_hidden": 8, "label_code": "one_hot", "max_iter": 100}
+    random = np.random.RandomState(3)
+    model = CPNN(**settings, random_state=3)
+    codes = label_codes(4, "one_hot")
+    start = model._initial(20, codes, 8, random)
+    rest, held = hold_out(len(X), 0.2, random_state=random.randint(2**31 - 1))
+    features = standardize(X, X.mean(axis=0), X.std(axis=0))
+    weight = np.full(len(rest), 1 / len(rest))
+    losses = []
+    for alpha in _cpnn.ALPHAS:
+        arguments = (features.take(rest), D[rest], weight, codes, 8, ACTIVATIONS["tanh"], alpha)
+        run = minimise(lambda theta: loss_and_gradient(theta, *arguments), start, tol=1e-6, max_iter=100)  # noqa: B023
+        P = softmax(scores(run.x, features.X[held], codes, 8, ACTIVATIONS["tanh"]))
+        losses.append(kullback_leibler(D[held], P))
+    best = _cpnn.ALPHAS[int(np.argmin(losses))]
+    assert _cpnn.ALPHAS[0] > best > _cpnn.ALPHAS[-1]  # the choice is inside of the table
+    chosen = _quiet_fit(model, X, D)
+    assert chosen.alpha_ == best
+    fixed = _quiet_fit(CPNN(**settings, alpha=best, random_state=3), X, D)
+    np.testing.assert_array_equal(chosen.theta_, fixed.theta_)  # learnt from all rows, from the same start
+
+
+def test_automatic_penalty_grows_with_the_noise():
+    models = [_quiet_fit(CPNN(8, label_code="one_hot", random_state=0), *_noisy(noise)) for noise in (0.02, 1.0)]
+    assert models[0].alpha_ < models[1].alpha_
+
+
+def test_search_goes_on_as_long_as_the_uniform_distribution_is_predicted(monkeypatch):
+    """Penalties that leave nothing but zeros tie; the search must not take them for the end of the path."""
+    X, D = _noisy(0.1)
+    monkeypatch.setattr(_cpnn, "ALPHAS", (30.0, 10.0, 3.0, 1.0, 1e-3))
+    model = _quiet_fit(CPNN(8, label_code="one_hot", random_state=0), X, D)
+    assert model.alpha_ == 1e-3
+
+
+def test_search_ends_after_two_worse_penalties(monkeypatch):
+    X, D = _noisy(1.0)
+    tried = []
+    minimised = CPNN._minimise
+    monkeypatch.setattr(
+        CPNN,
+        "_minimise",
+        lambda self, rows, start, alpha, callback=None: (
+            tried.append((alpha, len(rows.D))) or minimised(self, rows, start, alpha, callback)
+        ),
+    )
+    model = _quiet_fit(CPNN(8, label_code="one_hot", random_state=0), X, D)
+    place = _cpnn.ALPHAS.index(model.alpha_)
+    assert tried == [*((alpha, 96) for alpha in _cpnn.ALPHAS[: place + 3]), (model.alpha_, 120)]
+    assert len(tried) < 1 + len(_cpnn.ALPHAS)
+
+
+def test_groups_are_held_out_together(monkeypatch):
+    X, D = make_distributions(40, 3, 3)
+    groups = np.repeat(np.arange(10), 4)
+    seen = []
+    taken = _cpnn._Rows.take
+    monkeypatch.setattr(_cpnn._Rows, "take", lambda self, rows: seen.append(rows) or taken(self, rows))
+    _quiet_fit(CPNN(3, max_iter=5, random_state=0), X, D, groups=groups)
+    rest, held = (set(groups[rows]) for rows in seen)
+    assert len(held) == 2
+    assert not rest & held
+    assert rest | held == set(groups)
+
+
+def test_weights_count_on_held_out_rows():
+    """Rows without weight in one half of the data, whose labels are exchanged, do not change the choice."""
+    X, D = _noisy(0.5)
+    weight = np.ones(len(X))
+    weight[::2] = 1e-12
+    wrong = D.copy()
+    wrong[::2] = D[::2, ::-1]
+    right, other = (
+        _quiet_fit(CPNN(4, label_code="one_hot", random_state=0), X, rows, sample_weight=weight) for rows in (D, wrong)
+    )
+    assert right.alpha_ == other.alpha_
+    np.testing.assert_allclose(right.predict(X), other.predict(X), atol=1e-5)
+
+
+def test_one_row_cannot_be_held_out():
+    model = _quiet_fit(CPNN(3, random_state=0), [[1.0, 2.0]], [[0.2, 0.8]])
+    assert model.alpha_ == 1e-3
+
+
+def _quiet_fit(model, X, D, **arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, D, **arguments)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"n_hidden": 0}, {"label_code": "rank"}, {"activation": "sine"}, {"alpha": -1}, {"alpha": "best"}]
+)
 def test_bad_hyperparameters(bad):
     X, D = make_distributions()
     with pytest.raises(ValueError, match=next(iter(bad))):

@@ -127,7 +127,7 @@ class _Decomposed:
             )
         products = unit * (D.T @ weighted)
         self.h, self.V = np.linalg.eigh(products)
-        self.squares, self.X, self.D = float(np.trace(products)), X, D
+        self.squares, self.X, self.D = float(products.trace()), X, D
         B = unit * np.asarray(design.T @ weighted)
         self.B = (B if self.U is None else self.U.T @ B) @ self.V
 

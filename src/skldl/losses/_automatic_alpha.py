@@ -98,39 +98,49 @@ def generalised_cross_validation(
         The best of 25 values from 1e-10 to 100 times the mean eigenvalue, among those that spend at most half of the
         rows on degrees of freedom.
     """
-    unit = float(spectrum.mean()) if len(spectrum) else 0.0
+    unit = float(spectrum.sum()) / max(1, len(spectrum))
     if unit <= 0:
         return 1.0  # there is nothing to shrink
     explained = np.divide(moments**2, spectrum[:, None], out=np.zeros_like(moments), where=spectrum[:, None] > 0)
     if n_rows == 1:
         return unit * float(CANDIDATES[0])  # one row cannot be held out
     best, least = unit * float(CANDIDATES[-1]), np.inf
-    curved = np.multiply.outer(spectrum, curvature)
-    n_blocks = min(len(CANDIDATES), 1 + len(CANDIDATES) * curved.size // BLOCK_CELLS)
-    for alphas in np.array_split(unit * CANDIDATES[::-1], n_blocks):
+    curved = spectrum[:, None] * curvature
+    descending = unit * CANDIDATES[::-1]
+    step = max(1, BLOCK_CELLS // curved.size)
+    for alphas in (descending[first : first + step] for first in range(0, len(descending), step)):
         kept = curved / (curved + alphas[:, None, None])
         freedom = kept.sum(axis=1) / n_rows
         rest = np.maximum(squares - np.einsum("kj,akj->aj", explained, (2.0 - kept) * kept), 0.0)
         scores = np.where(freedom.max(axis=1) <= LARGEST_SHARE, (rest / (1.0 - freedom) ** 2) @ curvature, np.inf)
-        if scores.min() < least:
-            best, least = float(alphas[scores.argmin()]), float(scores.min())
+        place = scores.argmin()
+        if scores[place] < least:
+            best, least = float(alphas[place]), float(scores[place])
     return best
 
 
 def count_different_rows(X: Any, D: FloatArray) -> int:
     """Number of rows of (X, D) that differ: a copy counts as weight, and adds no information about new rows.
 
-    One number for each row, from its first labels, tells most rows apart; only those that share it are compared whole.
+    The first label, or one number made of the first four, tells most rows apart; only those that share it are compared
+    whole.
     """
-    key = D[:, 0] + KEY_FACTORS[0] * D[:, 1]  # number by number, so that equal rows have equal keys
-    for factor, degrees in zip(KEY_FACTORS[1:], D.T[2:], strict=False):
-        key += factor * degrees
-    in_order = np.sort(key)
-    is_copy = in_order[1:] == in_order[:-1]
-    if not is_copy.any():
+    key = D[:, 0].copy()
+    if not len(_repeated(key)):
         return len(D)
-    shared = np.flatnonzero(np.isin(key, in_order[1:][is_copy]))
+    for factor, degrees in zip(KEY_FACTORS, D.T[1:], strict=False):  # so that equal rows have equal keys
+        key += factor * degrees
+    repeated = _repeated(key)
+    if not len(repeated):
+        return len(D)
+    shared = np.flatnonzero(np.isin(key, repeated))
     return len(D) - len(shared) + _count_by_hash(X[shared], D[shared])
+
+
+def _repeated(key: FloatArray) -> FloatArray:
+    """Numbers that occur more than once."""
+    in_order = np.sort(key)
+    return in_order[1:][in_order[1:] == in_order[:-1]]
 
 
 def _count_by_hash(X: Any, D: FloatArray) -> int:

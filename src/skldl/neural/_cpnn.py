@@ -7,25 +7,38 @@ y'). With one hidden layer of activation g,
 
 and the cross-entropy between d and p is minimised. The code of a label is its number, as in the paper on ages, so that
 labels are an ordered input; or one-hot (BCPNN [2]_), for labels without order.
+
+No penalty suits all data: too strong a one draws all scores to zero, and with them the prediction to the uniform
+distribution, which is worse than the mean; too weak a one learns the training rows by heart. ``alpha="auto"`` chooses
+it on held-out rows, from strong to weak.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from skldl._held_out import column_divisors, row_weights
+from skldl._held_out import column_divisors, mean_distribution, row_weights
 from skldl._parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE, one_of
-from skldl._solvers import minimise
-from skldl._typing import FloatArray
-from skldl.base import BaseLDL
+from skldl._solvers import Minimum, minimise
+from skldl._typing import FloatArray, IntArray
+from skldl.base import GroupedLDL
 from skldl.neural._network import ACTIVATIONS, Activation, StandardizedFeatures, standardize
+from skldl.selection import hold_out
 from skldl.simplex import log_softmax, softmax
 
-BLOCK_CELLS = 1 << 20
+BLOCK_CELLS = 1 << 17
+"""Hidden units of rows and labels are computed in blocks of about this many numbers, small enough for the cache."""
+ALPHAS = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
+"""Penalties that "auto" tries, in this order."""
+MOST_WORSE = 2
+"""So many penalties in turn that are no better than the best one end the search."""
+HELD_OUT_SHARE = 0.2
+ALPHA_OF_ONE_ROW = 1e-3
 
 
 def label_codes(n_labels: int, kind: str) -> FloatArray:
@@ -74,10 +87,10 @@ def loss_and_gradient(
         log_p = log_softmax(hidden @ v)
         loss -= float(weight[rows] @ (D[rows] * log_p).sum(axis=1))
         delta = (np.exp(log_p) - D[rows]) * weight[rows, None]
-        of_v += np.einsum("ij,ijh->h", delta, hidden)
-        inner = delta[:, :, None] * v * activation.slope(hidden)
-        back[rows] = inner.sum(axis=1)
-        by_label = inner.sum(axis=0)
+        of_v += delta.ravel() @ hidden.reshape(-1, n_hidden)
+        slope = activation.slope(hidden)
+        back[rows] = np.matmul(delta[:, None, :], slope)[:, 0, :] * v
+        by_label = np.einsum("ij,ijh->jh", delta, slope) * v
         of_U += codes.T @ by_label
         of_c += by_label.sum(axis=0)
     of_A += features.transposed_times(back)
@@ -87,7 +100,19 @@ def loss_and_gradient(
     return loss, gradient
 
 
-class CPNN(BaseLDL):
+@dataclass(frozen=True)
+class _Rows:
+    """Rows to learn from or to predict; the weights sum to one."""
+
+    features: StandardizedFeatures
+    D: FloatArray
+    weight: FloatArray
+
+    def take(self, rows: IntArray) -> "_Rows":
+        return _Rows(self.features.take(rows), self.D[rows], row_weights(len(rows), self.weight[rows]))
+
+
+class CPNN(GroupedLDL):
     r"""Conditional probability neural network: the label is an input, the output one score (CPNN).
 
     With :math:`p_j \propto \exp f(x, j)` for a network f with one hidden layer it minimises, with the mean over rows,
@@ -105,17 +130,21 @@ class CPNN(BaseLDL):
         How a label enters: by its number, for ordered labels such as ages, or one-hot (BCPNN).
     activation : {"tanh", "logistic", "relu", "identity"}, default="tanh"
         Function of the hidden units.
-    alpha : float, default=1e-3
-        Weight decay.
+    alpha : float or "auto", default="auto"
+        Weight decay. "auto" holds out a fifth of the rows, or of the groups, and tries 0.03, 0.01, …, 1e-5 on the
+        others until two in turn predict the held-out rows no better than the best so far; it does not end before one
+        is better than the mean distribution. Then it learns from all rows with the best, from the same initial weights.
     max_iter : int, default=200
         Largest number of steps of L-BFGS.
     tol : float, default=1e-6
         The search ends when the objective is within about this of a minimum.
     random_state : int, RandomState or None, default=None
-        Source of the initial weights.
+        Source of the initial weights, and of the held-out rows.
 
     Attributes
     ----------
+    alpha_ : float
+        The penalty that was used.
     theta_ : ndarray
         All weights in one vector.
     n_iter_ : int
@@ -140,15 +169,22 @@ class CPNN(BaseLDL):
     >>> from skldl.neural import CPNN
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
     >>> D = [[0.9, 0.1], [0.7, 0.3], [0.3, 0.7], [0.1, 0.9]]
-    >>> CPNN(4, random_state=0).fit(X, D).predict([[1.5]]).round(1)
+    >>> CPNN(4, alpha=1e-3, random_state=0).fit(X, D).predict([[1.5]]).round(1)
     array([[0.5, 0.5]])
+
+    The penalty that held-out rows choose:
+
+    >>> from skldl.testing import make_distributions
+    >>> X, D = make_distributions(200)
+    >>> CPNN(4, label_code="one_hot", random_state=0).fit(X, D).alpha_
+    0.003
     """
 
     _constraints: ClassVar = {
         "n_hidden": COUNT,
         "label_code": one_of("number", "one_hot"),
         "activation": one_of(*ACTIVATIONS),
-        "alpha": NOT_NEGATIVE,
+        "alpha": one_of("auto") | NOT_NEGATIVE,
         "max_iter": COUNT,
         "tol": NOT_NEGATIVE,
         "random_state": RANDOM_STATE,
@@ -160,7 +196,7 @@ class CPNN(BaseLDL):
         *,
         label_code: str = "number",
         activation: str = "tanh",
-        alpha: float = 1e-3,
+        alpha: float | str = "auto",
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: int | np.random.RandomState | None = None,
@@ -173,49 +209,84 @@ class CPNN(BaseLDL):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._train(X, D, sample_weight, set())
+    def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
+        self._train(X, D, sample_weight, groups, set())
 
     def _train(
-        self, X: Any, D: FloatArray, sample_weight: FloatArray | None, wanted: set[int]
+        self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None, wanted: set[int]
     ) -> dict[int, FloatArray]:
         """Fit, and return the weights after each wanted number of steps that was reached."""
         weight = row_weights(X.shape[0], sample_weight)
         mean, scale = weight @ X, column_divisors(X, weight)
-        features = standardize(X, mean, scale)
-        codes, activation = label_codes(D.shape[1], self.label_code), ACTIVATIONS[self.activation]
-        n_hidden = int(self.n_hidden)
-        start = self._initial(X.shape[1], codes, n_hidden)
+        rows = _Rows(standardize(X, mean, scale), D, weight)
+        random = check_random_state(self.random_state)
+        codes, n_hidden = label_codes(D.shape[1], self.label_code), int(self.n_hidden)
+        start = self._initial(X.shape[1], codes, n_hidden, random)
+        alpha = self._automatic_alpha(rows, start, groups, random) if self.alpha == "auto" else float(self.alpha)
         kept: dict[int, FloatArray] = {}
 
         def callback(n_iter: int, theta: FloatArray) -> None:
             if n_iter in wanted:
                 kept[n_iter] = _for_raw_features(theta, mean, scale, codes.shape[1], n_hidden)
 
-        run = minimise(
-            lambda theta: loss_and_gradient(theta, features, D, weight, codes, n_hidden, activation, self.alpha),
-            start,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            lower_bound=0.0,
-            callback=callback,
-        )
+        run = self._minimise(rows, start, alpha, callback)
         if run.n_iter >= self.max_iter and not run.converged:
             warnings.warn(
                 f"CPNN stopped at max_iter={self.max_iter} before it converged. Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        self.alpha_ = alpha
         self.theta_ = _for_raw_features(run.x, mean, scale, codes.shape[1], n_hidden)
         self.n_iter_, self.loss_curve_ = max(1, run.n_iter), run.loss_curve
         return kept
 
-    def _initial(self, n_features: int, codes: FloatArray, n_hidden: int) -> FloatArray:
+    def _loss(self, theta: FloatArray, rows: _Rows, alpha: float) -> tuple[float, FloatArray]:
+        codes, activation = label_codes(rows.D.shape[1], self.label_code), ACTIVATIONS[self.activation]
+        return loss_and_gradient(
+            theta, rows.features, rows.D, rows.weight, codes, int(self.n_hidden), activation, alpha
+        )
+
+    def _minimise(
+        self, rows: _Rows, start: FloatArray, alpha: float, callback: Callable[[int, FloatArray], None] | None = None
+    ) -> Minimum:
+        return minimise(
+            lambda theta: self._loss(theta, rows, alpha),
+            start,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            lower_bound=0.0,
+            callback=callback,
+        )
+
+    def _automatic_alpha(
+        self, rows: _Rows, start: FloatArray, groups: IntArray | None, random: np.random.RandomState
+    ) -> float:
+        """Penalty with the least cross-entropy on held-out rows, from strong to weak; each run has the same start.
+
+        The solution of a stronger penalty is no better start: if it is all zero, the gradient there is zero, too.
+        """
+        seed = int(random.randint(2**31 - 1))
+        if len(rows.D) < 2:
+            return ALPHA_OF_ONE_ROW  # one row cannot be held out
+        train, test = map(rows.take, hold_out(len(rows.D), HELD_OUT_SHARE, random_state=seed, groups=groups))
+        of_mean = -float(test.weight @ test.D @ np.log(mean_distribution(train.D, train.weight)))
+        best, least, n_worse = ALPHAS[0], np.inf, 0
+        for alpha in ALPHAS:
+            loss, _ = self._loss(self._minimise(train, start, alpha).x, test, 0.0)
+            if loss < least:
+                best, least, n_worse = alpha, loss, 0
+            else:
+                n_worse += 1
+            if n_worse >= MOST_WORSE and least < of_mean:
+                break
+        return best
+
+    def _initial(self, n_features: int, codes: FloatArray, n_hidden: int, random: np.random.RandomState) -> FloatArray:
         """Weights within Glorot's bounds.
 
         One-hot codes begin at zero, so that no label is favoured and permuting the labels permutes the whole training.
         """
-        random = check_random_state(self.random_state)
         theta = np.zeros(n_hidden * (n_features + codes.shape[1] + 2))
         A, U, c, v = _parts(theta, n_features, codes.shape[1], n_hidden)
         bound = np.sqrt(6.0 / (n_features + 1 + n_hidden))
@@ -236,11 +307,11 @@ class CPNN(BaseLDL):
     def _predict_path(
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
-        """All numbers of steps from one run."""
-        if param != "max_iter":
+        """All numbers of steps from one run, if the penalty does not depend on them."""
+        if param != "max_iter" or self.alpha == "auto":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        kept = self.set_params(max_iter=max(values))._train(X, D, sample_weight, set(values))
+        kept = self.set_params(max_iter=max(values))._train(X, D, sample_weight, None, set(values))
         yield from (self._outputs(X_new, kept.get(value, self.theta_)) for value in values)
 
 
