@@ -47,6 +47,17 @@ def test_the_end_of_a_grid_is_that_of_the_dataset(study):
     assert any("n_neighbors = 20 is the largest value tried on Big_one" in note for note in grid_end_notes(results))
 
 
+@pytest.mark.parametrize(("chosen", "said"), [([8], "hidden_layer_sizes = 8 is the largest"), ([4], ""), ([1], "")])
+def test_a_list_of_one_number_can_be_the_end_of_a_grid(study, monkeypatch, chosen, said):
+    grid = {"hidden_layer_sizes": ([1], [4], [8])}
+    candidate = Candidate("BP", "skldl:AABP", params={"max_iter": 1}, grid=grid)
+    results = run_study(study.with_options(candidates=[candidate]))
+    monkeypatch.setattr(results, "chosen", lambda dataset, name: [{"hidden_layer_sizes": chosen}] * (name == "BP"))
+    notes = grid_end_notes(results)
+    assert len(notes) == bool(said)
+    assert all(said in note for note in notes)
+
+
 def test_the_figure_of_sensitivity_shows_all_values(study, monkeypatch):
     drawn = []
     monkeypatch.setattr("skldl.report._sensitivity_figures.draw", lambda *reported: drawn.append(reported[3].__self__))

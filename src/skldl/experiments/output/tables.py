@@ -201,22 +201,23 @@ def grid_end_notes(results: StudyResults) -> list[str]:
 
     One sentence for each candidate, hyper-parameter and end, with the datasets. Left out are natural limits: those that
     the study declares, 0 where no value is negative, and 1 where all are whole numbers above 0; and grids of words or
-    of fewer than three numbers.
+    of fewer than three numbers. A list of one number counts as that number.
     """
     found: dict[tuple[str, str, Any, str], list[str]] = {}
     for entry, dataset in product(results.study["candidates"], results.datasets):
         grid = Candidate(entry["name"], "", grid=entry.get("grid", {}), grids=entry.get("grids", {})).on(dataset).grid
         titles = parameter_titles(grid)
         for name, values in grid.items():
-            numbers = [float(value) for value in values if _is_number(value)]
+            numbers = [number for value in values if (number := _number(value)) is not None]
             if len(numbers) < 3 or len(numbers) < len(values):
                 continue
-            for chosen in {setting.get(name) for setting in results.chosen(dataset, entry["name"])}:
-                natural = (*entry.get("natural", {}).get(name, ()), *_usual_limit(values))
-                if not _is_number(chosen) or chosen in natural or entry.get("refine") == name:
+            natural = {_number(value) for value in entry.get("natural", {}).get(name, ())} | _usual_limit(values)
+            settings = results.chosen(dataset, entry["name"])
+            for chosen in {number for setting in settings if (number := _number(setting.get(name))) is not None}:
+                if chosen in natural or entry.get("refine") == name:
                     continue
                 for end, which in ((max(numbers), "largest"), (min(numbers), "smallest")):
-                    if float(str(chosen)) == end:
+                    if chosen == end:
                         found.setdefault((entry["name"], titles[name], chosen, which), []).append(dataset)
     return [
         f"{candidate}: {name} = {_short(value)} is the {which} value tried on {', '.join(datasets)}, and was chosen "
@@ -225,14 +226,22 @@ def grid_end_notes(results: StudyResults) -> list[str]:
     ]
 
 
-def _usual_limit(values: Sequence[Any]) -> tuple[int, ...]:
-    if all(isinstance(value, int) and value > 0 for value in values):
-        return (1,)
-    return (0,) if min(float(value) for value in values) >= 0 else ()
+def _usual_limit(values: Sequence[Any]) -> set[float | None]:
+    """0 or 1, where no smaller value makes sense."""
+    if all(isinstance(_only(value), int) and _only(value) > 0 for value in values):
+        return {1.0}
+    return {0.0} if min(float(_only(value)) for value in values) >= 0 else set()
 
 
-def _is_number(value: Any) -> bool:
-    return (isinstance(value, int | float) and not isinstance(value, bool)) or value in ("inf", "-inf")
+def _number(value: Any) -> float | None:
+    """The number that a value is, or that a list of one number holds, such as the sizes of hidden layers; else None."""
+    value = _only(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number or value in ("inf", "-inf") else None
+
+
+def _only(value: Any) -> Any:
+    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
 
 
 def time_table(results: StudyResults) -> ResultTable:
