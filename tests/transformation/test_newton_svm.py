@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from skldl.simplex import softmax
 from skldl.testing import make_distributions
 from skldl.transformation import _newton_svm
-from skldl.transformation._kernel import KernelFactor, KernelMatrix
+from skldl.transformation._kernel import KernelFactor, KernelMatrix, solve_regularised
 from skldl.transformation._newton_svm import solve_machines
 from skldl.transformation._pairwise_svm import label_costs, solve_pairs
 
@@ -132,5 +132,5 @@ def test_what_is_not_solved_is_said(monkeypatch, name, value):
 
 def test_singular_systems_get_a_larger_ridge():
     matrix = np.ones((3, 3)) - 1e-9 * np.eye(3)  # not positive definite
-    solution = _newton_svm._solve_regularised(matrix, 1e-12, np.ones((3, 1)))
+    solution = solve_regularised(matrix, 1e-12, np.ones((3, 1)))
     assert np.isfinite(solution).all()

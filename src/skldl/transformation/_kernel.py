@@ -6,9 +6,10 @@ largest one on its diagonal, and the diagonal is known. LLᵀ is also the Nystr�
 expansion over all rows is one over the pivot rows.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -16,29 +17,57 @@ from scipy import linalg
 from skldl._typing import FloatArray, IntArray
 
 
-class Kernel(Protocol):
+class System(NamedTuple):
+    """The linear system (K[rows][:, rows] + ridge·I) x = columns."""
+
+    rows: IntArray
+    ridge: float
+    columns: FloatArray
+
+
+class Kernel(ABC):
     """A kernel matrix K of n rows, or a representation of it."""
 
     error: float
 
     @property
+    @abstractmethod
     def scale(self) -> float:
         """Largest entry of K on the diagonal, and so anywhere."""
 
+    @abstractmethod
     def times(self, coefficients: FloatArray) -> FloatArray:
         """Return coefficients @ K for coefficients of shape (n_functions, n); rows without coefficients cost little."""
 
+    @abstractmethod
     def block(self, rows: IntArray) -> FloatArray:
         """Return a new array K[rows][:, rows]."""
 
+    def solve(self, systems: Sequence[System]) -> list[FloatArray]:
+        """Return the solutions of linear systems, one after the other."""
+        return [solve_regularised(self.block(rows), ridge, columns) for rows, ridge, columns in systems]
+
+    @abstractmethod
     def expansion(self, coefficients: FloatArray) -> FloatArray:
         """Return coefficients of the same functions for the kernel itself, also for rows that are not in K."""
 
+    @abstractmethod
     def features(self) -> FloatArray | None:
         """Return rows whose inner products are K, or None."""
 
 
-class KernelMatrix:
+def solve_regularised(matrix: FloatArray, ridge: float, columns: FloatArray) -> FloatArray:
+    """(matrix + ridge I)⁻¹ columns; a larger ridge where rounding needs one, which still gives a way downwards."""
+    diagonal = matrix.diagonal().copy()
+    while True:
+        np.fill_diagonal(matrix, diagonal + ridge)
+        _, solution, failed = linalg.lapack.dposv(matrix, columns, lower=1)
+        if not failed:
+            return np.asarray(solution)
+        ridge = 100.0 * max(ridge, np.finfo(np.float64).eps * float(diagonal.max()))
+
+
+class KernelMatrix(Kernel):
     """The matrix itself."""
 
     def __init__(self, matrix: FloatArray) -> None:
@@ -67,7 +96,7 @@ class KernelMatrix:
 
 
 @dataclass
-class KernelFactor:
+class KernelFactor(Kernel):
     """K ≈ LLᵀ with |K − LLᵀ| ≤ error everywhere; ``pivots`` None means that L are the features of a linear kernel."""
 
     factor: FloatArray

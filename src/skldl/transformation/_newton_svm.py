@@ -29,10 +29,9 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
 
 from skldl._typing import FloatArray, IntArray
-from skldl.transformation._kernel import Kernel
+from skldl.transformation._kernel import Kernel, System
 
 TOLERANCE = 1e-8
 """Largest violation of the optimality condition, in units of f, where the margins are at ±1."""
@@ -179,35 +178,27 @@ def _newton_step(
     offset_change = np.empty_like(problems.offset)
     free_change = np.zeros_like(change)
     margin = np.where(response > problems.u - problems.v, -1.0, 1.0)  # the margin of a free row
+    total = problems.gamma.sum(axis=1) + change.sum(axis=1)
+    total -= problems.offset_smoothing * (problems.offset - problems.offset_center)
+    pairs, systems = [], []
     for pair, is_free in enumerate(free):
         rows = np.flatnonzero(is_free)
-        gamma, smoothing = problems.gamma[pair], problems.smoothing[pair]
-        values = problems.products[pair, rows] + product_change[pair, rows] + problems.offset[pair]
-        lack = margin[pair, rows] - values - smoothing * (gamma[rows] - problems.center[pair, rows])
-        total = float(gamma.sum() + change[pair].sum())
-        pull = problems.offset_smoothing[pair]
-        total -= pull * (problems.offset[pair] - problems.offset_center[pair])
         if not len(rows):  # only b can change; the line search determines how much
             reach = np.abs(problems.values[pair]).max() + 2.0
-            offset_change[pair] = np.clip(total / pull, -reach, reach)
+            offset_change[pair] = np.clip(total[pair] / problems.offset_smoothing[pair], -reach, reach)
             continue
-        both = _solve_regularised(kernel.block(rows), smoothing, np.column_stack([lack, np.ones(len(rows))]))
-        offset_change[pair] = (both[:, 0].sum() + total) / (both[:, 1].sum() + pull)
-        free_change[pair, rows] = both[:, 0] - offset_change[pair] * both[:, 1]
+        gamma, smoothing = problems.gamma[pair, rows], problems.smoothing[pair]
+        values = problems.products[pair, rows] + product_change[pair, rows] + problems.offset[pair]
+        lack = margin[pair, rows] - values - smoothing * (gamma - problems.center[pair, rows])
+        pairs.append(pair)
+        systems.append(System(rows, smoothing, np.column_stack([lack, np.ones(len(rows))])))
+    for pair, system, both in zip(pairs, systems, kernel.solve(systems), strict=True):
+        pull = problems.offset_smoothing[pair]
+        offset_change[pair] = (both[:, 0].sum() + total[pair]) / (both[:, 1].sum() + pull)
+        free_change[pair, system.rows] = both[:, 0] - offset_change[pair] * both[:, 1]
     product_change += kernel.times(free_change)
     change += free_change
     return _line_search(problems, change, product_change, offset_change, response, free)
-
-
-def _solve_regularised(matrix: FloatArray, ridge: float, columns: FloatArray) -> FloatArray:
-    """(matrix + ridge I)⁻¹ columns; a larger ridge where rounding needs one, which still gives a way downwards."""
-    diagonal = matrix.diagonal().copy()
-    while True:
-        np.fill_diagonal(matrix, diagonal + ridge)
-        _, solution, failed = linalg.lapack.dposv(matrix, columns, lower=1)
-        if not failed:
-            return np.asarray(solution)
-        ridge = 100.0 * max(ridge, np.finfo(np.float64).eps * float(diagonal.max()))
 
 
 def _line_search(
