@@ -36,6 +36,23 @@ def test_the_page_says_what_the_records_say(page):
     assert "studies/tkde2016/study.toml" in text
 
 
+def test_the_records_of_two_machines_agree_as_the_readme_of_the_studies_says():
+    given, nested = (
+        {(r["dataset"], r["fold"]): r for r in StudyResults.load(ROOT / "studies" / name).records if is_of_svm(r)}
+        for name in ("tkde2016", "tkde2016-nested")
+    )
+    pairs = [(given[key], nested[key]) for key in given]
+    pairs = [(a, b) for a, b in pairs if a["params"] == b["params"] and a["versions"] != b["versions"]]
+    text = " ".join((ROOT / "studies/README.md").read_text(encoding="utf-8").split())
+    assert f"chose the same setting on different machines, {len(pairs)} tests, no measure differs by more" in text
+    for a, b in pairs:
+        np.testing.assert_allclose(list(a["measures"].values()), list(b["measures"].values()), rtol=5e-10)
+
+
+def is_of_svm(record):
+    return record["kind"] == "evaluation" and record["candidate"] == "PT-SVM"
+
+
 def tiny_study(**options):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
