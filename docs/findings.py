@@ -133,8 +133,7 @@ def _same_optimum_point(paper: StudyResults) -> str:
     return (
         "**SA-IIS and SA-BFGS climb the same concave function.** With stopping point and penalty chosen by validation "
         f"their Kullback-Leibler divergences differ by at most {max(inside):.2%} on the Yeast sets. Elsewhere SA-IIS "
-        "is "
-        f"above SA-BFGS by: {outside}."
+        f"is above SA-BFGS by: {outside}."
     )
 
 

@@ -141,8 +141,7 @@ def study_file(results: StudyResults, folder: str = "") -> str:
     folder = folder or name
     text = (
         f"The records were written by scikit-ldl {results.header['skldl']} on {results.header['created'][:10]} from "
-        "the "
-        f"study file in the same folder, [studies/{folder}/study.toml](../studies/{folder}/study.toml)."
+        f"the study file in the same folder, [studies/{folder}/study.toml](../studies/{folder}/study.toml)."
     )
     study = load_study(name)
     found = [dataset for dataset in study.datasets if dataset.name in results.datasets]
@@ -165,12 +164,8 @@ def demoted(markdown: str) -> str:
 
 def results_text(paper: StudyResults) -> str:
     """Tables of all measures, skill and settings."""
-    lines = [
-        "## Results",
-        "",
-        "Mean ± standard deviation (n − 1) over the ten test chunks, rank in brackets, best in bold.",
-        "",
-    ]
+    text = "Mean ± standard deviation (n − 1) over the ten test chunks, rank in brackets, best in bold."
+    lines = ["## Results", "", text, ""]
     lines += [demoted(paper.table(measure).to_markdown()) for measure in paper.measures]
     lines.append(demoted(skill_table(paper, KL).to_markdown()))
     lines.append(demoted(settings_table(paper).to_markdown()))
@@ -202,10 +197,8 @@ def protocols(paper: StudyResults, nested: StudyResults | None) -> str:
     if nested is None:
         return (
             f"{heading}Under `nested` the settings of each test chunk are chosen inside the other nine, so that no "
-            "test "
-            "row takes part in the choice. studies/tkde2016-nested holds no records yet; `make study` runs it, and "
-            "this "
-            "section then shows both side by side.\n"
+            "test row takes part in the choice. studies/tkde2016-nested holds no records yet; `make study` runs it, "
+            "and this section then shows both side by side.\n"
         )
     both = [name for name in paper.averaged if name in nested.averaged]
     names = [name for name in paper.candidates if name in nested.candidates]
@@ -257,8 +250,7 @@ def comparison(paper: StudyResults, fixed: StudyResults) -> str:
         "",
         f"With settings chosen by validation, {len(matches) - len(others)} of {len(matches)} cells agree (by the loose "
         f"rule {len(loose)}, of which {similar} are cosine or intersection, where 2 % is nearly nothing); of those "
-        "that "
-        f"do not, ours is better in {better} and worse in {len(others) - better}. Why they differ:",
+        f"that do not, ours is better in {better} and worse in {len(others) - better}. Why they differ:",
         "",
         *(f"- {reason.text}" for reason in REASONS),
         "",
@@ -317,9 +309,8 @@ def starts(start: StudyResults | None) -> str:
         "s-BU_3DFE, whose file differs, and Movie.",
         "",
         "**SA-BFGS outside the Yeast sets does not follow** from this start and a stopping point of our L-BFGS. "
-        "Another "
-        "line search takes another way to the same optimum, and the published numbers are those of a point on such a "
-        "way.",
+        "Another line search takes another way to the same optimum, and the published numbers are those of a point on "
+        "such a way.",
         "",
         "**PT-Bayes** with the settings of the published code (full covariances without ridge or pooling, a drawn "
         "sample) explains its column in part: with at most seven labels our Kullback-Leibler divergence on the Yeast "
@@ -357,9 +348,8 @@ def figures(paper: StudyResults) -> str:
     if not any(paper.kept_rows(dataset) for dataset in paper.datasets):
         return (
             f"{heading}The records in studies/tkde2016 hold no predictions, so that the table of typical examples "
-            "and the "
-            "dendrogram of measures cannot be drawn from them. `make study` keeps predictions of a few rows, and "
-            "`make docs` then draws both here.\n"
+            "and the dendrogram of measures cannot be drawn from them. `make study` keeps predictions of a few rows, "
+            "and `make docs` then draws both here.\n"
         )
     shown = [
         f"![{text}](figures/{name}.png)\n\n{text}. Drawn by `docs/make_study_figures.py` from the predictions in the "
@@ -367,9 +357,7 @@ def figures(paper: StudyResults) -> str:
         for name, text in PICTURES.items()
         if (HERE / "figures" / f"{name}.png").exists()
     ]
-    missing = (
-        "The figures need the true distributions: run `make docs` with SKLDL_DATA naming the folder of the data.\n"
-    )
+    missing = "The figures need the true distributions: run `make docs` with SKLDL_DATA naming their folder.\n"
     return heading + ("\n".join(shown) or missing)
 
 
