@@ -151,6 +151,19 @@ def _open_point(paper: StudyResults) -> str:
     )
 
 
+def other_machines(results: StudyResults) -> str:
+    """Say how many records come from a machine with other versions than the header names; empty if none does."""
+    records = [*results.selections, *results.evaluations]
+    others = [record for record in records if record["versions"] != results.header["versions"]]
+    if not others:
+        return ""
+    names = ", ".join(dict.fromkeys(record["candidate"] for record in others))
+    return (
+        f"{len(others)} of the {len(records):,} tasks ({names}) ran on another machine, so that their times cannot be "
+        "compared; [studies/](../studies/README.md) says how far results of both machines agree."
+    )
+
+
 def published_cells_worse_than_the_mean(paper: StudyResults) -> tuple[int, int]:
     """How many published cells of the real datasets are worse than our mean baseline on the same folds."""
     mean = paper.candidates.index(paper.baseline)

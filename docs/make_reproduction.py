@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))  # the page is made of two files
-from findings import KL, cells_of, learned, matches_of, published_cells_worse_than_the_mean
+from findings import KL, cells_of, learned, matches_of, other_machines, published_cells_worse_than_the_mean
 
 from skldl.experiments import StudyResults, load_study
 from skldl.experiments.output.agreement import REASONS
@@ -20,7 +20,7 @@ from skldl.experiments.output.claims import check_claims, speed_claim
 from skldl.experiments.output.layout import Cell, ResultTable
 from skldl.experiments.output.published import RULE, count_text, published_table
 from skldl.experiments.output.scores import losses_of
-from skldl.experiments.output.tables import settings_table, skill_table, time_table
+from skldl.experiments.output.tables import grid_end_notes, settings_table, skill_table, time_table
 from skldl.experiments.statistics import compare
 from skldl.experiments.store import json_ready
 from skldl.metrics import MEASURES
@@ -71,7 +71,7 @@ def render() -> str:
         starts(load("tkde2016-start")),
         claims(paper),
         figures(paper),
-        "## Time\n\n" + demoted(time_table(paper).to_markdown()),
+        "\n".join(["## Time\n", demoted(time_table(paper).to_markdown()), other_machines(paper)]),
     ]
     return "\n".join(part.rstrip() + "\n" for part in parts)
 
@@ -205,8 +205,9 @@ def protocols(paper: StudyResults, nested: StudyResults | None) -> str:
     shown = [protocol_table(paper, nested, measure, both, names) for measure in paper.measures]
     return (
         f"{heading}Each cell: under `geng2016` / under `nested`, on the same test chunks. {study_file(paper)} For "
-        f"`nested`: {study_file(nested, 'tkde2016-nested')}\n\n"
-        + "\n".join(demoted(table.to_markdown()) for table in shown)
+        f"`nested`: {study_file(nested, 'tkde2016-nested')} {other_machines(nested)}\n\n"
+        + "\n".join([*(demoted(table.to_markdown()) for table in shown), "Ends of grids under `nested`:\n"])
+        + "".join(f"\n- {note}" for note in grid_end_notes(nested) or ["none was chosen"])
     )
 
 

@@ -10,6 +10,7 @@ Newton step are computed there, those of similar size together.
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +126,10 @@ def main(arguments: list[str] | None = None) -> int:
                 and task not in recorded
                 and (not given.datasets or task.dataset in given.datasets)
             ]
-            calls = run._calls(plan, tasks, recorded, KEEP, [])
-            for record in Parallel(given.jobs, return_as="generator_unordered")(delayed(run_there)(c) for c in calls):
+            not_run: list[Record] = []  # where no setting could be chosen
+            calls = run._calls(plan, tasks, recorded, KEEP, not_run)
+            done = Parallel(given.jobs, return_as="generator_unordered")(delayed(run_there)(call) for call in calls)
+            for record in chain(done, not_run):
                 store.append(record)
                 recorded[Task.of(record)] = record
                 print(record["dataset"], record["kind"], record["fold"], record["status"], f"{record['seconds']:.0f} s")

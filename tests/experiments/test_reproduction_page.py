@@ -82,6 +82,19 @@ def test_both_protocols_stand_side_by_side_on_the_same_chunks(page):
     assert "holds no records yet" in page.protocols(first, None)
 
 
+def test_the_page_names_ends_of_grids_under_nested_and_records_of_another_machine(page, monkeypatch):
+    first = run_study(tiny_study(), keep_predictions="none")
+    nested = run_study(tiny_study(protocol="nested", inner_folds=3), keep_predictions="none")
+    monkeypatch.setattr(nested, "chosen", lambda dataset, candidate: [{"n_neighbors": 8}] * (dataset == "Wide"))
+    assert "- AA-kNN: n_neighbors = 8 is the largest value tried on Wide, and" in page.protocols(first, nested)
+    monkeypatch.setattr(nested, "chosen", lambda dataset, candidate: [{"n_neighbors": 3}])
+    text = page.protocols(first, nested)
+    assert "- none was chosen" in text
+    assert "another machine" not in text
+    nested.evaluations[0]["versions"] = {**nested.evaluations[0]["versions"], "numpy": "0.0"}
+    assert "1 of the 16 tasks (AA-kNN) ran on another machine" in page.protocols(first, nested)
+
+
 def test_grids_of_single_datasets_are_on_the_page(page):
     grids = {"Narrow": {"n_neighbors": (2, 5)}, "Wide": {"n_neighbors": (2, 5)}}
     knn = Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 3)}, grids=grids)
