@@ -64,6 +64,10 @@ def test_an_encoder_learns_from_the_rows_to_fit_on_alone(pairs):
     assert trials.values[0, 0] == kullback_leibler(dataset.D[validation], predicted)
 
 
+class OutOfMemoryError(RuntimeError):
+    """As torch has it."""
+
+
 class Moody(BaseLDL):
     """Works, fails, or runs out of memory or disk, as it is reported."""
 
@@ -72,6 +76,7 @@ class Moody(BaseLDL):
 
     def _fit(self, X, D, sample_weight):
         errors = {"bad": ValueError, "memory": MemoryError, "disk": OSError, "stop": KeyboardInterrupt}
+        errors["device"] = OutOfMemoryError
         if self.mood in errors:
             raise errors[self.mood](f"mood {self.mood}")
         self.mean_ = D.mean(axis=0)
@@ -96,7 +101,10 @@ def test_a_setting_that_fails_is_out_and_its_reason_is_kept(pairs, path):
         search(make_dataset(), [Candidate("m", Moody("good"), grid={"mood": ("bad",)})], pairs).best()
 
 
-@pytest.mark.parametrize(("mood", "error"), [("memory", MemoryError), ("disk", OSError), ("stop", KeyboardInterrupt)])
+@pytest.mark.parametrize(
+    ("mood", "error"),
+    [("memory", MemoryError), ("device", OutOfMemoryError), ("disk", OSError), ("stop", KeyboardInterrupt)],
+)
 @pytest.mark.parametrize("path", ["", "mood"])
 def test_faults_of_the_machine_end_the_search(pairs, mood, error, path):
     candidate = Candidate("m", Moody(), grid={"mood": ("good", mood)}, path=path)

@@ -23,7 +23,7 @@ from skldl.experiments.store import Record
 from skldl.metrics import evaluate
 from skldl.selection import Candidate, Layout, Round, derive_seed, rounds_of, search
 from skldl.selection._fitting import fit_candidate
-from skldl.selection._search import MACHINE_FAULTS
+from skldl.selection._search import is_machine_fault
 from skldl.selection._trials import Trials
 
 SAMPLE_SIZE = 20
@@ -102,7 +102,7 @@ class Call:
                 record |= {
                     "status": "failed",
                     "error": _say(error),
-                    "fault": MACHINE if isinstance(error, MACHINE_FAULTS) else MODEL,
+                    "fault": MACHINE if is_machine_fault(error) else MODEL,
                     "traceback": "".join(traceback.format_exception(error)),
                 }
         record["seconds"] = time.perf_counter() - started

@@ -5,8 +5,8 @@ validation rows; values of a path share one call of ``predict_path``. The value 
 of its (weighted) mean criterion, and the best setting is chosen, the first in a tie.
 
 **What goes wrong.** A setting whose estimator raises is out, and its failure is kept with the reason. Faults of the
-machine (no memory, no disk, a worker that crashed) are no property of a setting: they end the search, so that lack of
-memory never determines the choice.
+machine (no memory, on a GPU either, no disk, a worker that crashed) are no property of a setting: they end the search,
+so that lack of memory never determines the choice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +29,21 @@ from skldl.selection._fitting import fit_arguments, needs_dense
 from skldl.selection._trials import Failure, Pair, SearchResult, Setting, Trials
 
 MACHINE_FAULTS = (MemoryError, OSError, BrokenExecutor)
+DEVICE_FAULTS = ("OutOfMemoryError",)
+"""Names of further classes: torch, which is not imported here, does not derive its own from MemoryError."""
 MOST_REFINEMENTS = 3
+
+
+def is_machine_fault(error: BaseException) -> bool:
+    """Whether an error is a fault of the machine, not of the estimator that raised it.
+
+    Examples
+    --------
+    >>> from skldl.selection._search import is_machine_fault
+    >>> is_machine_fault(MemoryError()), is_machine_fault(ValueError("C=-1.0"))
+    (True, False)
+    """
+    return isinstance(error, MACHINE_FAULTS) or any(cls.__name__ in DEVICE_FAULTS for cls in type(error).__mro__)
 
 
 def search(
@@ -125,9 +139,9 @@ class _Engine:
                         continue
                     try:
                         losses[row] = measure.rowwise(*comparable_rows(truth, predicted, self.dataset.reading))
-                    except MACHINE_FAULTS:
-                        raise
                     except Exception as error:  # what it predicts are no distributions
+                        if is_machine_fault(error):
+                            raise
                         failures[place].append(_failure(candidate, settings[row], error))
                 rows[place].append(losses)
                 values[place].append([mean(line, weight) for line in losses])
@@ -170,9 +184,9 @@ class _Engine:
                     learn, new = self._as_needed(model, features)
                     model.fit(learn, D, **fit_arguments(model, weight, groups))
                     predicted = np.asarray(model.predict(new))
-                except MACHINE_FAULTS:
-                    raise
                 except (Exception, SystemExit) as error:
+                    if is_machine_fault(error):
+                        raise
                     failures.append(_failure(candidate, setting, error))
                     predicted = None
                 yield predicted
@@ -201,9 +215,9 @@ class _Engine:
             path = model.predict_path(learn, D, new, param=candidate.path, values=values, sample_weight=weight)
             for predicted in islice(path, len(values) + 1):
                 found.append(predicted)  # one by one: what came before an error stays
-        except MACHINE_FAULTS:
-            raise
         except (Exception, SystemExit) as error:
+            if is_machine_fault(error):
+                raise
             where = f"predict_path over {candidate.path} stopped"
             failures.append(_failure(candidate, settings[min(len(found), len(settings) - 1)], error, where))
             return found
