@@ -67,3 +67,18 @@ def test_matrix_and_factor_agree(problem):
     assert factor.features() is X
     assert factor.expansion(coefficients) is coefficients
     assert matrix.expansion(coefficients) is coefficients
+
+
+def test_smoothing_is_the_inverse_of_the_matrix_with_a_ridge(problem):
+    _, K = problem
+    kernel = KernelMatrix(K)
+    coefficients = np.random.default_rng(1).normal(size=(2, 60)).astype(np.float32)
+    for ridge in (0.5, 0.5, 4.0):  # the same twice, and another one
+        found = kernel.smooth(coefficients, ridge)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, ridge * np.linalg.solve(K + ridge * np.eye(60), coefficients.T).T, atol=1e-5)
+
+
+def test_a_matrix_that_is_not_positive_semidefinite_has_no_smoother():
+    with pytest.raises(np.linalg.LinAlgError, match=r"with 0\.5 on its diagonal is not positive definite"):
+        KernelMatrix(-np.eye(3)).smooth(np.ones((1, 3)), 0.5)

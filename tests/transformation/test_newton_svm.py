@@ -10,6 +10,7 @@ from skldl.transformation import _newton_svm
 from skldl.transformation._kernel import KernelFactor, KernelMatrix, solve_regularised
 from skldl.transformation._newton_svm import solve_machines
 from skldl.transformation._pairwise_svm import label_costs, solve_pairs
+from skldl.transformation._splitting import come_near
 
 PAIRS = np.triu_indices(4, 1)
 
@@ -29,6 +30,13 @@ def solve(K, costs, start=None, offset=None):
     return solve_machines(kernel, u, v, u - v if start is None else start, np.zeros(6) if offset is None else offset)
 
 
+@pytest.fixture(params=[np.inf, 0.0], ids=["Newton", "split"])
+def steps(request, monkeypatch):
+    """Newton steps alone, or after steps that come near the optimum."""
+    monkeypatch.setattr(_newton_svm, "LONG", request.param)
+
+
+@pytest.mark.usefixtures("steps")
 @pytest.mark.parametrize("one_hot", [False, True])
 @pytest.mark.parametrize("equal_mass", [False, True])
 @pytest.mark.parametrize(("C", "gamma"), [(0.3, 0.5), (1.0, 0.05), (5.0, 0.5), (50.0, 3.0)])
@@ -59,6 +67,7 @@ def assert_optimal(found, K, costs, C):
         np.testing.assert_allclose(gamma[values < -1 - 1e-6], u[values < -1 - 1e-6], atol=1e-9 * C)
 
 
+@pytest.mark.usefixtures("steps")
 @pytest.mark.parametrize("C", [0.3, 5.0, 50.0, 1e4, 1e5])
 def test_duality_gap(C):
     """At a large C too."""
@@ -76,6 +85,53 @@ def test_inner_problems_of_many_steps_come_to_an_end(n_samples, n_features, seed
     costs = weights * label_costs(weights.sum(axis=0), n_samples, 1e5, equal_mass=True)
     K = rbf_kernel(X, gamma=1 / n_features)
     assert_optimal(solve(K, costs), K, costs, 1e5)
+
+
+def test_a_first_order_method_comes_near_the_optimum():
+    K, costs = make_problem(20.0)
+    costs[:40] = 0.0  # a fold that is left out
+    kernel = KernelMatrix(K)
+    u, v = costs.T[PAIRS[0]], costs.T[PAIRS[1]]
+    exact = solve_machines(kernel, u, v, u - v, np.zeros(6))
+    assert exact.solved.all()
+    gamma, offset = come_near(kernel, u, v, u - v, kernel.times(u - v))
+    assert ((gamma >= -v) & (gamma <= u)).all()
+    np.testing.assert_allclose(kernel.times(gamma) + offset[:, None], exact.values, atol=0.02)
+    assert np.abs(kernel.times(u - v) - exact.values).max() > 1.0  # where it began
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_units_of_the_features_do_not_change_how_it_comes_near(scale):
+    """A kernel and costs in other units: f is the same."""
+    K, costs = make_problem(20.0)
+    u, v = costs.T[PAIRS[0]], costs.T[PAIRS[1]]
+    kernel, other = KernelMatrix(K), KernelMatrix(scale * K)
+    known, known_offset = come_near(kernel, u, v, u - v, kernel.times(u - v))
+    found, offset = come_near(other, u / scale, v / scale, (u - v) / scale, kernel.times(u - v))
+    values = kernel.times(known) + known_offset[:, None]
+    np.testing.assert_allclose(other.times(found) + offset[:, None], values, atol=0.02)
+
+
+class CountingKernel(KernelMatrix):
+    """Counts the multiplications of the linear systems, up to a factor."""
+
+    work = 0
+
+    def solve(self, systems):
+        self.work += sum(len(system.rows) ** 3 for system in systems)
+        return super().solve(systems)
+
+
+def test_pairs_with_many_free_rows_take_few_newton_steps(monkeypatch):
+    K, costs = make_problem(100.0, n_samples=500, gamma=2.0)
+    work = {}
+    for name, limit in (("split", _newton_svm.MOST_SPLIT_ROWS), ("Newton", 0)):
+        monkeypatch.setattr(_newton_svm, "MOST_SPLIT_ROWS", limit)
+        kernel = CountingKernel(K)
+        u, v = costs.T[PAIRS[0]], costs.T[PAIRS[1]]
+        assert_optimal(solve_machines(kernel, u, v, u - v, np.zeros(6)), K, costs, 100.0)
+        work[name] = kernel.work
+    assert work["split"] < 0.25 * work["Newton"]
 
 
 def test_start_changes_nothing():

@@ -67,12 +67,25 @@ def solve_regularised(matrix: FloatArray, ridge: float, columns: FloatArray) -> 
         ridge = 100.0 * max(ridge, np.finfo(np.float64).eps * float(diagonal.max()))
 
 
+def ridge_inverse(matrix: FloatArray, ridge: float) -> FloatArray:
+    """Return ridge · (matrix + ridge·I)⁻¹ of a positive semidefinite matrix, in single precision."""
+    regularised = matrix.copy(order="F")
+    regularised[np.diag_indices_from(regularised)] += ridge
+    factor, failed = linalg.lapack.dpotrf(regularised, lower=1, overwrite_a=1)
+    if failed:
+        raise linalg.LinAlgError(f"the kernel matrix with {ridge:.3g} on its diagonal is not positive definite")
+    inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+    half = np.tril((ridge * inverse).astype(np.float32))
+    return np.asarray(half + np.tril(half, -1).T)
+
+
 class KernelMatrix(Kernel):
     """The matrix itself."""
 
     def __init__(self, matrix: FloatArray) -> None:
         self.matrix = matrix
         self.error = 0.0
+        self._smoother: tuple[float, FloatArray] | None = None
 
     @property
     def scale(self) -> float:
@@ -83,6 +96,13 @@ class KernelMatrix(Kernel):
         if 2 * len(rows) > len(self.matrix):
             return np.asarray(coefficients @ self.matrix)
         return np.asarray(coefficients[:, rows] @ self.matrix[rows])
+
+    def smooth(self, coefficients: FloatArray, ridge: float) -> FloatArray:
+        """Return ridge · coefficients @ (K + ridge·I)⁻¹; the inverse is kept for the next call with the same ridge."""
+        if self._smoother is None or self._smoother[0] != ridge:
+            self._smoother = None  # before the next one is made: memory
+            self._smoother = ridge, ridge_inverse(self.matrix, ridge)
+        return np.asarray(coefficients @ self._smoother[1])
 
     def block(self, rows: IntArray) -> FloatArray:
         # Twice as fast as an index of both axes; with mode="clip" NumPy does not check each index.

@@ -13,8 +13,10 @@ and the problem in f the minimisation of a convex, once differentiable, piecewis
 with an exact line search solves it: one linear system in the free rows, and one product with the rows of K whose γ has
 changed, taken for all pairs at once. Then γ° moves to the solution and δ shrinks, until δ·max|γ − γ°|, which bounds the
 violation of the inclusion above, is below the tolerance. δ stays as it is after an inner problem that took many steps,
-and grows within one that takes too many: with a large C and a small δ the steps would find no end. This is the proximal
-point algorithm [1]_ with the inner solver of [2]_; it ends at the optimum itself, not at that of a smoothed problem.
+and grows within one that takes too many: with a large C and a small δ the steps would find no end. After that it
+shrinks more slowly. Where many rows are free most of the time would go into the first inner problem, so that cheaper
+steps (`_splitting`) come near the optimum first. This is the proximal point algorithm [1]_ with the inner solver of
+[2]_; it ends at the optimum itself, not at that of a smoothed problem.
 
 References
 ----------
@@ -31,7 +33,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skldl._typing import FloatArray, IntArray
-from skldl.transformation._kernel import Kernel, System
+from skldl.transformation._kernel import Kernel, KernelMatrix, System
+from skldl.transformation._splitting import come_near
 
 TOLERANCE = 1e-8
 """Largest violation of the optimality condition, in units of f, where the margins are at ±1."""
@@ -46,7 +49,7 @@ FIRST_SMOOTHING = 0.3
 LEAST_FIRST_SMOOTHING = 0.003
 """Least first δ, as a share of the largest entry of K: of the order of the free γ where C is large."""
 SHRINKAGE = 0.3
-"""What δ is multiplied by after an inner problem that took few steps."""
+"""What δ is multiplied by after an inner problem that took few steps; its square root once δ had to grow, and so on."""
 GROWTH = 4.0
 """What δ is multiplied by where an inner problem takes too many."""
 FEW_STEPS = 20
@@ -61,6 +64,10 @@ MOST_OFFSET_SMOOTHING = 0.01
 """Largest weight of it, divided by the largest entry of K: a large C needs no larger one."""
 SLOPE_REDUCTION = 0.5
 MOST_TRIALS = 40
+LONG = 45.0
+"""Steps of `_splitting` come first when the cube of a pair's free rows exceeds this times the square of all rows."""
+MOST_SPLIT_ROWS = 8192
+"""With more rows there are no such steps: the inverse of the matrix that they need takes 768 MiB while it is made."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,7 @@ class _Problems:
     center: FloatArray
     offset_center: FloatArray
     smoothing: FloatArray  # δ
+    shrinkage: FloatArray
     offset_smoothing: FloatArray
     mass: FloatArray
     n_steps: IntArray  # Newton steps of the inner problem
@@ -98,6 +106,16 @@ class _Problems:
     def values(self) -> FloatArray:
         """f on all rows."""
         return np.asarray(self.products + self.offset[:, None])
+
+    def inside(self) -> FloatArray:
+        """γ moved into its bounds."""
+        return np.clip(self.gamma, -self.v, self.u)
+
+    def begin_at(self, gamma: FloatArray, offset: FloatArray, kernel: Kernel) -> None:
+        """Begin the inner problem again, at another point."""
+        self.gamma, self.offset, self.products = gamma, offset, kernel.times(gamma)
+        self.center, self.offset_center = gamma.copy(), offset.copy()
+        self.n_steps[:] = 0
 
     def respond(self, values: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
         """Return γ(f), and which rows are free: on a margin and not at a bound."""
@@ -147,18 +165,24 @@ def solve_machines(
         center=gamma.copy(),
         offset_center=offset.astype(np.float64),
         smoothing=np.maximum(FIRST_SMOOTHING / largest, LEAST_FIRST_SMOOTHING * scale),
+        shrinkage=np.full(len(first), SHRINKAGE),
         offset_smoothing=np.minimum(OFFSET_SMOOTHING * mass, MOST_OFFSET_SMOOTHING / scale),
         mass=mass,
         n_steps=np.zeros(len(first), dtype=np.intp),
     )
     found = Solutions(gamma.copy(), offset.copy(), np.zeros_like(gamma), np.zeros(len(first), dtype=bool))
     response, free = problems.respond(problems.values)
+    is_near = False
     for _ in range(MOST_STEPS):
         small = free.sum(axis=1) <= MOST_FREE_ROWS
         if not small.all():
             problems, response, free = problems.take(small), response[small], free[small]
         if not len(problems.place):
             break
+        if not is_near and isinstance(kernel, KernelMatrix) and _is_long(free):
+            is_near = True
+            problems.begin_at(*come_near(kernel, problems.u, problems.v, problems.inside(), problems.values), kernel)
+            response, free = problems.respond(problems.values)
         response, free, inner_done = _newton_step(kernel, problems, response, free)
         finished, moved = _move_centers(problems, response, inner_done, LEAST_SMOOTHING * scale)
         if finished.any():
@@ -167,6 +191,12 @@ def solve_machines(
         if moved.any() and len(problems.place):  # with other centers, f requires another γ
             response, free = problems.respond(problems.values)
     return found
+
+
+def _is_long(free: npt.NDArray[np.bool_]) -> bool:
+    """Whether Newton steps with that many free rows take longer than steps that come near the optimum first."""
+    n_samples = free.shape[1]
+    return n_samples <= MOST_SPLIT_ROWS and bool((free.sum(axis=1) ** 3.0).mean() > LONG * n_samples**2)
 
 
 def _newton_step(
@@ -263,8 +293,10 @@ def _move_centers(
     problems.center[inner_done] = response[inner_done]
     problems.center[too_long] = problems.gamma[too_long]
     problems.offset_center[begin] = problems.offset[begin]
-    problems.smoothing[inner_done & (problems.n_steps <= FEW_STEPS)] *= SHRINKAGE
+    shrinks = inner_done & (problems.n_steps <= FEW_STEPS)
+    problems.smoothing[shrinks] *= problems.shrinkage[shrinks]
     problems.smoothing[too_long] *= GROWTH
+    problems.shrinkage[too_long] **= 0.5
     np.maximum(problems.smoothing, least, out=problems.smoothing)
     problems.n_steps[begin] = 0
     return np.asarray(finished), np.asarray(begin)
@@ -274,7 +306,7 @@ def _record(
     problems: _Problems, free: npt.NDArray[np.bool_], kernel: Kernel, found: Solutions
 ) -> npt.NDArray[np.bool_]:
     """Keep what is optimal, with γ inside its bounds and products computed anew; return which pairs are."""
-    gamma = np.clip(problems.gamma, -problems.v, problems.u)
+    gamma = problems.inside()
     products = kernel.times(gamma)
     balanced = np.abs(gamma.sum(axis=1)) <= SUM_TOLERANCE * problems.mass
     unmoved = np.abs(products - problems.products).max(axis=1) <= TOLERANCE * max(1.0, np.abs(products).max())

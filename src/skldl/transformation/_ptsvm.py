@@ -39,8 +39,9 @@ class PTSVM(BaseLDL):
     Label distributions that change gently with x leave every row between the margins. Then each machine is known in
     closed form, and all pairs together cost one product of the kernel with the distributions. That condition is tested
     pair by pair; the pairs that fail it (`solved_pairs_`) need a solver, once for each fold and once for all rows. They
-    share one kernel matrix, and a semismooth Newton method solves all of them together from that closed form; pairs
-    with more than 4,096 rows exactly on a margin and those of fewer than 300 rows go to LIBSVM, one by one. The
+    share one kernel matrix, and a semismooth Newton method solves all of them together from that closed form, or, where
+    many rows are on a margin, from a point near the optimum that the alternating direction method of multipliers finds;
+    pairs with more than 4,096 rows exactly on a margin and those of fewer than 300 rows go to LIBSVM, one by one. The
     first stops within 1e-8 of the optimality conditions, the second within 1e-6; the margins are at ±1. With very many
     labels choose C so small (1e-3, say) that no pair needs a solver: as long as that is so, the value of C changes
     nothing, because Platt's posterior sets the scale.
@@ -73,7 +74,8 @@ class PTSVM(BaseLDL):
     memory_limit : float, default=2.0
         Largest kernel matrix, in GiB. The closed form stores none; if the solver would need a larger one, it works
         on a low-rank factor (Cholesky with complete pivoting, at most 1000 columns), with a warning that says how
-        far the kernel is off at most. 2 GiB are enough for 16,384 rows.
+        far the kernel is off at most. 2 GiB are enough for 16,384 rows. Up to 8,192 rows the solver may hold an inverse
+        of the same size in single precision besides.
     max_machines : int or None, default=20000
         Largest number of machines to solve: pairs without a closed form, times ``n_folds + 1``. More are refused with
         an error instead of a fit that takes hours; None sets no limit.
