@@ -7,9 +7,10 @@ import numpy as np
 from skldl.experiments import StudyResults
 from skldl.experiments.output.board import board_of
 from skldl.experiments.output.claims import check_claims
+from skldl.experiments.output.grids import grid_end_notes
 from skldl.experiments.output.published import Match, count_text, load_published, match_published
 from skldl.experiments.output.scores import losses_of, skill_of
-from skldl.experiments.output.tables import average_ranks, grid_end_notes
+from skldl.experiments.output.tables import average_ranks
 from skldl.metrics import MEASURES
 
 KL = "kullback_leibler"

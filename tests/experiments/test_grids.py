@@ -6,7 +6,8 @@ import pytest
 from skldl.data import Dataset
 from skldl.exceptions import StudyError, UnknownNameError
 from skldl.experiments import Candidate, Study, run_study
-from skldl.experiments.output.tables import grid_end_notes
+from skldl.experiments.output.grids import grid_end_notes, natural_limit_notes
+from skldl.experiments.output.tables import settings_table
 from skldl.experiments.study_file import dump_study, parse_study
 from skldl.report._sensitivity_figures import sensitivity_figures
 
@@ -45,6 +46,23 @@ def test_the_end_of_a_grid_is_that_of_the_dataset(study):
     chosen = next(iter(results.chosen("Big_one", "kNN")))["n_neighbors"]
     assert chosen == 20  # noise: the most neighbours are best
     assert any("n_neighbors = 20 is the largest value tried on Big_one" in note for note in grid_end_notes(results))
+
+
+def test_a_natural_limit_is_shown_with_the_change_of_the_loss_before_it(study):
+    knn = study.candidates[0]
+    limited = Candidate(
+        knn.name, knn.estimator, grid=knn.grid, path=knn.path, grids=knn.grids, natural={"n_neighbors": (20,)}
+    )
+    results = run_study(study.with_options(candidates=[limited]))
+    assert not grid_end_notes(results)
+    means = np.mean([r["values"] for r in results.selections if r["dataset"] == "Big_one"], axis=0)
+    (note,) = natural_limit_notes(results)
+    assert note == (
+        "kNN: n_neighbors = 20 counts as a natural limit and was chosen on Big_one; from 8 to it the loss on "
+        f"validation rows changes by {means[2] / means[1] - 1:+.2%}."
+    )
+    assert note in settings_table(results).notes
+    assert not natural_limit_notes(run_study(study))
 
 
 @pytest.mark.parametrize(("chosen", "said"), [([8], "hidden_layer_sizes = 8 is the largest"), ([4], ""), ([1], "")])

@@ -14,9 +14,9 @@ from skldl.cli._screen import note
 from skldl.exceptions import StudyError
 from skldl.experiments import Plan, Study, StudyResults, run_study
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, write_outputs
+from skldl.experiments.output.grids import grid_end_notes
 from skldl.experiments.output.layout import ResultTable
 from skldl.experiments.output.skill_chart import skill_chart
-from skldl.experiments.output.tables import grid_end_notes
 from skldl.experiments.output.uncertainty import interval_table
 
 MOST_FAILURES = 10

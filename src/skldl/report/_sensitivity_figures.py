@@ -1,12 +1,12 @@
 """Figures of how the criterion depends on a hyper-parameter, from the values that the selection recorded."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from skldl._typing import FloatArray
-from skldl.experiments import Candidate, StudyResults
+from skldl.experiments import StudyResults
+from skldl.experiments.output.grids import best_by_value, candidate_of, validation_losses
 from skldl.experiments.output.texts import parameter_titles
 from skldl.metrics import MEASURES
 from skldl.plots import SensitivityDisplay
@@ -22,11 +22,9 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
     There is one figure for each candidate with a grid; in large studies for those with the best average rank.
     """
     known = MEASURES[results.study["criterion"]]
-    trials = _trials(results)
     shown = best_candidates(results, MOST_FIGURES + 1)
     for number, entry in enumerate(results.study["candidates"]):
-        grid, grids = entry.get("grid", {}), entry.get("grids", {})
-        candidate = Candidate(entry["name"], "", grid=grid, path=entry.get("path", ""), grids=grids)
+        candidate = candidate_of(entry)
         if not candidate.needs_selection or entry["name"] not in shown:
             continue
         name = candidate.path or max(candidate.grid, key=lambda param: len(candidate.grid[param]))
@@ -38,14 +36,13 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
         curves = {}
         for dataset in results.datasets:
             used = candidate.on(dataset)
-            rows = trials.get((dataset, entry["name"]), [])
-            if rows:
-                table = np.array(rows, dtype=np.float64).reshape(-1, len(used.settings))
-                loss = known.loss(table.mean(axis=0), results.info[dataset]["n_labels"])
-                best = _best_by_value(loss, used, name)
-                if np.isfinite(best).all() and best.min() > 0:
-                    relative = dict(zip(used.grid[name], best / best.min(), strict=True))
-                    curves[dataset] = np.array([[relative.get(value, np.nan)] for value in values])
+            losses = validation_losses(results, dataset, used)
+            if losses is None:
+                continue
+            best = best_by_value(losses, used, name)
+            least = min(best.values())
+            if np.isfinite(list(best.values())).all() and least > 0:
+                curves[dataset] = np.array([[best.get(value, np.nan) / least] for value in values])
         if curves and len(values) > 1:
             lines = _few_curves(curves)
             summary = "" if lines is curves else f" The lines summarise {len(curves)} datasets."
@@ -70,23 +67,3 @@ def _few_curves(curves: dict[str, FloatArray]) -> dict[str, FloatArray]:
         name: np.array([[np.quantile(row, share) if len(row) else np.nan] for row in known])
         for name, share in {"upper quartile": 0.75, "median": 0.5, "lower quartile": 0.25}.items()
     }
-
-
-def _trials(results: StudyResults) -> dict[tuple[str, str], list[list[float]]]:
-    """Values of the criterion that selection recorded, by dataset and candidate: one row for each selection."""
-    found: dict[tuple[str, str], list[list[float]]] = {}
-    for record in [*results.selections, *(r for r in results.evaluations if "selection" in r)]:
-        if record["status"] == "ok":
-            values: list[Any] = (record.get("selection") or record)["values"]
-            row = [np.nan if value is None else float(value) for value in values]
-            found.setdefault((record["dataset"], record["candidate"]), []).append(row)
-    return found
-
-
-def _best_by_value(losses: FloatArray, candidate: Candidate, name: str) -> FloatArray:
-    """For each value of one hyper-parameter the least loss over all others that could be fitted."""
-    settings = [setting[name] for setting in candidate.settings]
-    rows = [
-        [loss for loss, used in zip(losses, settings, strict=True) if used == value] for value in candidate.grid[name]
-    ]
-    return np.asarray(np.fmin.reduce(np.array(rows, dtype=np.float64), axis=1))  # settings that failed are NaN

@@ -10,13 +10,13 @@ from typing import Any
 from skldl._whole_files import whole_file
 from skldl.experiments.output.agreement import agreement_text
 from skldl.experiments.output.claims import check_claims, claims_text, speed_claim
+from skldl.experiments.output.grids import grid_end_notes
 from skldl.experiments.output.layout import ResultTable
 from skldl.experiments.output.prediction_files import has_predictions, write_predictions
 from skldl.experiments.output.published import published_frame
 from skldl.experiments.output.statistics_text import statistics_text
 from skldl.experiments.output.tables import (
     dataset_table,
-    grid_end_notes,
     measure_table,
     settings_table,
     skill_table,

@@ -179,26 +179,24 @@ class ResultTable:
         return "\n".join([*lines, "", *self.notes]).rstrip()
 
 
-def decimals_to_tell_apart(values: FloatArray) -> list[int]:
-    """Number of decimals for each value of a row: three, and more only where values would be printed equal, or as zero.
+def decimals_to_tell_apart(values: FloatArray) -> int:
+    """Number of decimals for the values of a row: three, and more where two would be printed equal, or one as zero.
+
+    All values of a row have the same number, so that no difference between them seems larger than it is.
 
     Examples
     --------
     >>> import numpy as np
     >>> decimals_to_tell_apart(np.array([0.174, 0.01472, 0.01483, 0.036]))
-    [3, 4, 4, 3]
+    4
     """
-    decimals = [_decimals_to_show(value) for value in values]
-    order = [int(place) for place in np.argsort(values) if np.isfinite(values[place])]
+    decimals = max((_decimals_to_show(value) for value in values), default=USUAL_DECIMALS)
+    order = np.sort(values[np.isfinite(values)])
     for lower, upper in pairwise(order):
-        if same(values[lower], values[upper]):
-            continue
-        needed = next(
-            (n for n in range(USUAL_DECIMALS, MOST_DECIMALS) if f"{values[lower]:.{n}f}" != f"{values[upper]:.{n}f}"),
-            MOST_DECIMALS,
-        )
-        decimals[lower] = max(decimals[lower], needed)
-        decimals[upper] = max(decimals[upper], needed)
+        while (
+            decimals < MOST_DECIMALS and not same(lower, upper) and f"{lower:.{decimals}f}" == f"{upper:.{decimals}f}"
+        ):
+            decimals += 1
     return decimals
 
 

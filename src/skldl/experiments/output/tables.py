@@ -1,13 +1,13 @@
 """The tables of a study: one per measure as in the paper, skill, chosen settings, datasets, and time."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from skldl._typing import FloatArray
+from skldl.experiments.output.grids import grid_end_notes, natural_limit_notes, short
 from skldl.experiments.output.layout import (
     NOTHING,
     Cell,
@@ -23,7 +23,6 @@ from skldl.experiments.output.texts import parameter_titles
 from skldl.experiments.output.uncertainty import FLOOR_HEADINGS, FLOOR_NOTE, floor_cells, floor_columns, noise_ceilings
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
-from skldl.selection import Candidate
 
 
 def measure_table(results: StudyResults, measure: str) -> ResultTable:
@@ -44,14 +43,14 @@ def measure_table(results: StudyResults, measure: str) -> ResultTable:
         decimals = decimals_to_tell_apart(np.array([line[f"{name} mean"] for name in names]))
         first = min((line[f"{name} rank"] for name in names if not np.isnan(line[f"{name} rank"])), default=np.nan)
         cells = []
-        for name, places in zip(names, decimals, strict=True):
+        for name in names:
             mean, std, rank = (line[f"{name} {part}"] for part in parts)
             if wrong := results.state(dataset, name):
                 cells.append(Cell(wrong))
                 continue
             spread = "" if np.isnan(std) else f" ± {show_deviation(std)}"
             place = "" if np.isnan(rank) else f" ({show_rank(rank)})"
-            cells.append(Cell(f"{mean:.{places}f}{spread}{place}", bool(rank == first)))
+            cells.append(Cell(f"{mean:.{decimals}f}{spread}{place}", bool(rank == first)))
         skill = line["skill of the best"]
         return [*cells, Cell(NOTHING if np.isnan(skill) else show_share(skill)), *floor_cells(line)]
 
@@ -179,6 +178,7 @@ def settings_table(results: StudyResults) -> ResultTable:
         notes=[
             "Where the tests of a dataset chose different settings: the most frequent one, and in how many tests.",
             *grid_end_notes(results),
+            *natural_limit_notes(results),
         ],
     )
 
@@ -187,61 +187,9 @@ def _usual_setting(settings: list[dict[str, Any]]) -> str:
     if not settings:
         return NOTHING
     titles = parameter_titles(settings[0])
-    texts = [", ".join(f"{titles[name]}={_short(value)}" for name, value in setting.items()) for setting in settings]
+    texts = [", ".join(f"{titles[name]}={short(value)}" for name, value in setting.items()) for setting in settings]
     (text, count), *others = Counter(texts).most_common()
     return f"{text} ({count}/{len(texts)})" if others else text
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value).replace(" ", "")
-
-
-def grid_end_notes(results: StudyResults) -> list[str]:
-    """List where a chosen value is the largest or smallest that was tried: a better one may be outside the grid.
-
-    One sentence for each candidate, hyper-parameter and end, with the datasets. Left out are natural limits: those that
-    the study declares, 0 where no value is negative, and 1 where all are whole numbers above 0; and grids of words or
-    of fewer than three numbers. A list of one number counts as that number.
-    """
-    found: dict[tuple[str, str, Any, str], list[str]] = {}
-    for entry, dataset in product(results.study["candidates"], results.datasets):
-        grid = Candidate(entry["name"], "", grid=entry.get("grid", {}), grids=entry.get("grids", {})).on(dataset).grid
-        titles = parameter_titles(grid)
-        for name, values in grid.items():
-            numbers = [number for value in values if (number := _number(value)) is not None]
-            if len(numbers) < 3 or len(numbers) < len(values):
-                continue
-            natural = {_number(value) for value in entry.get("natural", {}).get(name, ())} | _usual_limit(values)
-            settings = results.chosen(dataset, entry["name"])
-            for chosen in {number for setting in settings if (number := _number(setting.get(name))) is not None}:
-                if chosen in natural or entry.get("refine") == name:
-                    continue
-                for end, which in ((max(numbers), "largest"), (min(numbers), "smallest")):
-                    if chosen == end:
-                        found.setdefault((entry["name"], titles[name], chosen, which), []).append(dataset)
-    return [
-        f"{candidate}: {name} = {_short(value)} is the {which} value tried on {', '.join(datasets)}, and was chosen "
-        "there; a better one may be outside the grid."
-        for (candidate, name, value, which), datasets in found.items()
-    ]
-
-
-def _usual_limit(values: Sequence[Any]) -> set[float | None]:
-    """0 or 1, where no smaller value makes sense."""
-    if all(isinstance(_only(value), int) and _only(value) > 0 for value in values):
-        return {1.0}
-    return {0.0} if min(float(_only(value)) for value in values) >= 0 else set()
-
-
-def _number(value: Any) -> float | None:
-    """The number that a value is, or that a list of one number holds, such as the sizes of hidden layers; else None."""
-    value = _only(value)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number or value in ("inf", "-inf") else None
-
-
-def _only(value: Any) -> Any:
-    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
 
 
 def time_table(results: StudyResults) -> ResultTable:

@@ -1,0 +1,146 @@
+"""What the selections of a study tell about its grids: losses by value, and chosen values that are ends of a grid."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skldl._typing import FloatArray
+from skldl.experiments.output.texts import parameter_titles
+from skldl.experiments.results import StudyResults
+from skldl.metrics import MEASURES
+from skldl.selection import Candidate
+
+
+class ChosenEnd(NamedTuple):
+    """An end of a grid that selection chose on a dataset."""
+
+    candidate: str
+    name: str
+    value: float
+    which: str
+    neighbour: float  # the value next to it
+    is_natural: bool
+
+
+def grid_end_notes(results: StudyResults) -> list[str]:
+    """List where a chosen value is the largest or smallest that was tried: a better one may be outside the grid.
+
+    One sentence for each candidate, hyper-parameter and end, with the datasets. Left out are natural limits: those that
+    the study declares, 0 where no value is negative, and 1 where all are whole numbers above 0; and grids of words or
+    of fewer than three numbers. A list of one number counts as that number.
+    """
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for dataset, candidate, end in _chosen_ends(results):
+        if not end.is_natural:
+            title = parameter_titles(candidate.grid)[end.name]
+            found.setdefault((end.candidate, title, end.value, end.which), []).append(dataset)
+    return [
+        f"{candidate}: {name} = {short(value)} is the {which} value tried on {', '.join(datasets)}, and was chosen "
+        "there; a better one may be outside the grid."
+        for (candidate, name, value, which), datasets in found.items()
+    ]
+
+
+def natural_limit_notes(results: StudyResults) -> list[str]:
+    """List where selection chose an end that the study declares a natural limit, with the change of the loss before it.
+
+    At a limit, more of the same changes nothing: the loss on validation rows should hardly differ from that of the next
+    value. Other hyper-parameters are at their best for each of the two.
+    """
+    found: dict[tuple[Any, ...], dict[str, float]] = {}
+    for dataset, candidate, end in _chosen_ends(results):
+        losses = validation_losses(results, dataset, candidate)
+        if end.is_natural and losses is not None:
+            best = {_number(value): loss for value, loss in best_by_value(losses, candidate, end.name).items()}
+            title = parameter_titles(candidate.grid)[end.name]
+            change = best[end.value] / best[end.neighbour] - 1.0
+            found.setdefault((end.candidate, title, end.neighbour, end.value), {})[dataset] = change
+    return [
+        f"{candidate}: {name} = {short(end)} counts as a natural limit and was chosen on {', '.join(changes)}; from "
+        f"{short(neighbour)} to it the loss on validation rows changes by {_range(list(changes.values()))}."
+        for (candidate, name, neighbour, end), changes in found.items()
+    ]
+
+
+def _range(shares: list[float]) -> str:
+    low, high = (f"{round(share, 4) + 0.0:+.2%}" for share in (min(shares), max(shares)))  # no minus before a zero
+    return low if low == high else f"{low} to {high}"
+
+
+def _chosen_ends(results: StudyResults) -> Iterator[tuple[str, Candidate, ChosenEnd]]:
+    """Dataset, candidate with the grid that it has there, and end: 0 and 1 are left out where nothing is below them."""
+    for entry, dataset in product(results.study["candidates"], results.datasets):
+        candidate = candidate_of(entry).on(dataset)
+        settings = results.chosen(dataset, entry["name"])
+        for name, values in candidate.grid.items():
+            numbers = sorted({number for value in values if (number := _number(value)) is not None})
+            if len(numbers) < 3 or any(_number(value) is None for value in values) or entry.get("refine") == name:
+                continue
+            natural = {_number(value) for value in entry.get("natural", {}).get(name, ())}
+            chosen = {number for setting in settings if (number := _number(setting.get(name))) is not None}
+            ends = ((numbers[-1], "largest", numbers[-2]), (numbers[0], "smallest", numbers[1]))
+            for value, which, neighbour in ends:
+                if value in chosen and value not in _usual_limit(values) - natural:
+                    end = ChosenEnd(entry["name"], name, value, which, neighbour, value in natural)
+                    yield dataset, candidate, end
+
+
+def candidate_of(entry: dict[str, Any]) -> Candidate:
+    """A candidate of a record file with its grids; its estimator is not known here."""
+    return Candidate(entry["name"], "", **{name: entry[name] for name in ("grid", "path", "grids") if name in entry})
+
+
+def validation_losses(results: StudyResults, dataset: str, candidate: Candidate) -> FloatArray | None:
+    """Losses of all settings on validation rows, means over the selections of a dataset; None if there was none."""
+    rows = [
+        [np.nan if value is None else float(value) for value in (record.get("selection") or record)["values"]]
+        for record in [*results.selections, *(r for r in results.evaluations if "selection" in r)]
+        if record["status"] == "ok" and (record["dataset"], record["candidate"]) == (dataset, candidate.name)
+    ]
+    if not rows:
+        return None
+    table = np.array(rows, dtype=np.float64).reshape(-1, len(candidate.settings))
+    criterion = MEASURES[results.study["criterion"]]
+    return np.asarray(criterion.loss(table.mean(axis=0), results.info[dataset]["n_labels"]))
+
+
+def best_by_value(losses: FloatArray, candidate: Candidate, name: str) -> dict[Any, float]:
+    """For each value of one hyper-parameter the least loss over all others that could be fitted.
+
+    Examples
+    --------
+    >>> from skldl.experiments.output.grids import best_by_value
+    >>> from skldl.selection import Candidate
+    >>> candidate = Candidate("BP", "skldl:AABP", grid={"hidden_layer_sizes": ([1], [9]), "alpha": (0.1, 0.0)})
+    >>> best_by_value([0.3, 0.4, 0.2, 0.1], candidate, "hidden_layer_sizes")
+    {(1,): 0.3, (9,): 0.1}
+    """
+    found: dict[Any, list[float]] = {value: [] for value in candidate.grid[name]}
+    for loss, setting in zip(losses, candidate.settings, strict=True):
+        found[setting[name]].append(loss)
+    return {value: float(np.fmin.reduce(some)) for value, some in found.items()}  # settings that failed are NaN
+
+
+def short(value: Any) -> str:
+    """A value of a hyper-parameter in few characters."""
+    return f"{value:g}" if isinstance(value, float) else str(value).replace(" ", "")
+
+
+def _usual_limit(values: Sequence[Any]) -> set[float | None]:
+    """0 or 1, where no smaller value makes sense."""
+    if all(isinstance(_only(value), int) and _only(value) > 0 for value in values):
+        return {1.0}
+    return {0.0} if min(float(_only(value)) for value in values) >= 0 else set()
+
+
+def _number(value: Any) -> float | None:
+    """The number that a value is, or that a list of one number holds, such as the sizes of hidden layers; else None."""
+    value = _only(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number or value in ("inf", "-inf") else None
+
+
+def _only(value: Any) -> Any:
+    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
