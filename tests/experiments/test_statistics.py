@@ -82,6 +82,27 @@ def test_another_control(fake):
         compare(fake(LOSSES), "clark", control="nobody")
 
 
+def test_a_baseline_need_not_take_part(fake):
+    """It is last everywhere: with it every test finds a difference, which the others do not show."""
+    equal = RNG.uniform(0.1, 0.2, size=(9, 3))
+    results = fake(np.hstack([equal, np.full((9, 1), 0.9)]))
+    assert compare(results, "clark").friedman["F_p"] < 1e-3
+    names = ["algorithm 0", "Algorithm-1", "algorithm 2", "algorithm 0"]
+    tests = compare(results, "clark", candidates=names)
+    chi2, _ = stats.friedmanchisquare(*equal.T)
+    assert tests.friedman["chi2"] == pytest.approx(chi2)
+    assert tests.friedman["F_p"] > 0.05
+    assert tests.candidates == ["algorithm 0", "algorithm 1", "algorithm 2"]
+    assert tests.control == tests.candidates[int(np.argmin(tests.average_ranks))]  # the study's does not take part
+    assert tests.control not in tests.dunn
+    assert tests.wilcoxon.shape == (3, 3)
+    assert compare(results, "clark", candidates=names, control="algorithm 2").control == "algorithm 2"
+    with pytest.raises(UnknownNameError, match="No candidate is called 'Mean'"):
+        compare(results, "clark", candidates=names, control="Mean")
+    with pytest.raises(UnknownNameError, match="No candidate is called 'nobody'"):
+        compare(results, "clark", candidates=["nobody"])
+
+
 @pytest.mark.parametrize(
     ("losses", "reason"),
     [

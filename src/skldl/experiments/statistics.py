@@ -81,6 +81,7 @@ def compare(
     measure: str,
     datasets: Sequence[str] | None = None,
     *,
+    candidates: Sequence[str] | None = None,
     control: str | None = None,
     alpha: float = ALPHA,
     rope: float = ROPE,
@@ -95,8 +96,12 @@ def compare(
         The measure.
     datasets : sequence of str, default=None
         Which datasets; None means all that count in average ranks.
+    candidates : sequence of str, default=None
+        Which candidates; None means all. A baseline that is worse than all others makes any test of all candidates
+        significant, without a difference between the others.
     control : str, default=None
-        The candidate to compare with; None means the control of the study.
+        The candidate to compare with; None means the control of the study, or the candidate with the best average rank
+        where the control does not take part.
     alpha : float, default=0.05
         Level of the critical differences.
     rope : float, default=0.01
@@ -121,15 +126,22 @@ def compare(
     >>> round(tests.nemenyi_difference, 3)
     1.657
     """
-    candidates = results.candidates
-    control = results.control if control is None else find(control, {name: name for name in candidates}, "candidate")
+    everyone = {name: name for name in results.candidates}
+    wanted_names = everyone if candidates is None else (find(name, everyone, "candidate") for name in candidates)
+    names = list(dict.fromkeys(wanted_names))
+    columns = [results.candidates.index(name) for name in names]
+    baseline = results.candidates.index(results.baseline)
     wanted = results.averaged if datasets is None else list(datasets)
     all_losses = dict(zip(results.datasets, losses_of(results, measure), strict=True))
-    used = [name for name in wanted if not np.isnan(all_losses[name]).any()]
-    losses = np.array([all_losses[name] for name in used]).reshape(len(used), len(candidates))
+    used = [name for name in wanted if not np.isnan(all_losses[name][[*columns, baseline]]).any()]
+    losses = np.array([all_losses[name][columns] for name in used]).reshape(len(used), len(names))
+    of_baseline = np.array([all_losses[name][baseline] for name in used])
     ranks = rank_rows(losses, higher_is_better=False)
-    average = ranks.mean(axis=0) if used else np.full(len(candidates), np.nan)
-    place = candidates.index(control)
+    average = ranks.mean(axis=0) if used else np.full(len(names), np.nan)
+    if control is None:
+        control = results.control if results.control in names or not used else names[int(np.argmin(average))]
+    control = find(control, {name: name for name in names}, "candidate")
+    place = names.index(control)
     reasons: dict[str, str] = {}
     found: dict[str, Any] = {}
     n_datasets, n_candidates = ranks.shape
@@ -150,15 +162,15 @@ def compare(
         found["dunn_difference"] = float(stats.norm.isf(alpha / (2 * comparisons)) * spread)
         z = np.abs(average - average[place]) / spread
         p_values = np.minimum(1.0, comparisons * 2 * stats.norm.sf(z))
-        found["dunn"] = {name: float(p_values[j]) for j, name in enumerate(candidates) if j != place}
+        found["dunn"] = {name: float(p_values[j]) for j, name in enumerate(names) if j != place}
         relative = _relative(losses, losses[:, place])
-        found["wilcoxon"] = _wilcoxon(_relative(losses, losses[:, candidates.index(results.baseline)]))
+        found["wilcoxon"] = _wilcoxon(_relative(losses, of_baseline))
         found["bayes"] = {
             name: _bayes(relative[:, j], relative[:, place], rope, int(results.study["seed"]))
-            for j, name in enumerate(candidates)
+            for j, name in enumerate(names)
             if j != place
         }
-    return Comparison(measure, used, candidates, control, average, reasons=reasons, **found)
+    return Comparison(measure, used, names, control, average, reasons=reasons, **found)
 
 
 def _relative(losses: FloatArray, reference: FloatArray) -> FloatArray:
