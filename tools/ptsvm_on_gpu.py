@@ -5,27 +5,39 @@ where ``make study`` continues with the other algorithms. It needs torch with CU
 ``nvidia-cuda-mps-control -d`` lets them use it at the same time. The method and its stopping rule are those of
 `skldl.transformation._newton_svm`, in double precision: only products with the kernel matrix and the systems of one
 Newton step are computed there, those of similar size together.
+
+A task whose selection fits on several parts of its rows is run in steps, each with a line in ``steps.jsonl`` beside the
+records, so that a long task can be interrupted: the next call goes on with the steps that are left. With
+``--steps-only`` the tasks themselves are left to a later call, such as one on a machine without a GPU.
 """
 
 import argparse
+import json
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parent))
-from run_studies import RUNS, STUDIES
+from run_studies import KEEP, RUNS, STUDIES
 
-from skldl.experiments import plan_study, run
+from skldl.experiments import plan_study, run, tasks
 from skldl.experiments.header import open_store
 from skldl.experiments.store import FileStore, Record
 from skldl.experiments.tasks import Call, Task
-from skldl.transformation import _pair_model
+from skldl.metrics import MEASURES
+from skldl.selection import derive_seed, rounds_of
+from skldl.selection._trials import Failure, Trials
+from skldl.transformation import _newton_svm, _pair_model
 from skldl.transformation._kernel import KernelMatrix, System, solve_regularised
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -35,7 +47,12 @@ SIMILAR = 0.8
 """Systems are solved together if none has less than this share of the rows of the largest."""
 MOST_NUMBERS = 2**27
 """Numbers in the matrices of systems that are solved together, 1 GiB."""
-KEEP = "predictions"
+BLOCK = 256
+"""Columns that are eliminated together in systems of many rows."""
+MANY_ROWS = 1024
+"""From here on blocks of columns are faster than the decomposition of torch, which is made for small matrices."""
+MOST_STEPS = 1000
+"""Newton steps before LIBSVM takes over, more than on the host: they take less time than LIBSVM, which runs there."""
 
 
 class DeviceKernel(KernelMatrix):
@@ -76,10 +93,40 @@ class DeviceKernel(KernelMatrix):
         matrices *= present[:, :, None]
         matrices *= present[:, None, :]
         matrices.diagonal(dim1=1, dim2=2).add_(ridge)
-        factors, failed = torch.linalg.cholesky_ex(matrices)
-        solved, failed = torch.cholesky_solve(columns, factors).cpu().numpy(), failed.cpu().numpy()
-        for system, solution, fault in zip(systems, solved, failed, strict=True):
+        if shape[1] < MANY_ROWS:
+            factors, failed = torch.linalg.cholesky_ex(matrices)
+            solved = torch.cholesky_solve(columns, factors)
+        else:
+            solved, failed = solve_in_blocks(matrices, columns)
+        for system, solution, fault in zip(systems, solved.cpu().numpy(), failed.cpu().numpy(), strict=True):
             yield None if fault else solution[: len(system.rows)]
+
+
+def solve_in_blocks(matrices: Any, columns: Any) -> tuple[Any, Any]:
+    """Solve positive definite systems by a Cholesky decomposition in blocks, almost all of it products of matrices.
+
+    Both arguments are overwritten. Returns the solutions, and which matrices are not positive definite.
+    """
+    n_rows = matrices.shape[1]
+    blocks = [slice(start, min(start + BLOCK, n_rows)) for start in range(0, n_rows, BLOCK)]
+    failed = torch.zeros(len(matrices), dtype=torch.bool, device=matrices.device)
+    inverses = []
+    for block in blocks:
+        here, before = matrices[:, block], slice(0, block.start)
+        matrices[:, block.start :, block].baddbmm_(matrices[:, block.start :, before], here[:, :, before].mT, alpha=-1)
+        columns[:, block].baddbmm_(here[:, :, before], columns[:, before], alpha=-1)
+        factor, fault = torch.linalg.cholesky_ex(here[:, :, block])
+        failed |= fault > 0
+        inverse = torch.linalg.solve_triangular(
+            factor, torch.eye(len(factor[0])).to(factor).expand_as(factor), upper=False
+        )
+        matrices[:, block.stop :, block] = matrices[:, block.stop :, block] @ inverse.mT
+        columns[:, block] = inverse @ columns[:, block]
+        inverses.append(inverse)
+    for block, inverse in zip(reversed(blocks), reversed(inverses), strict=True):
+        columns[:, block].baddbmm_(matrices[:, block.stop :, block].mT, columns[:, block.stop :], alpha=-1)
+        columns[:, block] = inverse.mT @ columns[:, block]
+    return columns, failed | ~columns.isfinite().all(dim=2).all(dim=1)
 
 
 def batches(sizes: Sequence[int]) -> Iterator[list[int]]:
@@ -96,10 +143,70 @@ def batches(sizes: Sequence[int]) -> Iterator[list[int]]:
         yield batch
 
 
-def run_there(call: Call) -> Record:
-    """Run a task in this process, with kernels on the device."""
-    _pair_model.KernelMatrix = DeviceKernel  # type: ignore[misc]  # for this process
-    return call.run()
+def use_device() -> None:
+    """Let the fits of this process use the GPU; torch on a processor is slower than the fits are without it."""
+    if DEVICE == "cpu":
+        return
+    _pair_model.KernelMatrix = DeviceKernel  # type: ignore[misc]  # in its place
+    _newton_svm.MOST_STEPS = MOST_STEPS
+
+
+def search_there(call: Call, step: int) -> Record:
+    """Try all settings on one of the pairs of rows of a selection, with kernels on the device."""
+    use_device()
+    task, layout = call.task, call.rules.layout
+    seed = derive_seed(layout.random_state, task.dataset, task.candidate, task.repeat, task.fold)
+    pair = rounds_of(call.dataset, layout, task.repeat)[task.fold].tuning[step]
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(limits=1):
+        warnings.simplefilter("always")
+        trials = tasks._search(call, [pair], seed)
+    return {
+        "task": astuple(task),
+        "step": step,
+        "values": trials.values[0].tolist(),
+        "failures": [[dict(failure.setting), failure.reason] for failure in trials.failures],
+        "warnings": [f"{one.category.__name__}: {one.message}" for one in caught],
+    }
+
+
+def run_there(call: Call, steps: Sequence[Record]) -> Record:
+    """Run a task in this process, with kernels on the device; the selection is known where there are steps."""
+    use_device()
+    if not steps:
+        return call.run()
+    failures = [Failure(call.candidate.name, *failure) for step in steps for failure in step["failures"]]
+    values = np.array([step["values"] for step in steps], dtype=np.float64)
+    higher = MEASURES[call.rules.criterion].higher_is_better
+    known = Trials(call.candidate, call.candidate.settings, [], values, failures, higher)
+    with patch.object(tasks, "_search", lambda *_: known):
+        record = call.run()
+    said = [*(text for step in steps for text in step["warnings"]), *record["warnings"]]
+    return record | {"warnings": list(dict.fromkeys(said))}
+
+
+def run_steps(calls: Sequence[Call], path: Path, jobs: int) -> dict[Task, list[Record]]:
+    """Run what is left of the steps of tasks, and return all steps of each."""
+    done: dict[tuple[Task, int], Record] = {}
+    if path.exists():
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        done = {(Task(*line["task"]), line["step"]): line for line in lines}
+    wanted = {
+        (call.task, step): call
+        for call in calls
+        if call.chosen is None
+        for step in range(len(rounds_of(call.dataset, call.rules.layout, call.task.repeat)[call.task.fold].tuning))
+    }
+    left = [delayed(search_there)(call, step) for (task, step), call in wanted.items() if (task, step) not in done]
+    with path.open("a") as stream:
+        for line in Parallel(jobs, return_as="generator_unordered")(left):
+            stream.write(json.dumps(line) + "\n")
+            stream.flush()
+            print(*line["task"], "step", line["step"], flush=True)
+            done[Task(*line["task"]), line["step"]] = line
+    steps: dict[Task, list[Record]] = {}
+    for task, step in wanted:
+        steps.setdefault(task, []).append(done[task, step])
+    return steps
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -110,6 +217,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", default=None, help="folder with the data files (SKLDL_DATA by default)")
     parser.add_argument("--out", type=Path, default=None, help="folder for the records; studies/unfinished/NAME")
     parser.add_argument("--jobs", type=int, default=1, help="number of processes")
+    parser.add_argument("--steps-only", action="store_true", help="run only the steps of selections")
     given = parser.parse_args(arguments)
     study = next(run_ for run_ in RUNS if run_.name == given.name).load()
     plan = plan_study(study, data_home=given.data)
@@ -119,7 +227,7 @@ def main(arguments: list[str] | None = None) -> int:
         open_store(store, plan.study, plan.datasets, plan.rules(KEEP), plan.missing, out)
         recorded = {Task.of(r): r for r in store.records if r["kind"] in ("selection", "evaluation")}
         for wave in plan.waves:
-            tasks = [
+            left = [
                 task
                 for task in wave
                 if task.candidate == "PT-SVM"
@@ -127,8 +235,13 @@ def main(arguments: list[str] | None = None) -> int:
                 and (not given.datasets or task.dataset in given.datasets)
             ]
             not_run: list[Record] = []  # where no setting could be chosen
-            calls = run._calls(plan, tasks, recorded, KEEP, not_run)
-            done = Parallel(given.jobs, return_as="generator_unordered")(delayed(run_there)(call) for call in calls)
+            calls = list(run._calls(plan, left, recorded, KEEP, not_run))
+            nested = [call for call in calls if call.task.kind == "evaluation" and call.chosen is None]
+            steps = run_steps(nested, out / "steps.jsonl", given.jobs)
+            if given.steps_only:
+                continue
+            work = (delayed(run_there)(call, steps.get(call.task, ())) for call in calls)
+            done = Parallel(given.jobs, return_as="generator_unordered")(work)
             for record in chain(done, not_run):
                 store.append(record)
                 recorded[Task.of(record)] = record

@@ -3,7 +3,9 @@
 ``make study`` calls it. A study runs in ``studies/unfinished/NAME`` and can be stopped at any time: the next call goes
 on where it stopped, on this machine or on another one that has the folder. Only when every task has a record does it
 replace ``studies/NAME``, so that the pages made from the records never show half a study. A study whose records are
-those of the present study file and version is not run.
+those of the present study file and version is not run. One whose study file has changed begins with the records of the
+same version that the change leaves as they are: those of a candidate with the same settings to try on the dataset.
+``--afresh`` begins with none.
 """
 
 import argparse
@@ -11,12 +13,17 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import skldl
-from skldl.experiments import Study, StudyResults, load_study
+from skldl.experiments import Study, StudyResults, load_study, plan_study
+from skldl.experiments.header import open_store
+from skldl.experiments.store import FileStore, json_ready, read_records
 
 STUDIES = Path(__file__).parents[1] / "studies"
+KEEP = "predictions"
+ELSEWHERE = ("title", "timeout", "datasets", "candidates")
+"""Fields of a study that are no rules for all of its tasks."""
 
 
 class Run(NamedTuple):
@@ -58,7 +65,48 @@ def is_current(run: Run, folder: Path) -> bool:
     )
 
 
-def complete(run: Run, studies: Path, data: str, jobs: int) -> int:
+def carry_over(run: Run, target: Path, running: Path, data: str) -> int:
+    """Begin a study with those records of an earlier one that its present study file would give again.
+
+    A task depends on the rules of the study, on its dataset and on its candidate alone: its seed is made of their
+    names.
+
+    Returns
+    -------
+    int
+        Number of records.
+    """
+    header, *records = read_records(target / "records.jsonl")[0]
+    plan = plan_study(run.load(), data_home=data or None)
+    now = json_ready(plan.study.to_dict())
+    rules = [{k: v for k, v in study.items() if k not in ELSEWHERE} for study in (header["study"], now)]
+    if header["skldl"] != skldl.__version__ or header["keep_predictions"] != KEEP or rules[0] != rules[1]:
+        return 0
+    then, today = ({entry["name"]: entry for entry in study["candidates"]} for study in (header["study"], now))
+    same = [
+        record
+        for record in records
+        if record.get("status") == "ok"
+        and record["fingerprint"] == plan.datasets[record["dataset"]].fingerprint
+        and record["candidate"] in today
+        and _on(then[record["candidate"]], record["dataset"]) == _on(today[record["candidate"]], record["dataset"])
+    ]
+    if same:
+        store = FileStore(running, resume=False)
+        open_store(store, plan.study, plan.datasets, plan.rules(KEEP), plan.missing, running)
+        for record in same:
+            store.append(record)
+        store.close()
+    return len(same)
+
+
+def _on(entry: dict[str, Any], dataset: str) -> dict[str, Any]:
+    """A candidate of a study file with the grid that it has on a dataset."""
+    own = {"grid": {**entry.get("grid", {}), **entry.get("grids", {}).get(dataset, {})}}
+    return {key: value for key, value in entry.items() if key not in ("grids", "natural")} | own
+
+
+def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = False) -> int:
     """Run a study, or what is left of it, and put it in its place.
 
     Returns
@@ -71,9 +119,13 @@ def complete(run: Run, studies: Path, data: str, jobs: int) -> int:
         print(f"{run.name}: complete, and made by the present study file")
         return 0
     begun = (running / "records.jsonl").exists()
+    if not begun and not afresh and (target / "records.jsonl").exists():
+        n_records = carry_over(run, target, running, data)
+        begun = n_records > 0
+        print(f"{run.name}: {n_records:,} records of the earlier study file are still valid")
     print(f"{run.name}: {'going on' if begun else 'beginning'}, {run.load().n_fits:,} fits at most", flush=True)
     command = [sys.executable, "-c", "import sys; from skldl.cli import main; sys.exit(main())", "bench", run.study]
-    command += ["--out", str(running), "--keep-predictions", "predictions", "--jobs", str(jobs), *run.options()]
+    command += ["--out", str(running), "--keep-predictions", KEEP, "--jobs", str(jobs), *run.options()]
     command += [*(["--data", data] if data else []), *(["--resume"] if begun else [])]
     status = subprocess.run(command, check=False).returncode
     if status:
@@ -92,6 +144,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help=f"which: {', '.join(run.name for run in RUNS)}; all by default")
     parser.add_argument("--data", default="", help="folder with the data files (SKLDL_DATA by default)")
     parser.add_argument("--jobs", type=int, default=-1, help="number of processes, -1 for one per processor")
+    parser.add_argument("--afresh", action="store_true", help="begin a changed study without records of the earlier")
     given = parser.parse_args(arguments)
     known = {run.name: run for run in RUNS}
     if unknown := [name for name in given.names if name not in known]:
@@ -103,7 +156,7 @@ def main(arguments: list[str] | None = None) -> int:
         "progress line estimates what is left. Stop it at any time: the next call goes on from there.",
         flush=True,
     )
-    return max(complete(run, STUDIES, given.data, given.jobs) for run in wanted)
+    return max(complete(run, STUDIES, given.data, given.jobs, afresh=given.afresh) for run in wanted)
 
 
 if __name__ == "__main__":

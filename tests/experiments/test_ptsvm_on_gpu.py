@@ -1,5 +1,7 @@
 """The tool that solves the systems of PT-SVM on a GPU, here on whatever device torch has."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,23 @@ def test_a_matrix_that_is_not_positive_definite_gets_a_larger_ridge(tool):
     assert np.isfinite(solution).all()
 
 
+def test_many_rows_are_solved_in_blocks(tool, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    kernel = tool.DeviceKernel(np.exp(-((X[:, None] - X) ** 2).sum(axis=2)))
+    rows = [np.sort(rng.choice(200, size, replace=False)) for size in (150, 131)]
+    systems = [tool.System(some, 0.01, rng.normal(size=(len(some), 2))) for some in rows]
+    expected = kernel.solve(systems)
+    monkeypatch.setattr(tool, "MANY_ROWS", 100)
+    monkeypatch.setattr(tool, "BLOCK", 64)
+    for found, known, system in zip(kernel.solve(systems), expected, systems, strict=True):
+        np.testing.assert_allclose(found, known, rtol=1e-10)
+        matrix = kernel.matrix[np.ix_(system.rows, system.rows)] + 0.01 * np.eye(len(system.rows))
+        np.testing.assert_allclose(matrix @ found, system.columns, atol=1e-10)
+    bad = torch.from_numpy(np.stack([np.eye(150), -np.eye(150)]))
+    assert tool.solve_in_blocks(bad, torch.ones((2, 150, 1), dtype=bad.dtype))[1].tolist() == [False, True]
+
+
 def test_systems_of_similar_size_are_solved_together(tool, monkeypatch):
     assert list(tool.batches([100, 300, 290, 90])) == [[1, 2], [0, 3]]
     monkeypatch.setattr(tool, "MOST_NUMBERS", 2 * 300**2)
@@ -46,3 +65,20 @@ def test_the_records_are_those_of_the_study(tool, tmp_path):
     results = StudyResults.load(out)
     assert results.state("Artificial", "PT-SVM") == ""
     assert results.state("Artificial", "Mean").startswith("not run")
+
+
+def test_a_task_goes_on_with_its_steps(tool, tmp_path, capsys):
+    options = ["tkde2016-nested", "--datasets", "Artificial", "--out", str(tmp_path)]
+    assert tool.main([*options, "--steps-only"]) == 0
+    steps = (tmp_path / "steps.jsonl").read_text()
+    assert steps.count("\n") == 1  # settings are chosen on one part of its training rows
+    assert not StudyResults.load(tmp_path).evaluations
+    capsys.readouterr()
+    assert tool.main(options) == 0
+    assert "step" not in capsys.readouterr().out
+    assert (tmp_path / "steps.jsonl").read_text() == steps
+    (record,) = StudyResults.load(tmp_path).evaluations
+    published = StudyResults.load(Path(__file__).parents[2] / "studies/tkde2016-nested").evaluations
+    (known,) = [r for r in published if (r["dataset"], r["candidate"]) == ("Artificial", "PT-SVM")]
+    np.testing.assert_allclose(record["selection"]["values"], known["selection"]["values"], rtol=1e-9)
+    np.testing.assert_allclose(list(record["measures"].values()), list(known["measures"].values()), rtol=1e-9)

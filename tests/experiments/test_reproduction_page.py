@@ -205,9 +205,39 @@ def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd, load_sc
     assert (studies / "tiny-nested" / "records.jsonl").read_text().startswith("".join(lines[:-2]))
     assert not running.exists()
 
-    # another study file: the records are no longer those of the study
+    # another study file: the records are no longer those of the study, except those of a candidate without a change
+    before = StudyResults.load(studies / "tiny-nested")
     file.write_text(file.read_text().replace("[1, 3]", "[1, 3, 5]"))
     assert not runs.is_current(run, studies / "tiny-nested")
+    assert runs.complete(run, studies, "", 1) == 0
+    assert "4 records of the earlier study file are still valid" in capfd.readouterr().out
+    after = StudyResults.load(studies / "tiny-nested")
+    assert {len(r["selection"]["values"]) for r in after.evaluations if r["candidate"] == "AA-kNN"} == {3}
+    assert [r for r in before.evaluations if r["candidate"] == "Mean"] == [
+        r for r in after.evaluations if r["candidate"] == "Mean"
+    ]
+    file.write_text(file.read_text().replace("[1, 3, 5]", "[1, 3]"))
+    assert runs.complete(run, studies, "", 1, afresh=True) == 0
+    assert "records of the earlier" not in capfd.readouterr().out
+
+
+def test_records_that_other_rules_made_are_not_carried_over(tmp_path, load_script):
+    runs = load_script("tools/run_studies.py")
+    file = tmp_path / "tiny.toml"
+    source = ROOT / "tests/compatibility/files_0_1/small.csv"
+    file.write_text(TINY.format(source=source))
+    run = runs.Run("tiny", str(file))
+    run_study(run.load(), out=tmp_path / "tiny", keep_predictions="predictions")
+    n_tasks = len(StudyResults.load(tmp_path / "tiny").selections) + len(
+        StudyResults.load(tmp_path / "tiny").evaluations
+    )
+    assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "same", "") == n_tasks
+    moved = StudyResults.load(tmp_path / "same")
+    assert not any(moved.state("Small", candidate) for candidate in moved.candidates)
+    for change in ("folds = 3", 'folds = 4\ncriterion = "clark"'):
+        file.write_text(TINY.format(source=source).replace("folds = 4", change))
+        assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "other", "") == 0
+    assert not (tmp_path / "other").exists()
 
 
 def test_an_unknown_study_is_refused(capsys, load_script):
