@@ -11,6 +11,7 @@ from skldl.experiments.output.grids import grid_end_notes
 from skldl.experiments.output.published import Match, count_text, load_published, match_published
 from skldl.experiments.output.scores import losses_of, skill_of
 from skldl.experiments.output.tables import average_ranks
+from skldl.experiments.store import Record
 from skldl.metrics import MEASURES
 
 KL = "kullback_leibler"
@@ -155,7 +156,7 @@ def _open_point(paper: StudyResults) -> str:
 def other_machines(results: StudyResults) -> str:
     """Say how many records come from a machine with other versions than the header names; empty if none does."""
     records = [*results.selections, *results.evaluations]
-    others = [record for record in records if record["versions"] != results.header["versions"]]
+    others = [record for record in records if _ran_elsewhere(record, results.header["versions"])]
     if not others:
         return ""
     names = ", ".join(dict.fromkeys(record["candidate"] for record in others))
@@ -163,6 +164,13 @@ def other_machines(results: StudyResults) -> str:
         f"{len(others)} of the {len(records):,} tasks ({names}) ran on another machine, so that their times cannot be "
         "compared; [studies/](../studies/README.md) says how far results of both machines agree."
     )
+
+
+def _ran_elsewhere(record: Record, versions: dict[str, str]) -> bool:
+    selection = record.get("selection", {})
+    if selection and not record["selection_seconds"]:  # in steps, before their versions and times were recorded
+        return True
+    return bool(record["versions"] != versions or selection.get("versions", versions) != versions)
 
 
 def published_cells_worse_than_the_mean(paper: StudyResults) -> tuple[int, int]:

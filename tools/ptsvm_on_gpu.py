@@ -14,6 +14,7 @@ records, so that a long task can be interrupted: the next call goes on with the 
 import argparse
 import json
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
@@ -32,7 +33,7 @@ from run_studies import KEEP, RUNS, STUDIES
 
 from skldl.experiments import plan_study, run, tasks
 from skldl.experiments.header import open_store
-from skldl.experiments.store import FileStore, Record
+from skldl.experiments.store import FileStore, Record, json_ready
 from skldl.experiments.tasks import Call, Task
 from skldl.metrics import MEASURES
 from skldl.selection import derive_seed, rounds_of
@@ -157,16 +158,30 @@ def search_there(call: Call, step: int) -> Record:
     task, layout = call.task, call.rules.layout
     seed = derive_seed(layout.random_state, task.dataset, task.candidate, task.repeat, task.fold)
     pair = rounds_of(call.dataset, layout, task.repeat)[task.fold].tuning[step]
+    started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(limits=1):
         warnings.simplefilter("always")
         trials = tasks._search(call, [pair], seed)
     return {
-        "task": astuple(task),
-        "step": step,
+        **_key(call, step),
+        "seconds": time.perf_counter() - started,
+        "versions": tasks.versions(),
         "values": trials.values[0].tolist(),
         "failures": [[dict(failure.setting), failure.reason] for failure in trials.failures],
         "warnings": [f"{one.category.__name__}: {one.message}" for one in caught],
     }
+
+
+def _key(call: Call, step: int) -> Record:
+    """What a step must agree in to belong to a task: also the data and the settings that are tried."""
+    return json_ready(
+        {
+            "task": astuple(call.task),
+            "step": step,
+            "fingerprint": call.dataset.fingerprint,
+            "settings": list(call.candidate.settings),
+        }
+    )
 
 
 def run_there(call: Call, steps: Sequence[Record]) -> Record:
@@ -180,32 +195,46 @@ def run_there(call: Call, steps: Sequence[Record]) -> Record:
     known = Trials(call.candidate, call.candidate.settings, [], values, failures, higher)
     with patch.object(tasks, "_search", lambda *_: known):
         record = call.run()
+    seconds = sum(step["seconds"] for step in steps)
+    if "selection" in record:
+        record["selection"]["versions"] = steps[0]["versions"]
+        record["selection_seconds"] += seconds
     said = [*(text for step in steps for text in step["warnings"]), *record["warnings"]]
-    return record | {"warnings": list(dict.fromkeys(said))}
+    return record | {"seconds": record["seconds"] + seconds, "warnings": list(dict.fromkeys(said))}
+
+
+def read_steps(path: Path) -> list[Record]:
+    """The steps in a file; a last line that is torn, because the writing process was killed, is removed from it."""
+    if not path.exists():
+        return []
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    path.write_bytes(whole)
+    return [json.loads(line) for line in whole.splitlines()]
 
 
 def run_steps(calls: Sequence[Call], path: Path, jobs: int) -> dict[Task, list[Record]]:
     """Run what is left of the steps of tasks, and return all steps of each."""
-    done: dict[tuple[Task, int], Record] = {}
-    if path.exists():
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        done = {(Task(*line["task"]), line["step"]): line for line in lines}
-    wanted = {
-        (call.task, step): call
-        for call in calls
-        if call.chosen is None
-        for step in range(len(rounds_of(call.dataset, call.rules.layout, call.task.repeat)[call.task.fold].tuning))
-    }
-    left = [delayed(search_there)(call, step) for (task, step), call in wanted.items() if (task, step) not in done]
+    known = read_steps(path)
+    found: dict[tuple[Task, int], Record] = {}
+    left = []
+    for call in calls:
+        for step in range(len(rounds_of(call.dataset, call.rules.layout, call.task.repeat)[call.task.fold].tuning)):
+            key = _key(call, step)
+            line = next((line for line in known if key.items() <= line.items()), None)
+            if line is None:
+                left.append(delayed(search_there)(call, step))
+            else:
+                found[call.task, step] = line
     with path.open("a") as stream:
         for line in Parallel(jobs, return_as="generator_unordered")(left):
             stream.write(json.dumps(line) + "\n")
             stream.flush()
             print(*line["task"], "step", line["step"], flush=True)
-            done[Task(*line["task"]), line["step"]] = line
+            found[Task(*line["task"]), line["step"]] = line
     steps: dict[Task, list[Record]] = {}
-    for task, step in wanted:
-        steps.setdefault(task, []).append(done[task, step])
+    for task, step in sorted(found, key=lambda place: place[1]):
+        steps.setdefault(task, []).append(found[task, step])
     return steps
 
 
@@ -220,6 +249,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--steps-only", action="store_true", help="run only the steps of selections")
     given = parser.parse_args(arguments)
     study = next(run_ for run_ in RUNS if run_.name == given.name).load()
+    if given.steps_only and study.protocol == "geng2016":
+        parser.error("--steps-only: under geng2016 each selection is a task of one step")
     plan = plan_study(study, data_home=given.data)
     out = given.out or STUDIES / "unfinished" / given.name
     store = FileStore(out, resume=(out / "records.jsonl").exists())

@@ -4,8 +4,8 @@
 on where it stopped, on this machine or on another one that has the folder. Only when every task has a record does it
 replace ``studies/NAME``, so that the pages made from the records never show half a study. A study whose records are
 those of the present study file and version is not run. One whose study file has changed begins with the records of the
-same version that the change leaves as they are: those of a candidate with the same settings to try on the dataset.
-``--afresh`` begins with none.
+same versions of all packages that the change leaves as they are: those of a candidate with the same settings to try on
+the dataset. ``--afresh`` begins with none.
 """
 
 import argparse
@@ -18,7 +18,10 @@ from typing import Any, NamedTuple
 import skldl
 from skldl.experiments import Study, StudyResults, load_study, plan_study
 from skldl.experiments.header import open_store
-from skldl.experiments.store import FileStore, json_ready, read_records
+from skldl.experiments.output.files import write_outputs
+from skldl.experiments.output.grids import candidate_of
+from skldl.experiments.store import FileStore, Record, json_ready, read_records
+from skldl.experiments.tasks import versions
 
 STUDIES = Path(__file__).parents[1] / "studies"
 KEEP = "predictions"
@@ -80,17 +83,18 @@ def carry_over(run: Run, target: Path, running: Path, data: str) -> int:
     plan = plan_study(run.load(), data_home=data or None)
     now = json_ready(plan.study.to_dict())
     rules = [{k: v for k, v in study.items() if k not in ELSEWHERE} for study in (header["study"], now)]
-    if header["skldl"] != skldl.__version__ or header["keep_predictions"] != KEEP or rules[0] != rules[1]:
+    if header["versions"] != versions() or header["keep_predictions"] != KEEP or rules[0] != rules[1]:
         return 0
     then, today = ({entry["name"]: entry for entry in study["candidates"]} for study in (header["study"], now))
-    same = [
-        record
-        for record in records
-        if record.get("status") == "ok"
-        and record["fingerprint"] == plan.datasets[record["dataset"]].fingerprint
-        and record["candidate"] in today
-        and _on(then[record["candidate"]], record["dataset"]) == _on(today[record["candidate"]], record["dataset"])
-    ]
+
+    def is_valid(record: Record) -> bool:
+        name, dataset = record.get("candidate"), plan.datasets.get(record.get("dataset", ""))
+        if dataset is None or name not in today or record["status"] != "ok":
+            return False
+        asked = [_asked(entries[name], dataset.name) for entries in (then, today)]
+        return bool(record["fingerprint"] == dataset.fingerprint and asked[0] == asked[1])
+
+    same = [record for record in records if is_valid(record)]
     if same:
         store = FileStore(running, resume=False)
         open_store(store, plan.study, plan.datasets, plan.rules(KEEP), plan.missing, running)
@@ -100,10 +104,10 @@ def carry_over(run: Run, target: Path, running: Path, data: str) -> int:
     return len(same)
 
 
-def _on(entry: dict[str, Any], dataset: str) -> dict[str, Any]:
-    """A candidate of a study file with the grid that it has on a dataset."""
-    own = {"grid": {**entry.get("grid", {}), **entry.get("grids", {}).get(dataset, {})}}
-    return {key: value for key, value in entry.items() if key not in ("grids", "natural")} | own
+def _asked(entry: dict[str, Any], dataset: str) -> tuple[Any, ...]:
+    """What a candidate of a study file means on a dataset: its estimator, and the settings to try, in their order."""
+    rest = {key: value for key, value in entry.items() if key not in ("grid", "grids", "natural")}
+    return rest, candidate_of(entry).on(dataset).settings
 
 
 def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = False) -> int:
@@ -116,6 +120,7 @@ def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = Fa
     """
     target, running = studies / run.name, studies / "unfinished" / run.name
     if is_current(run, target):
+        write_outputs(StudyResults.load(target), target)  # tables may be laid out otherwise now
         print(f"{run.name}: complete, and made by the present study file")
         return 0
     begun = (running / "records.jsonl").exists()
@@ -131,7 +136,8 @@ def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = Fa
     if status:
         print(f"{run.name}: not complete; what is recorded stays in {running}. Look at its README.md, then call again.")
         return status
-    (running / "report.html").unlink(missing_ok=True)  # made from the records in a moment: skldl report
+    for name in ("report.html", "steps.jsonl"):  # made from the records in a moment: skldl report; no longer needed
+        (running / name).unlink(missing_ok=True)
     shutil.rmtree(target, ignore_errors=True)
     running.rename(target)
     print(f"{run.name}: complete")

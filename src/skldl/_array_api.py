@@ -200,6 +200,19 @@ def row_blocks(n_rows: int, cells_per_row: int, cells: int = DEVICE_CELLS) -> It
         yield slice(start, min(start + size, n_rows))
 
 
+def is_device_memory_fault(error: BaseException) -> bool:
+    """Whether the memory of a device was full: torch and CuPy do not derive their errors from MemoryError.
+
+    Examples
+    --------
+    >>> from skldl._array_api import is_device_memory_fault
+    >>> class OutOfMemoryError(RuntimeError): pass  # as in torch
+    >>> is_device_memory_fault(OutOfMemoryError()), is_device_memory_fault(RuntimeError())
+    (True, False)
+    """
+    return any(cls.__name__ == "OutOfMemoryError" for cls in type(error).__mro__)
+
+
 @contextmanager
 def computing_on(array: Any, what: str) -> Iterator[None]:
     """Compute on the device of an array: products of float32 in float32, and one line if its memory is full.
@@ -216,7 +229,7 @@ def computing_on(array: Any, what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if type(error).__name__ != "OutOfMemoryError":
+        if not is_device_memory_fault(error):
             raise
         where = array_api_compat().device(array)
         raise MemoryError(

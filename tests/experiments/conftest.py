@@ -63,8 +63,11 @@ def failing_results() -> StudyResults:
     return run_study(make_study(candidates=[KNN, BROKEN]))
 
 
-def fake_results(losses: np.ndarray, *, folds: int = 1, noise: float = 0.0, families: bool = False) -> StudyResults:
-    """Results with given means of two measures: Clark as given, cosine as 1 − given; no model is fitted."""
+def fake_results(losses: np.ndarray, *, folds: int = 1, noise: float = 0.0, families: str = "") -> StudyResults:
+    """Results with given means of two measures: Clark as given, cosine as 1 − given; no model is fitted.
+
+    ``families`` has a letter for each dataset, the same where they share their features.
+    """
     rng = np.random.default_rng(0)
     datasets = [f"set {i}" for i in range(losses.shape[0])]
     names = [f"algorithm {j}" for j in range(losses.shape[1] - 1)] + ["Mean"]
@@ -86,7 +89,7 @@ def fake_results(losses: np.ndarray, *, folds: int = 1, noise: float = 0.0, fami
     study["candidates"] = [{"name": name, "estimator": "some:Thing"} for name in names[:-1]] + study["candidates"]
     records: list[dict[str, Any]] = [{"kind": "header", "format": 1, "study": study, "missing": []}]
     for i, name in enumerate(datasets):
-        info = {"n_test": 0, "apart": False, "family": "same" if families else name, "near_zero_share": 0.0}
+        info = {"n_test": 0, "apart": False, "family": families[i] if families else name, "near_zero_share": 0.0}
         info |= {"n_samples": 10, "n_features": 2, "n_labels": 3, "mean_entropy_share": 0.9, "fingerprint": str(i)}
         records.append({"kind": "dataset", "name": name, **info})
         for j, candidate in enumerate(names):

@@ -1,7 +1,11 @@
 """A grid of its own for a dataset: some datasets need other values than the rest of a study."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from skldl.data import Dataset
 from skldl.exceptions import StudyError, UnknownNameError
@@ -49,19 +53,53 @@ def test_the_end_of_a_grid_is_that_of_the_dataset(study):
 
 
 def test_a_natural_limit_is_shown_with_the_change_of_the_loss_before_it(study):
-    knn = study.candidates[0]
-    limited = Candidate(
-        knn.name, knn.estimator, grid=knn.grid, path=knn.path, grids=knn.grids, natural={"n_neighbors": (20,)}
-    )
+    limited = replace(study.candidates[0], natural={"n_neighbors": (20,)})
     results = run_study(study.with_options(candidates=[limited]))
     assert not grid_end_notes(results)
-    means = np.mean([r["values"] for r in results.selections if r["dataset"] == "Big_one"], axis=0)
+    values = np.array([r["values"] for r in results.selections if r["dataset"] == "Big_one"])
+    changes = (values[:, 2] - values[:, 1]) / values[:, 1].mean()
     (note,) = natural_limit_notes(results)
     assert note == (
-        "kNN: n_neighbors = 20 counts as a natural limit and was chosen on Big_one; from 8 to it the loss on "
-        f"validation rows changes by {means[2] / means[1] - 1:+.2%}."
+        "kNN: n_neighbors = 20 counts as a natural limit, and was chosen. From 8 to it the loss on validation rows "
+        f"changes by {changes.mean():+.2%} ± {stats.sem(changes):.2%} on Big_one (mean ± standard error over "
+        "selections)."
     )
     assert note in settings_table(results).notes
+    assert not _step_notes(results, [[0.5, 0.4, 0.397]] * 4)  # within 1 %
+    assert not _step_notes(results, [[0.5, 0.4, 0.5], [0.5, 0.4, 0.2], [0.5, 0.4, 0.4], [0.5, 0.4, 0.4]])  # by chance
+    (note,) = _step_notes(results, [[0.5, 0.4, 0.39]] * 4)
+    assert "n_neighbors = 20 is the largest value tried on Big_one" in note
+
+
+def _step_notes(results, values):
+    """The notes on ends if the selections on Big_one had found other values."""
+    selections = iter(values)
+    records = [record | {"values": next(selections)} for record in results.selections if record["dataset"] == "Big_one"]
+    other = copy(results)
+    other.selections = records
+    return grid_end_notes(other)
+
+
+@pytest.mark.parametrize(
+    "values", [[[0.4, 0.0, 0.1]] * 4, [[0.4, None, 0.1]] * 4, [[0.4, 0.3, None], *[[0.4, 0.3, 0.1]] * 3]]
+)
+def test_a_step_that_is_not_known_is_said(study, values):
+    """No loss at the value before it, or a setting that failed."""
+    limited = replace(study.candidates[0], natural={"n_neighbors": (20,)})
+    results = run_study(study.with_options(candidates=[limited]))
+    selections = iter(values)
+    results.selections = [r | {"values": next(selections)} for r in results.selections if r["dataset"] == "Big_one"]
+    assert not grid_end_notes(results)
+    assert "changes by an unknown share on Big_one" in natural_limit_notes(results)[0]
+
+
+def test_a_criterion_without_a_least_loss_has_no_shares(study):
+    limited = replace(study.candidates[0], natural={"n_neighbors": (20,)})
+    results = run_study(study.with_options(candidates=[limited], criterion="kulczynski_s"))
+    assert all("changes by an unknown share" in note for note in natural_limit_notes(results))
+
+
+def test_without_a_natural_limit_nothing_is_said(study):
     assert not natural_limit_notes(run_study(study))
 
 

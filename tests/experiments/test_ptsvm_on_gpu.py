@@ -1,5 +1,6 @@
 """The tool that solves the systems of PT-SVM on a GPU, here on whatever device torch has."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -67,17 +68,29 @@ def test_the_records_are_those_of_the_study(tool, tmp_path):
     assert results.state("Artificial", "Mean").startswith("not run")
 
 
+def test_steps_alone_need_several_in_a_task(tool, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        tool.main(["tkde2016", "--steps-only", "--out", str(tmp_path)])
+    assert "under geng2016 each selection is a task of one step" in capsys.readouterr().err
+
+
 def test_a_task_goes_on_with_its_steps(tool, tmp_path, capsys):
     options = ["tkde2016-nested", "--datasets", "Artificial", "--out", str(tmp_path)]
     assert tool.main([*options, "--steps-only"]) == 0
-    steps = (tmp_path / "steps.jsonl").read_text()
+    file = tmp_path / "steps.jsonl"
+    steps = file.read_text()
     assert steps.count("\n") == 1  # settings are chosen on one part of its training rows
+    step = json.loads(steps)
+    file.write_text(json.dumps(step | {"settings": [{"C": 7.0}], "values": [0.0]}) + "\n" + steps + '{"task": ["eval')
     assert not StudyResults.load(tmp_path).evaluations
     capsys.readouterr()
     assert tool.main(options) == 0
     assert "step" not in capsys.readouterr().out
-    assert (tmp_path / "steps.jsonl").read_text() == steps
+    assert file.read_text().endswith("\n" + steps)  # one of other settings is not believed, a torn one is removed
     (record,) = StudyResults.load(tmp_path).evaluations
+    assert record["selection"]["versions"] == step["versions"]
+    assert record["selection_seconds"] >= step["seconds"] > 0
+    assert record["seconds"] >= record["selection_seconds"]
     published = StudyResults.load(Path(__file__).parents[2] / "studies/tkde2016-nested").evaluations
     (known,) = [r for r in published if (r["dataset"], r["candidate"]) == ("Artificial", "PT-SVM")]
     np.testing.assert_allclose(record["selection"]["values"], known["selection"]["values"], rtol=1e-9)

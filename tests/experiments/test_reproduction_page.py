@@ -221,7 +221,7 @@ def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd, load_sc
     assert "records of the earlier" not in capfd.readouterr().out
 
 
-def test_records_that_other_rules_made_are_not_carried_over(tmp_path, load_script):
+def test_records_that_other_rules_made_are_not_carried_over(tmp_path, load_script, monkeypatch):
     runs = load_script("tools/run_studies.py")
     file = tmp_path / "tiny.toml"
     source = ROOT / "tests/compatibility/files_0_1/small.csv"
@@ -238,6 +238,25 @@ def test_records_that_other_rules_made_are_not_carried_over(tmp_path, load_scrip
         file.write_text(TINY.format(source=source).replace("folds = 4", change))
         assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "other", "") == 0
     assert not (tmp_path / "other").exists()
+
+    # a grid for the dataset in another spelling: only the candidate without a change is carried over
+    knn = 'estimator = "skldl:AAKNN"\ngrids = {{ small = {{ n_neighbors = [1, 5] }} }}'
+    file.write_text(TINY.replace('estimator = "skldl:AAKNN"', knn).format(source=source))
+    assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "grids", "") == 4
+    assert {r["candidate"] for r in StudyResults.load(tmp_path / "grids").evaluations} == {"Mean"}
+
+    # a dataset that is left out takes its records with it
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(source.read_bytes())
+    two = TINY.replace("datasets = [", 'datasets = [{{ name = "Copy", source = "{copy}" }}, ')
+    file.write_text(two.format(source=source, copy=copy))
+    run_study(run.load(), out=tmp_path / "two", keep_predictions="predictions")
+    file.write_text(TINY.format(source=source))
+    assert runs.carry_over(run, tmp_path / "two", tmp_path / "one", "") == n_tasks
+
+    # records of other versions of the packages are not mixed with ones of today
+    monkeypatch.setattr(runs, "versions", lambda: {"skldl": "0.0.0"})
+    assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "later", "") == 0
 
 
 def test_an_unknown_study_is_refused(capsys, load_script):

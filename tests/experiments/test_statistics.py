@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skldl.exceptions import UnknownNameError
+from skldl.exceptions import ParameterError, UnknownNameError
 from skldl.experiments import Candidate, Study, run_study, statistics
-from skldl.experiments.output.statistics_text import statistics_text
+from skldl.experiments.output.statistics_text import comparison_sentences, comparison_table, statistics_text
 from skldl.experiments.statistics import compare, pair_tests
 
 RNG = np.random.default_rng(3)
@@ -93,14 +93,23 @@ def test_a_baseline_need_not_take_part(fake):
     assert tests.friedman["chi2"] == pytest.approx(chi2)
     assert tests.friedman["F_p"] > 0.05
     assert tests.candidates == ["algorithm 0", "algorithm 1", "algorithm 2"]
-    assert tests.control == tests.candidates[int(np.argmin(tests.average_ranks))]  # the study's does not take part
-    assert tests.control not in tests.dunn
+    assert (tests.control, tests.dunn, tests.bayes) == ("", {}, {})  # the best one would look better than it is
+    assert tests.reasons == {"control": "The control of the study, Mean, takes no part, and no other is named."}
     assert tests.wilcoxon.shape == (3, 3)
+    assert comparison_table(tests) is None
+    assert "Bonferroni" not in " ".join(comparison_sentences(tests))
     assert compare(results, "clark", candidates=names, control="algorithm 2").control == "algorithm 2"
     with pytest.raises(UnknownNameError, match="No candidate is called 'Mean'"):
         compare(results, "clark", candidates=names, control="Mean")
     with pytest.raises(UnknownNameError, match="No candidate is called 'nobody'"):
         compare(results, "clark", candidates=["nobody"])
+    for wrong in ([], "SA"):
+        with pytest.raises(ParameterError, match="candidates must be a list of names"):
+            compare(results, "clark", candidates=wrong)
+    with pytest.raises(ParameterError, match="datasets must be a list of names"):
+        compare(results, "clark", [])
+    with pytest.raises(UnknownNameError, match="No dataset is called 'nowhere'"):
+        compare(results, "clark", ["nowhere"])
 
 
 @pytest.mark.parametrize(
@@ -187,13 +196,30 @@ def test_repeats_count_in_the_correction(problem, candidates):
 
 
 def test_datasets_that_share_features_are_announced_and_tested_once(fake):
-    results = fake(LOSSES, families=True)
-    assert results.families == [[f"set {i}" for i in range(9)]]
+    results = fake(LOSSES, families="aaaabcdef")
+    assert results.families == [[f"set {i}" for i in range(4)], *([f"set {i}"] for i in range(4, 9))]
     text = statistics_text(results)
     assert "**Not independent:** set 0, set 1" in text
     assert "### All datasets (9)" in text
-    assert "### One dataset per family (1)" in text
-    assert "One dataset per family" not in statistics_text(fake(LOSSES))
+    assert "### Every family counted once (6)" in text
+    assert "Every family counted once" not in statistics_text(fake(LOSSES))
+    relative = LOSSES / LOSSES[:, -1:]
+    table = np.vstack([relative[:4].mean(axis=0), relative[4:]])
+    tests = compare(results, "clark", by_family=True)
+    assert tests.datasets == ["set", *(f"set {i}" for i in range(4, 9))]
+    assert tests.friedman["chi2"] == pytest.approx(stats.friedmanchisquare(*table.T)[0])
+    rivals = ["algorithm 0", "algorithm 1", "algorithm 2"]
+    few = compare(results, "clark", candidates=rivals, by_family=True)
+    assert few.friedman["chi2"] == pytest.approx(stats.friedmanchisquare(*table[:, :3].T)[0])
+    assert f"Without Mean: Friedman: χ² = {few.friedman['chi2']:.3f}" in text
+
+
+def test_tests_without_the_baseline_name_the_pairs(fake):
+    losses = np.tile([0.1, 0.2, 0.3, 0.4], (12, 1)) * np.arange(1, 13)[:, None]
+    text = statistics_text(fake(losses))
+    assert text.count("Without Mean: ") == 2
+    assert "Pairs whose average ranks differ by more: algorithm 0 ≻ algorithm 2." in text
+    assert "Without Mean" not in statistics_text(fake(losses[:, 1:]))  # two others: nothing to rank
 
 
 def test_the_text_names_pairs_that_differ(fake):

@@ -57,12 +57,17 @@ def test_rounding_errors_make_no_rank_and_gaps_get_none():
     ],
 )
 def test_just_enough_decimals(values, decimals):
-    assert decimals_to_tell_apart(np.array(values)) == decimals
+    assert decimals_to_tell_apart(np.array(values), np.full(len(values), np.nan)) == decimals
+
+
+@pytest.mark.parametrize(("deviations", "decimals"), [([0.0, 0.0], 8), ([0.0002, 2e-5], 6), ([0.02, 2e-5], 5)])
+def test_not_more_decimals_than_the_deviations_allow(deviations, decimals):
+    assert decimals_to_tell_apart(np.array([0.5, 0.5 + 3e-9]), np.array(deviations)) == decimals
 
 
 @given(arrays(np.float64, 6, elements=st.floats(0, 5), unique=True))
 def test_printed_neighbours_differ_unless_they_are_too_near(values):
-    decimals = decimals_to_tell_apart(values)
+    decimals = decimals_to_tell_apart(values, np.zeros(6))
     assert decimals >= 3
     printed = [f"{value:.{decimals}f}" for value in np.sort(values)]
     for (one, other), (low, high) in zip(pairwise(printed), pairwise(np.sort(values)), strict=True):

@@ -134,6 +134,20 @@ def test_pairs_with_many_free_rows_take_few_newton_steps(monkeypatch):
     assert work["split"] < 0.25 * work["Newton"]
 
 
+def test_a_point_that_is_worse_is_not_taken(monkeypatch):
+    """With a large C and a narrow kernel the first-order steps can end farther away than where they began."""
+    K, costs = make_problem(100.0, n_samples=500, gamma=2.0)
+    u, v = costs.T[PAIRS[0]], costs.T[PAIRS[1]]
+    work = {}
+    for name, limit in (("far", 0.0), ("Newton", np.inf)):
+        monkeypatch.setattr(_newton_svm, "LONG", limit)
+        monkeypatch.setattr(_newton_svm, "come_near", lambda kernel, u, v, gamma, values: (u.copy(), np.zeros(len(u))))
+        kernel = CountingKernel(K)
+        assert_optimal(solve_machines(kernel, u, v, u - v, np.zeros(6)), K, costs, 100.0)
+        work[name] = kernel.work
+    assert work["far"] == work["Newton"]
+
+
 def test_start_changes_nothing():
     K, costs = make_problem(3.0)
     found = solve(K, costs)

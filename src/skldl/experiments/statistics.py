@@ -16,6 +16,8 @@ from scipy import stats
 
 from skldl._typing import FloatArray
 from skldl.data._spelling import find
+from skldl.exceptions import ParameterError
+from skldl.experiments.output.board import family_name
 from skldl.experiments.output.scores import losses_of, nemenyi_difference, rank_rows
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
@@ -34,9 +36,10 @@ class Comparison:
     measure : str
         The measure.
     datasets, candidates : list of str
-        What entered the tests; datasets on which a candidate failed are left out.
+        What entered the tests; datasets on which a candidate or the baseline failed are left out. With ``by_family``
+        each family stands in place of its datasets, by what their names begin with.
     control : str
-        The candidate that the others are compared with.
+        The candidate that the others are compared with; empty if it takes no part.
     average_ranks : ndarray of shape (n_candidates,)
         Average ranks, 1 is best.
     friedman : dict
@@ -82,6 +85,7 @@ def compare(
     datasets: Sequence[str] | None = None,
     *,
     candidates: Sequence[str] | None = None,
+    by_family: bool = False,
     control: str | None = None,
     alpha: float = ALPHA,
     rope: float = ROPE,
@@ -97,11 +101,13 @@ def compare(
     datasets : sequence of str, default=None
         Which datasets; None means all that count in average ranks.
     candidates : sequence of str, default=None
-        Which candidates; None means all. A baseline that is worse than all others makes any test of all candidates
-        significant, without a difference between the others.
+        Which candidates; None means all. A baseline that is last on every dataset can by itself make the tests of all
+        candidates significant, without a difference between the others.
+    by_family : bool, default=False
+        Count the datasets of a family, which share their features, once: by their mean loss relative to the baseline.
     control : str, default=None
-        The candidate to compare with; None means the control of the study, or the candidate with the best average rank
-        where the control does not take part.
+        The candidate to compare with; None means the control of the study. If that takes no part, there are no
+        comparisons with a control: one that is chosen by its results would look better than it is.
     alpha : float, default=0.05
         Level of the critical differences.
     rope : float, default=0.01
@@ -126,22 +132,22 @@ def compare(
     >>> round(tests.nemenyi_difference, 3)
     1.657
     """
-    everyone = {name: name for name in results.candidates}
-    wanted_names = everyone if candidates is None else (find(name, everyone, "candidate") for name in candidates)
-    names = list(dict.fromkeys(wanted_names))
+    names = _named(results.candidates, candidates, "candidate")
     columns = [results.candidates.index(name) for name in names]
     baseline = results.candidates.index(results.baseline)
-    wanted = results.averaged if datasets is None else list(datasets)
     all_losses = dict(zip(results.datasets, losses_of(results, measure), strict=True))
+    wanted = results.averaged if datasets is None else _named(results.datasets, datasets, "dataset")
     used = [name for name in wanted if not np.isnan(all_losses[name][[*columns, baseline]]).any()]
-    losses = np.array([all_losses[name][columns] for name in used]).reshape(len(used), len(names))
-    of_baseline = np.array([all_losses[name][baseline] for name in used])
+    table = np.array([all_losses[name] for name in used]).reshape(len(used), len(results.candidates))
+    if by_family:
+        table, used = _family_means(results, used, _relative(table, table[:, baseline]))
+    losses, of_baseline = table[:, columns], table[:, baseline]
     ranks = rank_rows(losses, higher_is_better=False)
     average = ranks.mean(axis=0) if used else np.full(len(names), np.nan)
     if control is None:
-        control = results.control if results.control in names or not used else names[int(np.argmin(average))]
-    control = find(control, {name: name for name in names}, "candidate")
-    place = names.index(control)
+        control = results.control if results.control in names else ""
+    else:
+        control = find(control, {name: name for name in names}, "candidate")
     reasons: dict[str, str] = {}
     found: dict[str, Any] = {}
     n_datasets, n_candidates = ranks.shape
@@ -155,22 +161,49 @@ def compare(
         found["friedman"], why = _friedman(ranks)
         if why:
             reasons["friedman"] = why
-        spread = np.sqrt(n_candidates * (n_candidates + 1) / (6 * n_datasets))
         found["nemenyi_difference"] = nemenyi_difference(n_candidates, n_datasets, alpha)
         found["nemenyi"] = _nemenyi(ranks)
-        comparisons = n_candidates - 1
-        found["dunn_difference"] = float(stats.norm.isf(alpha / (2 * comparisons)) * spread)
-        z = np.abs(average - average[place]) / spread
-        p_values = np.minimum(1.0, comparisons * 2 * stats.norm.sf(z))
-        found["dunn"] = {name: float(p_values[j]) for j, name in enumerate(names) if j != place}
-        relative = _relative(losses, losses[:, place])
         found["wilcoxon"] = _wilcoxon(_relative(losses, of_baseline))
-        found["bayes"] = {
-            name: _bayes(relative[:, j], relative[:, place], rope, int(results.study["seed"]))
-            for j, name in enumerate(names)
-            if j != place
-        }
+        if control:
+            found |= _against_control(names, losses, average, control, alpha, rope, int(results.study["seed"]))
+        else:
+            reasons["control"] = f"The control of the study, {results.control}, takes no part, and no other is named."
     return Comparison(measure, used, names, control, average, reasons=reasons, **found)
+
+
+def _named(known: Sequence[str], wanted: Sequence[str] | None, what: str) -> list[str]:
+    """The names of the study for those that are wanted, each once; all for None."""
+    if wanted is None:
+        return list(known)
+    if isinstance(wanted, str) or not len(wanted):
+        raise ParameterError(f"{what}s must be a list of names with at least one, or None for all; got {wanted!r}.")
+    names = {name: name for name in known}
+    return list(dict.fromkeys(find(name, names, what) for name in wanted))
+
+
+def _family_means(results: StudyResults, used: list[str], table: FloatArray) -> tuple[FloatArray, list[str]]:
+    """One row for each family of datasets, the mean of theirs; and the names of the families."""
+    groups: dict[str, list[int]] = {}
+    for row, name in enumerate(used):
+        groups.setdefault(results.info[name]["family"], []).append(row)
+    means = np.array([table[rows].mean(axis=0) for rows in groups.values()]).reshape(len(groups), table.shape[1])
+    return means, [family_name([used[row] for row in rows]) for rows in groups.values()]
+
+
+def _against_control(
+    names: list[str], losses: FloatArray, average: FloatArray, control: str, alpha: float, rope: float, seed: int
+) -> dict[str, Any]:
+    """The tests of Bonferroni and Dunn, and the Bayesian one, of each candidate against one."""
+    place, comparisons = names.index(control), len(names) - 1
+    spread = np.sqrt(len(names) * (len(names) + 1) / (6 * len(losses)))
+    p_values = np.minimum(1.0, comparisons * 2 * stats.norm.sf(np.abs(average - average[place]) / spread))
+    relative = _relative(losses, losses[:, place])
+    others = [j for j in range(len(names)) if j != place]
+    return {
+        "dunn_difference": float(stats.norm.isf(alpha / (2 * comparisons)) * spread),
+        "dunn": {names[j]: float(p_values[j]) for j in others},
+        "bayes": {names[j]: _bayes(relative[:, j], relative[:, place], rope, seed) for j in others},
+    }
 
 
 def _relative(losses: FloatArray, reference: FloatArray) -> FloatArray:

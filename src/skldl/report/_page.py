@@ -15,11 +15,12 @@ import skldl
 from skldl._whole_files import whole_file
 from skldl.experiments import StudyResults
 from skldl.experiments.output.agreement import agreement_table, differences
-from skldl.experiments.output.claims import check_claims, speed_claim
+from skldl.experiments.output.claims import check_claims
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, repeats_from_file
 from skldl.experiments.output.layout import NOTHING, ResultTable
 from skldl.experiments.output.published import RULE, match_published, published_table
 from skldl.experiments.output.texts import parameter_titles
+from skldl.experiments.output.time_claims import check_time_claims
 from skldl.experiments.statistics import ROPE, Comparison, compare
 from skldl.metrics import MEASURES
 from skldl.report._correction_figures import correction_figures
@@ -212,7 +213,7 @@ def _paper(results: StudyResults) -> dict[str, Any] | None:
         "rule": RULE,
         "summary": agreement_table(results),
         "reasons": differences(matches),
-        "verdicts": [*verdicts, speed_claim(results)] if verdicts else [],
+        "verdicts": [*verdicts, *check_time_claims(results)] if verdicts else [],
         "tables": tables,
         "notes": notes,
     }

@@ -39,7 +39,7 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
             losses = validation_losses(results, dataset, used)
             if losses is None:
                 continue
-            best = best_by_value(losses, used, name)
+            best = best_by_value(losses.mean(axis=0), used, name)
             least = min(best.values())
             if np.isfinite(list(best.values())).all() and least > 0:
                 curves[dataset] = np.array([[best.get(value, np.nan) / least] for value in values])

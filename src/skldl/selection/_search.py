@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from skldl._array_api import is_device_memory_fault
 from skldl._missing import comparable_rows
 from skldl._typing import FloatArray, IntArray
 from skldl._validation import check_weights
@@ -29,8 +30,6 @@ from skldl.selection._fitting import fit_arguments, needs_dense
 from skldl.selection._trials import Failure, Pair, SearchResult, Setting, Trials
 
 MACHINE_FAULTS = (MemoryError, OSError, BrokenExecutor)
-DEVICE_FAULTS = ("OutOfMemoryError",)
-"""Names of further classes: torch, which is not imported here, does not derive its own from MemoryError."""
 MOST_REFINEMENTS = 3
 
 
@@ -43,7 +42,7 @@ def is_machine_fault(error: BaseException) -> bool:
     >>> is_machine_fault(MemoryError()), is_machine_fault(ValueError("C=-1.0"))
     (True, False)
     """
-    return isinstance(error, MACHINE_FAULTS) or any(cls.__name__ in DEVICE_FAULTS for cls in type(error).__mro__)
+    return isinstance(error, MACHINE_FAULTS) or is_device_memory_fault(error)
 
 
 def search(

@@ -75,8 +75,11 @@ def ridge_inverse(matrix: FloatArray, ridge: float) -> FloatArray:
     if failed:
         raise linalg.LinAlgError(f"the kernel matrix with {ridge:.3g} on its diagonal is not positive definite")
     inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-    half = np.tril((ridge * inverse).astype(np.float32))
-    return np.asarray(half + np.tril(half, -1).T)
+    inverse *= ridge
+    half = inverse.astype(np.float32, order="F")
+    for column in range(1, len(half)):  # the other half: a transposed copy of all would double the memory
+        half[:column, column] = half[column, :column]
+    return half
 
 
 class KernelMatrix(Kernel):

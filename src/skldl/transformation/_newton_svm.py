@@ -65,9 +65,10 @@ MOST_OFFSET_SMOOTHING = 0.01
 SLOPE_REDUCTION = 0.5
 MOST_TRIALS = 40
 LONG = 45.0
-"""Steps of `_splitting` come first when the cube of a pair's free rows exceeds this times the square of all rows."""
+"""Steps of `_splitting` come first when the cube of a pair's free rows, on average, exceeds this times the square of
+all rows."""
 MOST_SPLIT_ROWS = 8192
-"""With more rows there are no such steps: the inverse of the matrix that they need takes 768 MiB while it is made."""
+"""With more rows there are no such steps: the inverse that they need takes 768 MiB besides K while it is made."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +112,16 @@ class _Problems:
         """γ moved into its bounds."""
         return np.clip(self.gamma, -self.v, self.u)
 
-    def begin_at(self, gamma: FloatArray, offset: FloatArray, kernel: Kernel) -> None:
-        """Begin the inner problem again, at another point."""
-        self.gamma, self.offset, self.products = gamma, offset, kernel.times(gamma)
-        self.center, self.offset_center = gamma.copy(), offset.copy()
-        self.n_steps[:] = 0
+    def begin_where_better(self, gamma: FloatArray, offset: FloatArray, kernel: Kernel) -> None:
+        """Begin the inner problem of a pair again, at another point, if the objective is smaller there."""
+        inside, products = self.inside(), kernel.times(gamma)
+        better = self._objective(gamma, products) < self._objective(inside, kernel.times(inside))
+        self.gamma[better], self.offset[better], self.products[better] = gamma[better], offset[better], products[better]
+        self.center[better], self.offset_center[better] = gamma[better], offset[better]
+        self.n_steps[better] = 0
+
+    def _objective(self, gamma: FloatArray, products: FloatArray) -> FloatArray:
+        return 0.5 * np.einsum("ij,ij->i", gamma, products) + np.abs(gamma - (self.u - self.v)).sum(axis=1)
 
     def respond(self, values: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
         """Return γ(f), and which rows are free: on a margin and not at a bound."""
@@ -181,7 +187,8 @@ def solve_machines(
             break
         if not is_near and isinstance(kernel, KernelMatrix) and _is_long(free):
             is_near = True
-            problems.begin_at(*come_near(kernel, problems.u, problems.v, problems.inside(), problems.values), kernel)
+            near = come_near(kernel, problems.u, problems.v, problems.inside(), problems.values)
+            problems.begin_where_better(*near, kernel)
             response, free = problems.respond(problems.values)
         response, free, inner_done = _newton_step(kernel, problems, response, free)
         finished, moved = _move_centers(problems, response, inner_done, LEAST_SMOOTHING * scale)

@@ -8,8 +8,8 @@ variable each, γ and z, and draws them together with a penalty ρ:
     y ← y + γ − z.
 
 The first needs (K + ρI)⁻¹, which all pairs and folds share, the second is known in closed form; −ρy tends to f. These
-steps approach the optimum slowly, but they come near it soon, where Newton's method needs few steps instead of dozens.
-Single precision is enough for that.
+steps approach the optimum slowly, but they usually come near it soon, where Newton's method needs few steps instead of
+dozens. Single precision is enough for that. With a large C and a narrow kernel the most steps may not suffice.
 
 References
 ----------
@@ -24,13 +24,15 @@ from skldl.transformation._kernel import KernelMatrix
 
 MOST_STEPS = 500
 PENALTY = 0.3
-"""ρ where the mean cost of a row is 1, as a share of the largest entry of K; it falls with the root of that cost."""
+"""ρ where the largest entry of K times the mean cost of a row is 1, as a share of that entry; the share falls with the
+root of that product."""
 LEAST_PENALTY = 1e-5
 """Least ρ, as a share of the largest entry of K: the inverse is kept in single precision."""
 RELAXATION = 1.6
 """γ is replaced by a point beyond it, seen from z: with 1.5 to 1.8 the steps are fewer (section 3.4.3 of [1]_)."""
 NEAR = 3e-4
-"""The steps end where ρ|γ − z| and ρ times the change of z are below it; in units of f, where the margins are at ±1."""
+"""The steps end where ρ|γ − z| and ρ times the change of z are below it, in units of f, where the margins are at ±1: the
+largest entry of each pair, on average over the pairs."""
 
 
 def come_near(

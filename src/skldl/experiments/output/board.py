@@ -5,7 +5,7 @@ counts over datasets are made for each family, and reported inside and outside t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,13 +23,15 @@ class Board:
     """Losses of the algorithms of the paper that took part, ours or the published ones.
 
     A family is a set of real datasets with the same features. ``losses`` has for each measure an array (n_datasets +
-    n_artificial, n_algorithms), the real datasets first.
+    n_artificial, n_algorithms), the real datasets first. ``printed_ranks`` has the ranks of a printed table: its means
+    are rounded, and do not tell all of them.
     """
 
     families: dict[str, list[str]]
     artificial: list[str]
     algorithms: list[str]
     losses: dict[str, np.ndarray]
+    printed_ranks: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def datasets(self) -> list[str]:
@@ -68,6 +70,8 @@ class Board:
         return np.asarray(np.mean([self._rank_rows(m)[-1] for m in self.losses], axis=0))
 
     def _rank_rows(self, measure: str) -> np.ndarray:
+        if measure in self.printed_ranks:
+            return self.printed_ranks[measure]
         return rank_rows(self.losses[measure], higher_is_better=False)
 
     def count(self, wins: Callable[[np.ndarray], np.ndarray]) -> dict[str, int]:
@@ -129,17 +133,19 @@ def board_of(results: StudyResults) -> Board:
     return Board(families, artificial, algorithms, {measure: table[order] for measure, table in losses.items()})
 
 
-def published_board(families: dict[str, list[str]]) -> Board:
-    """The losses of the paper's own tables on those real datasets of some families that the paper has."""
-    cells = {(plain(c.dataset), c.algorithm, c.measure): c.mean for c in load_published()}
+def published_board(board: Board) -> Board:
+    """The paper's own tables, with those real datasets and measures of a board that the paper has."""
+    cells = {(plain(c.dataset), c.algorithm, c.measure): c for c in load_published()}
     found = {
         family: [name for name in names if (plain(name), SIX[0], "clark") in cells]
-        for family, names in families.items()
+        for family, names in board.families.items()
     }
     found = {family: names for family, names in found.items() if names}
     rows = [*(name for names in found.values() for name in names), "Artificial"]
-    losses = {}
-    for measure in PAPER_MEASURES:
-        means = np.array([[cells[plain(row), a, measure] for a in SIX] for row in rows])
+    losses, ranks = {}, {}
+    for measure in board.losses:
+        table = [[cells[plain(row), algorithm, measure] for algorithm in SIX] for row in rows]
+        means = np.array([[cell.mean for cell in line] for line in table])
         losses[measure] = 1 - means if MEASURES[measure].higher_is_better else means
-    return Board(found, ["Artificial"], list(SIX), losses)
+        ranks[measure] = np.array([[cell.rank for cell in line] for line in table], dtype=np.float64)
+    return Board(found, ["Artificial"], list(SIX), losses, ranks)

@@ -9,7 +9,7 @@ from typing import Any
 
 from skldl._whole_files import whole_file
 from skldl.experiments.output.agreement import agreement_text
-from skldl.experiments.output.claims import check_claims, claims_text, speed_claim
+from skldl.experiments.output.claims import check_claims, claims_text
 from skldl.experiments.output.grids import grid_end_notes
 from skldl.experiments.output.layout import ResultTable
 from skldl.experiments.output.prediction_files import has_predictions, write_predictions
@@ -23,6 +23,7 @@ from skldl.experiments.output.tables import (
     time_table,
 )
 from skldl.experiments.output.texts import markdown_text
+from skldl.experiments.output.time_claims import check_time_claims
 from skldl.experiments.output.uncertainty import interval_table
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
@@ -63,8 +64,8 @@ def output_texts(results: StudyResults) -> dict[str, str]:
         verdicts = check_claims(results)
         if verdicts:
             texts["claims.md"] = claims_text(verdicts)
-            speed = speed_claim(results)
-            texts["tables/time.md"] += f"\nClaim of the paper: {speed.claim} **{speed.verdict}.** {speed.evidence}\n"
+            lines = [f"- {v.claim} **{v.verdict}.** {v.evidence}\n" for v in check_time_claims(results)]
+            texts["tables/time.md"] += "".join(["\nClaims of the paper about time:\n\n", *lines])
     return {"README.md": _overview(results, texts), **texts}
 
 

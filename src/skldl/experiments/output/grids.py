@@ -9,6 +9,7 @@ import numpy as np
 from skldl._typing import FloatArray
 from skldl.experiments.output.texts import parameter_titles
 from skldl.experiments.results import StudyResults
+from skldl.experiments.statistics import ROPE
 from skldl.metrics import MEASURES
 from skldl.selection import Candidate
 
@@ -27,13 +28,14 @@ class ChosenEnd(NamedTuple):
 def grid_end_notes(results: StudyResults) -> list[str]:
     """List where a chosen value is the largest or smallest that was tried: a better one may be outside the grid.
 
-    One sentence for each candidate, hyper-parameter and end, with the datasets. Left out are natural limits: those that
-    the study declares, 0 where no value is negative, and 1 where all are whole numbers above 0; and grids of words or
-    of fewer than three numbers. A list of one number counts as that number.
+    One sentence for each candidate, hyper-parameter and end, with the datasets. Left out are 0 where no value is
+    negative, 1 where all are whole numbers above 0, and natural limits that the study declares, unless the loss still
+    falls towards them. Grids of words or of fewer than three numbers have no ends. A list of one number counts as that
+    number.
     """
     found: dict[tuple[Any, ...], list[str]] = {}
     for dataset, candidate, end in _chosen_ends(results):
-        if not end.is_natural:
+        if not end.is_natural or _step(results, dataset, candidate, end).still_falls:
             title = parameter_titles(candidate.grid)[end.name]
             found.setdefault((end.candidate, title, end.value, end.which), []).append(dataset)
     return [
@@ -49,24 +51,56 @@ def natural_limit_notes(results: StudyResults) -> list[str]:
     At a limit, more of the same changes nothing: the loss on validation rows should hardly differ from that of the next
     value. Other hyper-parameters are at their best for each of the two.
     """
-    found: dict[tuple[Any, ...], dict[str, float]] = {}
+    found: dict[tuple[Any, ...], list[str]] = {}
     for dataset, candidate, end in _chosen_ends(results):
-        losses = validation_losses(results, dataset, candidate)
-        if end.is_natural and losses is not None:
-            best = {_number(value): loss for value, loss in best_by_value(losses, candidate, end.name).items()}
+        if end.is_natural:
             title = parameter_titles(candidate.grid)[end.name]
-            change = best[end.value] / best[end.neighbour] - 1.0
-            found.setdefault((end.candidate, title, end.neighbour, end.value), {})[dataset] = change
+            step = _step(results, dataset, candidate, end)
+            found.setdefault((end.candidate, title, end.neighbour, end.value), []).append(f"{step} on {dataset}")
     return [
-        f"{candidate}: {name} = {short(end)} counts as a natural limit and was chosen on {', '.join(changes)}; from "
-        f"{short(neighbour)} to it the loss on validation rows changes by {_range(list(changes.values()))}."
+        f"{candidate}: {name} = {short(end)} counts as a natural limit, and was chosen. From {short(neighbour)} to it "
+        f"the loss on validation rows changes by {', '.join(changes)} (mean ± standard error over selections)."
         for (candidate, name, neighbour, end), changes in found.items()
     ]
 
 
-def _range(shares: list[float]) -> str:
-    low, high = (f"{round(share, 4) + 0.0:+.2%}" for share in (min(shares), max(shares)))  # no minus before a zero
-    return low if low == high else f"{low} to {high}"
+class _Step(NamedTuple):
+    """The change of the loss from the value next to an end to the end, as a share: its mean and standard error."""
+
+    change: float
+    error: float
+
+    @property
+    def still_falls(self) -> bool:
+        """Whether the loss falls by more than what makes no difference, and by more than chance."""
+        return self.change < -max(ROPE, 2.0 * np.nan_to_num(self.error))
+
+    def __str__(self) -> str:
+        if np.isnan(self.change):
+            return "an unknown share"
+        error = "" if np.isnan(self.error) else f" ± {self.error:.2%}"
+        return f"{round(self.change, 4) + 0.0:+.2%}{error}"  # no minus before a zero
+
+
+def _step(results: StudyResults, dataset: str, candidate: Candidate, end: ChosenEnd) -> _Step:
+    """The step to an end, each side with the setting that is best on the mean of all selections; NaN if not known."""
+    table = validation_losses(results, dataset, candidate)
+    values = [_number(setting[end.name]) for setting in candidate.settings]
+    unknown = _Step(np.nan, np.nan)
+    if table is None or not MEASURES[results.study["criterion"]].has_least_loss:
+        return unknown
+    means = table.mean(axis=0)
+    sides = []
+    for value in (end.neighbour, end.value):
+        places = [j for j, found in enumerate(values) if found == value and np.isfinite(means[j])]
+        if not places:
+            return unknown
+        sides.append(table[:, min(places, key=means.__getitem__)])
+    if not sides[0].mean() > 0:
+        return unknown
+    changes = (sides[1] - sides[0]) / sides[0].mean()
+    error = changes.std(ddof=1) / np.sqrt(len(changes)) if len(changes) > 1 else np.nan
+    return _Step(float(changes.mean()), float(error))
 
 
 def _chosen_ends(results: StudyResults) -> Iterator[tuple[str, Candidate, ChosenEnd]]:
@@ -93,7 +127,7 @@ def candidate_of(entry: dict[str, Any]) -> Candidate:
 
 
 def validation_losses(results: StudyResults, dataset: str, candidate: Candidate) -> FloatArray | None:
-    """Losses of all settings on validation rows, means over the selections of a dataset; None if there was none."""
+    """Losses on validation rows, one row for each selection on a dataset, one column for each setting; None if none."""
     rows = [
         [np.nan if value is None else float(value) for value in (record.get("selection") or record)["values"]]
         for record in [*results.selections, *(r for r in results.evaluations if "selection" in r)]
@@ -103,7 +137,7 @@ def validation_losses(results: StudyResults, dataset: str, candidate: Candidate)
         return None
     table = np.array(rows, dtype=np.float64).reshape(-1, len(candidate.settings))
     criterion = MEASURES[results.study["criterion"]]
-    return np.asarray(criterion.loss(table.mean(axis=0), results.info[dataset]["n_labels"]))
+    return np.asarray(criterion.loss(table, results.info[dataset]["n_labels"]))
 
 
 def best_by_value(losses: FloatArray, candidate: Candidate, name: str) -> dict[Any, float]:
@@ -120,7 +154,7 @@ def best_by_value(losses: FloatArray, candidate: Candidate, name: str) -> dict[A
     found: dict[Any, list[float]] = {value: [] for value in candidate.grid[name]}
     for loss, setting in zip(losses, candidate.settings, strict=True):
         found[setting[name]].append(loss)
-    return {value: float(np.fmin.reduce(some)) for value, some in found.items()}  # settings that failed are NaN
+    return {value: float(np.fmin.reduce(known)) for value, known in found.items()}  # settings that failed are NaN
 
 
 def short(value: Any) -> str:

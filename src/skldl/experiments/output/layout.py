@@ -179,23 +179,24 @@ class ResultTable:
         return "\n".join([*lines, "", *self.notes]).rstrip()
 
 
-def decimals_to_tell_apart(values: FloatArray) -> int:
-    """Number of decimals for the values of a row: three, and more where two would be printed equal, or one as zero.
+def decimals_to_tell_apart(values: FloatArray, deviations: FloatArray) -> int:
+    """Number of decimals for the means of a row: three, and more where two would be printed equal, or one as zero.
 
-    All values of a row have the same number, so that no difference between them seems larger than it is.
+    All means of a row have the same number, so that no difference between them seems larger than it is; and at most two
+    more than the deviations, since what comes after that is chance. Means with different ranks may then be printed
+    equal.
 
     Examples
     --------
     >>> import numpy as np
-    >>> decimals_to_tell_apart(np.array([0.174, 0.01472, 0.01483, 0.036]))
+    >>> decimals_to_tell_apart(np.array([0.174, 0.01472, 0.01483, 0.036]), np.array([0.02, 0.001, 0.001, 0.002]))
     4
     """
+    most = min([MOST_DECIMALS, *(2 + _decimals_to_show(value) for value in deviations[deviations > 0])])
     decimals = max((_decimals_to_show(value) for value in values), default=USUAL_DECIMALS)
     order = np.sort(values[np.isfinite(values)])
     for lower, upper in pairwise(order):
-        while (
-            decimals < MOST_DECIMALS and not same(lower, upper) and f"{lower:.{decimals}f}" == f"{upper:.{decimals}f}"
-        ):
+        while decimals < most and not same(lower, upper) and f"{lower:.{decimals}f}" == f"{upper:.{decimals}f}":
             decimals += 1
     return decimals
 

@@ -1,4 +1,4 @@
-"""The tests of a study as Markdown: every measure, all datasets and one per family."""
+"""The tests of a study as Markdown: every measure, with every dataset and with every family counted once."""
 
 import numpy as np
 
@@ -29,17 +29,25 @@ def statistics_text(results: StudyResults) -> str:
     for family in shared:
         lines.append(
             f"> **Not independent:** {markdown_text(', '.join(family))} share their features, so that a test which "
-            f"counts them as {len(family)} datasets finds too much. Each test is repeated with "
-            f"{markdown_text(family[0])} alone for them."
+            f"counts them as {len(family)} datasets finds too much. Each test is repeated with every family counted "
+            f"once, by its mean loss relative to {markdown_text(results.baseline)}."
         )
         lines.append("")
-    one_each = [family[0] for family in results.families]
+    rivals = [name for name in results.candidates if name != results.baseline]
+    if len(rivals) > 2:
+        lines += [
+            f"A baseline that is last everywhere can by itself make tests of all candidates significant, so that "
+            f"those of average ranks are repeated without {markdown_text(results.baseline)}.",
+            "",
+        ]
     for measure in results.measures:
         known = MEASURES[measure]
         lines += [f"## {known.title} {known.arrow}", ""]
-        lines += _comparison(compare(results, measure), "All datasets")
-        if shared:
-            lines += _comparison(compare(results, measure, one_each), "One dataset per family")
+        for by_family in (False, True) if shared else (False,):
+            title = "Every family counted once" if by_family else "All datasets"
+            lines += _comparison(compare(results, measure, by_family=by_family), title)
+            if len(rivals) > 2:
+                lines += _rivals(results, compare(results, measure, candidates=rivals, by_family=by_family))
         lines += _pairs(results, pair_tests(results, measure), control)
     return "\n".join(lines).rstrip() + "\n"
 
@@ -49,6 +57,27 @@ def _comparison(tests: Comparison, title: str) -> list[str]:
     sentences = [markdown_text(sentence) for sentence in comparison_sentences(tests)]
     lines = [f"### {title} ({len(tests.datasets)})", "", *sentences, ""]
     return lines if table is None else [*lines, *table.to_markdown().splitlines()[2:], "", *_wilcoxon(tests), ""]
+
+
+def _rivals(results: StudyResults, tests: Comparison) -> list[str]:
+    """Tests of average ranks without the baseline, in one paragraph."""
+    apart = [f"{one} ≻ {other}" for one, other in pairs_apart(tests)]
+    sentences = comparison_sentences(tests)
+    if "all" not in tests.reasons:
+        sentences.append(f"Pairs whose average ranks differ by more: {', '.join(apart) or 'none'}.")
+    return [markdown_text(" ".join([f"Without {results.baseline}:", *sentences])), ""]
+
+
+def pairs_apart(tests: Comparison) -> list[tuple[str, str]]:
+    """Pairs, the better first, whose average ranks differ by more than Nemenyi's critical difference."""
+    ranks = tests.average_ranks
+    order = np.argsort(ranks, kind="stable")
+    return [
+        (tests.candidates[i], tests.candidates[j])
+        for i in order
+        for j in order
+        if ranks[j] - ranks[i] > tests.nemenyi_difference
+    ]
 
 
 def comparison_sentences(tests: Comparison) -> list[str]:
@@ -62,9 +91,9 @@ def comparison_sentences(tests: Comparison) -> list[str]:
         sentences = [
             f"Friedman: χ² = {f['chi2']:.3f}, {_p(f['chi2_p'])}; Iman-Davenport: F = {f['F']:.3f}, {_p(f['F_p'])}."
         ]
+    against = f", Bonferroni-Dunn {tests.dunn_difference:.3f} against {tests.control}" if tests.control else ""
     sentences.append(
-        f"Critical difference of average ranks: Nemenyi {tests.nemenyi_difference:.3f} between any two, "
-        f"Bonferroni-Dunn {tests.dunn_difference:.3f} against {tests.control}."
+        f"Critical difference of average ranks: Nemenyi {tests.nemenyi_difference:.3f} between any two{against}."
     )
     if len(tests.datasets) < FEW_DATASETS:
         sentences.append(
@@ -74,8 +103,8 @@ def comparison_sentences(tests: Comparison) -> list[str]:
 
 
 def comparison_table(tests: Comparison) -> ResultTable | None:
-    """Make the table of the tests against the control, or None if there is no test."""
-    if "all" in tests.reasons:
+    """Make the table of the tests against the control, or None if there is none."""
+    if "all" in tests.reasons or not tests.control:
         return None
     control = tests.candidates.index(tests.control)
     rows = []

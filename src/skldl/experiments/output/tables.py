@@ -40,7 +40,8 @@ def measure_table(results: StudyResults, measure: str) -> ResultTable:
         lines[dataset] |= floors.get(dataset, {})
 
     def show(dataset: str, line: Mapping[str, Any]) -> list[Cell]:
-        decimals = decimals_to_tell_apart(np.array([line[f"{name} mean"] for name in names]))
+        means, deviations = (np.array([line[f"{name} {part}"] for name in names]) for part in ("mean", "std"))
+        decimals = decimals_to_tell_apart(means, deviations)
         first = min((line[f"{name} rank"] for name in names if not np.isnan(line[f"{name} rank"])), default=np.nan)
         cells = []
         for name in names:
@@ -68,12 +69,14 @@ def measure_table(results: StudyResults, measure: str) -> ResultTable:
         notes=[
             *_which_are_averaged(results),
             *_failures(results),
+            _RANK_NOTE,
             _SKILL_NOTE.format(baseline=results.baseline),
             *([FLOOR_NOTE] if floors else []),
         ],
     )
 
 
+_RANK_NOTE = "Ranks are those of the means before rounding."
 _SKILL_NOTE = (
     "Skill: the share of the loss of {baseline} that the best other candidate removes; below 0 % the mean is better."
 )
