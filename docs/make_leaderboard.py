@@ -7,6 +7,8 @@ import csv
 import json
 from pathlib import Path
 
+from skldl.metrics import skill_ratio
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, CHOICE = ROOT / "docs" / "leaderboard.md", ROOT / "docs" / "choose.md"
 PAPER = ROOT / "studies" / "tkde2016" / "tables" / "kullback_leibler.csv"
@@ -67,7 +69,7 @@ def paper_cells() -> Cells:
             for column, value in row.items():
                 name = column.removesuffix(" mean")
                 if column.endswith(" mean") and name != "Mean":
-                    cells.setdefault(name, {})[row["dataset"]] = 1 - float(value) / mean
+                    cells.setdefault(name, {})[row["dataset"]] = float(skill_ratio(float(value), mean))
     return cells
 
 
@@ -77,7 +79,7 @@ def after_cells() -> list[tuple[int, Cells]]:
     skills: dict[tuple[int, str], dict[str, float]] = {}
     for row in rows:
         name, _, dataset = row["case"].rpartition(", ")
-        skills.setdefault((row["folds"], dataset), {})[name] = 1 - row["ours KL"] / row["mean KL"]
+        skills.setdefault((row["folds"], dataset), {})[name] = float(skill_ratio(row["ours KL"], row["mean KL"]))
     tables: dict[tuple[int, frozenset[str]], Cells] = {}
     for (folds, dataset), own in skills.items():
         cells = tables.setdefault((folds, frozenset(own)), {})
@@ -94,7 +96,7 @@ def accuracy_cells() -> Cells:
     for entry in entries:
         if entry["model"] != "mean" and entry["dataset"] in means:
             name = "`AutoLDL`" if entry["model"] == "auto" else entry["model"]
-            skill = 1 - entry["kullback_leibler"] / means[entry["dataset"]]
+            skill = float(skill_ratio(entry["kullback_leibler"], means[entry["dataset"]]))
             cells.setdefault(name, {})[entry["dataset"]] = skill
     return cells
 

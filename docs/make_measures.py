@@ -87,15 +87,18 @@ def _choice() -> str:
 
 \\* marks the six of the paper. It takes them from a dendrogram by four principles: clusters further apart than 0.1, one
 measure per family, stable near zero, widely used. `skldl measures select` runs that choice again, on random
-distributions or on your own predictions, and draws the dendrogram; `skldl.metrics.selection.select_measures` documents
-what the paper leaves open and what was assumed. With the defaults it takes
+distributions by default or on your own predictions, and draws the dendrogram;
+`skldl.metrics.selection.select_measures` documents what the paper leaves open and what was assumed. With the defaults
+it takes
 {_names(selection.chosen)}.
 
 The paper does not say how a correlation r between two measures becomes a distance. The default here, the sine
 $\\sqrt{{1 - r^2}}$, **was chosen because the paper's six then are in six clusters**; it is no independent confirmation
 of them. With $1 - |r|$ they do not ({other}).
 
-The paper's six keep these principles there: {", ".join(kept)}. The rest is a matter of use:
+The paper's six keep these principles on random distributions: {", ".join(kept)}. On predictions of real data they often
+lie in fewer clusters ([the reproduction](reproduction.md#typical-examples-and-the-tree-of-measures)). The rest is a
+matter of use:
 
 {left}
 

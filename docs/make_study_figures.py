@@ -5,6 +5,7 @@ but no true distributions of data that may not be passed on: these are read from
 records hold no predictions, or the data are not available, no figure is drawn and the ones in ``docs/figures`` stay.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import numpy as np
 from skldl.data import load_dataset
 from skldl.exceptions import DatasetNotFoundError
 from skldl.experiments import StudyResults
-from skldl.metrics.selection import select_measures
+from skldl.metrics import PAPER_MEASURES
+from skldl.metrics.selection import Selection, select_measures
 from skldl.plots import MeasureDendrogramDisplay, style
 from skldl.report._prediction_figures import typical_examples
 
@@ -54,13 +56,30 @@ def examples(tables: dict[str, dict[str, Any]]) -> Any:
     return display.plot().figure_
 
 
-def dendrogram(tables: dict[str, dict[str, Any]]) -> Any:
-    """The tree of measures on the kept predictions of all candidates for the dataset with most labels."""
-    found = tables[max(tables, key=lambda name: len(tables[name]["labels"]))]
+def selection_on(found: dict[str, Any]) -> Selection:
+    """The choice of measures on the kept predictions of all candidates for a dataset."""
     predicted = np.concatenate(list(found["predicted"].values()))
-    truth = np.tile(found["truth"], (len(found["predicted"]), 1))
+    return select_measures(np.tile(found["truth"], (len(found["predicted"]), 1)), predicted)
+
+
+def what_was_chosen(selections: dict[str, Selection], tables: dict[str, dict[str, Any]], shown: str) -> dict[str, Any]:
+    """What the page says below the tree: where the six measures of the paper fall apart, and which are chosen."""
+    clusters = {name: {s.clusters[measure] for measure in PAPER_MEASURES} for name, s in selections.items()}
+    return {
+        "dataset": shown,
+        "n_rows": len(tables[shown]["rows"]),
+        "n_candidates": len(tables[shown]["predicted"]),
+        "n_clusters": len(clusters[shown]),
+        "chosen": [measure for measure in selections[shown].chosen if measure in PAPER_MEASURES],
+        "in_six_clusters": [name for name, some in clusters.items() if len(some) == len(PAPER_MEASURES)],
+        "n_datasets": len(selections),
+    }
+
+
+def dendrogram(selection: Selection) -> Any:
+    """The tree of measures."""
     with style():
-        return MeasureDendrogramDisplay.from_selection(select_measures(truth, predicted)).figure_
+        return MeasureDendrogramDisplay.from_selection(selection).figure_
 
 
 def main() -> None:
@@ -71,7 +90,12 @@ def main() -> None:
         print(f"{STUDY} holds no predictions, or the data are not available: no figures drawn")
         return
     FOLDER.mkdir(exist_ok=True)
-    for name, figure in (("typical-examples", examples(tables)), ("measures-dendrogram", dendrogram(tables))):
+    selections = {name: selection_on(found) for name, found in tables.items()}
+    shown = max(tables, key=lambda name: len(tables[name]["labels"]))
+    said = json.dumps(what_was_chosen(selections, tables, shown), indent=1, ensure_ascii=False)
+    (FOLDER / "measures.json").write_text(said + "\n", encoding="utf-8")
+    pictures = {"typical-examples": examples(tables), "measures-dendrogram": dendrogram(selections[shown])}
+    for name, figure in pictures.items():
         path = FOLDER / f"{name}.png"
         figure.savefig(path, dpi=110, metadata={"Software": None}, pil_kwargs={"optimize": True})
         plt.close(figure)

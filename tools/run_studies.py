@@ -68,6 +68,14 @@ def is_current(run: Run, folder: Path) -> bool:
     )
 
 
+def lost_datasets(run: Run, target: Path, data: str) -> list[str]:
+    """Datasets of the present study that its earlier records have, and that are not found now."""
+    if not (target / "records.jsonl").exists():
+        return []
+    missing = plan_study(run.load(), data_home=data or None).missing
+    return [name for name in StudyResults.load(target).datasets if name in missing]
+
+
 def carry_over(run: Run, target: Path, running: Path, data: str) -> int:
     """Begin a study with those records of an earlier one that its present study file would give again.
 
@@ -123,6 +131,11 @@ def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = Fa
         write_outputs(StudyResults.load(target), target)  # tables may be laid out otherwise now
         print(f"{run.name}: complete, and made by the present study file")
         return 0
+    if lost := lost_datasets(run, target, data):
+        print(
+            f"{run.name}: {', '.join(lost)} not found, which the records in {target} have. Name their folder (--data)."
+        )
+        return 2
     begun = (running / "records.jsonl").exists()
     if not begun and not afresh and (target / "records.jsonl").exists():
         n_records = carry_over(run, target, running, data)

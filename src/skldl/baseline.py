@@ -1,7 +1,7 @@
 """`MeanDistribution`: the same distribution for every instance, the weighted mean of the training distributions.
 
-Among all constant predictions it is the one with the least mean Kullback-Leibler divergence. No published table of
-label distribution learning prints it, and on several datasets it beats most columns: every comparison should hold it.
+Among all constant predictions it has the least mean Kullback-Leibler divergence on the training rows. The tables of
+Geng (2016) do not print it, and it beats most of their cells (docs/reproduction.md): every comparison should hold it.
 """
 
 from typing import Any, ClassVar

@@ -170,7 +170,8 @@ def test_the_paper_s_claims_on_the_paper_s_own_numbers():
     ours, _, printed = clark.partition("The ranks printed")  # means that were rounded tie where the paper ranks
     assert "AA-BP 4.63" in ours
     assert "AA-BP 4.67" in printed
-    assert verdicts["SA-BFGS performs better than SA-IIS."].verdict == "holds"
+    specialised = verdicts["SA-BFGS performs better than SA-IIS."].verdict
+    assert specialised == "holds in 4 of 6 families; no clear difference in Human Gene, Movie"
     assert verdicts["SA-BFGS achieves the best performance in most cases."].verdict == "holds"
     neighbours = verdicts["AA-kNN performs better than AA-BP."]  # not on Movie, nor by more than half on Natural Scene
     assert neighbours.verdict == "holds in 4 of 6 families; no clear difference in Natural_Scene, Movie"
@@ -184,7 +185,7 @@ def test_the_paper_s_claims_on_the_paper_s_own_numbers():
     for c in cells:
         sign = -1 if MEASURES[c.measure].higher_is_better else 1
         tables[c.dataset, c.measure].append((sign * c.mean, c.algorithm))
-    winners = sum(max(t)[0] == next(v for v, name in t if name == "SA-BFGS") for t in tables.values())
+    winners = sum(min(t)[0] == next(v for v, name in t if name == "SA-BFGS") for t in tables.values())
     assert best.startswith(f"SA-BFGS is best among the six, ties counted, in {winners} of 90 cells, in the paper's")
     assert "holds in 4 of 6 families" in claims_text(list(verdicts.values()))
     assert not any(word in claim for claim in verdicts for word in ("because", "overfit", "Gaussian", "optimisation"))

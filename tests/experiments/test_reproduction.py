@@ -13,6 +13,7 @@ from skldl.experiments.output.agreement import agreement_text
 from skldl.experiments.output.claims import check_claims, claims_text
 from skldl.experiments.output.grids import grid_end_notes
 from skldl.experiments.output.published import load_published, match_published
+from skldl.metrics import evaluate
 
 STUDIES = Path(__file__).parents[2] / "studies"
 RECORDED = sorted(path.parent.name for path in STUDIES.glob("*/records.jsonl"))
@@ -76,6 +77,25 @@ def test_one_neighbour_gives_the_published_row_of_natural_scene(paper_data):
     study = only("tkde2016-fixed", ["Natural_Scene"], ["AA-kNN (k=1)"])
     matches = match_published(run_study(study, data_home=os.environ["SKLDL_DATA"], keep_predictions="none"))
     assert [m.agrees for m in matches] == [True] * 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_no_number_of_neighbours_gives_the_published_row_of_s_bu_3dfe(seed, paper_data):
+    X, D = paper_data("SBU_3DFE")
+    rows = np.arange(len(D)) if seed is None else np.random.default_rng(seed).permutation(len(D))
+    cells = {c.measure: c for c in load_published() if (c.dataset, c.algorithm) == ("s-BU_3DFE", "AA-kNN")}
+    k = np.arange(1, 101)
+    found = []
+    for test in np.array_split(rows, 10):
+        train = np.setdiff1d(rows, test)
+        paths = AAKNN().predict_path(X[train], D[train], X[test], param="n_neighbors", values=k.tolist())
+        found.append([evaluate(D[test], P) for P in paths])
+    for measure in ("cosine", "chebyshev"):
+        means = np.mean([[values[measure] for values in fold] for fold in found], axis=0)
+        better = means.max() if measure == "cosine" else -means.min()
+        printed = cells[measure].mean if measure == "cosine" else -cells[measure].mean
+        assert better < printed - 0.005
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """The page on the paper's experiment, its figures, and the script that runs its studies: all from records."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from skldl.data import Dataset
 from skldl.exceptions import DatasetNotFoundError
 from skldl.experiments import Candidate, Study, StudyResults, run_study
+from skldl.metrics import PAPER_MEASURES
+from skldl.metrics.selection import select_measures
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(
@@ -32,7 +35,8 @@ def test_the_page_says_what_the_records_say(page):
     text = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
     fixed = page.load("tkde2016-fixed")
     mean = page.cells_of(fixed, "Mean", "Yeast", column="SA-BFGS")
-    assert f"agrees with {sum(m.agrees for m in mean)} of 60 (loosely {sum(m.agrees_loosely for m in mean)})" in text
+    agree, loosely = sum(m.agrees for m in mean), sum(m.agrees_loosely for m in mean)
+    assert f"the mean, which learns nothing from the features, {agree} of 60 (loosely {loosely})" in text
     assert "studies/tkde2016/study.toml" in text
 
 
@@ -67,15 +71,19 @@ def tiny_study(**options):
 
 
 def test_both_protocols_stand_side_by_side_on_the_same_chunks(page):
+    protocols = sys.modules["protocols"]  # one of the files that the page is made of
     first = run_study(tiny_study(), keep_predictions="none")
     nested = run_study(tiny_study(protocol="nested", inner_folds=3), keep_predictions="none")
     np.testing.assert_array_equal(first.means("clark")[:, 1], nested.means("clark")[:, 1])  # the mean chooses nothing
-    table = page.protocol_table(first, nested, "clark", first.datasets, first.candidates)
+    nested.evaluations[0]["measures"]["clark"] *= 1 + 1e-12  # another machine
+    table = protocols.protocol_table(first, nested, "clark", first.datasets, first.candidates)
     one, other = (results.means("clark")[0, 0] for results in (first, nested))
     assert table.rows[0][1][0].text == f"{one:.4f} / {other:.4f}"
-    worse = sum(nested.means("clark")[:, 0] > first.means("clark")[:, 0])
-    assert table.foot[0][1][0].text == f"{worse} of 2"
-    assert table.foot[1][1][1].text == "+0.00%"
+    rises = nested.means("clark")[:, 0] / first.means("clark")[:, 0] - 1
+    assert table.foot[0][1][0].text == f"{sum(rises > 1e-9)} of 2"
+    assert table.foot[0][1][1].text == "0 of 2"
+    assert table.foot[1][1][0].text == f"{rises.mean():+.2%} (most {rises.max():+.1%})"
+    assert table.foot[1][1][1].text == "+0.00% (most +0.0%)"
     text = page.protocols(first, nested)
     assert "geng2016 / nested" in text
     assert "**It is older than the one" in text
@@ -93,6 +101,9 @@ def test_the_page_names_ends_of_grids_under_nested_and_records_of_another_machin
     assert "another machine" not in text
     nested.evaluations[0]["versions"] = {**nested.evaluations[0]["versions"], "numpy": "0.0"}
     assert "1 of the 16 tasks (AA-kNN) ran on another machine" in page.protocols(first, nested)
+    nested.evaluations[1]["selection"]["versions"] = {"numpy": "0.0"}
+    nested.evaluations[2]["selection_seconds"] = 0.0  # in steps whose versions were not kept
+    assert "3 of the 16 tasks (AA-kNN) ran on another machine" in page.protocols(first, nested)
 
 
 def test_grids_of_single_datasets_are_on_the_page(page):
@@ -147,10 +158,18 @@ def test_figures_are_drawn_where_predictions_and_truth_are_at_hand(page, tmp_pat
     assert "no figures drawn" in capsys.readouterr().out
     known |= {spec.name: spec.data for spec in study.datasets}
     figures.main()
-    assert {path.name for path in (tmp_path / "figures").iterdir()} == {f"{name}.png" for name in page.PICTURES}
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert names == {"measures.json", *(f"{name}.png" for name in page.PICTURES)}
     results = StudyResults.load(tmp_path / "study")
     monkeypatch.setattr(page, "HERE", tmp_path)
-    assert page.figures(results).count("![") == 2
+    text = page.figures(results)
+    assert text.count("![") == 2
+    found = results.predictions("Wide", D_true=known["Wide"].D)
+    predicted = np.concatenate(list(found["predicted"].values()))
+    selection = select_measures(np.tile(found["truth"], (2, 1)), predicted)
+    n_clusters = len({selection.clusters[measure] for measure in PAPER_MEASURES})
+    assert "It is that of Wide: 20 rows predicted by 2 candidates. The distance is the sine" in text
+    assert f"Here the six lie in {n_clusters} clusters" in text
     assert "hold no predictions" in page.figures(run_study(study, keep_predictions="none"))
     known["Wide"] = Dataset("Wide", known["Wide"].X + 1, known["Wide"].D)  # other data of the same name
     assert figures.true_distributions(results, "Wide") is None
@@ -219,6 +238,23 @@ def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd, load_sc
     file.write_text(file.read_text().replace("[1, 3, 5]", "[1, 3]"))
     assert runs.complete(run, studies, "", 1, afresh=True) == 0
     assert "records of the earlier" not in capfd.readouterr().out
+
+
+def test_a_study_is_not_replaced_by_one_of_fewer_datasets(tmp_path, capsys, load_script, paper_data, monkeypatch):
+    paper_data("SJAFFE")
+    runs = load_script("tools/run_studies.py")
+    file = tmp_path / "study.toml"
+    file.write_text(TINY.replace('{{ name = "Small", source = "{source}" }}', '"Artificial", "SJAFFE"').format())
+    run = runs.Run("jaffe", str(file))
+    run_study(run.load(), out=tmp_path / "jaffe", keep_predictions="predictions")
+    before = (tmp_path / "jaffe/records.jsonl").read_bytes()
+    file.write_text(file.read_text().replace("[1, 3]", "[1, 3, 5]"))
+    monkeypatch.delenv("SKLDL_DATA")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert runs.complete(run, tmp_path, str(empty), 1) == 2
+    assert "jaffe: SJAFFE not found, which the records in" in capsys.readouterr().out
+    assert (tmp_path / "jaffe/records.jsonl").read_bytes() == before
 
 
 def test_records_that_other_rules_made_are_not_carried_over(tmp_path, load_script, monkeypatch):

@@ -45,8 +45,9 @@ class Candidate:
         For the name of a dataset, values that replace those of the grid there: some datasets need larger values, and
         on others the same values would take hours.
     natural : mapping
-        For a hyper-parameter of the grid, values that no other can go beyond, such as 1 neighbour or no penalty:
-        there is no warning when selection chooses one of them at an end of the grid.
+        For a hyper-parameter of the grid, values that no other can go beyond, such as 1 neighbour or no penalty, or
+        beyond which nothing changes, such as a very wide layer: there is no warning when selection chooses one of them
+        at an end of the grid, unless the loss still falls towards it.
     trust : sequence of str or None
         Packages besides skldl and scikit-learn from which classes may be imported; None means any. A study file
         always has a list, an object of Python by default None.

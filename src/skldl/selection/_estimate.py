@@ -17,6 +17,7 @@ from skldl._typing import FloatArray, IntArray
 from skldl.data._dataset import Dataset, rows_of
 from skldl.exceptions import StudyError
 from skldl.metrics import MEASURES, Skill, skill_of_losses
+from skldl.metrics._skill import without_rounding
 from skldl.selection._trials import SearchResult, Setting, Trials
 
 
@@ -29,7 +30,7 @@ class Estimate:
     rows : ndarray of int
         The validation rows of all pairs.
     losses, reference : ndarray of shape (n_rows,)
-        Loss of each under the setting that the other pairs chose, and under the reference.
+        Loss of each under the setting that the other pairs chose, and under the reference; 0 for rounding error.
     loss, reference_loss : float
         Their (weighted) means.
     skill : Skill
@@ -117,6 +118,7 @@ def estimate_from_losses(
 ) -> Estimate:
     """Means and skill of the losses of some rows of a dataset, with the weights and groups of these rows."""
     weight = rows_of(dataset.sample_weight, rows)
+    losses, reference = without_rounding(losses), without_rounding(reference)
     return Estimate(
         rows,
         losses,

@@ -225,7 +225,7 @@ PROTOCOLS: dict[str, Protocol] = {
             "testing, the next one validates, the others train; the setting with the best criterion, averaged over all "
             "rotations, is chosen once for all of them. Then each fold is tested with a model that learned from all "
             "other folds. Since the fold that validates in one rotation is the test fold of another, test data take "
-            "part in the choice: the figures are a little too good, in the same way for every candidate with a grid.",
+            "part in the choice: the figures are too good, by how much depends on the candidate.",
             True,
             _geng2016,
         ),

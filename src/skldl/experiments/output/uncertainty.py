@@ -42,14 +42,16 @@ def floor_columns(results: StudyResults, measure: str) -> dict[str, dict[str, fl
 
 
 def noise_ceilings(results: StudyResults, measure: str) -> dict[str, float]:
-    """The skill of a model at the noise floor, on each dataset whose votes are known."""
-    ceilings = {}
+    """The skill of a model at the noise floor, on each dataset whose votes are known and whose baseline has a result.
+
+    Where the baseline has no loss, and so nothing can be gained, it is −∞ or 0, as every skill.
+    """
+    known, ceilings = MEASURES[measure], {}
     reference = losses_of(results, measure)[:, results.candidates.index(results.baseline)]
     for dataset, loss in zip(results.datasets, reference, strict=True):
         floor = results.info[dataset].get("noise_ceiling", {}).get(measure)
-        if floor is not None and loss > 0:
-            least = MEASURES[measure].loss(floor, results.info[dataset]["n_labels"])
-            ceilings[dataset] = float(skill_ratio(least, loss))
+        if floor is not None and known.has_least_loss and np.isfinite(loss):
+            ceilings[dataset] = float(skill_ratio(known.loss(floor, results.info[dataset]["n_labels"]), loss))
     return ceilings
 
 
