@@ -330,8 +330,8 @@ def summary() -> str:
             f"{text}. (Each of the six gives at least {least} of the SA-BFGS cells when it is tuned, so that this "
             "column identifies none.) With settings chosen by one protocol for all, the algorithms change places. The "
             f"mean of the training distributions beats {sum(worse for worse, _ in counts.values())} of {sum(cells)} "
-            f"published cells: of the {cells[0]} of each algorithm {by_algorithm} (real datasets but s-BU_3DFE, whose file "
-            "differs, and Human Gene, which we do not have).",
+            f"published cells: of the {cells[0]} of each algorithm {by_algorithm} (real datasets but s-BU_3DFE, whose "
+            "file differs, and Human Gene, which we do not have).",
             END,
         ]
     )
