@@ -1,7 +1,7 @@
-"""SABFGS with its own L-BFGS against SciPy's L-BFGS-B, both stopped by the same bound on the excess over the minimum.
+"""SABFGS with its own L-BFGS against SciPy's L-BFGS-B, both stopped by the same estimate of the excess.
 
 ``python benchmarks/solvers.py`` prints the table that docs/architecture.md quotes. SciPy's run gets our memory of 20
-steps and no stopping rule of its own; its callback computes the bound from the gradient of the last evaluation.
+steps and no stopping rule of its own; its callback computes the estimate from the gradient of the last evaluation.
 """
 
 import warnings

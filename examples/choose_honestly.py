@@ -17,7 +17,7 @@ from scipy.special import softmax
 from sklearn.model_selection import KFold, cross_val_predict
 
 from skldl import AAKNN, SABFGS, MeanDistribution
-from skldl.metrics import kullback_leibler
+from skldl.metrics import kullback_leibler, skill_ratio
 
 CANDIDATES = {f"neighbours, k = {k}": AAKNN(k) for k in (3, 5, 8, 12, 18, 27, 40)}
 CANDIDATES |= {f"linear, alpha = {a:.0e}": SABFGS(alpha=a, fit_intercept=True) for a in np.logspace(-3, 1, 7)}
@@ -35,7 +35,7 @@ def skills(X, D, seed):
     folds = KFold(4, shuffle=True, random_state=seed)
     mean = kullback_leibler(D, cross_val_predict(MeanDistribution(), X, D, cv=folds))
     return {
-        name: 1 - kullback_leibler(D, cross_val_predict(model, X, D, cv=folds)) / mean
+        name: float(skill_ratio(kullback_leibler(D, cross_val_predict(model, X, D, cv=folds)), mean))
         for name, model in CANDIDATES.items()
     }
 
@@ -49,7 +49,7 @@ def nested_skill(X, D, seed):
         losses += list(kullback_leibler.rowwise(D[test], best.fit(X[train], D[train]).predict(X[test])))
         mean = MeanDistribution().fit(X[train], D[train]).predict(X[test])
         reference += list(kullback_leibler.rowwise(D[test], mean))
-    return 1 - np.mean(losses) / np.mean(reference)
+    return float(skill_ratio(np.mean(losses), np.mean(reference)))
 
 
 # %%
@@ -68,7 +68,7 @@ for kind, strength in {"noise": 0.0, "signal": 0.2}.items():
         best = max(scores, key=scores.get)
         new = kullback_leibler(D_new, CANDIDATES[best].fit(X, D).predict(X_new))
         mean = kullback_leibler(D_new, MeanDistribution().fit(X, D).predict(X_new))
-        rows.append((scores[best], nested_skill(X, D, seed), 1 - new / mean))
+        rows.append((scores[best], nested_skill(X, D, seed), float(skill_ratio(new, mean))))
     results[kind] = np.array(rows)
     print(f"{kind:7s}best score {results[kind][:, 0].mean():+.3f}, nested {results[kind][:, 1].mean():+.3f}, ", end="")
     print(f"true {results[kind][:, 2].mean():+.3f}")

@@ -15,6 +15,7 @@ from skldl.data import load_lexicon
 from skldl.distributions import from_votes
 from skldl.metrics import PAPER_MEASURES, evaluate
 from skldl.simplex import entropy
+from skldl.uncertainty import explainable_share
 
 RATINGS = range(-4, 5)
 lexicon = load_lexicon()
@@ -68,10 +69,11 @@ for name, row in scores.items():
 # The figure shows how much of the way from the mean to the ceiling each model goes.
 
 figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
-for place, name in enumerate(PAPER_MEASURES):
+for place, (name, measure) in enumerate(PAPER_MEASURES.items()):
     start, end = scores["mean distribution"][name], scores["noise ceiling"][name]
     for colour, (model, marker) in enumerate({"SA-BFGS": "o", "AA-kNN, k = 50": "s"}.items()):
-        share = (scores[model][name] - start) / (end - start)
+        loss, of_mean, floor = (float(measure.loss(value, len(RATINGS))) for value in (scores[model][name], start, end))
+        share = explainable_share(loss, of_mean, floor)
         ax.plot(share, place, marker, markersize=8, color=f"C{colour}", label=None if place else model)
 ax.axvline(0, color="0.5", linestyle=":")
 ax.axvline(1, color="0.2", linestyle="--")

@@ -13,7 +13,7 @@ import numpy as np
 from skldl import SABFGS, MeanDistribution
 from skldl.data import load_lexicon
 from skldl.distributions import from_votes
-from skldl.metrics import kullback_leibler
+from skldl.metrics import kullback_leibler, skill_ratio
 
 RATINGS = range(-4, 5)
 lexicon = load_lexicon()
@@ -41,7 +41,7 @@ for budget in (1500, 3000, 6000):
             )
             for alpha in (3e-3, 1e-2, 3e-2, 1e-1)
         ]
-        skills.append(1 - min(losses) / mean)
+        skills.append(float(skill_ratio(min(losses), mean)))
     print(
         f"{budget} ratings: "
         + ", ".join(f"{asked} each {value:.3f}" for asked, value in zip(ASKED, skills, strict=True))

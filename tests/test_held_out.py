@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skldl._array_api import weighted_mean
 from skldl._held_out import (
     Scaling,
     best_share,
@@ -37,6 +38,26 @@ def test_a_label_without_mass_keeps_a_positive_mean():
     D = np.array([[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]])
     assert mean_distribution(D, None)[2] == pytest.approx(1e-12)
     assert (means_without(D, None, None) > 0).all()
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 100_000])
+def test_the_mean_of_equal_rows_is_that_row(n_rows):
+    """A plain sum of 100,000 equal numbers is wrong by 1e-12 of it."""
+    row = np.array([0.1, 0.2, 0.7 - 1e-9, 1e-9])
+    D = np.tile(row, (n_rows, 1))
+    for weight in (None, np.linspace(0.3, 1, n_rows), np.full(n_rows, 1e300 / n_rows)):
+        np.testing.assert_array_equal(weighted_mean(D, weight), row)
+    np.testing.assert_allclose(weighted_mean(D.astype(np.float32), None), row.astype(np.float32), rtol=1e-15)
+
+
+def test_the_mean_is_the_weighted_average_and_never_negative():
+    generator = np.random.default_rng(0)
+    D = generator.dirichlet(np.full(5, 0.05), 3000)
+    D[1:, 0] = 0.0  # one row alone has the first label, and hardly counts
+    for weight in (None, np.r_[1e-20, generator.random(2999)]):
+        mean = weighted_mean(D, weight)
+        np.testing.assert_allclose(mean, np.average(D, axis=0, weights=weight), rtol=1e-12)
+        assert (mean >= 0).all()
 
 
 def test_best_share_is_the_best_of_all_mixtures():

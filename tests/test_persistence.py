@@ -89,6 +89,31 @@ def test_inspect_tells_without_loading(model_file):
     assert about["versions"]["scikit-ldl"] == skldl.__version__
 
 
+def strictly(text):
+    """Read JSON as every other program does: Infinity and NaN are no numbers."""
+
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_numbers_that_are_not_finite_are_null_and_come_back_as_none(tmp_path):
+    given = {"skill": -np.inf, "of": [np.nan, 1.5, {"high": np.float64("inf")}], "rows": (3, "inf")}
+    path = skldl.save(skldl.MeanDistribution().fit(X, D), tmp_path / "model.skldl", description=given)
+    with zipfile.ZipFile(path) as archive:
+        written = strictly(archive.read("skldl.json"))
+    expected = {"skill": None, "of": [None, 1.5, {"high": None}], "rows": [3, "inf"]}
+    assert written["description"] == persistence.inspect(path)["description"] == expected
+
+
+def test_a_file_of_an_older_version_with_infinity_is_read(model_file):
+    rewrite(model_file, description={"skill": float("-inf"), "low": float("nan"), "rows": 3})
+    with zipfile.ZipFile(model_file) as archive:
+        assert b"-Infinity" in archive.read("skldl.json")
+    assert persistence.inspect(model_file)["description"] == {"skill": None, "low": None, "rows": 3}
+
+
 def test_unfitted_models_are_refused(tmp_path):
     with pytest.raises(NotFittedError):
         skldl.save(skldl.MeanDistribution(), tmp_path / "m.skldl")

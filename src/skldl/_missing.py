@@ -5,7 +5,6 @@ the missing labels. With **renormalised**, what was observed was divided by its 
 are known. In both a row is a coarsened distribution: its observed cells, and with "degrees" one further cell "rest".
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from sklearn.utils import TargetTags
 from skldl._column_names import column_names
 from skldl._typing import BoolArray, FloatArray
 from skldl._validation import SUM_TOLERANCE, check_degrees, check_distributions, check_numbers, check_row_sums
+from skldl._warn import warn
 from skldl.exceptions import DataError, MissingDegreesWarning, RowSumError
 
 READINGS = ("auto", "degrees", "renormalised")
@@ -172,7 +172,7 @@ def _say(array: FloatArray, gaps: BoolArray, reading: str, missing: str, name: s
         least = "fewer than two observed labels" if reading == "renormalised" else "no observed label"
         sentences.append(f"{nothing} of {len(array)} rows of {name} have {least} and carry nothing: they are left out.")
     if sentences:
-        warnings.warn(" ".join(sentences), MissingDegreesWarning, stacklevel=6)
+        warn(" ".join(sentences), MissingDegreesWarning)
 
 
 def rest_of(D: FloatArray) -> FloatArray:

@@ -10,8 +10,8 @@ by skops, and the index arrays of what was built before anything is predicted (`
 import errno
 import hashlib
 import json
+import math
 import os
-import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -26,6 +26,7 @@ import skldl
 from skldl._algorithms import ALGORITHMS, MODEL_PARTS
 from skldl._extras import import_with_extra
 from skldl._host_copy import host_copy
+from skldl._warn import warn
 from skldl._whole_files import whole_file
 from skldl.exceptions import ModelFileError
 
@@ -72,7 +73,8 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
     path : str or path
         Where to write it, by convention with the ending ``.skldl``.
     description : mapping, default=None
-        What else to keep with it, such as the schema of the training table; anything that JSON can hold.
+        What else to keep with it, such as the schema of the training table; anything that JSON can hold. A number that
+        is not finite, such as a skill of −∞, is kept as null and read as None.
 
     Returns
     -------
@@ -96,10 +98,10 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"scikit-ldl": skldl.__version__, **{name: metadata.version(name) for name in _PACKAGES}},
         "sha256": hashlib.sha256(content).hexdigest(),
-        "description": dict(description or {}),
+        "description": _finite(dict(description or {})),
     }
     with whole_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr(_DESCRIPTION, json.dumps(about, indent=1))
+        archive.writestr(_DESCRIPTION, json.dumps(about, indent=1, allow_nan=False))
         archive.writestr(_MODEL, content)
     return Path(path)
 
@@ -228,6 +230,15 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     return _read(path, None)[0]
 
 
+def _finite(value: Any) -> Any:
+    """The same value with None for numbers that JSON does not know: infinity and NaN."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _limit(path: str | os.PathLike[str], max_bytes: int | None) -> int:
     return max(SMALLEST_LIMIT, LARGEST_RATIO * os.path.getsize(path)) if max_bytes is None else max_bytes
 
@@ -246,7 +257,8 @@ def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str
                     f"{path} would take {sum(sizes.values()):,} bytes when unpacked. If it is yours, load it with "
                     f"skldl.load(path, max_bytes={sum(sizes.values())})."
                 )
-            about = json.loads(archive.read(_DESCRIPTION))
+            # files of older versions can hold the words Infinity and NaN, which are no JSON
+            about = json.loads(archive.read(_DESCRIPTION), parse_constant=lambda word: None)
             content = archive.read(_MODEL)
     except ModelFileError:
         raise
@@ -309,9 +321,7 @@ def _warn_of_other_versions(path: str | os.PathLike[str], versions: Mapping[str,
     """scikit-learn does not promise that a model means the same in another minor version."""
     then, now = str(versions.get("scikit-learn", "?")), metadata.version("scikit-learn")
     if _version(then)[:2] != _version(now)[:2]:
-        warnings.warn(
+        warn(
             f"{path} was written with scikit-learn {then} and is read with {now}; predictions may differ. "
             "Train it again with the versions that use it.",
-            UserWarning,
-            stacklevel=4,
         )

@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator as check_by_scikit_le
 from skldl._compat import distribution_targets_in_estimator_checks
 from skldl._parameters import check_declared_parameters
 from skldl._typing import FloatArray
+from skldl._warn import warn
 from skldl.exceptions import DataError
 
 __all__ = ["CHECKS", "EXPECTED_FAILED_CHECKS", "check_estimator", "make_distributions"]
@@ -63,7 +64,7 @@ def make_distributions(
     ((10, 2), (10, 3))
     """
     if seed is not None:
-        warnings.warn("seed= is now random_state=; it is removed in 0.4.", DeprecationWarning, stacklevel=2)
+        warn("seed= is now random_state=; it is removed in 0.4.", DeprecationWarning)
     generator = np.random.default_rng(random_state if seed is None else seed)
     X = generator.uniform(size=(n_samples, n_features))
     scores = X @ generator.normal(size=(n_features, n_labels)) + 0.3 * generator.normal(size=(n_samples, n_labels))

@@ -173,6 +173,11 @@ def test_a_sparse_column_whose_variance_is_lost_is_refused(table):
     X[:, 3] = 1e8 + np.arange(100) * 1e-4
     with pytest.raises(ValueError, match="Column 3 of the sparse X"):
         SABFGS(1e-3, fit_intercept=True).fit(ArrayRows(sparse.csr_matrix(X), D, chunk_rows=30))
+    X[0, 3] = 0.0  # not stored, in a row of tiny weight
+    weight = np.ones(100)
+    weight[0] = 1e-10
+    with pytest.raises(ValueError, match=r"Column 3 of the sparse X .* values from 0 to 1"):
+        SABFGS(1e-3, fit_intercept=True).fit(ArrayRows(sparse.csr_matrix(X), D, weight, chunk_rows=30))
 
 
 def test_warnings_are_those_in_memory(table):

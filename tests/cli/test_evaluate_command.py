@@ -2,6 +2,8 @@
 
 import shlex
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import skldl
@@ -26,6 +28,20 @@ def test_evaluate_gives_the_tables_of_bench(here, capsys):
     means = results.means("kl")[0]
     assert means[0] < means[1]
     assert "`skldl bench study.toml` runs it again" in (here / "compared" / "README.md").read_text(encoding="utf-8")
+
+
+def test_labels_that_never_vary_have_no_skill_and_no_width_by_any_measure(here, capsys):
+    """Losses of rounding error decided: the skill was −∞ by Intersection and 0 % by others, a width -0.000."""
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    table = pd.DataFrame(rows, columns=list("abc")).assign(l0=0.1, l1=0.2, l2=0.7)
+    table.to_csv("same.csv", index=False)
+    line = "evaluate same.csv --labels 'l*' --models sa-bfgs,forest --folds 3 --inner-folds 2 --jobs 1 --out compared"
+    assert call(line) == 0
+    shown = capsys.readouterr().out
+    lines = [line.split() for line in shown.splitlines() if line.split()[:1] == ["same"]]
+    assert [line[-1] for line in lines if len(line) > 1] == ["0.0%"] * 6
+    assert "−∞" not in shown
+    assert "-0.000" not in shown
 
 
 def test_a_large_table_is_told_that_it_gets_no_coverage(here, capsys, monkeypatch):

@@ -63,6 +63,19 @@ def test_help_lists_the_commands(capsys):
         assert f"skldl {name:<10} {what}" in shown
 
 
+def test_labels_that_never_vary(here, capsys):
+    """The forest predicted .1, .2, .7 up to rounding, which was a skill of −∞, and no JSON in the model file."""
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    pd.DataFrame(rows, columns=list("abc")).assign(l0=0.1, l1=0.2, l2=0.7).to_csv("same.csv", index=False)
+    assert call("fit same.csv --labels 'l*' --model forest --out same.skldl") == 0
+    assert "Skill 0.0% (95 % interval 0.0% to 0.0%)" in capsys.readouterr().out
+    assert call("inspect same.skldl --json") == 0
+    score = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    score = score["description"]["score"]
+    expected = ("kullback_leibler", "kullback_leibler_of_mean", "skill", "skill_low", "skill_high")
+    assert [score[name] for name in expected] == [0] * 5
+
+
 def test_from_fit_to_prediction(here, capsys, faces):
     assert call("fit faces.csv --labels 'emo_*' --drop person --model aa-knn --set n_neighbors=9 --out m.skldl") == 0
     reported = capsys.readouterr()

@@ -9,8 +9,9 @@ from scipy.special import softmax
 from skldl.data import Dataset
 from skldl.experiments import Candidate, Study, StudyResults, run_study
 from skldl.experiments.output.files import output_texts, write_outputs
+from skldl.experiments.output.skill_chart import skill_chart
 from skldl.experiments.output.tables import measure_table, skill_table
-from skldl.experiments.output.uncertainty import floor_cells, interval_table, kept_predictions
+from skldl.experiments.output.uncertainty import floor_cells, interval_table, kept_predictions, noise_ceilings
 from skldl.report import render_report
 from skldl.report._correction_figures import correction_figures
 from skldl.report._headline import headline
@@ -81,6 +82,21 @@ def test_the_table_of_skill_has_the_ceiling_of_the_votes(results):
         assert table.rows[1][1][-1].text == "–"  # no votes are known there
     (figure,) = skill_figure(results, skills_with_intervals(results, results.study["criterion"]))
     assert "noise ceiling" in figure.svg
+
+
+def test_the_ceiling_of_a_baseline_without_loss_follows_the_definition_of_skill():
+    counts = np.tile([[2, 8]], (60, 1))
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    results = study([Dataset("same", X, counts / 10, counts=counts)])
+    assert results.info["same"]["noise_ceiling"]["kullback_leibler"] > 0.01
+    for measure in ("kullback_leibler", "intersection"):
+        assert noise_ceilings(results, measure) == {"same": -np.inf}
+        lines = skill_table(results, measure).rows[0][1]
+        assert [cell.text for cell in lines] == ["0.0%", "0.0%", "0.0%", "−∞"]
+    assert skill_chart(results)
+    assert "<svg" in next(skill_figure(results, skills_with_intervals(results, "kullback_leibler"))).svg
+    widths = [row[1][1].text for row in interval_table(results).rows]
+    assert widths == ["0.000"] * 3
 
 
 def test_the_report_says_if_nothing_can_be_explained():

@@ -32,6 +32,16 @@ def test_a_noise_floor_is_shown_where_the_file_has_one(faces_model):
     assert "not known" not in card
 
 
+def test_a_skill_that_is_not_finite_is_written(faces_model):
+    about = inspect(faces_model)
+    about["description"]["score"] |= {"skill": None, "skill_low": None, "skill_high": None}  # so a file holds it
+    card = model_card(about, name="faces")
+    assert "that the model removes: −∞ (95 % interval −∞ to −∞)." in card
+    assert "not clearly better than the mean distribution" in card
+    about["description"]["score"] |= {"skill": 0.5, "skill_high": 0.9}
+    assert "that the model removes: 50.0% (95 % interval −∞ to 90.0%)." in model_card(about, name="faces")
+
+
 def test_kept_rows_and_models_of_rows_are_named(faces, tmp_path):
     made = fit_table(
         faces, "emo_*", model="aa-knn", settings={"n_neighbors": 3}, drop=["person"], values=[1, 2, 3], keep_rows=7

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, special
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
@@ -330,6 +331,28 @@ def test_sparse_columns_far_from_zero_are_refused_where_digits_are_lost(n_featur
     X[:, 1] = 1e7  # a constant column carries no information
     model = SABFGS(0.1, fit_intercept=True).fit(sparse.csr_matrix(X), D)
     np.testing.assert_allclose(model.predict(X), SABFGS(0.1, fit_intercept=True).fit(X, D).predict(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("n_features", [3, 300])
+@pytest.mark.parametrize("tiny", [1e-7, 1e-9, 1e-12])
+def test_a_row_of_tiny_weight_without_an_entry_never_drops_a_sparse_column(n_features, tiny):
+    """Its zero is not stored: the column looks constant although its entries vary. Dense rows are fitted exactly."""
+    X, D = make_distributions(n_samples=100, n_features=n_features)
+    X[1:, 1] += 1e7
+    X[0, 1] = 0.0
+    weight = np.ones(100)
+    weight[0] = tiny
+    model = SABFGS(0.1, fit_intercept=True, tol=1e-6)
+    if tiny == 1e-7:  # the variance keeps enough digits
+        dense = clone(model).fit(X, D, weight)
+        sparse_fit = model.fit(sparse.csr_matrix(X), D, weight)
+        np.testing.assert_allclose(sparse_fit.coef_, dense.coef_, atol=1e-3)
+    else:
+        with pytest.raises(ValueError, match=r"Column 1 of the sparse X .* values from 0 to 1\d+.* dense X"):
+            model.fit(sparse.csr_matrix(X), D, weight)
+    weight[0] = 0.0  # a row without weight does not count
+    X[:, 1] = 1e7 * (np.arange(100) > 0)
+    model.fit(sparse.csr_matrix(X), D, weight)
 
 
 def test_a_fit_without_intercept_that_is_worse_than_the_mean_warns():

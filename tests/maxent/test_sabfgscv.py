@@ -183,6 +183,19 @@ def test_never_worse_than_the_mean_on_movie(paper_data):
     assert kullback_leibler(D[test], model.predict(X[test])) < kullback_leibler(D[test], mean.predict(X[test]))
 
 
+class Splitter:
+    """A splitter of one's own, which may do anything."""
+
+    def __init__(self, *pairs):
+        self.pairs = pairs
+
+    def split(self, X, y=None, groups=None):
+        yield from self.pairs
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return len(self.pairs)
+
+
 def test_rows_given_twice_count_twice():
     X, D = make_distributions()
     rows = np.arange(len(D))
@@ -209,6 +222,14 @@ def test_rows_given_twice_count_twice():
         ([(np.ones(7, dtype=bool), [2])], "a mask of"),
         ([([0], [1], [2])], "Item 0 of cv holds 3 parts"),
         ([], "gives no"),
+        ([1, 2], "Item 0 of cv is 1: give .train, test. pairs"),
+        (Splitter(([0, 1, -1], [2])), "train of cv pair 0 holds row -1, but rows are numbered from 0 to"),
+        (Splitter(([0, 1], [2]), ([0, 1], [400])), "test of cv pair 1 holds row 400"),
+        (Splitter(([0, 1], [])), "test of cv pair 0 is empty"),
+        (Splitter(([], [1])), "train of cv pair 0 is empty"),
+        (Splitter((0, 1)), "train of cv pair 0 has shape"),
+        (Splitter(3), "Item 0 of cv is 3"),
+        (Splitter(), "gives no"),
         (1000, "cv=1000 folds need at least 1000 rows"),
     ],
 )

@@ -5,8 +5,12 @@ import pickle
 import numpy as np
 import pytest
 
+from skldl import SABFGSCV, MeanDistribution
+from skldl.chunks import skill_of_pairs
 from skldl.exceptions import DataError, LengthMismatchError, ParameterError, RowSumError
-from skldl.metrics import Skill, kullback_leibler, skill, skill_of_losses
+from skldl.metrics import MEASURES, Skill, kullback_leibler, mu, skill, skill_of_losses, skill_ratio
+from skldl.metrics._skill import show_skill, without_rounding
+from skldl.uncertainty import explainable_share
 
 
 @pytest.fixture
@@ -107,6 +111,13 @@ def test_rare_predictions_of_zero_defeat_every_interval():
     assert found[3000] > 0.9
 
 
+def test_an_infinite_loss():
+    """Of the model: the worst skill. Of the reference: no skill, unless the row does not count."""
+    assert skill_of_losses([np.inf, 1.0], [1.0, 1.0]) == -np.inf
+    assert skill_of_losses([1.0, 1.0, 1.0], [np.inf, 2.0, 2.0], [0, 1, 1]) == 0.5
+    np.testing.assert_array_equal(skill_ratio([1.0, np.inf, np.inf], [np.inf, np.inf, 1.0]), [np.nan, np.nan, -np.inf])
+
+
 def test_groups_count_as_units(data):
     D, P, reference = data
     pairs = np.repeat(np.arange(200), 2)
@@ -144,9 +155,89 @@ def test_degenerate_intervals():
     assert (worse.low, worse) == (-np.inf, -np.inf)
 
 
+ROUNDED = [([0.0, 0.0], [5e-17, 6e-17]), ([1e-16, 1e-16], [0.0, 0.0]), ([1e-16, 0.0], [2e-17, 5e-17])]
+
+
+@pytest.mark.parametrize(("own", "reference"), ROUNDED)
+def test_losses_of_rounding_error_are_none(own, reference):
+    found = skill_of_losses(own, reference)
+    assert (found.low, found, found.high) == (0, 0, 0)
+    assert skill_of_losses(own, reference, [1e-9, 3.0]) == 0
+    assert skill_of_losses([*own, 0.0], [*reference, 0.0], groups=["a", "a", "b"]) == 0
+    np.testing.assert_array_equal(skill_ratio(own, reference), [0, 0])
+    perfect = skill_of_losses(own, [0.1, 0.2])
+    assert (perfect.low, perfect, perfect.high) == (1, 1, 1)
+    assert skill_of_losses([0.1, 0.2], reference) == -np.inf
+    assert np.isnan(explainable_share(0.0, reference[0] + 0.1, 0.1))
+
+
+def test_small_losses_that_are_no_rounding_error_count():
+    assert skill_of_losses([1e-13, 1e-13], [2e-13, 2e-13]) == pytest.approx(0.5)
+    assert skill_ratio(1e-13, 2e-13) == pytest.approx(0.5)
+    np.testing.assert_array_equal(without_rounding([np.nan, np.inf, 2e-14, -1e-16]), [np.nan, np.inf, 2e-14, 0])
+    np.testing.assert_array_equal(without_rounding([[1e-12], [1e-12]], [[50], [200]]), [[1e-12], [0]])
+
+
+@pytest.mark.parametrize("degrees", [(0.3, 0.7), (0.1, 0.2, 0.7), (1 / 3, 1 / 3, 1 / 3)])
+def test_equal_rows_leave_nothing_to_gain_by_any_road(degrees):
+    """The rounding of one prediction, a few units in the last place, decides nothing."""
+    D = np.tile(degrees, (40, 1))
+    noise = np.random.default_rng(0).choice([-1, 0, 1], size=D.shape) * 2.0**-52
+    exact, rounded = D[:1], D * (1 + noise)
+    for P, reference in ((rounded, exact), (D, rounded), (rounded, rounded[::-1])):
+        found = skill(D, P, reference)
+        assert (found.low, found, found.high) == (0, 0, 0)
+        assert skill_of_pairs([(D[:9], P[:9], reference[:9]), (D[9:], P[9:], reference[-31:])]) == 0
+    uniform = np.full_like(D, 1 / len(degrees))
+    assert mu(uniform, uniform * (1 + noise)) == 1
+    assert mu(uniform, uniform * (1 + 1e-4 * noise * 2**52)) == 0
+
+
+@pytest.mark.parametrize("n_labels", [2, 68, 1000])
+def test_the_loss_of_a_rounded_prediction_is_none_by_every_measure(n_labels):
+    """The scale of the rounding is that of the measure: Canberra adds up one term for each label."""
+    generator = np.random.default_rng(1)
+    D = generator.dirichlet(np.ones(n_labels), 30)
+    P = D * (1 + generator.integers(-4, 5, size=D.shape) * 2.0**-53)
+    for measure in MEASURES.values():
+        if measure.has_least_loss and (measure.loss(measure.rowwise(D, D), n_labels) == 0).all():
+            assert measure.loss(measure.rowwise(D, P), n_labels).max() == 0, measure.name
+
+
+@pytest.mark.parametrize("n_samples", [60, 30_000])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_mean_of_equal_rows_has_no_loss_by_any_measure(n_samples, weighted):
+    D = np.tile(np.random.default_rng(3).dirichlet(np.ones(9)), (n_samples, 1))
+    weight = np.linspace(0.1, 1, n_samples) if weighted else None
+    P = MeanDistribution().fit(np.zeros((n_samples, 1)), D, weight).predict([[0.0]])
+    for name in ("canberra", "clark", "chebyshev", "intersection", "wave_hedges"):
+        assert MEASURES[name].loss(MEASURES[name].rowwise(D[:1], P), 9) == 0, name
+
+
+def test_a_skill_as_text():
+    assert [show_skill(value) for value in (0.5, -1e-5, -np.inf, None)] == ["50.0%", "0.0%", "−∞", "−∞"]
+
+
+@pytest.mark.slow
+def test_coverage_on_rows_of_a_real_dataset(paper_data):
+    """What the notes say of Movie, where the interval is worst of the paper's sets that we have."""
+    X, D = paper_data("Movie")
+    generator = np.random.default_rng(0)
+    train, test = np.array_split(generator.permutation(len(D)), 2)
+    own = kullback_leibler.rowwise(D[test], SABFGSCV().fit(X[train], D[train]).predict(X[test]))
+    reference = kullback_leibler.rowwise(D[test], np.tile(D[train].mean(axis=0), (len(test), 1)))
+    truth = 1 - own.mean() / reference.mean()
+    for n_samples, least, most in ((30, 0.915, 0.945), (50, 0.925, 0.95), (100, 0.93, 0.955)):
+        drawn = generator.integers(len(test), size=(4000, n_samples))
+        intervals = [skill_of_losses(own[rows], reference[rows]) for rows in drawn]
+        assert least <= np.mean([found.low <= truth <= found.high for found in intervals]) <= most
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (([1.0, 1.0], [np.inf, 1.0]), "The reference has an infinite loss, of which no share"),
+        (([np.inf, 1.0], [np.inf, 1.0]), "The reference has an infinite loss"),
         (([1.0], [1.0]), "at least two rows .* there is 1"),
         (([1.0, 2.0], [1.0, 2.0], [1, 0]), "at least two rows"),
         (([1.0, 2.0], [1.0, 2.0], None, ["a", "a"]), "at least two groups"),

@@ -222,6 +222,19 @@ class TestSkill:
         assert line.get_xdata().tolist() == [float(expected)]
         assert not plots.SkillDisplay.from_predictions(D, predicted, D_reference=mean).ceilings
 
+    def test_a_reference_without_loss(self):
+        """The ceiling follows the one definition of skill; what is below the axis is not drawn, and has no entry."""
+        for ceiling, expected in ((0.01, -np.inf), (0.0, 0.0), (1e-17, 0.0)):
+            display = plots.SkillDisplay.from_predictions(
+                [[0.5, 0.5]] * 2, [[0.4, 0.6]] * 2, D_reference=[[0.5, 0.5]], ceiling=ceiling, title="even"
+            )
+            assert display.ceilings == {"even": expected}
+            drawn = [line for line in display.ax_.lines if line.get_label() == "noise ceiling"]
+            assert len(drawn) == (expected == 0)
+        display = plots.SkillDisplay({"x": {"A": 0.1}, "y": {"A": 0.2}}, {"x": -np.inf, "y": 0.5}).plot()
+        (line,) = (line for line in display.ax_.lines if line.get_label() == "noise ceiling")
+        assert line.get_xdata().tolist() == [0.5, 0.5]
+
     def test_what_is_worse_than_the_lowest_stands_at_the_edge(self):
         display = plots.SkillDisplay({"x": {"A": -7.0, "B": 0.1}, "y": {"B": float("-inf")}}).plot()
         at_edge = [line for line in display.ax_.lines if line.get_marker() == "<" and len(line.get_xdata())]

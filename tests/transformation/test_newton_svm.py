@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import LinAlgError
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skldl.simplex import softmax
@@ -146,6 +147,21 @@ def test_a_point_that_is_worse_is_not_taken(monkeypatch):
         assert_optimal(solve_machines(kernel, u, v, u - v, np.zeros(6)), K, costs, 100.0)
         work[name] = kernel.work
     assert work["far"] == work["Newton"]
+
+
+def test_where_no_point_near_the_optimum_is_found_it_begins_where_it_is(monkeypatch):
+    """The Cholesky factor of a kernel matrix that rounding has made indefinite may not exist."""
+
+    def fails(*args):
+        raise LinAlgError("1-th leading minor of the array is not positive definite")
+
+    K, costs = make_problem(5.0, gamma=0.5)
+    expected = solve(K, costs)
+    monkeypatch.setattr(_newton_svm, "LONG", 0.0)
+    monkeypatch.setattr(_newton_svm, "come_near", fails)
+    found = solve(K, costs)
+    assert found.solved.all()
+    np.testing.assert_array_equal(found.values, expected.values)
 
 
 def test_start_changes_nothing():

@@ -122,10 +122,37 @@ def test_a_far_origin_costs_no_digits_on_dense_features():
 
 
 def test_sparse_features_that_lose_all_digits_are_refused():
-    X, D = make_distributions(60, 4, 3)
+    X, D = make_distributions(2000, 4, 3)
+    X += 1e9
     X[:, 1] = X[:, 0]
+    X[0] = 0.0  # so that no column can be centred
+    weight = np.ones(2000)
+    weight[0] = 2e-4
     with pytest.raises(ValueError, match="Raise reg"):
-        PTBayes("full", reg=0).fit(sparse.csr_matrix(X + 1e7), D)
+        PTBayes("full", reg=0).fit(sparse.csr_matrix(X), D, weight)
+
+
+@pytest.mark.parametrize("covariance", ["full", "diag", "tied"])
+def test_a_sparse_column_without_zeros_is_centred(covariance):
+    X, D = make_distributions(60, 4, 3)
+    X = np.round(X * 256) / 256
+    X[X[:, 0] < 0.4, 0] = 0.0
+    expected = PTBayes(covariance, reg=0.01).fit(X, D).predict(X)
+    X[:, 1] += 1e7
+    rows = sparse.csr_matrix(X)
+    np.testing.assert_allclose(PTBayes(covariance, reg=0.01).fit(rows, D).predict(rows), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("covariance", ["full", "diag", "tied"])
+def test_a_sparse_column_whose_only_zero_weighs_nothing_is_refused(covariance):
+    X, D = make_distributions(60, 4, 3)
+    X[:, 1] += 1e7
+    X[0, 1] = 0.0
+    weight = np.ones(60)
+    weight[0] = 1e-30
+    with pytest.raises(ValueError, match=r"Column 1 of the sparse X has mean 1e.07.*pass a dense X"):
+        PTBayes(covariance).fit(sparse.csr_matrix(X), D, weight)
+    assert np.isfinite(PTBayes(covariance).fit(X, D, weight).predict(X)).all()
 
 
 def test_draws_tend_to_the_weights():

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 
 from skldl import PTSVM, MeanDistribution
 from skldl.testing import check_estimator, make_distributions
-from skldl.transformation import _newton_svm, _pair_fit, _pair_model, _pairwise_svm
+from skldl.transformation import _gaussian, _newton_svm, _pair_fit, _pairwise_svm
 from skldl.transformation._coupling import couple
 from skldl.transformation._platt import fit_sigmoids
 
@@ -25,7 +25,7 @@ ROW_TWICE = "copies of a row may end up in different folds of the out-of-fold st
 
 @pytest.fixture(params=["newton", "libsvm"])
 def solver(request, monkeypatch):
-    """Which solver takes the pairs without a closed form, whatever the number of rows."""
+    """What begins with the pairs without a closed form, whatever the number of rows."""
     monkeypatch.setattr(_pair_fit, "FEW_ROWS", 0 if request.param == "newton" else 10**9)
     return request.param
 
@@ -70,7 +70,7 @@ def test_equals_the_method_done_by_hand(kernel):
     function = linear_kernel if kernel == "linear" else lambda A, B: rbf_kernel(A, B, gamma=1 / 4)
     model = PTSVM(kernel=kernel, C=5.0).fit(X, D)
     assert len(model.solved_pairs_) == 6
-    np.testing.assert_allclose(model.predict(X_new), by_hand(X, D, X_new, function, C=5.0), atol=1e-4)
+    np.testing.assert_allclose(model.predict(X_new), by_hand(X, D, X_new, function, C=5.0), atol=2e-6)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -177,7 +177,7 @@ def test_many_rows_reach_libsvm_as_they_are(monkeypatch, kernel, form, solver):
 def test_small_blocks_change_nothing(monkeypatch, C, solver):
     X, D = make_distributions(n_labels=5)
     expected = PTSVM(C=C).fit(X, D).predict(X)
-    monkeypatch.setattr(_pair_model, "BLOCK", 130)
+    monkeypatch.setattr(_gaussian, "BLOCK", 130)
     monkeypatch.setattr(_pair_fit, "SOLVER_BLOCK", 130)
     np.testing.assert_allclose(PTSVM(C=C).fit(X, D).predict(X), expected, atol=1e-7)
 
@@ -215,6 +215,30 @@ def test_widths_of_the_kernel():
     assert PTSVM(kernel="linear").fit(X, D).gamma_ is None
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize(("C", "n_samples"), [(1e-3, 60), (3.0, 60), (100.0, 320)])
+def test_where_the_features_are_zero_does_not_matter(kernel, C, n_samples, form):
+    """2³⁰ has so many digits that a kernel computed from squared norms would be noise."""
+    X, D = make_distributions(n_samples=n_samples)
+    X = np.round(X * 256) / 256  # so that X + 2³⁰ is exact
+    model = PTSVM(kernel=kernel, C=C, gamma="scale")
+    expected = model.fit(X, D).predict(X)
+    found = model.fit(form(X + 2.0**30), D).predict(form(X + 2.0**30))
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_scaling_of_a_far_column_does_not_hide_the_others():
+    """Only one column is far from zero, in a sparse matrix where the others keep their zeros."""
+    X, D = make_distributions(n_samples=60)
+    X[X < 0.3] = 0.0
+    X = np.round(X * 256) / 256
+    expected = PTSVM(C=3.0).fit(X, D).predict(X)
+    X[:, 1] += 2.0**30
+    rows = sparse.csr_matrix(X)
+    np.testing.assert_allclose(PTSVM(C=3.0).fit(rows, D).predict(rows), expected, atol=1e-9)
+
+
 @pytest.mark.parametrize("n_samples", [1, 2, 3, 6])
 def test_few_rows(n_samples):
     X, D = make_distributions(n_samples=n_samples)
@@ -248,10 +272,30 @@ def test_many_labels_in_closed_form():
 
 def test_refuses_more_machines_than_max_machines():
     X, D = make_distributions()
-    with pytest.raises(ValueError, match=r"about 18 support vector machines .* max_machines=17.*C=1e-3"):
+    with pytest.raises(ValueError, match=r"at least 18 support vector machines.* max_machines=17.*C=1e-3"):
         PTSVM(C=3.0, max_machines=17).fit(X, D)
     assert len(PTSVM(C=3.0, max_machines=None).fit(X, D).solved_pairs_) == 3
     assert len(PTSVM(C=1e-3, max_machines=1).fit(X, D).solved_pairs_) == 0
+
+
+def test_machines_of_the_folds_are_counted_one_by_one(monkeypatch):
+    """A fold can need a solver for pairs that all rows do not need it for."""
+    X, D = make_distributions(n_samples=40, n_labels=5)
+    n_machines, closed_forms = [], _pair_fit._closed_forms
+
+    def count(*args, **options):
+        fit = closed_forms(*args, **options)
+        n_machines.append(len(fit.solved))
+        return fit
+
+    monkeypatch.setattr(_pair_fit, "_closed_forms", count)
+    PTSVM(C=0.22).fit(X, D)
+    assert len(n_machines) == 6
+    assert len(set(n_machines)) > 1
+    total = sum(n_machines)
+    PTSVM(C=0.22, max_machines=total).fit(X, D)
+    with pytest.raises(ValueError, match=f"at least {total} support vector machines.* max_machines={total - 1}:"):
+        PTSVM(C=0.22, max_machines=total - 1).fit(X, D)
 
 
 def test_a_thousand_labels_are_refused_where_a_solver_would_be_needed():
@@ -362,7 +406,7 @@ def test_unscaled_features_end_with_a_warning(monkeypatch, n_jobs):
     model = PTSVM(kernel="linear", n_jobs=n_jobs)
     with (
         parallel_config(backend="threading"),
-        pytest.warns(ConvergenceWarning, match=r"stopped 3 of 3.*StandardScaler"),
+        pytest.warns(ConvergenceWarning, match=r"stopped (3 of 3|15 of 15) .*StandardScaler"),
     ):
         P = model.fit(1e8 * X, D).predict(1e8 * X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)

@@ -104,6 +104,16 @@ def test_bounds_against_a_search_over_the_simplex(score):
             np.testing.assert_allclose(upper[0], simplex[inside].max(axis=0), atol=0.006)
 
 
+@pytest.mark.parametrize("score", ["total_variation", "kullback_leibler", "label"])
+def test_the_centre_is_inside_of_every_region(score):
+    """Also where the cut by the simplex rounds: a width was -1e-16."""
+    P = np.random.default_rng(0).dirichlet(np.ones(5), size=500)
+    P *= 1 + np.random.default_rng(1).integers(-2, 3, size=(500, 1)) * 2.0**-53
+    lower, upper = bounds(score, P, np.zeros(500), np.full(5, 0.1))
+    assert (lower <= P).all()
+    assert (upper >= P).all()
+
+
 def test_bounds_of_the_divergence_where_a_label_has_no_mass():
     lower, upper = bounds("kullback_leibler", np.array([[0.0, 1.0]]), np.array([0.1]), np.ones(2))
     np.testing.assert_allclose(lower, [[0.0, 1.0]])

@@ -1,6 +1,5 @@
 """`DawidSkene`: the true label of each item and the errors of each rater, from votes alone."""
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldl._parameters import COUNT, NOT_NEGATIVE, Constraint, check_parameters, number, one_of
 from skldl._typing import FloatArray, IntArray
+from skldl._warn import warn
 from skldl.annotators._expectation import Evidence, Solution, run_em
 from skldl.annotators._noise_models import NO_PARAMETERS, Maximizer, OrderedProbit, full_confusion, one_coin
 from skldl.annotators._triples import Triples, check_single, gold_codes, read_triples
@@ -287,11 +287,10 @@ class DawidSkene(BaseEstimator):
             tol=self.tol,
         )
         if not solution.converged:
-            warnings.warn(
+            warn(
                 f"EM took all {self.max_iter} steps and the last one still gained more than tol={self.tol:g} for each "
                 "vote. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return solution
 

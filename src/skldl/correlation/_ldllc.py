@@ -78,7 +78,8 @@ class LDLLC(LinearSoftmaxLDL):
     max_iter : int, default=1000
         Largest number of steps of each round.
     tol : float, default=1e-8
-        Bound on the excess of the objective over the optimum at which a round ends.
+        Estimated excess of the objective over the optimum at which a round ends; the true excess can be larger, see
+        `skldl.SABFGS`.
 
     Attributes
     ----------

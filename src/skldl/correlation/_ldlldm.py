@@ -82,7 +82,8 @@ class LDLLDM(LinearSoftmaxLDL):
     max_iter : int, default=1000
         Largest number of steps.
     tol : float, default=1e-8
-        Bound on the excess of the objective over the optimum at which the search ends.
+        Estimated excess of the objective over the optimum at which the search ends; the true excess can be larger,
+        see `skldl.SABFGS`.
 
     Attributes
     ----------

@@ -141,7 +141,8 @@ class LDLSCL(LinearSoftmaxLDL):
     max_iter : int, default=1000
         Largest number of steps for the weights in each round.
     tol : float, default=1e-8
-        Bound on the excess of the objective over the optimum at which the search for the weights ends.
+        Estimated excess of the objective over the optimum at which the search for the weights ends; the true excess can
+        be larger, see `skldl.SABFGS`.
 
     Attributes
     ----------

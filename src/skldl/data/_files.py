@@ -1,7 +1,6 @@
 """`load_dataset`: a dataset of the paper by its name, or other data by the path of the file."""
 
 import os
-import warnings
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import pooch
 
+from skldl._warn import warn
 from skldl.data._artificial import artificial_manifold, make_artificial
 from skldl.data._catalogue import BUILT_IN, FETCHED_TEXTS, CatalogueEntry, find_entry, in_catalogue, suggestion
 from skldl.data._content import Converter, checked_content
@@ -131,7 +131,7 @@ def load_dataset(
     ('happy', 'sad')
     """
     if ignore:
-        warnings.warn("ignore= is now called drop=; the old name is removed in 0.4.", DeprecationWarning, stacklevel=2)
+        warn("ignore= is now called drop=; the old name is removed in 0.4.", DeprecationWarning)
         drop = [*([drop] if isinstance(drop, str) else drop), *([ignore] if isinstance(ignore, str) else ignore)]
     roles = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     roles |= {"item": item, "annotator": annotator}
@@ -262,7 +262,7 @@ def load_entry_file(entry: CatalogueEntry, path: Path, *, verify: bool) -> Datas
         )
         if got[1:] != expected[1:] or got[0] not in entry.other_n_samples:
             raise DatasetError(f"{sizes} If this is another dataset, load it by its path.")
-        warnings.warn(f"{sizes} {entry.note} Results will differ from the paper's.", stacklevel=4)
+        warn(f"{sizes} {entry.note} Results will differ from the paper's.")
     if verify and entry.sha256 is not None:
         cure = (
             "If you saved it anew yourself, load it with verify=False or by its path; otherwise delete it and call "

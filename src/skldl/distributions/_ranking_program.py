@@ -1,6 +1,5 @@
 """Two conversions of rankings into a distribution, vectorised over the rows: a convex program, and Plackett-Luce."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl._typing import FloatArray, IntArray
+from skldl._warn import warn
 
 _ENTRIES = 2**22  # cells of the largest temporary array
 _MAX_STEPS = 100
@@ -78,10 +78,9 @@ def _newton(shares: FloatArray, marked: npt.NDArray[np.bool_], margin: float, ev
         active = active[moving]
         if not len(active):
             return d
-    warnings.warn(  # a convex program in few variables: only extreme settings come here
+    warn(  # a convex program in few variables: only extreme settings come here
         "The program behind from_rankings did not converge; choose a larger evenness or smaller margin.",
         ConvergenceWarning,
-        stacklevel=4,
     )
     return d
 
@@ -143,9 +142,8 @@ def plackett_luce(places: IntArray, lengths: IntArray, regularization: float, ma
         active = active[np.abs(new - current).max(axis=1) > tol]
         if not len(active):
             return worth
-    warnings.warn(
+    warn(
         f"Plackett-Luce did not settle within {max_iter} steps for {len(active)} rows; choose a larger regularization.",
         ConvergenceWarning,
-        stacklevel=3,
     )
     return worth

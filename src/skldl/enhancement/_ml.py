@@ -10,7 +10,6 @@ With ν = l ∘ µ the constraints are bounds ν ≥ λ. The problem is convex a
 solves it with products of I − W alone. Softmax makes distributions of µ.
 """
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skldl._parameters import COUNT, POSITIVE
 from skldl._typing import FloatArray
+from skldl._warn import warn
 from skldl.enhancement._base import LabelEnhancer, neighbours
 from skldl.kernel._kernels import row_blocks
 
@@ -98,10 +98,9 @@ class ML(LabelEnhancer):
             scores[:, label] = sign * found.x
             self.n_iter_ = max(self.n_iter_, int(found.nit))
             if found.status == 1:
-                warnings.warn(
+                warn(
                     f"ML stopped at max_iter={self.max_iter} for label {label}. Raise max_iter, or tol.",
                     ConvergenceWarning,
-                    stacklevel=2,
                 )
         return scores
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import rel_entr
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
@@ -17,6 +16,7 @@ from skldl.base import GroupedLDL
 from skldl.data._dataset import rows_of
 from skldl.ensemble._pool import Pool, fit_pool
 from skldl.exceptions import EmptyDataError
+from skldl.metrics import kullback_leibler
 from skldl.selection import _folds, pairs_of
 from skldl.selection._fitting import fit_arguments
 
@@ -234,7 +234,7 @@ def row_losses(rows: TrainingRows, held_out: FloatArray) -> FloatArray:
     """Kullback-Leibler divergence of each row from its held-out prediction; NaN without one."""
     losses = np.full(len(rows.D), np.nan)
     known = np.isfinite(held_out[:, 0])
-    losses[known] = np.maximum(rel_entr(rows.D[known], held_out[known]).sum(axis=1), 0.0)
+    losses[known] = kullback_leibler.rowwise(rows.D[known], held_out[known])
     return losses
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from skldl.metrics._skill import show_skill
+
 _KINDS = {
     "distribution": "shares that sum to one",
     "counts": "counts of answers",
@@ -127,11 +129,7 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
     if floor is not None:
         error = f" ± {score['noise_floor_error']:.2g} (standard error)" if "noise_floor_error" in score else ""
         lines.append(f"| noise floor: a perfect model, given so few answers a row | {floor:.4g}{error} |")
-    lines += [
-        "",
-        f"Skill, the share of the divergence of the mean that the model removes: {score['skill']:.1%} (95 % interval "
-        f"{score['skill_low']:.1%} to {score['skill_high']:.1%}).",
-    ]
+    lines += ["", f"Skill, the share of the divergence of the mean that the model removes: {_skill(score)}."]
     if score.get("explained") is not None:
         lines += [
             "",
@@ -146,6 +144,12 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def _skill(score: Mapping[str, Any]) -> str:
+    """The skill with its interval."""
+    skill, low, high = (show_skill(score[name]) for name in ("skill", "skill_low", "skill_high"))
+    return f"{skill} (95 % interval {low} to {high})"
+
+
 def _limit_lines(description: Mapping[str, Any]) -> list[str]:
     lines = [
         "- The scores hold for rows drawn like those of the training table. `skldl predict --monitor` and the metrics "
@@ -154,7 +158,8 @@ def _limit_lines(description: Mapping[str, Any]) -> list[str]:
         "are extrapolated.",
     ]
     score = description.get("score") or {}
-    if score.get("skill_low", 1) <= 0:
+    low = score.get("skill_low", 1)
+    if low is None or low <= 0:
         lines.append("- It is not clearly better than the mean distribution: the interval of its skill reaches zero.")
     if description.get("roles", {}).get("groups"):
         lines.append(f"- Rows of one {_plain(description['roles']['groups'])} were kept together in the folds.")

@@ -112,8 +112,7 @@ def distances(A: Any, B: Any, metric: str) -> FloatArray:
     """
     if is_device_array(A):
         return device_distances(A, B, metric)
-    if sparse.issparse(A) != sparse.issparse(B):
-        A = sparse.csr_matrix(A) if sparse.issparse(B) else A.toarray()
+    A = _like(B, A)
     if metric == "product":
         return _products(A, B)
     if metric == "euclidean":
@@ -123,6 +122,33 @@ def distances(A: Any, B: Any, metric: str) -> FloatArray:
         A, B = (part.toarray() if sparse.issparse(part) else part for part in (A, B))
         return np.asarray(-additive_chi2_kernel(np.maximum(A, 0.0), np.maximum(B, 0.0)))
     return _cityblock(A, B)
+
+
+def squared_distances(A: Any, B: Any) -> FloatArray:
+    """Return the squared L2 distances between the rows of A and those of B in double precision.
+
+    Rows far from zero keep the digits in which they differ.
+
+    Parameters
+    ----------
+    A, B : ndarray or CSR matrix
+        Features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> squared_distances(np.array([[1e9], [1e9 + 3]]), np.array([[1e9 + 1]]))
+    array([[1.],
+           [4.]])
+    """
+    return _squared_euclidean(_like(B, A).astype(np.float64, copy=False), B.astype(np.float64, copy=False))
+
+
+def _like(B: Any, A: Any) -> Any:
+    """A as a dense array or as a sparse matrix, whichever B is."""
+    if sparse.issparse(A) == sparse.issparse(B):
+        return A
+    return sparse.csr_matrix(A) if sparse.issparse(B) else A.toarray()
 
 
 def _products(A: Any, B: Any) -> FloatArray:

@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg, special
-from sklearn.metrics.pairwise import euclidean_distances
 
 from skldl._held_out import row_weights
 from skldl._parameters import COUNT, NOT_NEGATIVE, POSITIVE, number
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
+from skldl.kernel._kernels import squared_distances
 
 BLOCK_ROWS = 2048
 MAX_HALVINGS = 30
@@ -191,7 +191,7 @@ class LDSVR(BaseLDL):
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         weight = row_weights(X.shape[0], sample_weight)
-        squared = euclidean_distances(X, squared=True).astype(np.float64)
+        squared = squared_distances(X, X)
         self._fit_distances(X, D, weight, squared, _mean_distance(squared, weight))
 
     def _fit_distances(
@@ -212,7 +212,7 @@ class LDSVR(BaseLDL):
         if len(self.dual_coef_):
             for first in range(0, X.shape[0], BLOCK_ROWS):
                 rows = slice(first, first + BLOCK_ROWS)
-                squared = euclidean_distances(X[rows], self.support_vectors_, squared=True).astype(np.float64)
+                squared = squared_distances(X[rows], self.support_vectors_)
                 scores[rows] += np.exp(-squared / (2.0 * self.sigma_**2)) @ self.dual_coef_
         degrees = special.expit(scores)
         return np.asarray(degrees / degrees.sum(axis=1, keepdims=True))
@@ -222,7 +222,7 @@ class LDSVR(BaseLDL):
     ) -> Iterator[FloatArray]:
         """The distances are computed once for all values."""
         weight = row_weights(X.shape[0], sample_weight)
-        squared = euclidean_distances(X, squared=True).astype(np.float64)
+        squared = squared_distances(X, X)
         mean_distance = _mean_distance(squared, weight)
         for value in values:
             self.set_params(**{param: value})

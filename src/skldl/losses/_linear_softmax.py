@@ -10,7 +10,6 @@ belong to the mean prediction reached. Where f is not convex the result is the l
 it does not depend on random numbers.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -22,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH
 from skldl._solvers import Minimum, minimise
 from skldl._typing import FloatArray
+from skldl._warn import warn
 from skldl.base import BaseLDL
 from skldl.losses._automatic_alpha import ALPHA, automatic_alpha, count_different_rows
 from skldl.losses._rows import RowLoss
@@ -143,7 +143,7 @@ def fit_linear(
     alpha : float or ndarray of shape (n_columns,)
         Strength of the squared penalty, one for all columns of the design or one for each.
     tol : float
-        Bound on the excess over the optimum at which the search ends.
+        Estimated excess over the optimum at which the search ends, see `skldl._solvers.minimise`.
     max_iter : int
         Largest number of steps of the second phase.
     penalty : callable, default=None
@@ -277,10 +277,10 @@ class LinearSoftmaxLDL(BaseLDL):
 
 
 def warn_unless_converged(model: Any, run: Minimum) -> None:
-    """Say how far the run may be from the optimum, and which hyper-parameter helps.
+    """Say how far the run is estimated to be from the optimum, and which hyper-parameter helps.
 
     A run that ended because no step lowers the loss, after steps that lowered it by less than ``tol``, is at a minimum
-    within double precision, although the bound does not show it: no warning then.
+    within double precision, although the estimate does not show it: no warning then.
     """
     flat = (
         run.n_iter < model.max_iter and run.loss_curve[-min(4, len(run.loss_curve))] - run.loss_curve[-1] <= model.tol
@@ -292,8 +292,7 @@ def warn_unless_converged(model: Any, run: Minimum) -> None:
         what, cure = f"stopped at max_iter={model.max_iter}", "Raise max_iter, or set a larger alpha."
     else:
         what, cure = f"found no lower loss after {run.n_iter} steps", "Raise tol, or set a larger alpha."
-    warnings.warn(
-        f"{name} {what}, with a loss about {run.excess:.1g} above the optimum (tol={model.tol:g}). {cure}",
+    warn(
+        f"{name} {what}, with a loss estimated to be {run.excess:.1g} above the optimum (tol={model.tol:g}). {cure}",
         ConvergenceWarning,
-        stacklevel=2,
     )

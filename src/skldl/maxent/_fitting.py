@@ -1,6 +1,5 @@
 """From a training set to maximum entropy weights, for one alpha or for many that share one factorisation."""
 
-import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skldl._missing import COMPLETE, informative_rows
 from skldl._solvers import Metric, Minimum, minimise
 from skldl._typing import FloatArray
+from skldl._warn import warn
 from skldl.maxent._objective import CrossEntropy, row_weights
 from skldl.maxent._partial_objective import PartialCrossEntropy, cross_entropy
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
@@ -58,11 +58,10 @@ class Weights:
         else:
             stopped = f"found no lower loss after {self.run.n_iter} steps"
             cure = "Rounding hides what is left: raise tol, or set a larger alpha."
-        warnings.warn(
+        warn(
             f"{name} with alpha={alpha:g} {stopped}, with a mean Kullback-Leibler divergence "
             f"estimated to be {self.run.excess:.1g} above the optimum (tol={settings.tol:g}). {cure}",
             ConvergenceWarning,
-            stacklevel=2,
         )
 
 

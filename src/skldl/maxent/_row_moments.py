@@ -21,7 +21,7 @@ from skldl.chunks._rows import Sums
 from skldl.maxent import _blocks
 from skldl.maxent._feature_scaling import rare_columns, scaling_factors
 from skldl.maxent._folds import Folds
-from skldl.maxent._whitening import CONSTANT_COLUMN, LARGEST_MATRIX, Factorisation, refuse_lost_digits
+from skldl.maxent._whitening import CONSTANT_COLUMN, LARGEST_MATRIX, Factorisation, refuse_lost_digits, too_few_digits
 from skldl.simplex import entropy
 
 
@@ -90,9 +90,10 @@ class Moments:
         """Which columns have a variance that is nothing but rounding error, as in `skldl.maxent._whitening`."""
         if not self.is_sparse:
             return np.asarray(variances <= self.constant * mean**2)
-        return refuse_lost_digits(
-            variances, mean, lambda column: (self.low[column], self.high[column]), self.n_nonzero >= self.count
-        )
+        constant = too_few_digits(variances, mean)
+        columns = np.flatnonzero(constant & (self.n_nonzero > 0))
+        refuse_lost_digits(columns, mean, self.low[columns], self.high[columns])
+        return constant
 
     def rare_columns(self) -> BoolArray:
         """Columns with two values, or with more than nine zeros in ten."""

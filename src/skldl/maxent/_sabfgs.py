@@ -9,7 +9,6 @@ with row weights ω that sum to one. One-hot rows make it maximum likelihood (eq
 entropy-based label assignment (equation 3).
 """
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
@@ -22,6 +21,7 @@ from skldl._missing import COMPLETE, has_gaps
 from skldl._parameters import COUNT, N_JOBS, NOT_NEGATIVE, TRUTH, number, one_of
 from skldl._partial_base import MISSING, PartialLDL
 from skldl._typing import FloatArray
+from skldl._warn import warn
 from skldl.base import in_safe_range
 from skldl.chunks import Rows
 from skldl.chunks._rows import in_memory
@@ -318,10 +318,8 @@ class SABFGS(PartialLDL):
 def _warn_if_the_mean_is_better(of_model: float, of_mean: float) -> None:
     """Warn where the divergence of the model is clearly above that of the mean distribution."""
     if of_model > WORSE_THAN_MEAN * of_mean + 1e-6:
-        warnings.warn(
+        warn(
             f"SABFGS without intercept has a mean Kullback-Leibler divergence of {of_model:.3g} on its training rows, "
             f"the mean distribution alone one of {of_mean:.3g}: these features, which may be centred, cannot express "
             "the mean. Set fit_intercept=True, or use SABFGSCV or AutoLDL.",
-            UserWarning,
-            stacklevel=2,
         )

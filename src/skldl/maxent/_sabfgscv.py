@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.model_selection import check_cv
 
 from skldl._array_api import as_type_of, computing_on, is_device_array, rows_on_host
 from skldl._held_out import check_groups, two_valued_columns
@@ -27,7 +26,7 @@ from skldl.maxent._objective import probabilities, row_weights
 from skldl.maxent._rows_objective import few_rows
 from skldl.maxent._rows_selection import fold_rows, fold_settings
 from skldl.maxent._sabfgs import ALPHA
-from skldl.maxent._splits import Split, as_pairs, holds_out_once, places_of
+from skldl.maxent._splits import Split, holds_out_once, splits_of
 from skldl.maxent._whitening import column_deviations
 from skldl.selection._folds import pairs_of, shuffled_folds
 from skldl.simplex import entropy, log_softmax
@@ -300,17 +299,10 @@ class SABFGSCV(PartialLDL):
                     "smaller cv, or use SABFGS with an alpha of your choice."
                 )
             return list(pairs_of(shuffled_folds(n_rows, int(cv), codes, np.random.RandomState(0))))
-        if not hasattr(cv, "split"):
-            splits: list[Split] = [
-                (places_of(train, kept, n_samples, f"train of cv pair {fold}"), places_of(test, kept, n_samples, where))
-                for fold, (train, test) in enumerate(as_pairs(cv))
-                for where in [f"test of cv pair {fold}"]
-            ]
-        else:
-            splits = list(check_cv(cv).split(np.empty((n_rows, 1)), groups=groups))
-        if not splits:
-            raise ValueError(f"cv={cv!r} gives no (train, test) pair. Give at least one, or a number of folds.")
-        return splits
+        pairs = cv
+        if hasattr(cv, "split"):  # a splitter sees the rows with weight alone
+            pairs, kept, n_samples = cv.split(np.empty((n_rows, 1)), groups=groups), np.arange(n_rows), n_rows
+        return splits_of(pairs, kept, n_samples)
 
     def _predict(self, X: Any) -> FloatArray:
         return probabilities(X, self.coef_.T, self.intercept_)

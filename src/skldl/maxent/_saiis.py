@@ -4,7 +4,6 @@ Each iteration maximises a lower bound of the gain in T(θ) = Σ_i ω_i [Σ_j d_
 which every weight stands alone. So T never falls, and its maximum is the one of SA-BFGS.
 """
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH
 from skldl._typing import FloatArray
+from skldl._warn import warn
 from skldl.base import BaseLDL
 from skldl.chunks import Rows
 from skldl.maxent._device_scaling import scaling_for
@@ -106,11 +106,10 @@ class SAIIS(BaseLDL):
         run = run_iterations(scaling, start, self.max_iter, self.tol, self.accelerate)
         if not run.converged:
             more = "Raise max_iter" + ("." if self.accelerate else ", set accelerate=True, or use SABFGS.")
-            warnings.warn(
+            warn(
                 f"SAIIS stopped at max_iter={self.max_iter}, where the mean of T still grew by "
                 f"{run.loss_curve[-2] - run.loss_curve[-1]:.1g} (tol={self.tol:g}). {more}",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         self.coef_ = _centred(run.state.theta)
         self.intercept_ = np.zeros(n_labels)

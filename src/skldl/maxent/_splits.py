@@ -1,5 +1,6 @@
 """Splits into training and test rows that a caller gives as pairs."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,31 @@ from skldl._typing import IntArray
 Split = tuple[IntArray, IntArray]
 
 
-def as_pairs(cv: Any) -> list[tuple[Any, Any]]:
-    """The (train, test) pairs that were given as cv."""
-    pairs = [tuple(pair) for pair in cv]
-    for fold, pair in enumerate(pairs):
-        if len(pair) != 2:
-            raise ValueError(f"Item {fold} of cv holds {len(pair)} parts, not two: give (train, test) pairs.")
-    return [(train, test) for train, test in pairs]
+def splits_of(cv: Any, kept: IntArray, n_samples: int) -> list[Split]:
+    """The (train, test) pairs that were given as cv, or that a splitter makes, as places among the rows kept."""
+    splits: list[Split] = []
+    for fold, pair in enumerate(_items(cv, "cv")):
+        parts = list(_items(pair, f"Item {fold} of cv"))
+        if len(parts) != 2:
+            raise ValueError(f"Item {fold} of cv holds {len(parts)} parts, not two: give (train, test) pairs.")
+        train, test = (
+            places_of(rows, kept, n_samples, f"{name} of cv pair {fold}")
+            for name, rows in zip(("train", "test"), parts, strict=True)
+        )
+        splits.append((train, test))
+    if not splits:
+        raise ValueError("cv gives no (train, test) pair. Give at least one, or a number of folds.")
+    return splits
+
+
+def _items(values: Any, name: str) -> Iterator[Any]:
+    """Iterate over values, or say that they are no (train, test) pairs."""
+    try:
+        return iter(values)
+    except TypeError:
+        raise ValueError(
+            f"{name} is {values!r}: give (train, test) pairs of row numbers, a splitter, or a number of folds."
+        ) from None
 
 
 def places_of(rows: Any, kept: IntArray, n_samples: int, where: str) -> npt.NDArray[np.intp]:

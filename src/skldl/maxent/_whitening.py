@@ -19,7 +19,6 @@ length keep weight zero. Directions whose share of the scaled G is below 1e-10 (
 deficiency: there the weights stay where they began.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -265,47 +264,44 @@ def _is_constant(variances: FloatArray, X: Any, mean: FloatArray) -> npt.NDArray
     if not sparse.issparse(X):
         return np.asarray(variances <= CONSTANT_COLUMN * mean**2)
 
-    def ends(column: int) -> tuple[float, float]:
-        values = X[:, [column]].toarray().ravel().astype(np.float64)
-        return float(values.min()), float(values.max())
+    constant = too_few_digits(variances, mean)
+    if constant.any():
+        columns = np.flatnonzero(constant & (np.bincount(X.indices, minlength=X.shape[1]) > 0))
+        part = X[:, columns]
+        refuse_lost_digits(columns, mean, *(np.ravel(end.toarray()) for end in (part.min(axis=0), part.max(axis=0))))
+    return constant
 
-    doubtful = bool((variances <= SPARSE_DIGITS * mean**2).any())
-    full = X.getnnz(axis=0) == X.shape[0] if doubtful else np.zeros(len(mean), dtype=bool)
-    return refuse_lost_digits(variances, mean, ends, full)
+
+def too_few_digits(variances: FloatArray, mean: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which columns of sparse rows are constant, or have a variance of which rounding leaves too few digits.
+
+    It is a difference of two sums, whose rounding error is about 1e-15 of the squared mean.
+    """
+    return np.asarray(variances <= SPARSE_DIGITS * mean**2)
 
 
-def refuse_lost_digits(
-    variances: FloatArray,
-    mean: FloatArray,
-    ends: Callable[[int], tuple[float, float]],
-    full: npt.NDArray[np.bool_],
-) -> npt.NDArray[np.bool_]:
-    """Which columns of sparse rows are constant.
+def refuse_lost_digits(columns: npt.NDArray[np.intp], mean: FloatArray, low: Any, high: Any) -> None:
+    """Refuse sparse columns whose variance has too few digits although they are not constant.
 
-    The variance of a sparse column is a difference of two sums, whose rounding error is about 1e-15 of the squared
-    mean. Below 1e-10 of that, too few digits are left: the column's own entries decide, and one that does vary is
-    refused, because its products with other columns have lost their digits too.
+    Such a column would be dropped, and its products with other columns have lost their digits, too.
 
     Parameters
     ----------
-    variances, mean : ndarray of shape (n_columns,)
-        Variance and mean of each column.
-    ends : callable
-        From a column to its least and its largest value.
-    full : ndarray of shape (n_columns,)
-        Which columns have an entry in every row. With one that is not stored, a column of such a small relative
-        variance has mean 0.
+    columns : ndarray of int
+        The columns that `too_few_digits` names.
+    mean : ndarray of shape (n_features,)
+        Mean of every column.
+    low, high : ndarray
+        Least and greatest value of each of ``columns`` over the rows with weight, however small that is. The zeros that
+        are not stored are among them.
     """
-    constant = np.asarray(variances <= SPARSE_DIGITS * mean**2)
-    for column in np.flatnonzero(constant & full):
-        low, high = ends(int(column))
-        spread = high - low
-        if spread > 1e-13 * max(abs(low), abs(high)):
+    for column, least, greatest in zip(columns, low.astype(np.float64), high.astype(np.float64), strict=True):
+        if greatest - least > 1e-13 * max(abs(least), abs(greatest)):
             raise ValueError(
-                f"Column {column} of the sparse X has mean {mean[column]:.4g} and varies by {spread:.4g} only: its "
-                "variance is lost in rounding, and the column would be dropped. Centre or scale it, or pass a dense X."
+                f"Column {column} of the sparse X has mean {mean[column]:.4g} and values from {least:.8g} to "
+                f"{greatest:.8g}: its (weighted) variance is lost in rounding, and the column would be dropped. Centre "
+                "or scale it, or pass a dense X."
             )
-    return constant
 
 
 def _row_space(X: Any, weight: FloatArray, mean: FloatArray, scale_free: bool) -> RowSpace:

@@ -19,7 +19,7 @@ import numpy as np
 
 from skldl._array_api import library_name, space_of
 from skldl._device_door import ROUNDING, check_device_weights
-from skldl.metrics._pair import Pair
+from skldl.metrics._pair import Pair, values_of
 from skldl.metrics._trace import NotTraceable, Recording, c_function
 
 LEAST_CELLS = 2**22
@@ -126,7 +126,7 @@ def row_function(measures: Sequence[Any], n_labels: int, eps: float) -> str:
     """C function of some measures, or `NotTraceable`."""
     recording = Recording(n_labels)
     pair = Pair(recording.argument("p"), recording.argument("q"), eps)  # type: ignore[arg-type]  # symbols act as arrays
-    return c_function(recording, [measure.compute(pair, **measure.options) for measure in measures])
+    return c_function(recording, [values_of(measure, pair, n_labels) for measure in measures])
 
 
 def fused_means(

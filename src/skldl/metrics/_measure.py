@@ -12,7 +12,8 @@ from skldl._typing import FloatArray
 from skldl._validation import check_pair, check_weights
 from skldl.metrics._bounds import INFINITY, Bound
 from skldl.metrics._fused import fused_means
-from skldl.metrics._pair import blocks
+from skldl.metrics._pair import blocks, values_of
+from skldl.metrics._skill import without_rounding
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
 
@@ -127,8 +128,9 @@ class Measure:
         Returns
         -------
         ndarray
-            A distance itself. For a similarity the difference to its upper bound, at least 0; if it has no bound, the
-            negated similarity, which can be compared, but of which shares have no meaning.
+            A distance itself, and for a similarity the difference to its upper bound: at least 0, and exactly 0 up to
+            1e-14 for each label, which is rounding error. For a similarity without a bound its negative, which can be
+            compared, but of which shares have no meaning.
 
         Examples
         --------
@@ -137,10 +139,11 @@ class Measure:
         (array([0.5, 0. ]), array([0.75, 0.  ]))
         """
         values = np.asarray(values, dtype=np.float64)
-        if not self.higher_is_better:
-            return values
-        bounds = np.vectorize(self.upper, otypes=[np.float64])(n_labels)
-        return np.asarray(np.where(np.isfinite(bounds), bounds, 0.0) - values)
+        if not self.has_least_loss:
+            return -values
+        if self.higher_is_better:
+            values = np.vectorize(self.upper, otypes=[np.float64])(n_labels) - values
+        return without_rounding(values, n_labels)
 
     def with_options(self, **options: Any) -> "Measure":
         """Make the same measure with other options; this one stays as it is.
@@ -268,7 +271,7 @@ def compute_rows(
         values: dict[str, FloatArray] = {measure.name: np.empty(len(true)) for measure in measures}
         for rows, pair in blocks(true, pred, eps):
             for measure in measures:
-                values[measure.name][rows] = measure.compute(pair, **measure.options)
+                values[measure.name][rows] = values_of(measure, pair, true.shape[1])
     return values
 
 
@@ -277,7 +280,7 @@ def _compute_rows_on_device(true: Any, pred: Any, measures: Sequence[Measure], e
     parts: dict[str, list[Any]] = {measure.name: [] for measure in measures}
     for _, pair in blocks(true, pred, eps):
         for measure in measures:
-            parts[measure.name].append(as_double(measure.compute(pair, **measure.options)))
+            parts[measure.name].append(as_double(values_of(measure, pair, true.shape[1])))
     return {name: part[0] if len(part) == 1 else xp.concat(part) for name, part in parts.items()}
 
 

@@ -6,6 +6,7 @@ from skldl._array_api import namespace
 from skldl._validation import check_weights
 from skldl.metrics._measure import checked_pair, compute_rows, mean
 from skldl.metrics._shannon_combinations import kullback_leibler
+from skldl.metrics._skill import without_rounding
 
 
 def mu(D_true: Any, D_pred: Any, sample_weight: Any = None) -> float:
@@ -45,7 +46,7 @@ def mu(D_true: Any, D_pred: Any, sample_weight: Any = None) -> float:
     divergences, of_uniform = (
         compute_rows(true, P, [kullback_leibler])[kullback_leibler.name] for P in (pred, uniform)
     )
-    reference = mean(of_uniform, weight)
-    if reference <= 0:
-        return float(mean(divergences, weight) <= 0)
+    reference, own = (float(without_rounding(mean(values, weight))) for values in (of_uniform, divergences))
+    if reference == 0:
+        return float(own == 0)
     return 1.0 - mean(xp.where(divergences < reference, divergences, reference), weight) / reference

@@ -12,6 +12,7 @@ of the term does not, p, q or the sum in question is floored at `eps`; with eps 
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -202,12 +203,18 @@ class Pair:
     @cached_property
     def k_divergence(self) -> FloatArray:
         """Σ p ln(2p / (p + q))."""
-        return k_divergence(self.p, self.total)
+        return at_least(k_divergence(self.p, self.total), 0.0)  # below zero only by rounding
 
     @cached_property
     def topsoe(self) -> FloatArray:
         """Σ p ln(2p / (p + q)) + q ln(2q / (p + q))."""
         return at_least(self.k_divergence + k_divergence(self.q, self.total), 0.0)
+
+
+def values_of(measure: Any, pair: Pair, n_labels: int) -> Any:
+    """Value of a measure for each row of a block; what rounding lifts above its greatest value is lowered to that."""
+    values, bound = measure.compute(pair, **measure.options), measure.upper(n_labels)
+    return values if np.isinf(bound) else pair.xp.where(values > bound, bound, values)
 
 
 def sum_over_labels(values: FloatArray) -> FloatArray:

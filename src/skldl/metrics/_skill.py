@@ -27,6 +27,8 @@ from skldl._validation import check_weights
 from skldl.exceptions import DataError, LengthMismatchError
 
 CONFIDENCE = number(above=0, below=1, cure="0.95 gives an interval of 95 %")
+ROUNDING = 1e-14
+"""Losses up to this are what rounding leaves of no loss; in a sum over labels this holds for each label."""
 
 
 class Skill(float):
@@ -84,6 +86,33 @@ class Skill(float):
         return float(self), self.low, self.high, self.confidence, self.floor, self.explained
 
 
+def without_rounding(losses: Any, n_labels: Any = 1) -> FloatArray:
+    """Losses in which those that are nothing but rounding error are 0: up to 1e-14, times the number of labels.
+
+    This is the one rule by which a model, or a reference, counts as one without loss.
+
+    Parameters
+    ----------
+    losses : array-like
+        Losses that are at least 0 but for rounding; NaN stays NaN.
+    n_labels : int or array-like of int, default=1
+        Number of labels, for losses that add up terms of the labels; several must fit the shape of the losses.
+
+    Returns
+    -------
+    ndarray
+        The losses.
+
+    Examples
+    --------
+    >>> from skldl.metrics._skill import without_rounding
+    >>> without_rounding([0.1, 5e-17, -5e-17])
+    array([0.1, 0. , 0. ])
+    """
+    values = np.asarray(losses, dtype=np.float64)
+    return np.asarray(np.where(values <= ROUNDING * np.asarray(n_labels), 0.0, values))
+
+
 def explainable_share(loss: float, reference_loss: float, floor: float) -> float:
     r"""Share of the explainable loss that a model explains.
 
@@ -100,7 +129,7 @@ def explainable_share(loss: float, reference_loss: float, floor: float) -> float
     Returns
     -------
     float
-        The share; NaN if the reference is at the floor already, so that there is nothing to explain.
+        The share; NaN if the reference is at the floor already, up to rounding: then there is nothing to explain.
 
     Examples
     --------
@@ -108,7 +137,20 @@ def explainable_share(loss: float, reference_loss: float, floor: float) -> float
     >>> round(explainable_share(0.055, 0.10, 0.05), 3)
     0.9
     """
-    return (reference_loss - loss) / (reference_loss - floor) if reference_loss > floor else float("nan")
+    to_explain = float(without_rounding(reference_loss - floor))
+    return (reference_loss - loss) / to_explain if to_explain > 0 else float("nan")
+
+
+def show_skill(value: float | None) -> str:
+    """Write a skill in per cent; None is −∞ as model files hold it.
+
+    Examples
+    --------
+    >>> from skldl.metrics._skill import show_skill
+    >>> show_skill(0.123), show_skill(-0.0001), show_skill(None)
+    ('12.3%', '0.0%', '−∞')
+    """
+    return "−∞" if value is None or value == -math.inf else f"{round(value, 3) + 0.0:.1%}"
 
 
 def skill_of_losses(
@@ -123,12 +165,14 @@ def skill_of_losses(
     """Skill from the losses of single rows, with an interval.
 
     This is the one definition of skill in this package. A reference without any loss leaves nothing to gain: then the
-    skill is 0 if the model has no loss either, and −∞ if it has.
+    skill is 0 if the model has no loss either, and −∞ if it has. A mean loss up to 1e-14 is rounding error and counts
+    as none.
 
     Parameters
     ----------
     losses, reference_losses : array-like of shape (n_samples,)
-        Loss of each row, at least zero and lower for better predictions, under the model and under the reference.
+        Loss of each row, at least zero and lower for better predictions, under the model and under the reference. That
+        of the model may be infinite, and then the skill is −∞; of an infinite loss of the reference there is no share.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each row.
     groups : array-like of shape (n_samples,), default=None
@@ -184,6 +228,8 @@ def skill_of_losses(
         own, reference = (np.asarray(np.bincount(place, loss), dtype=np.float64) for loss in (own, reference))
         unit = "groups"
     demand_two(len(own), unit)
+    if np.isinf(reference).any():
+        raise DataError(_INFINITE)
     total, reference_total = float(own.sum()), float(reference.sum())
 
     def squares() -> float:
@@ -225,16 +271,25 @@ def skill_of_sums(
     Skill
         The skill.
     """
-    value = float(skill_ratio(total, reference_total))
-    known = () if floor is None else (floor, explainable_share(total / n_rows, reference_total / n_rows, floor))
-    if not (np.isfinite(value) and total > 0 and reference_total > 0):
+    own, other = (float(without_rounding(loss / n_rows)) for loss in (total, reference_total))
+    if np.isinf(other):
+        raise DataError(_INFINITE)
+    value = float(skill_ratio(own, other))
+    known = () if floor is None else (floor, explainable_share(own, other, floor))
+    if not (np.isfinite(value) and own > 0 and other > 0):
         return Skill(value, value, value, confidence, *known)
     error = float(np.sqrt(n_units / (n_units - 1) * squares()))
     reach = float(stats.t.ppf(0.5 + confidence / 2, n_units - 1)) * error
-    log_ratio = float(np.log(total) - np.log(reference_total))
+    log_ratio = float(np.log(own) - np.log(other))
     with np.errstate(over="ignore"):
         low, high = 1.0 - np.exp(log_ratio + reach), 1.0 - np.exp(log_ratio - reach)
     return Skill(value, float(low), float(high), confidence, *known)
+
+
+_INFINITE = (
+    "The reference has an infinite loss, of which no share can be removed. Use a measure with its floor eps, or smooth "
+    "the zeros of the reference with skldl.simplex.smooth_zeros."
+)
 
 
 def demand_two(n_units: int, unit: str = "rows") -> None:
@@ -252,12 +307,12 @@ def skill_ratio(losses: Any, reference: Any) -> FloatArray:
     Parameters
     ----------
     losses, reference : array-like
-        Mean losses, of shapes that can be broadcast; NaN stays NaN.
+        Mean losses, of shapes that can be broadcast. Those up to 1e-14 are rounding error and count as none.
 
     Returns
     -------
     ndarray
-        The skills.
+        The skills; NaN where a loss is NaN, or that of the reference infinite.
 
     Examples
     --------
@@ -265,11 +320,10 @@ def skill_ratio(losses: Any, reference: Any) -> FloatArray:
     >>> skill_ratio([0.1, 0.0, 0.2], [0.2, 0.0, 0.0])
     array([ 0.5,  0. , -inf])
     """
-    own, other = np.broadcast_arrays(np.asarray(losses, dtype=np.float64), np.asarray(reference, dtype=np.float64))
+    own, other = np.broadcast_arrays(without_rounding(losses), without_rounding(reference))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = 1.0 - own / other
-    no_loss = other <= 0  # below zero only by rounding
-    return np.asarray(np.where(no_loss & ~np.isnan(own), np.where(own <= 0, 0.0, -np.inf), ratio))
+        ratio = np.where(np.isinf(other), np.nan, 1.0 - own / other)
+    return np.asarray(np.where((other == 0) & ~np.isnan(own), np.where(own == 0, 0.0, -np.inf), ratio))
 
 
 def _check_losses(losses: Any, name: str) -> FloatArray:

@@ -8,7 +8,6 @@ the squared error of the paper in units of what the mean distribution d̄ costs,
 one ``alpha`` and one ``tol`` suit any number of labels.
 """
 
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -31,6 +30,7 @@ from skldl._array_api import (
 )
 from skldl._parameters import COUNT, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, sequence_of
 from skldl._typing import FloatArray
+from skldl._warn import warn
 from skldl.base import BaseLDL
 from skldl.losses._rows import LOSS, RowLoss, check_device_loss, resolve_loss
 from skldl.neural._network import (
@@ -239,11 +239,10 @@ class AABP(BaseLDL):
                 objective, theta, self.max_iter, self._batches(n_rows, random), self.learning_rate, watch
             )
         if not converged:
-            warnings.warn(
+            warn(
                 f"AABP stopped after max_iter={self.max_iter} iterations of {self.solver} before it converged. "
                 "Raise max_iter or tol, or set early_stopping=True.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         self.loss_curve_, self.validation_scores_ = watch.losses, watch.scores
         self.n_iter_ = max(1, len(watch.losses))

@@ -13,7 +13,6 @@ distribution, which is worse than the mean; too weak a one learns the training r
 it on held-out rows, from strong to weak.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -26,6 +25,7 @@ from skldl._held_out import column_divisors, mean_distribution, row_weights
 from skldl._parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE, one_of
 from skldl._solvers import Minimum, minimise
 from skldl._typing import FloatArray, IntArray
+from skldl._warn import warn
 from skldl.base import GroupedLDL
 from skldl.neural._network import ACTIVATIONS, Activation, StandardizedFeatures, standardize
 from skldl.selection import hold_out
@@ -137,7 +137,7 @@ class CPNN(GroupedLDL):
     max_iter : int, default=200
         Largest number of steps of L-BFGS.
     tol : float, default=1e-6
-        The search ends when the objective is within about this of a minimum.
+        Estimated excess of the objective over a minimum at which the search ends; the true excess can be larger.
     random_state : int, RandomState or None, default=None
         Source of the initial weights, and of the held-out rows.
 
@@ -231,10 +231,9 @@ class CPNN(GroupedLDL):
 
         run = self._minimise(rows, start, alpha, callback)
         if run.n_iter >= self.max_iter and not run.converged:
-            warnings.warn(
+            warn(
                 f"CPNN stopped at max_iter={self.max_iter} before it converged. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         self.alpha_ = alpha
         self.theta_ = _for_raw_features(run.x, mean, scale, codes.shape[1], n_hidden)

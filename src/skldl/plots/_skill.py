@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl.metrics import Skill, kullback_leibler, skill
+from skldl.metrics import Skill, kullback_leibler, skill, skill_ratio
 from skldl.plots._inputs import PredictionDisplay, named_predictions
 from skldl.plots._style import MUTED, TRUTH, legend_beside, looks, name_axis, plain
 
@@ -24,7 +24,8 @@ class SkillDisplay(PredictionDisplay):
     skills : dict of dict of Skill or float
         By dataset and model.
     ceilings : dict of float
-        By dataset, the skill that the noise of the annotators allows; datasets without votes are left out.
+        By dataset, the skill that the noise of the annotators allows; datasets without votes are left out. A ceiling
+        below ``lowest`` is not drawn, such as −∞, where the mean has no loss.
     lowest : float
         Left end of the axis.
 
@@ -89,7 +90,7 @@ class SkillDisplay(PredictionDisplay):
         ceilings = {}
         if ceiling is not None:
             reference = np.broadcast_to(np.asarray(D_reference, dtype=np.float64), true.shape)
-            ceilings[title] = 1 - ceiling / kullback_leibler(true, reference)
+            ceilings[title] = float(skill_ratio(ceiling, kullback_leibler(true, reference)))
         return cls({title: skills}, ceilings, lowest).plot(ax)
 
     def _draw(self, ax: Axes | None) -> None:
@@ -100,11 +101,12 @@ class SkillDisplay(PredictionDisplay):
         for number, (name, look) in enumerate(looks(names).items()):
             offset = 0.76 * ((number + 0.5) / n_models - 0.5)
             self._draw_model(name, look, offset)
+        label: str | None = "noise ceiling"
         for place, title in enumerate(self.skills):
-            if title in self.ceilings:
-                label = "noise ceiling" if title == next(iter(self.ceilings)) else None
+            if self.ceilings.get(title, -np.inf) >= self.lowest:
                 x = [self.ceilings[title]] * 2
                 ax.plot(x, [place - 0.42, place + 0.42], color=TRUTH, linewidth=2.2, label=label)
+                label = None  # one entry in the legend
         for edge in range(1, n_rows):
             ax.axhline(edge - 0.5, color=MUTED, linewidth=0.3)
         ax.set(xlim=self._limits(), ylim=(n_rows - 0.45, -0.55))
@@ -118,7 +120,7 @@ class SkillDisplay(PredictionDisplay):
         values = [value for row in self.skills.values() for value in row.values()]
         ends = [float(getattr(value, end, value)) for value in values for end in ("low", "high")]
         low = max(min([0.0, *ends]), self.lowest)
-        high = min(max([0.02, *ends, *self.ceilings.values()]), 1.0)
+        high = min(max([0.02, *ends, *self.ceilings.values()]), 1.0)  # an end or a ceiling may be minus infinity
         return low - 0.03 * (high - low), high + 0.05 * (high - low)
 
     def _draw_model(self, name: str, look: Any, offset: float) -> None:

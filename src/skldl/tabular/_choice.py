@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
 from skldl.exceptions import DataError, TableError
+from skldl.metrics._skill import show_skill, without_rounding
 from skldl.selection import (
     BASELINE,
     Candidate,
@@ -59,6 +60,9 @@ class Choice:
         How many rows were held out in turn, in how many folds.
     failures : list of Failure
         Settings that could not be fitted, with the reason.
+    nested : bool
+        Whether no choice at all has seen the rows that judge it: each fold is judged by what encoder, settings, pool
+        weights and the choice of the model are without it.
 
     Examples
     --------
@@ -76,6 +80,7 @@ class Choice:
     n_rows: int
     n_folds: int
     failures: list[Failure]
+    nested: bool = False
 
     @property
     def skill(self) -> tuple[float, float, float]:
@@ -86,9 +91,9 @@ class Choice:
     @property
     def expectation(self) -> str:
         """Skill and divergence to be expected, in words."""
-        skill, low, high = self.skill
+        skill, low, high = (show_skill(value) for value in self.skill)
         return (
-            f"Skill {skill:.1%} (95 % interval {low:.1%} to {high:.1%}) to be expected on new rows: divergence "
+            f"Skill {skill} (95 % interval {low} to {high}) to be expected on new rows: divergence "
             f"{self.estimate.loss:.4g} against {self.estimate.reference_loss:.4g} of always predicting the mean."
         )
 
@@ -176,7 +181,7 @@ def choose_model(
         reason = failure.reason.partition(": ")[2]  # without the class of the error
         raise DataError(f"{failure.candidate} could not be fitted: {reason}")
     best = [(trials, trials.best()) for trials in fitted]
-    trials = [Trial(t.candidate, dict(t.settings[place]), float(t.means[place])) for t, place in best]
+    trials = [Trial(t.candidate, dict(t.settings[place]), float(without_rounding(t.means[place]))) for t, place in best]
     trials.sort(key=lambda trial: trial.divergence)
     return Choice(
         best=trials[0],

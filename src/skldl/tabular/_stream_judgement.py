@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import rel_entr
 from sklearn.pipeline import Pipeline
 
 from skldl._typing import AnyArray, FloatArray
@@ -14,6 +13,7 @@ from skldl.base import BaseLDL
 from skldl.data._dataset import Dataset
 from skldl.data._leaks import label_leaks
 from skldl.exceptions import DataError
+from skldl.metrics import kullback_leibler
 from skldl.selection import Estimate
 from skldl.selection._estimate import estimate_from_losses
 from skldl.tabular._encoder import TableEncoder
@@ -119,5 +119,5 @@ def judge(
 
 
 def _divergences(D: FloatArray, P: FloatArray) -> FloatArray:
-    """Kullback-Leibler divergence of each row."""
-    return np.maximum(rel_entr(D, P).sum(axis=1), 0.0)
+    """Kullback-Leibler divergence of each row; P may be one row for all."""
+    return kullback_leibler.rowwise(D, np.broadcast_to(P, D.shape))

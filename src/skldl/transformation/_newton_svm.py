@@ -26,11 +26,13 @@ References
    problems", SIAM Journal on Optimization 28(1), 2018.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgError
 
 from skldl._typing import FloatArray, IntArray
 from skldl.transformation._kernel import Kernel, KernelMatrix, System
@@ -62,6 +64,9 @@ OFFSET_SMOOTHING = 1e-6
 """Weight of the proximal term of b, as a share of the mass of the costs."""
 MOST_OFFSET_SMOOTHING = 0.01
 """Largest weight of it, divided by the largest entry of K: a large C needs no larger one."""
+SMALLEST_SLOPE = 1e-10
+"""A step along which the slope is less than this share of Σ|change of γ| is taken whole: errors of f of that size
+decide it. Where K is singular, such a step hardly changes f, but it may have to change γ much."""
 SLOPE_REDUCTION = 0.5
 MOST_TRIALS = 40
 LONG = 45.0
@@ -187,8 +192,9 @@ def solve_machines(
             break
         if not is_near and isinstance(kernel, KernelMatrix) and _is_long(free):
             is_near = True
-            near = come_near(kernel, problems.u, problems.v, problems.inside(), problems.values)
-            problems.begin_where_better(*near, kernel)
+            with suppress(LinAlgError):  # K has negative eigenvalues: Newton's method begins where it is
+                near = come_near(kernel, problems.u, problems.v, problems.inside(), problems.values)
+                problems.begin_where_better(*near, kernel)
             response, free = problems.respond(problems.values)
         response, free, inner_done = _newton_step(kernel, problems, response, free)
         finished, moved = _move_centers(problems, response, inner_done, LEAST_SMOOTHING * scale)
@@ -255,14 +261,15 @@ def _line_search(
     new_response, new_free = problems.respond(values + value_change)
     slope = linear + quadratic - _dot(new_response, value_change)
     length = np.ones(len(values))
-    search = np.flatnonzero(slope > SLOPE_REDUCTION * np.abs(first_slope))
+    is_known = np.abs(first_slope) > SMALLEST_SLOPE * np.abs(change).sum(axis=1)
+    search = np.flatnonzero(is_known & (slope > SLOPE_REDUCTION * np.abs(first_slope)))
     low, high = np.zeros(len(search)), np.ones(len(search))
     slope_low, slope_high = first_slope[search], slope[search]
     for _ in range(MOST_TRIALS):
         if not len(search):
             break
-        fall = np.minimum(slope_low - slope_high, -np.finfo(np.float64).tiny)  # the slope rises: no line goes down
-        share = np.clip(slope_low / fall, 0.1, 0.9)
+        rise = slope_high - slope_low  # which rounding may hide
+        share = np.clip(np.divide(-slope_low, rise, out=np.ones_like(rise), where=rise > 0), 0.1, 0.9)
         middle = low + (high - low) * share
         some = problems.take(search)
         tried, tried_free = some.respond(values[search] + middle[:, None] * value_change[search])

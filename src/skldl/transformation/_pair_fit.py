@@ -7,7 +7,8 @@ does not solve share one kernel matrix, or a low-rank factor of it, in all folds
 """
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl._typing import FloatArray, IntArray
+from skldl.transformation._gaussian import blocks
 from skldl.transformation._kernel import Kernel, KernelMatrix
 from skldl.transformation._newton_svm import Solutions, solve_machines
-from skldl.transformation._pair_model import Examples, PairModel, blocks, decide
+from skldl.transformation._pair_model import Examples, PairModel, decide
 from skldl.transformation._pairwise_svm import (
     LIBSVM_MOST_STEPS,
     Machines,
@@ -31,7 +33,10 @@ from skldl.transformation._platt import fit_sigmoids
 SOLVER_BLOCK = 2**20
 """Numbers in each of the arrays of machines that are solved together, 8 MiB."""
 FEW_ROWS = 300
-"""With fewer rows than this LIBSVM is faster than batches of Newton steps."""
+"""With fewer rows, Newton's method begins where LIBSVM arrives soon: this takes less time than the steps it saves."""
+ROUGH_TOLERANCE = 1e-3
+ROUGH_STEPS = 10
+"""That is within this tolerance, or after this many steps of LIBSVM for each row."""
 MOST_KERNEL_ROWS = 2048
 """Up to here LIBSVM is given the kernel of the copies, at most 128 MiB; beyond, it computes what it needs."""
 LONG_FIT = 3e8
@@ -44,9 +49,10 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class PairFit:
-    """Machines of all pairs on the rows that are not held out."""
+    """Machines of all pairs on the rows that are not held out; ``gamma`` and ``values`` are empty until solved."""
 
     C: float
+    fold: slice | None  # the rows that are held out
     sums: FloatArray  # K @ costs, for all rows
     costs: FloatArray  # of one unit of weight of each label
     machines: Machines
@@ -75,7 +81,7 @@ def fit_pair_model(
     equal_mass : bool
         Whether every label gets the same total cost.
     max_machines : float, default=inf
-        For more machines than this a ValueError is raised before the solver starts.
+        For more machines than this, those of the folds included, a ValueError is raised before the solver starts.
     n_jobs : int, default=None
         Batches of machines to solve at the same time.
     previous : PairFit, default=None
@@ -89,13 +95,16 @@ def fit_pair_model(
         The fit on all rows.
     """
     _warn_if_long(len(examples.pairs[0]), len(examples.weights))
-    final = _fit_machines(examples, None, C, equal_mass, max_machines, n_jobs, previous)
+    closed: list[PairFit] = []
+    for fold in (None, *(examples.folds if len(examples.folds) > 1 else [])):  # one row cannot be held out
+        closed.append(_closed_forms(examples, fold, C, equal_mass=equal_mass))
+        _refuse_too_many(sum(len(fit.solved) for fit in closed), max_machines)
+    (final,) = _solve_rest(examples, closed[:1], n_jobs, previous)
     held_out = [(final, slice(None))]
-    if len(examples.folds) > 1:  # else there are too few rows to hold any out
+    if len(closed) > 1:
         # Most rows are those of the final fit, which is nearer than the fit of the same rows for another C.
-        held_out = [
-            (_fit_machines(examples, fold, C, equal_mass, max_machines, n_jobs, final), fold) for fold in examples.folds
-        ]
+        groups = [_solve_rest(examples, group, n_jobs, final) for group in _together(closed[1:])]
+        held_out = [(fit, fit.fold) for group in groups for fit in group if fit.fold is not None]
     slope, intercept = np.empty_like(final.machines.offset), np.empty_like(final.machines.offset)
     size = ROUNDING * np.abs(final.sums).max(axis=0)
     for block in blocks(len(slope), len(examples.weights)):
@@ -119,51 +128,75 @@ def _decisions(fit: PairFit, rows: slice, block: slice, pairs: tuple[IntArray, I
     return decisions
 
 
-def _fit_machines(
-    examples: Examples,
-    fold: slice | None,
-    C: float,
-    equal_mass: bool,
-    max_machines: float,
-    n_jobs: int | None,
-    start: PairFit | None,
-) -> PairFit:
-    """Fit all pairs on the rows that are not in the fold."""
+def _closed_forms(examples: Examples, fold: slice | None, C: float, *, equal_mass: bool) -> PairFit:
+    """Fit all pairs in closed form on the rows that are not in the fold, and find those that need a solver."""
     a, b = examples.pairs
-    weights, products = examples.weights, examples.fold_sums.sum(axis=0)
+    weights, products = _without(fold, examples.weights), examples.fold_sums.sum(axis=0)
     if fold is not None:
-        weights = weights.copy()
-        weights[fold] = 0.0
         products = products - examples.fold_sums[examples.folds.index(fold)]
     unit = label_costs(weights.sum(axis=0), examples.weights.sum() / weights.shape[1], C, equal_mass=equal_mass)
     costs, sums = weights * unit, products * unit
     machines = Machines.join(
         [machines_between_margins(sums, costs, (a[block], b[block])) for block in blocks(len(a), len(costs))]
     )
-    solved = np.flatnonzero(~machines.optimal)
-    if not solved.size:
-        nothing = np.empty((0, len(costs)))
-        return PairFit(C, sums, unit, machines, solved, nothing, nothing)
+    nothing = np.empty((0, len(costs)))
+    return PairFit(C, fold, sums, unit, machines, np.flatnonzero(~machines.optimal), nothing, nothing)
+
+
+def _without(fold: slice | None, weights: FloatArray) -> FloatArray:
+    """Weights of the rows that are not held out."""
     if fold is None:
-        _refuse_too_many(len(solved) * (1 + len(examples.folds)), max_machines)
-    gamma, offset = _starting_point(machines, solved, start, C)
-    costs = np.ascontiguousarray(costs.T)
-    solutions = _solve(examples, costs, (a[solved], b[solved]), gamma, offset, n_jobs)
-    machines.offset[solved] = solutions.offset
-    return PairFit(C, sums, unit, machines, solved, solutions.gamma, solutions.values)
+        return weights
+    weights = weights.copy()
+    weights[fold] = 0.0
+    return weights
 
 
-def _starting_point(
-    machines: Machines, solved: IntArray, start: PairFit | None, C: float
-) -> tuple[FloatArray | None, FloatArray]:
+def _together(fits: Sequence[PairFit]) -> Iterator[Sequence[PairFit]]:
+    """Cut a list of fits into groups whose machines make one batch of the solver, or single fits with more."""
+    first, size = 0, 0
+    for place, fit in enumerate(fits):
+        new = fit.solved.size * len(fit.sums)
+        if place > first and size + new > SOLVER_BLOCK:
+            yield fits[first:place]
+            first, size = place, 0
+        size += new
+    yield fits[first:]
+
+
+def _solve_rest(
+    examples: Examples, fits: Sequence[PairFit], n_jobs: int | None, start: PairFit | None
+) -> Sequence[PairFit]:
+    """Solve the pairs of some fits that have no closed form, all of them together."""
+    n_labels = examples.weights.shape[1]
+    if not any(fit.solved.size for fit in fits):
+        return fits
+    # One row for each label of each fit, so that a pair of one fit is a pair of rows.
+    costs = np.concatenate([(_without(fit.fold, examples.weights) * fit.costs).T for fit in fits])
+    a, b = (
+        np.concatenate([place * n_labels + labels[fit.solved] for place, fit in enumerate(fits)])
+        for labels in examples.pairs
+    )
+    starts = [_starting_point(fit, start) for fit in fits]
+    gamma, offset = (np.concatenate(parts) for parts in zip(*starts, strict=True))
+    solutions = _solve(examples, costs, (a, b), gamma, offset, n_jobs)
+    solved = []
+    ends = np.cumsum([len(fit.solved) for fit in fits])
+    for fit, end in zip(fits, ends, strict=True):
+        own = slice(end - len(fit.solved), end)
+        fit.machines.offset[fit.solved] = solutions.offset[own]
+        solved.append(replace(fit, gamma=solutions.gamma[own], values=solutions.values[own]))
+    return solved
+
+
+def _starting_point(fit: PairFit, start: PairFit | None) -> tuple[FloatArray, FloatArray]:
     """γ and b of another fit where it has them; nan in γ means the closed form γ = m."""
-    offset = machines.offset[solved].copy()
-    if start is None or not start.solved.size:
-        return None, offset
-    _, here, there = np.intersect1d(solved, start.solved, assume_unique=True, return_indices=True)
-    gamma = np.full((len(solved), start.gamma.shape[1]), np.nan)
-    gamma[here] = (C / start.C) * start.gamma[there]
-    offset[here] = start.machines.offset[start.solved[there]]
+    offset = fit.machines.offset[fit.solved].copy()
+    gamma = np.full((len(fit.solved), len(fit.sums)), np.nan)
+    if start is not None and start.solved.size:
+        _, here, there = np.intersect1d(fit.solved, start.solved, assume_unique=True, return_indices=True)
+        gamma[here] = (fit.C / start.C) * start.gamma[there]
+        offset[here] = start.machines.offset[start.solved[there]]
     return gamma, offset
 
 
@@ -171,39 +204,48 @@ def _solve(
     examples: Examples,
     costs: FloatArray,
     pairs: tuple[IntArray, IntArray],
-    gamma: FloatArray | None,
+    gamma: FloatArray,
     offset: FloatArray,
     n_jobs: int | None,
 ) -> Solutions:
-    """Solve pairs together, batch by batch; those that need many steps one after the other, by LIBSVM."""
+    """Solve pairs of rows of costs together, batch by batch; those that need many steps by LIBSVM."""
     a, b = pairs
     kernel = examples.solver_kernel
-    n_batches = max(-(-len(a) * costs.shape[1] // SOLVER_BLOCK), min(len(a), effective_n_jobs(n_jobs)))
+    n_rows = costs.shape[1]
+    n_batches = max(-(-len(a) * n_rows // SOLVER_BLOCK), min(len(a), effective_n_jobs(n_jobs)))
+    if n_rows < FEW_ROWS:
+        rough = {"tol": ROUGH_TOLERANCE, "max_iter": ROUGH_STEPS * n_rows}
+        gamma, offset, _ = _solve_by_libsvm(examples, costs, pairs, n_jobs, **rough)
 
     def task(batch: IntArray) -> Any:
         u, v = costs[a[batch]], costs[b[batch]]
-        start = u - v if gamma is None else np.where(np.isnan(gamma[batch]), u - v, gamma[batch])
+        start = np.where(np.isnan(gamma[batch]), u - v, gamma[batch])
         return delayed(solve_machines)(kernel, u, v, start, offset[batch])
 
-    if costs.shape[1] < FEW_ROWS:
-        shape = (len(a), costs.shape[1])
-        solutions = Solutions(np.empty(shape), np.empty(len(a)), np.empty(shape), np.zeros(len(a), dtype=bool))
-    else:
-        parts = Parallel(n_jobs=n_jobs)(task(batch) for batch in np.array_split(np.arange(len(a)), n_batches))
-        found = zip(*((part.gamma, part.offset, part.values, part.solved) for part in parts), strict=True)
-        solutions = Solutions(*(np.concatenate(arrays) for arrays in found))
+    parts = Parallel(n_jobs=n_jobs)(task(batch) for batch in np.array_split(np.arange(len(a)), n_batches))
+    found = zip(*((part.gamma, part.offset, part.values, part.solved) for part in parts), strict=True)
+    solutions = Solutions(*(np.concatenate(arrays) for arrays in found))
     left = np.flatnonzero(~solutions.solved)
     if left.size:
-        copies, options = _copies_for_libsvm(examples, kernel)
-        tasks = np.array_split(left, min(len(left), 4 * effective_n_jobs(n_jobs)))
-        machines = Parallel(n_jobs=n_jobs)(
-            delayed(solve_pairs)(copies, costs.T, (a[part], b[part]), **options) for part in tasks
-        )
-        of_libsvm, offsets, stopped = zip(*machines, strict=True)
-        _warn_if_stopped(sum(stopped), len(left))
-        solutions.gamma[left], solutions.offset[left] = np.hstack(of_libsvm).T, np.concatenate(offsets)
-        solutions.values[left] = kernel.times(solutions.gamma[left]) + solutions.offset[left, None]
+        gamma, offset, n_stopped = _solve_by_libsvm(examples, costs, (a[left], b[left]), n_jobs)
+        _warn_if_stopped(n_stopped, len(left))
+        solutions.gamma[left], solutions.offset[left] = gamma, offset
+        solutions.values[left] = kernel.times(gamma) + offset[:, None]
     return solutions
+
+
+def _solve_by_libsvm(
+    examples: Examples, costs: FloatArray, pairs: tuple[IntArray, IntArray], n_jobs: int | None, **options: Any
+) -> tuple[FloatArray, FloatArray, int]:
+    """γ and b of pairs of rows of costs, and how many of them LIBSVM did not bring to their optimum."""
+    a, b = pairs
+    copies, kernel = _copies_for_libsvm(examples, examples.solver_kernel)
+    tasks = np.array_split(np.arange(len(a)), min(len(a), 4 * effective_n_jobs(n_jobs)))
+    machines = Parallel(n_jobs=n_jobs)(
+        delayed(solve_pairs)(copies, costs.T, (a[part], b[part]), **options, **kernel) for part in tasks
+    )
+    coefficients, offsets, stopped = zip(*machines, strict=True)
+    return np.hstack(coefficients).T, np.concatenate(offsets), sum(stopped)
 
 
 def _warn_if_long(n_pairs: int, n_samples: int) -> None:
@@ -220,9 +262,10 @@ def _warn_if_long(n_pairs: int, n_samples: int) -> None:
 def _refuse_too_many(n_machines: int, max_machines: float) -> None:
     if n_machines > max_machines:
         raise ValueError(
-            f"PTSVM would have to solve about {n_machines:,} support vector machines one by one, more than "
-            f"max_machines={max_machines:,}: that many pairs of labels, in every fold, have no closed form. Choose a "
-            "smaller C (C=1e-3 leaves next to none), a smaller gamma or fewer n_folds, or raise max_machines."
+            f"PTSVM would have to solve at least {n_machines:,} support vector machines, more than "
+            f"max_machines={max_machines:,}: that many pairs of labels, of all rows and of the folds, have no closed "
+            "form. Choose a smaller C (C=1e-3 leaves next to none), a smaller gamma or fewer n_folds, or raise "
+            "max_machines."
         )
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
-from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
+from sklearn.metrics.pairwise import linear_kernel
 
 from skldl._typing import FloatArray, IntArray
 from skldl.transformation._coupling import couple
+from skldl.transformation._gaussian import blocks, gaussian_kernel
 from skldl.transformation._kernel import Kernel, KernelFactor, KernelMatrix, pivoted_cholesky
+from skldl.transformation._origin import measured_from
 from skldl.transformation._pairwise_svm import Machines
 
-BLOCK = 2**19
-"""Numbers in the largest temporary array of the closed form, 4 MiB."""
 LARGEST_RANK = 1000
 """Of the factor that takes the place of a kernel matrix which does not fit into memory."""
 FACTOR_TOLERANCE = 1e-8
@@ -31,7 +31,7 @@ class Examples:
     Parameters
     ----------
     rows : ndarray or CSR matrix of shape (n_samples, n_features)
-        Distinct instances, ordered by fold.
+        Distinct instances, ordered by fold and measured from the origin.
     weights : ndarray of shape (n_samples, n_labels)
         Weight (or count) of each instance with each label.
     folds : list of slice
@@ -40,6 +40,8 @@ class Examples:
         Width of the Gaussian kernel exp(−gamma·‖x − z‖²); None is the linear kernel.
     memory_limit : float, default=inf
         Most bytes that a kernel matrix may take.
+    origin : ndarray of shape (n_features,) or None, default=None
+        The point that the rows are measured from; None is zero, as in model files of version 0.2 and before.
     """
 
     rows: Any
@@ -47,6 +49,7 @@ class Examples:
     folds: list[slice]
     gamma: float | None
     memory_limit: float = np.inf
+    origin: FloatArray | None = None
 
     @cached_property
     def pairs(self) -> tuple[IntArray, IntArray]:
@@ -91,14 +94,18 @@ class Examples:
         )
         return factor
 
+    def measured(self, new: Any) -> Any:
+        """New rows as `kernel` and `expansion` take them: measured from the origin."""
+        return measured_from(self.origin, new)
+
     def kernel(self, new: Any, rows: Any) -> FloatArray:
-        """Kernel between two sets of rows."""
-        return np.asarray(
-            linear_kernel(new, rows, dense_output=True) if self.gamma is None else rbf_kernel(new, rows, self.gamma)
-        )
+        """Kernel between two sets of measured rows."""
+        if self.gamma is None:
+            return np.asarray(linear_kernel(new, rows, dense_output=True))
+        return gaussian_kernel(new, rows, self.gamma)
 
     def expansion(self, where: Any, coefficients: FloatArray) -> Callable[[Any], FloatArray]:
-        """Return Σ_i coefficients[i]·k(x_i, ·) over the training rows ``where`` as a function of new rows."""
+        """Return Σ_i coefficients[i]·k(x_i, ·) over the training rows ``where`` as a function of measured rows."""
         rows = self.rows[where]
         if coefficients.shape[1] == 0:
             return lambda new: np.empty((new.shape[0], 0))
@@ -127,20 +134,13 @@ class PairModel:
         shared = 0 if sums is not None else n_labels
         expansion = examples.expansion(slice(None), np.hstack([examples.weights[:, :shared], self.coefficients]))
         for block in blocks(new.shape[0], n_labels**2):
-            values = expansion(new[block])
+            values = expansion(examples.measured(new[block]))
             own, solved = values[:, :shared] if sums is None else sums[block], values[:, shared:]
             decisions = decide(self.machines, own * self.costs, examples.pairs)
             decisions[:, self.solved] = solved + self.machines.offset[self.solved]
             decisions *= self.slope
             decisions += self.intercept
             yield couple(expit(decisions, out=decisions), n_labels)
-
-
-def blocks(n_items: int, item_size: int) -> Iterator[slice]:
-    """Cut a range so that each piece holds at most `BLOCK` numbers, and at least one item."""
-    length = max(1, BLOCK // max(1, item_size))
-    for start in range(0, n_items, length):
-        yield slice(start, start + length)
 
 
 def decide(machines: Machines, sums: FloatArray, pairs: tuple[IntArray, IntArray]) -> FloatArray:

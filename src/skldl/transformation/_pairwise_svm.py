@@ -11,7 +11,7 @@ Both copies of a row share x_i, so one dual variable per row is enough: g = Σ_i
 
 Where |f_i| < 1 both hinges of row i are active and γ_i = m_i. If that holds for every row, as it does for most label
 distributions once u and v have equal sums, the machine is known without a solver: g = Km. `machines_between_margins`
-tests this optimality condition exactly, for all pairs at once; the pairs that fail go to LIBSVM.
+tests this optimality condition exactly, for all pairs at once; the pairs that fail need a solver.
 """
 
 from collections.abc import Sequence
@@ -121,7 +121,13 @@ def offset_between_margins(
 
 
 def solve_pairs(
-    copies: Any, costs: FloatArray, pairs: tuple[IntArray, IntArray], **kernel: Any
+    copies: Any,
+    costs: FloatArray,
+    pairs: tuple[IntArray, IntArray],
+    *,
+    tol: float | None = None,
+    max_iter: int | None = None,
+    **kernel: Any,
 ) -> tuple[FloatArray, FloatArray, int]:
     """Solve pairs one after the other by LIBSVM.
 
@@ -133,6 +139,10 @@ def solve_pairs(
         Cost of missing each label in each row.
     pairs : pair of ndarray of shape (n_pairs,)
         First and second label of each pair, with mass in both.
+    tol : float, default=None
+        Where LIBSVM stops; None is `LIBSVM_TOLERANCE`.
+    max_iter : int, default=None
+        Most steps of LIBSVM for one pair; None is `LIBSVM_MOST_STEPS`.
     **kernel
         ``kernel`` and ``gamma`` as `sklearn.svm.SVC` takes them.
 
@@ -143,27 +153,32 @@ def solve_pairs(
     offset : ndarray of shape (n_pairs,)
         b of each pair.
     n_stopped : int
-        Number of pairs that `LIBSVM_MOST_STEPS` kept from their optimum.
+        Number of pairs that ``max_iter`` kept from their optimum.
     """
+    options = {
+        "tol": LIBSVM_TOLERANCE if tol is None else tol,
+        "max_iter": LIBSVM_MOST_STEPS if max_iter is None else max_iter,
+        **kernel,
+    }
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        solutions = [_solve_pair(copies, costs[:, a], costs[:, b], kernel) for a, b in zip(*pairs, strict=True)]
+        solutions = [_solve_pair(copies, costs[:, a], costs[:, b], options) for a, b in zip(*pairs, strict=True)]
     coefficients, offset, stopped = zip(*solutions, strict=True)
     return np.column_stack(coefficients), np.array(offset), sum(stopped)
 
 
-def _solve_pair(copies: Any, u: FloatArray, v: FloatArray, kernel: dict[str, Any]) -> tuple[FloatArray, float, bool]:
+def _solve_pair(copies: Any, u: FloatArray, v: FloatArray, options: dict[str, Any]) -> tuple[FloatArray, float, bool]:
     """γ and b of one pair, and whether LIBSVM was stopped; exchanging u and v changes signs and nothing else."""
     n_samples = len(u)
     differs = int(np.argmax(u != v))
     if u[differs] < v[differs]:  # LIBSVM stops within a tolerance: let it see the same problem in both orders
-        gamma, offset, stopped = _solve_pair(copies, v, u, kernel)
+        gamma, offset, stopped = _solve_pair(copies, v, u, options)
         return -gamma, -offset, stopped
     cost, sides = np.concatenate([u, v]), np.repeat([1, -1], n_samples)
     present = np.flatnonzero(cost)
     if len(present) < len(cost):  # SVC counts its support vectors without the rows of weight zero: leave these out
         cost, sides = cost[present], sides[present]
-        copies = copies[np.ix_(present, present)] if kernel["kernel"] == "precomputed" else copies[present]
-    machine = QuietSVC(C=1.0, tol=LIBSVM_TOLERANCE, max_iter=LIBSVM_MOST_STEPS, **kernel)
+        copies = copies[np.ix_(present, present)] if options["kernel"] == "precomputed" else copies[present]
+    machine = QuietSVC(C=1.0, **options)
     machine.fit(copies, sides, sample_weight=cost)
     dual = np.zeros(2 * n_samples)
     dual[present[machine.support_]] = (

@@ -24,10 +24,13 @@ from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums, add
 from skldl.exceptions import DataError
 from skldl.simplex import softmax
+from skldl.transformation._origin import measured_from, movable_columns
 from skldl.transformation._resampling import RandomState, multinomial_counts
 
 BLOCK_CELLS = 2**22
 """Temporary arrays in ``predict`` hold at most about this many numbers (32 MiB)."""
+SPARSE_DIGITS = 1e-10
+"""Share of the squared mean below which the variance of a sparse column with zeros has too few digits."""
 SMALLEST_REG = 1e-9
 """Ridge that is added even with ``reg=0``, so that a Cholesky factor exists."""
 
@@ -55,7 +58,7 @@ def _moments(X: Any, mass: FloatArray, covariance: str) -> Moments:
     shares = mass / mass.sum(axis=0)
     row_shares = row_mass / row_mass.sum()
     mean = np.asarray(X.T @ row_shares, dtype=np.float64).ravel()
-    center = np.zeros_like(mean) if sparse.issparse(X) else mean  # centring would make sparse rows dense
+    center = np.where(movable_columns(X), mean, 0.0)  # centring other columns would make sparse rows dense
     return _assemble(labels, priors, mean, center, covariance, _sums_about(X, center, shares, row_shares, covariance))
 
 
@@ -65,7 +68,7 @@ def _sums_about(X: Any, center: FloatArray, shares: FloatArray, row_shares: Floa
     The means of the labels, the mean squares of the features, the products of features (for each label unless they are
     "tied"; only squares if "diag"), and the largest square.
     """
-    X = X.astype(np.float64) if sparse.issparse(X) else X - center
+    X = measured_from(center, X)
     squares = X.multiply(X) if sparse.issparse(X) else X**2
     if covariance == "diag":
         products = np.asarray((squares.T @ shares).T)
@@ -83,6 +86,7 @@ def _assemble(
     """Moments from the sums of `_sums_about` over all rows."""
     means, mean_squares, products, largest_square = sums
     variances = mean_squares - (mean - center) ** 2
+    _refuse_lost_digits(variances, mean, center)
     covariances = pooled = None
     if covariance == "diag":
         covariances = np.maximum(products - means**2, 0.0)
@@ -97,13 +101,23 @@ def _assemble(
     return Moments(labels, center, np.log(priors), means, covariances, pooled, largest)
 
 
+def _refuse_lost_digits(variances: FloatArray, mean: FloatArray, center: FloatArray) -> None:
+    """Refuse a sparse column that could not be centred and has a variance that rounding errors decide."""
+    lost = np.flatnonzero((center == 0) & (mean != 0) & (variances <= SPARSE_DIGITS * mean**2))
+    if len(lost):
+        raise ValueError(
+            f"Column {lost[0]} of the sparse X has mean {mean[lost[0]]:.4g}, and the rows in which it is 0 have next "
+            "to no weight: its (weighted) variance is lost in rounding. Centre or scale it, or pass a dense X."
+        )
+
+
 def _rows_moments(rows: Rows, covariance: str) -> Moments:
     """Moments of rows in chunks: one pass for masses and mean, one for the products about it."""
-    mass, sums = rows.sum(_masses)
+    mass, sums, n_movable, n_rows = rows.sum(_masses)
     total = mass.sum()
     labels = np.flatnonzero(mass)
     mean = sums / total
-    center = np.zeros_like(mean) if rows.layout.is_sparse else mean
+    center = np.where(n_movable == n_rows, mean, 0.0)
     return _assemble(
         labels,
         mass[labels] / total,
@@ -115,9 +129,10 @@ def _rows_moments(rows: Rows, covariance: str) -> Moments:
 
 
 def _masses(chunk: Chunk) -> Sums:
-    """Mass of each label, and the sum of the rows weighted by their mass."""
+    """Mass of each label, the sum of the rows weighted by their mass, and the rows that can be moved in each column."""
     mass = chunk.weights()[:, None] * np.asarray(chunk.D)
-    return mass.sum(axis=0), np.asarray(chunk.X.T @ mass.sum(axis=1), dtype=np.float64).ravel()
+    sums = np.asarray(chunk.X.T @ mass.sum(axis=1), dtype=np.float64).ravel()
+    return mass.sum(axis=0), sums, len(chunk) * movable_columns(chunk.X), len(chunk)
 
 
 def _chunk_sums_about(
@@ -320,18 +335,10 @@ class PTBayes(BaseLDL):
                 whitened = linalg.solve_triangular(factor, residual, lower=True, check_finite=False)
                 scores[:, label] = self._intercept[label] - 0.5 * np.einsum("ij,ij->j", whitened, whitened)
             return scores
-        coef, intercept, squares = self._coef, self._intercept, self._squares
-        if not sparse.issparse(X):
-            X = X - self._center
-        else:  # move the origin of the polynomial instead of the rows
-            center = self._center[:, None]
-            intercept = intercept - (center * coef).sum(axis=0)
-            if squares is not None:
-                intercept = intercept + (center**2 * squares).sum(axis=0)
-                coef = coef - 2 * center * squares
-        scores = np.asarray(X @ coef) + intercept
-        if squares is not None:
-            scores += (X.multiply(X) if sparse.issparse(X) else X**2) @ squares
+        X = measured_from(self._center, X)
+        scores = np.asarray(X @ self._coef) + self._intercept
+        if self._squares is not None:
+            scores += (X.multiply(X) if sparse.issparse(X) else X**2) @ self._squares
         return scores
 
     def _predict_path(

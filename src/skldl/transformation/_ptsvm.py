@@ -11,12 +11,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from sklearn.utils import check_random_state
 
 from skldl._parameters import COUNT, N_JOBS, NOTHING, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
+from skldl.transformation._gaussian import kernel_width
+from skldl.transformation._origin import column_medians, measured_from
 from skldl.transformation._pair_fit import PairFit, fit_pair_model
 from skldl.transformation._pair_model import Examples, PairModel
 from skldl.transformation._resampling import multinomial_counts
@@ -37,16 +38,18 @@ class PTSVM(BaseLDL):
     second method of Wu, Lin and Weng [3]_ couples the posteriors of all pairs into one distribution.
 
     Label distributions that change gently with x leave every row between the margins. Then each machine is known in
-    closed form, and all pairs together cost one product of the kernel with the distributions. That condition is tested
+    closed form, and all pairs together cost one product of the kernel with the distributions. An interval of offsets is
+    optimal then; of these the one that brings the mean decision value nearest to 0 is taken. That condition is tested
     pair by pair; the pairs that fail it (`solved_pairs_`) need a solver, once for each fold and once for all rows. They
-    share one kernel matrix, and a semismooth Newton method solves all of them together from that closed form, or, where
-    many rows are on a margin, from a point near the optimum that the alternating direction method of multipliers finds;
-    pairs with more than 4,096 rows exactly on a margin and those of fewer than 300 rows go to LIBSVM, one by one. The
-    first stops within 1e-8 of the optimality conditions, the second within 1e-6; the margins are at ±1. With very many
-    labels choose C so small (1e-3, say) that no pair needs a solver: as long as that is so, the value of C changes
-    nothing, because Platt's posterior sets the scale.
+    share one kernel matrix, and a semismooth Newton method solves all of them together, to within 1e-8 of the
+    optimality conditions, where the margins are at ±1. It begins at that closed form; where many rows are on a margin,
+    at a point near the optimum that the alternating direction method of multipliers finds; and with fewer than 300
+    rows, where LIBSVM arrives soon. Pairs with more than 4,096 rows exactly on a margin, and those that take more than
+    400 steps, go to LIBSVM one after the other, which stops within 1e-6. With very many labels choose C so small (1e-3,
+    say) that no pair needs a solver: as long as that is so, the value of C changes nothing, because Platt's posterior
+    sets the scale.
 
-    Features are taken as they are: scale them first if they have different units.
+    Features are taken as they are: scale them first if they have different units. Where they are zero does not matter.
 
     Parameters
     ----------
@@ -196,14 +199,16 @@ class PTSVM(BaseLDL):
         order = np.argsort(fold_of, kind="stable")
         ends = np.cumsum(np.bincount(fold_of))
         self.support_ = chosen[order]
-        rows = X[self.support_].astype(np.float64)
+        rows = X[self.support_]
         counts: FloatArray = weight[order, None] * D[self.support_]
         counts *= counts.size / counts.sum()
         if self.resample == "multinomial":
             counts = multinomial_counts(counts, counts.size, random_state=generator)
-        self.gamma_ = None if self.kernel == "linear" else _kernel_width(rows, self.gamma)
+        self.gamma_ = None if self.kernel == "linear" else kernel_width(rows, self.gamma)
+        origin = column_medians(rows)
         folds = [slice(int(start), int(end)) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-        return Examples(rows, counts, folds, self.gamma_, self.memory_limit * 2.0**30)
+        limit = self.memory_limit * 2.0**30
+        return Examples(measured_from(origin, rows), counts, folds, self.gamma_, limit, origin)
 
     def _fit_pairs(self, examples: Examples, previous: PairFit | None = None) -> PairFit:
         """Fit the pairs for the present C; return the fit on all rows, from which that for another C can begin."""
@@ -234,7 +239,7 @@ class PTSVM(BaseLDL):
         if not values:
             return
         examples = self._make_examples(X, D, sample_weight)
-        sums = examples.expansion(slice(None), examples.weights)(X_new)
+        sums = examples.expansion(slice(None), examples.weights)(examples.measured(X_new))
         predictions: dict[float, FloatArray] = {}
         final = None
         for value in sorted(set(values)):
@@ -253,14 +258,3 @@ def _choose_rows(
         return np.arange(n_samples), weight
     drawn = generator.choice(n_samples, size=max_samples, replace=False, p=weight / weight.sum())
     return np.sort(drawn), np.ones(max_samples)
-
-
-def _kernel_width(rows: Any, gamma: Literal["auto", "scale"] | float) -> float:
-    """The number behind gamma; identical numbers everywhere have no scale, and 1 is as good as any."""
-    if gamma == "auto":
-        return 1.0 / rows.shape[1]
-    if gamma == "scale":
-        mean_square = (rows.multiply(rows) if sparse.issparse(rows) else rows * rows).mean()
-        variance = mean_square - rows.mean() ** 2
-        return float(1.0 / (rows.shape[1] * variance)) if variance > 0 else 1.0
-    return float(gamma)

@@ -31,8 +31,8 @@ LEAST_PENALTY = 1e-5
 RELAXATION = 1.6
 """γ is replaced by a point beyond it, seen from z: with 1.5 to 1.8 the steps are fewer (section 3.4.3 of [1]_)."""
 NEAR = 3e-4
-"""The steps end where ρ|γ − z| and ρ times the change of z are below it, in units of f, where the margins are at ±1: the
-largest entry of each pair, on average over the pairs."""
+"""The steps end where ρ|γ − z| and ρ times the change of z are below it: the largest entry of each pair, on average
+over the pairs, in units of f, where the margins are at ±1."""
 
 
 def come_near(

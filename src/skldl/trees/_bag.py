@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn import config_context
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from skldl._held_out import means_without
@@ -46,6 +47,7 @@ def grow_trees(
     """A few trees of a forest, with their votes for the rows that they did not see."""
     grow = ExtraTreeRegressor if settings.kind == "extra" else DecisionTreeRegressor
     trees, values = [], []
+    is_plain = not sparse.issparse(X) and bool(np.isfinite(X).all())
     votes, squares = np.zeros(D.shape), np.zeros(D.shape)
     n_votes, importances = np.zeros(len(D), dtype=np.int64), np.zeros(X.shape[1])
     for seed in seeds:
@@ -55,7 +57,9 @@ def grow_trees(
         model = grow(
             max_features=settings.max_features, min_samples_leaf=settings.min_samples_leaf, random_state=random
         )
-        tree = model.fit(X_columns, targets, sample_weight=in_bag).tree_
+        # checking parameters and rows again takes longer than growing a small tree
+        with config_context(skip_parameter_validation=True):
+            tree = model.fit(X_columns, targets, sample_weight=in_bag, check_input=not is_plain).tree_
         leaf = tree.apply(X)
         means = leaf_means(leaf, tree.node_count, D, in_bag)
         unseen = np.flatnonzero(counts == 0)

@@ -7,7 +7,6 @@ at least, for any model and data (Vovk, Gammerman & Shafer, 2005). CV+ (Barber e
 fitting and for calibration; its guarantee is about :math:`1-2\alpha`, its coverage usually near :math:`1-\alpha`.
 """
 
-import warnings
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -21,6 +20,7 @@ from skldl._algorithms import MISSING_DEGREES_CURE
 from skldl._parameters import RANDOM_STATE, TRUTH, Constraint, check_parameters, check_value, number, one_of, whole
 from skldl._typing import AnyArray, BoolArray, FloatArray, IntArray
 from skldl._validation import check_distributions, check_weights, refuse_device_arrays
+from skldl._warn import warn
 from skldl.base import BaseLDL, check_groups
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import fit_rows, seed_of, shuffled_folds
@@ -326,12 +326,11 @@ class ConformalLDL(BaseEstimator):
                 radius[row] = conformal_quantile(reach, level, rows_of(self.groups_, rows))
             inside = partial(self._inside_folds, members, codes, calibration, float(level))
         if not np.isfinite(radius).all():
-            warnings.warn(
+            warn(
                 f"{self.n_calibration_} calibration rows (fewer within a stratum, or groups) are too few for the level "
                 f"{level:g}: the region of {int((~np.isfinite(radius)).sum())} rows is the whole simplex. Use more "
                 "rows, a lower level or a larger calibration_size.",
                 TooFewCalibrationRowsWarning,
-                stacklevel=2,
             )
         lower, upper = bounds(self.score, center, radius, self.label_scale_)
         return Region(center, radius, lower, upper, float(level), self.score, inside)

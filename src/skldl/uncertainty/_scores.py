@@ -68,6 +68,7 @@ def bounds(name: str, P: FloatArray, radius: FloatArray, label_scale: FloatArray
             others_most = upper.sum(axis=1, keepdims=True) - upper
             others_least = lower.sum(axis=1, keepdims=True) - lower
             lower, upper = np.maximum(lower, 1.0 - others_most), np.minimum(upper, 1.0 - others_least)
+            lower, upper = np.minimum(lower, P), np.maximum(upper, P)  # a cut crosses the centre only by rounding
     lower[everything], upper[everything] = 0.0, 1.0
     return lower, upper
 

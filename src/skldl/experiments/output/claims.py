@@ -240,8 +240,9 @@ def _all_cells(board: Board, counts: dict[str, int]) -> str:
 
 def _measures_differ(board: Board) -> Verdict:
     claim = "On a given dataset the ranking often differs between measures."
-    better = np.array([_clearly_less(table[:, :, None], table[:, None, :]) for table in board.losses.values()])
-    contradicted = better.any(axis=0) & better.any(axis=0).transpose(0, 2, 1)  # dataset × algorithm × algorithm
+    better = [_clearly_less(table[:, :, None], table[:, None, :]) for table in board.losses.values()]
+    by_some = np.any(better, axis=0)  # dataset × algorithm × algorithm
+    contradicted = by_some & np.swapaxes(by_some, 1, 2)
     differs = {family: int(contradicted[board.rows(family)].any(axis=(1, 2)).sum()) for family in board.families}
     kept = [family for family, count in differs.items() if count > len(board.families[family]) / 2]
     text = ", ".join(f"{family} {count} of {len(board.families[family])}" for family, count in differs.items())

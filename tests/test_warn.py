@@ -1,0 +1,80 @@
+"""Warnings point at the line of the caller, however deep inside the package they arise."""
+
+import functools
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import skldl
+from skldl import AABP, CPNN, LDLLC, SABFGS, SABFGSCV, SAIIS, DirichletLDL
+from skldl._warn import warn
+from skldl.testing import make_distributions
+
+X, D = make_distributions(40)
+
+
+def origin(call):
+    """File and line of the first warning of a call, and its text."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return caught[0].filename, caught[0].lineno, str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SABFGS(max_iter=1),
+        SABFGS(max_iter=1, whiten=False),
+        SABFGSCV(max_iter=1),
+        SAIIS(max_iter=1),
+        LDLLC(max_iter=1),
+        DirichletLDL(max_iter=1),
+        AABP(max_iter=1, random_state=0),
+        CPNN(max_iter=1, alpha=1.0, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_fit_that_stops_early(model):
+    def call():
+        model.fit(X, D)
+
+    file, line, message = origin(call)
+    assert "max_iter=1" in message
+    assert (file, line) == (__file__, inspect.getsourcelines(call)[1] + 1)
+
+
+def test_other_calls():
+    holes = D.copy()
+    holes[0, 0] = np.nan
+
+    def gaps():
+        SABFGS(0.1, fit_intercept=True).fit(X, holes)
+
+    def old_name():
+        make_distributions(10, seed=0)
+
+    for call in (gaps, old_name):
+        file, line, _ = origin(call)
+        assert (file, line) == (__file__, inspect.getsourcelines(call)[1] + 1)
+
+
+def test_frames_of_the_standard_library_in_between_are_passed_over():
+    """``functools`` stands between the caller of a cached property and the package, and between its own functions."""
+    inside = compile("def call(work):\n    return work()", f"{skldl.__path__[0]}/_module.py", "exec")
+    names = {}
+    exec(inside, names)
+
+    def call():
+        names["call"](functools.partial(functools.reduce, lambda a, b: names["call"](lambda: warn("deep")), [1, 2]))
+
+    file, line, message = origin(call)
+    assert (file, message) == (__file__, "deep")
+    assert line == inspect.getsourcelines(call)[1] + 1
+
+
+def test_a_warning_without_any_caller_in_the_package():
+    file, _, _ = origin(lambda: warn("here", RuntimeWarning))
+    assert file == __file__
