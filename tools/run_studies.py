@@ -3,9 +3,9 @@
 ``make study`` calls it. A study runs in ``studies/unfinished/NAME`` and can be stopped at any time: the next call goes
 on where it stopped, on this machine or on another one that has the folder. Only when every task has a record does it
 replace ``studies/NAME``, so that the pages made from the records never show half a study. A study whose records are
-those of the present study file and version is not run. One whose study file has changed begins with the records of the
-same versions of all packages that the change leaves as they are: those of a candidate with the same settings to try on
-the dataset. ``--afresh`` begins with none.
+those of the present study file and version is not run. One whose study file has changed, also since it was stopped,
+begins with the records of the same versions of all packages that the change leaves as they are: those of a candidate
+with the same settings to try on the dataset. ``--afresh`` begins with none.
 """
 
 import argparse
@@ -76,6 +76,12 @@ def lost_datasets(run: Run, target: Path, data: str) -> list[str]:
     return [name for name in StudyResults.load(target).datasets if name in missing]
 
 
+def is_of_present_file(run: Run, folder: Path, data: str) -> bool:
+    """Whether records, of a study that was stopped, belong to the present study file."""
+    header = read_records(folder / "records.jsonl")[0][0]
+    return bool(header["fingerprint"] == plan_study(run.load(), data_home=data or None).study.fingerprint())
+
+
 def carry_over(run: Run, target: Path, running: Path, data: str) -> int:
     """Begin a study with those records of an earlier one that its present study file would give again.
 
@@ -137,10 +143,15 @@ def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = Fa
         )
         return 2
     begun = (running / "records.jsonl").exists()
-    if not begun and not afresh and (target / "records.jsonl").exists():
-        n_records = carry_over(run, target, running, data)
-        begun = n_records > 0
+    earlier = running if begun else target
+    if (earlier / "records.jsonl").exists() and not (is_of_present_file(run, running, data) if begun else afresh):
+        beside = running.with_name(f"{run.name}-carried")
+        n_records = carry_over(run, earlier, beside, data)
         print(f"{run.name}: {n_records:,} records of the earlier study file are still valid")
+        if n_records:
+            shutil.rmtree(running, ignore_errors=True)
+            beside.rename(running)
+            begun = True
     print(f"{run.name}: {'going on' if begun else 'beginning'}, {run.load().n_fits:,} fits at most", flush=True)
     command = [sys.executable, "-c", "import sys; from skldl.cli import main; sys.exit(main())", "bench", run.study]
     command += ["--out", str(running), "--keep-predictions", KEEP, "--jobs", str(jobs), *run.options()]

@@ -1,5 +1,6 @@
 """The page on the paper's experiment, its figures, and the script that runs its studies: all from records."""
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -238,6 +239,18 @@ def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd, load_sc
     file.write_text(file.read_text().replace("[1, 3, 5]", "[1, 3]"))
     assert runs.complete(run, studies, "", 1, afresh=True) == 0
     assert "records of the earlier" not in capfd.readouterr().out
+
+    # also one that was changed after it had been stopped
+    (studies / "tiny-nested").rename(running)
+    lines = records.read_text().splitlines(keepends=True)
+    records.write_text("".join(lines[:-1]))
+    left = sum(json.loads(line).get("candidate") == "Mean" for line in lines[:-1])
+    file.write_text(file.read_text().replace("[1, 3]", "[1, 5]"))
+    assert runs.complete(run, studies, "", 1) == 0
+    assert f"{left} records of the earlier study file are still valid" in capfd.readouterr().out
+    after = StudyResults.load(studies / "tiny-nested")
+    assert not any(after.state("Small", candidate) for candidate in after.candidates)
+    assert not list((studies / "unfinished").iterdir())
 
 
 def test_a_study_is_not_replaced_by_one_of_fewer_datasets(tmp_path, capsys, load_script, paper_data, monkeypatch):
