@@ -9,7 +9,7 @@ from skldl.experiments.output.layout import show_share
 from skldl.experiments.output.published import TOLERANCE, match_published
 from skldl.experiments.output.tables import average_ranks
 from skldl.experiments.output.uncertainty import floor_columns
-from skldl.experiments.statistics import Comparison
+from skldl.experiments.statistics import Comparison, compare
 from skldl.metrics import MEASURES, Skill
 from skldl.report._figures import FEWEST_DATASETS
 
@@ -20,11 +20,11 @@ MOST_DATASETS = 3  # more datasets are summed up in one sentence
 def headline(results: StudyResults, tests: Comparison | None, skills: list[list[float]]) -> list[str]:
     """Summarise the best candidate, the statistical tests of the criterion, the skill, the noise floor, and failures.
 
-    ``skills`` is what `skldl.report._skill.skills_with_intervals` returns; empty if the study does not compute the
+    ``tests`` are those of `trusted_tests`, or None if the study does not compute the criterion; ``skills`` is what `skldl.report._skill.skills_with_intervals` returns; empty if the study does not compute the
     criterion.
     """
     sentences = [*_winner(results), *_skill_of_the_best(results, skills), *_against_the_mean(results, skills)]
-    sentences += [*_against_the_floor(results), *_trust(tests), *_against_the_paper(results)]
+    sentences += [*_against_the_floor(results), *_trust(results, tests), *_against_the_paper(results)]
     if results.missing:
         sentences.append(f"Datasets that were not found and not run: {enumerate_words(results.missing)}.")
     if results.failures:
@@ -81,21 +81,33 @@ def _skill_of_the_best(results: StudyResults, skills: list[list[float]]) -> list
     return sentences
 
 
-def _trust(tests: Comparison | None) -> list[str]:
+def trusted_tests(results: StudyResults, measure: str) -> Comparison:
+    """Test the candidates without the baseline, and datasets that share their features as one.
+
+    A baseline that is last everywhere, and the same features many times, would make differences significant by
+    themselves.
+    """
+    rivals = [name for name in results.candidates if name != results.baseline]
+    shared = any(len(family) > 1 for family in results.families)
+    return compare(results, measure, candidates=rivals if len(rivals) > 1 else None, by_family=shared)
+
+
+def _trust(results: StudyResults, tests: Comparison | None) -> list[str]:
     if tests is None or not np.isfinite(tests.nemenyi_difference):
         return []
+    number = f"{len(tests.datasets)} datasets"
+    if len(results.families) < len(results.averaged):
+        number += ", those with the same features counted once,"
     if len(tests.datasets) < FEWEST_DATASETS:
-        return [f"{len(tests.datasets)} datasets are too few for a test of average ranks."]
+        return [f"{number} are too few for a test of average ranks."]
     order = np.argsort(tests.average_ranks, kind="stable")
     gap = tests.average_ranks - tests.average_ranks[order[0]]
     near = [tests.candidates[j] for j in order[1:] if gap[j] <= tests.nemenyi_difference]
     best = tests.candidates[order[0]]
+    without = "" if results.baseline in tests.candidates else f" ({results.baseline} takes no part)"
     if not near:
-        return [f"The Nemenyi test distinguishes {best} from all other candidates."]
-    return [
-        f"With {len(tests.datasets)} datasets, the Nemenyi test does not distinguish {best} from "
-        f"{enumerate_words(near)}."
-    ]
+        return [f"The Nemenyi test distinguishes {best} from all other candidates{without}."]
+    return [f"With {number.rstrip(',')}, the Nemenyi test does not distinguish {best} from {enumerate_words(near)}."]
 
 
 def _against_the_mean(results: StudyResults, known_skills: list[list[float]]) -> list[str]:
@@ -152,7 +164,10 @@ def _against_the_paper(results: StudyResults) -> list[str]:
         return []
     agree = sum(match.agrees for match in matches)
     better = sum(match.better for match in matches if not match.agrees)
-    text = f"{agree} of {len(matches)} cells agree with the published numbers within {TOLERANCE:.0%} of the loss"
+    text = (
+        f"{agree} of {len(matches)} cells agree with the published numbers within {TOLERANCE:.0%} of the loss or one "
+        "unit of the last printed digit"
+    )
     if agree < len(matches):
         text += f"; of the others, ours is better in {better} and worse in {len(matches) - agree - better}"
     return [text + "."]

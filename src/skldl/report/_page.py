@@ -25,7 +25,7 @@ from skldl.experiments.statistics import ROPE, Comparison, compare
 from skldl.metrics import MEASURES
 from skldl.report._correction_figures import correction_figures
 from skldl.report._figures import overview_figures
-from skldl.report._headline import headline
+from skldl.report._headline import headline, trusted_tests
 from skldl.report._instances import browsers
 from skldl.report._prediction_figures import prediction_figures
 from skldl.report._rater_figures import rater_figures
@@ -128,7 +128,7 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         version=skldl.__version__,
         results=results,
         study=results.study,
-        headline=headline(results, tests.get(criterion), skills),
+        headline=headline(results, trusted_tests(results, criterion) if criterion in tests else None, skills),
         answer=list((skill_summary_figure if is_long else skill_figure)(results, skills)) if skills else [],
         meaning=meaning(results),
         measures=[MEASURES[name] for name in results.measures],

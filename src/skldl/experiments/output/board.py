@@ -58,7 +58,11 @@ class Board:
 
     def ranks(self, measure: str) -> np.ndarray:
         """Average rank of each algorithm over the real datasets, each counted once."""
-        return np.asarray(self._rank_rows(measure)[: len(self.datasets)].mean(axis=0))
+        return np.asarray(self.dataset_ranks(measure).mean(axis=0))
+
+    def dataset_ranks(self, measure: str) -> np.ndarray:
+        """Ranks of the algorithms on each real dataset."""
+        return self._rank_rows(measure)[: len(self.datasets)]
 
     def family_ranks(self, measure: str) -> np.ndarray:
         """Average rank of each algorithm with every family counted once: the mean of the families' means."""

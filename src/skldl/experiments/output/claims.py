@@ -5,7 +5,7 @@ features. Claims about time are in `time_claims`. Causes that the paper names ar
 cannot test them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -31,7 +31,9 @@ RULE = (
     "A claim that compares algorithms is counted in cells (dataset × measure). In a cell one is better if its loss is "
     f"more than {ROPE:.0%} below the other's; with less there is no clear difference. A claim holds in a family of "
     "datasets that share their features if it does in more than half of the cells there, and it holds altogether only "
-    "if it does so in every family. An order of average ranks holds if every step ≻ of it does, with every dataset "
+    "if it does so in every family. In a family where it does not, it is reversed if the other one is better in more "
+    "than half of the cells, mixed if only both together are, and without a clear difference otherwise. An order of "
+    "average ranks holds if every step ≻ of it does, with every dataset "
     "counted once; = asks for nothing between the two. Of an order without = that is drawn at random half of the steps "
     "are kept on average. Kendall's τ is 1 for the same order, -1 for the reverse one, and 0 on average for one drawn "
     "at random. Claims with a rule of their own state it. Causes that the paper names are not checked: comparing "
@@ -66,30 +68,33 @@ def check_claims(results: StudyResults) -> list[Verdict]:
     return [*verdicts, _near_zero(results, board), _beats_the_mean(results, board)]
 
 
-def _in_families(kept: Iterable[str], unclear: Iterable[str], n_families: int) -> str:
-    """The verdict of a claim that holds in some families, without a clear difference in others.
+def _in_families(kept: Sequence[str], n_families: int, **others: Sequence[str]) -> str:
+    """The verdict of a claim that holds in some families; others are those where it does not, by what is seen there.
 
     Examples
     --------
-    >>> _in_families(["Movie"], ["Yeast"], 4)
-    'does not hold, except in Movie; no clear difference in Yeast'
+    >>> _in_families(["Movie"], 4, reversed=["SJAFFE"], no_clear_difference=["Yeast"])
+    'does not hold, except in Movie; reversed in SJAFFE; no clear difference in Yeast'
     """
-    kept, unclear = list(kept), list(unclear)
     if len(kept) == n_families:
         return HOLDS
     if len(kept) > n_families / 2:
         text = f"holds in {len(kept)} of {n_families} families"
     else:
         text = f"{FAILS}, except in {', '.join(kept)}" if kept else FAILS
-    return f"{text}; no clear difference in {', '.join(unclear)}" if unclear else text
+    seen = [f"{what.replace('_', ' ')} in {', '.join(families)}" for what, families in others.items() if families]
+    return "; ".join([text, *seen])
 
 
 def _compare(board: Board, better: dict[str, int], worse: dict[str, int], per_cell: int = 1) -> str:
     """The verdict that follows from the numbers of cells in which one is better and worse."""
-    half = {family: per_cell * board.cells(family) / 2 for family in board.families}
-    kept = [family for family in half if better[family] > half[family]]
-    unclear = [family for family in half if max(better[family], worse[family]) <= half[family]]
-    return _in_families(kept, unclear, len(half))
+    seen: dict[str, list[str]] = {"kept": [], "reversed": [], "mixed": [], "no_clear_difference": []}
+    for family in board.families:
+        half = per_cell * board.cells(family) / 2
+        counts = (better[family], worse[family], better[family] + worse[family], np.inf)
+        what = next(what for what, count in zip(seen, counts, strict=True) if count > half)
+        seen[what].append(family)
+    return _in_families(n_families=len(board.families), **seen)
 
 
 def _clearly_less(one: FloatArray, other: FloatArray) -> FloatArray:
@@ -231,7 +236,7 @@ def _best_in_most(board: Board) -> Verdict:
     never = [name for name, counts in best.items() if not any(counts.values())]
     each += f"; {', '.join(never)} in none" if never else ""
     kept = [family for family, count in best["SA-BFGS"].items() if count > board.cells(family) / 2]
-    return Verdict(claim, _in_families(kept, (), len(board.families)), f"{text}. Best cells: {each}.")
+    return Verdict(claim, _in_families(kept, len(board.families)), f"{text}. Best cells: {each}.")
 
 
 def _all_cells(board: Board, counts: dict[str, int]) -> str:
@@ -240,17 +245,37 @@ def _all_cells(board: Board, counts: dict[str, int]) -> str:
 
 def _measures_differ(board: Board) -> Verdict:
     claim = "On a given dataset the ranking often differs between measures."
-    better = [_clearly_less(table[:, :, None], table[:, None, :]) for table in board.losses.values()]
-    by_some = np.any(better, axis=0)  # dataset × algorithm × algorithm
-    contradicted = by_some & np.swapaxes(by_some, 1, 2)
-    differs = {family: int(contradicted[board.rows(family)].any(axis=(1, 2)).sum()) for family in board.families}
-    kept = [family for family, count in differs.items() if count > len(board.families[family]) / 2]
-    text = ", ".join(f"{family} {count} of {len(board.families[family])}" for family, count in differs.items())
+
+    def ranked_apart(table: Board) -> dict[str, int]:
+        ranks = np.array([table.dataset_ranks(measure) for measure in table.losses])
+        return _count_datasets(table, (ranks != ranks[0]).any(axis=(0, 2)))
+
+    def contradicted(table: Board) -> dict[str, int]:
+        by_some = np.any([_clearly_less(t[:, :, None], t[:, None, :]) for t in table.losses.values()], axis=0)
+        return _count_datasets(table, (by_some & np.swapaxes(by_some, 1, 2)).any(axis=(1, 2)))
+
+    def show(table: Board, counts: dict[str, int]) -> str:
+        return ", ".join(f"{family} {count} of {len(table.families[family])}" for family, count in counts.items())
+
+    counts = ranked_apart(board)
+    apart, clearly = show(board, counts), show(board, contradicted(board))
+    paper = published_board(board)
+    if paper.datasets:
+        apart += f"; in the printed ranks: {show(paper, ranked_apart(paper))}"
+        clearly += f"; in the printed means: {show(paper, contradicted(paper))}"
+    kept = [family for family, count in counts.items() if count > len(board.families[family]) / 2]
     return Verdict(
         claim,
-        _in_families(kept, (), len(board.families)),
-        f"Datasets on which one algorithm is better than another by one measure and worse by another one: {text}.",
+        _in_families(kept, len(board.families)),
+        f"Datasets on which not all measures rank the algorithms alike, by however little they differ: {apart}. "
+        f"Datasets on which one is better than another by one measure and worse by another one, both by more than "
+        f"{ROPE:.0%}: {clearly}.",
     )
+
+
+def _count_datasets(board: Board, found: FloatArray) -> dict[str, int]:
+    """Number of datasets of each family for which something was found."""
+    return {family: int(found[board.rows(family)].sum()) for family in board.families}
 
 
 def _artificial_order(board: Board) -> Verdict:
@@ -311,7 +336,7 @@ def _beats_the_mean(results: StudyResults, board: Board) -> Verdict:
         parts.append(f"{algorithm} {board.describe(wins)}")
     return Verdict(
         claim,
-        _in_families([family for family, cells in lost.items() if not cells], (), len(lost)),
+        _in_families([family for family, cells in lost.items() if not cells], len(lost)),
         "Here a family counts only if every algorithm wins every cell of it, by however little. Cells won: "
         f"{'; '.join(parts)}.",
     )

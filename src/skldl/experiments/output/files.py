@@ -23,6 +23,7 @@ from skldl.experiments.output.tables import (
     time_table,
 )
 from skldl.experiments.output.texts import markdown_text
+from skldl.experiments.output.time_claims import RULE as TIME_RULE
 from skldl.experiments.output.time_claims import check_time_claims
 from skldl.experiments.output.uncertainty import interval_table
 from skldl.experiments.results import StudyResults
@@ -65,7 +66,7 @@ def output_texts(results: StudyResults) -> dict[str, str]:
         if verdicts:
             texts["claims.md"] = claims_text(verdicts)
             lines = [f"- {v.claim} **{v.verdict}.** {v.evidence}\n" for v in check_time_claims(results)]
-            texts["tables/time.md"] += "".join(["\nClaims of the paper about time:\n\n", *lines])
+            texts["tables/time.md"] += "".join([f"\nClaims of the paper about time. {TIME_RULE}\n\n", *lines])
     return {"README.md": _overview(results, texts), **texts}
 
 

@@ -22,7 +22,8 @@ _SHARE = f"{100 * TOLERANCE:g} %"
 RULE = (
     f"A cell agrees if the means differ by at most {_SHARE} of the printed loss, or by one unit of the last printed "
     f"digit. The loss is a distance itself, and 1 − s for a similarity s. By the loose rule, {_SHARE} of any printed "
-    "number, nearly every high similarity agrees; both counts are shown."
+    "number, nearly every high similarity agrees; both counts are shown. Cells are not independent: all six "
+    "measures judge the same predictions, and with two or three labels Chebyshev is 1 − intersection exactly."
 )
 
 
@@ -99,6 +100,17 @@ class Match:
 
     def _within(self, tolerance: float) -> bool:
         return abs(self.difference) <= max(tolerance, 10.0**-self.published.decimals) * (1 + 1e-9)
+
+    @property
+    def rounds_to_it(self) -> bool:
+        """Whether our mean, rounded to as many digits, is the published one."""
+        places = self.published.decimals
+        return f"{self.ours:.{places}f}" == f"{self.published.mean:.{places}f}"
+
+    @property
+    def deviation_tells(self) -> bool:
+        """Whether the published deviation is more than one unit of its last digit: any other one agrees with zero."""
+        return self.published.std is not None and self.published.std > 10.0**-self.published.std_decimals * (1 + 1e-9)
 
     @property
     def deviation_agrees(self) -> bool:
