@@ -311,7 +311,10 @@ def test_the_noise_ceiling_stands_in_the_figure_of_skill(healthy, criterion):
 def test_numbers_that_all_agree_with_the_paper(healthy):
     results = changed(healthy, ["Yeast_alpha"], {"AA-kNN": 0.232, "fixed & <i>odd</i>": 0.3, "Mean": 0.3})
     results.measures = ["clark"]
-    assert "1 of 1 cells agree with the published numbers within 2% of the loss or one unit of the last printed digit." in headline(results, None, [])
+    assert (
+        "1 of 1 cells agree with the published numbers within 2% of the loss or one unit of the last printed digit."
+        in headline(results, None, [])
+    )
     results = changed(healthy, ["Yeast_alpha"], {"AA-kNN": 0.98, "fixed & <i>odd</i>": 0.9, "Mean": 0.9})
     results.measures = ["cosine"]
     assert match_published(results)[0].agrees_loosely  # counted in the tables, not in the summary

@@ -20,8 +20,8 @@ MOST_DATASETS = 3  # more datasets are summed up in one sentence
 def headline(results: StudyResults, tests: Comparison | None, skills: list[list[float]]) -> list[str]:
     """Summarise the best candidate, the statistical tests of the criterion, the skill, the noise floor, and failures.
 
-    ``tests`` are those of `trusted_tests`, or None if the study does not compute the criterion; ``skills`` is what `skldl.report._skill.skills_with_intervals` returns; empty if the study does not compute the
-    criterion.
+    ``tests`` are those of `trusted_tests`, or None if the study does not compute the criterion; ``skills`` is what
+    `skldl.report._skill.skills_with_intervals` returns, or empty then.
     """
     sentences = [*_winner(results), *_skill_of_the_best(results, skills), *_against_the_mean(results, skills)]
     sentences += [*_against_the_floor(results), *_trust(results, tests), *_against_the_paper(results)]

@@ -16,8 +16,8 @@ MUCH = 2.0
 """Times differ, and one of two algorithms is much faster, from this factor on."""
 OPEN = "cannot be told from one run"
 RULE = (
-    f"A claim about time is decided only where times differ by a factor of {MUCH:.0f} or more: another run beside other "
-    "tasks gives other times."
+    f"A claim about time is decided only where times differ by a factor of {MUCH:.0f} or more: another run, beside "
+    "other tasks, gives other times."
 )
 
 
@@ -39,7 +39,9 @@ def check_time_claims(results: StudyResults) -> list[Verdict]:
     return [
         _extreme("Training AA-BP takes longest", "Training", training, ["AA-BP"], most=True),
         _extreme("AA-kNN costs the most test time", "Test", testing, ["AA-kNN"], most=True),
-        _extreme("SA-BFGS and SA-IIS cost the same, least test time", "Test", testing, ["SA-BFGS", "SA-IIS"], same=True),
+        _extreme(
+            "SA-BFGS and SA-IIS cost the same, least test time", "Test", testing, ["SA-BFGS", "SA-IIS"], same=True
+        ),
         speed,
         _extreme("SA-BFGS and PT-Bayes are the most efficient", "Training and test", both, ["SA-BFGS", "PT-Bayes"]),
     ]
