@@ -9,7 +9,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # the page is made of three files
+sys.path.insert(0, str(Path(__file__).parent))  # the page is made of four files
+from columns import column_lines, controls, starts
 from findings import KL, as_column_of, cells_of, learned, matches_of, other_machines, study_file, worse_than_the_mean
 from protocols import demoted, protocols, tests_text
 
@@ -33,14 +34,6 @@ PICTURES = {
     "Table 3 of the paper. Of each dataset it is the first row whose predictions the records keep",
     "measures-dendrogram": "Dendrogram of the measures, as in Fig. 3 of the paper, on the kept predictions",
 }
-GROUPS = {
-    "Yeast (10 datasets)": "Yeast",
-    "Natural Scene": "Natural",
-    "s-JAFFE": "SJAFFE",
-    "s-BU_3DFE": "SBU",
-    "Movie": "Movie",
-    "Artificial": "Artificial",
-}
 
 
 def load(name: str) -> StudyResults | None:
@@ -59,6 +52,7 @@ def _load(folder: Path, changed: int) -> StudyResults | None:
 def render() -> str:
     """Give the whole page."""
     paper, fixed, nested = load("tkde2016"), load("tkde2016-fixed"), load("tkde2016-nested")
+    start = load("tkde2016-start")
     if paper is None or fixed is None:
         raise SystemExit("studies/tkde2016 and studies/tkde2016-fixed hold no records: run make study first.")
     parts = [
@@ -68,7 +62,8 @@ def render() -> str:
         results_text(paper),
         protocols(paper, nested),
         comparison(paper, fixed),
-        starts(load("tkde2016-start")),
+        starts(start),
+        controls(paper, fixed, start),
         claims(paper, nested),
         figures(paper),
         "\n".join(["## Time\n", demoted(time_table(paper).to_markdown()), other_machines(paper)]),
@@ -157,7 +152,7 @@ def comparison(paper: StudyResults, fixed: StudyResults) -> str:
     lines = [
         "## Side by side with the published numbers",
         "",
-        f"{RULE} With settings fixed to what the numbers give away:",
+        f"{RULE} With fixed settings:",
         "",
         *column_lines(fixed),
     ]
@@ -177,75 +172,6 @@ def comparison(paper: StudyResults, fixed: StudyResults) -> str:
     ]
     lines += [demoted(published_table(paper, measure).to_markdown()) for measure in paper.measures]
     return "\n".join(lines)
-
-
-def column_lines(results: StudyResults) -> list[str]:
-    """How many cells of each column agree, on each group of datasets."""
-    groups = {title: prefix for title, prefix in GROUPS.items() if any(n.startswith(prefix) for n in results.datasets)}
-    lines = [f"| Column | {' | '.join(groups)} |", "|---|" + "---:|" * len(groups)]
-    for candidate in results.candidates:
-        if candidate != results.baseline:
-            counts = [count_text(cells_of(results, candidate, prefix)) for prefix in groups.values()]
-            lines.append(f"| {candidate} | {' | '.join(counts)} |")
-    return lines
-
-
-def starts(start: StudyResults | None) -> str:
-    """The columns that follow from the start and the stopping points of the published code."""
-    lines = ["## Columns that follow from the published start", ""]
-    if start is None:
-        return "\n".join([*lines, "studies/tkde2016-start holds no records yet; `make study` runs it."])
-    bayes = {
-        dataset: next(
-            m for m in cells_of(start, "PT-Bayes (drawn)", dataset) if (m.dataset, m.published.measure) == (dataset, KL)
-        )
-        for dataset in start.datasets
-    }
-    labels = {name: start.info[name]["n_labels"] for name in bayes}
-    yeast = sorted((name for name in bayes if name.startswith("Yeast")), key=labels.__getitem__)
-    few, many = ([name for name in yeast if (labels[name] <= 7) == small] for small in (True, False))
-
-    def share(names: list[str]) -> str:
-        ratios = [bayes[name].ours / bayes[name].published.mean for name in names]
-        return f"{min(ratios):.0%} to {max(ratios):.0%}"
-
-    def text(candidate: str, prefix: str) -> str:
-        return count_text(cells_of(start, candidate, prefix))
-
-    lines += [
-        "The code published with the paper starts SA-IIS at `numpy.eye(q, c)` and stops it after a given number of "
-        "iterations, or when the objective hardly changes. Start and number are settings here: "
-        '`SAIIS(init="eye", max_iter=...)`; both stand in brackets. With folds in file order:',
-        "",
-        *column_lines(start),
-        "",
-        f"**SA-IIS is the third column that comes out.** On the Yeast sets the start decides: after 150 iterations "
-        f"{text('SA-IIS (eye, 150)', 'Yeast')} cells agree from `eye` and {text('SA-IIS (zeros, 150)', 'Yeast')} from "
-        "zeros. On Natural Scene and s-JAFFE the stopping point decides: after 50 iterations "
-        f"{text('SA-IIS (eye, 50)', 'Natural')} and {text('SA-IIS (eye, 50)', 'SJAFFE')} agree from `eye`, "
-        f"{text('SA-IIS (zeros, 50)', 'Natural')} and {text('SA-IIS (zeros, 50)', 'SJAFFE')} from zeros. 150 and 50 "
-        "were found by looking for the number that gives the column; the paper states neither. "
-        "`tests/maxent/test_start.py` repeats the cells from `eye`. What does not follow at any of these points: "
-        "s-BU_3DFE, whose file differs, and Movie.",
-        "",
-        "**SA-BFGS outside the Yeast sets does not follow** from this start and a stopping point of our L-BFGS. The "
-        "published numbers may be those of a point on the way that another line search takes, or of a penalty; we "
-        "found no setting that gives them.",
-        "",
-        "**PT-Bayes** with full covariances without pooling or ridge (the published code adds 1e-14 to the diagonal) "
-        "and a drawn sample reproduces the size of its column where there are few labels: with at most seven our "
-        f"Kullback-Leibler divergence on the Yeast sets is {share(few)} of the printed one, with more labels "
-        f"{share(many)}; where features are many the covariances are singular, and the result has nothing to do with "
-        "the printed one. One draw, Kullback-Leibler:",
-        "",
-        "| Dataset | Labels | Ours | Printed | Cells that agree, of six measures |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    for name in [*yeast, *(name for name in bayes if name not in yeast)]:
-        match = bayes[name]
-        agree = count_text([m for m in cells_of(start, "PT-Bayes (drawn)", name) if m.dataset == name])
-        lines.append(f"| {name} | {labels[name]} | {match.ours:.3g} | {match.published.mean} | {agree} |")
-    return "\n".join([*lines, "", study_file(start)])
 
 
 def claims(paper: StudyResults, nested: StudyResults | None) -> str:

@@ -139,6 +139,14 @@ def test_deviations_agree_within_a_tenth_or_the_last_digit():
     assert [Match(small, "d", "c", 1.0, deviation).deviation_agrees for deviation in (0.002, 0.0021)] == [True, False]
     artificial = next(cell for cell in load_published() if cell.dataset == "Artificial")
     assert Match(artificial, "d", "c", 1.0, np.nan).deviation_agrees
+    cells = [real, replace(real, std=0.002), small, replace(real, std=0.0), artificial]
+    assert [Match(cell, "d", "c", 1.0, 0.0).deviation_tells for cell in cells] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(("ours", "equal"), [(0.2349, True), (0.2351, False), (0.2246, False), (0.23, True)])
+def test_a_mean_rounds_to_the_printed_one(ours, equal):
+    cell = replace(load_published()[0], mean=0.23, decimals=2)
+    assert Match(cell, "d", "c", ours, 0.0).rounds_to_it == equal
 
 
 def test_differences_are_explained_where_they_are():

@@ -41,6 +41,23 @@ def test_the_page_says_what_the_records_say(page):
     assert "studies/tkde2016/study.toml" in text
 
 
+def test_other_settings_do_not_give_the_columns_of_neighbours_and_of_scaling(page):
+    """Twice as many means are equal to the last digit as with any other candidate; in the column of SA-BFGS not."""
+    paper, fixed, start = (page.load(name) for name in ("tkde2016", "tkde2016-fixed", "tkde2016-start"))
+    table = [line for line in page.controls(paper, fixed, start).splitlines() if line.startswith("|")]
+    head, _, *rows = [line.strip("| ").split(" | ") for line in table]
+    cells = {name: [[int(number) for number in cell.split(" / ")] for cell in row] for name, *row in rows}
+    assert head == ["Candidate", "AA-kNN", "SA-IIS", "SA-BFGS"]
+    assert cells.pop("Number of cells") == [[60, 60, 43], [60, 60, 42], [60, 60, 43]]
+    assert len(cells) == len(paper.candidates) + len(fixed.candidates) + len(start.candidates) - 2  # the mean once
+    equal = {name: [numbers[1] for numbers in row] for name, row in cells.items()}
+    for column, setting in ((0, "AA-kNN (k=4)"), (1, "SA-IIS (eye, 150)")):
+        others = max(row[column] for name, row in equal.items() if name != setting)
+        assert equal[setting][column] > 2 * others
+        assert cells[setting][column][0] == 60
+    assert sum(row[2] > 0.8 * equal["SA-BFGS (alpha = 0.0)"][2] for row in equal.values()) > 5
+
+
 def test_the_records_of_two_machines_agree_as_the_readme_of_the_studies_says():
     given, nested = (
         {

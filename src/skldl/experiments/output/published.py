@@ -109,7 +109,7 @@ class Match:
 
     @property
     def deviation_tells(self) -> bool:
-        """Whether the published deviation is more than one unit of its last digit: any other one agrees with zero."""
+        """Whether the published deviation exceeds one unit of its last digit; a smaller one agrees with 0, too."""
         return self.published.std is not None and self.published.std > 10.0**-self.published.std_decimals * (1 + 1e-9)
 
     @property
