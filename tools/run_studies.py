@@ -4,8 +4,9 @@
 on where it stopped, on this machine or on another one that has the folder. Only when every task has a record does it
 replace ``studies/NAME``, so that the pages made from the records never show half a study. A study whose records are
 those of the present study file and version is not run. One whose study file has changed, also since it was stopped,
-begins with the records of the same versions of all packages that the change leaves as they are: those of a candidate
-with the same settings to try on the dataset. ``--afresh`` begins with none.
+begins with the records that the change leaves as they are, if it was begun with the present versions of all packages:
+those of a candidate with the same settings to try on the dataset. ``--afresh`` begins with none. Records of a study
+that was stopped and that are not taken over lie in ``studies/unfinished/NAME-before`` until the new one is complete.
 """
 
 import argparse
@@ -25,6 +26,8 @@ from skldl.experiments.tasks import versions
 
 STUDIES = Path(__file__).parents[1] / "studies"
 KEEP = "predictions"
+STEPS = "steps.jsonl"
+"""What `ptsvm_on_gpu` keeps of tasks that were interrupted."""
 ELSEWHERE = ("title", "timeout", "datasets", "candidates")
 """Fields of a study that are no rules for all of its tasks."""
 
@@ -56,7 +59,7 @@ RUNS = (
 
 def is_current(run: Run, folder: Path) -> bool:
     """Whether a folder holds all records of the present study by the present version."""
-    if not (folder / "records.jsonl").exists():
+    if not has_records(folder):
         return False
     results = StudyResults.load(folder)
     study = run.load()
@@ -68,12 +71,17 @@ def is_current(run: Run, folder: Path) -> bool:
     )
 
 
-def lost_datasets(run: Run, target: Path, data: str) -> list[str]:
-    """Datasets of the present study that its earlier records have, and that are not found now."""
-    if not (target / "records.jsonl").exists():
+def has_records(folder: Path) -> bool:
+    """Whether a study was begun in a folder."""
+    return (folder / "records.jsonl").exists()
+
+
+def lost_datasets(run: Run, folder: Path, data: str) -> list[str]:
+    """Datasets of the present study that earlier records have, and that are not found now."""
+    if not has_records(folder):
         return []
     missing = plan_study(run.load(), data_home=data or None).missing
-    return [name for name in StudyResults.load(target).datasets if name in missing]
+    return [name for name in StudyResults.load(folder).datasets if name in missing]
 
 
 def is_of_present_file(run: Run, folder: Path, data: str) -> bool:
@@ -115,6 +123,8 @@ def carry_over(run: Run, target: Path, running: Path, data: str) -> int:
         for record in same:
             store.append(record)
         store.close()
+        if (target / STEPS).exists():  # each names the data and the settings that it belongs to
+            shutil.copy(target / STEPS, running)
     return len(same)
 
 
@@ -122,6 +132,34 @@ def _asked(entry: dict[str, Any], dataset: str) -> tuple[Any, ...]:
     """What a candidate of a study file means on a dataset: its estimator, and the settings to try, in their order."""
     rest = {key: value for key, value in entry.items() if key not in ("grid", "grids", "natural")}
     return rest, candidate_of(entry).on(dataset).settings
+
+
+def before(running: Path) -> Path:
+    """Where records lie that the present study file cannot use."""
+    return running.with_name(f"{running.name}-before")
+
+
+def begin_from(run: Run, earlier: Path, running: Path, data: str, *, afresh: bool) -> bool:
+    """Begin a study with the valid records of an earlier study file, if there are any.
+
+    Returns
+    -------
+    bool
+        Whether there are.
+    """
+    beside = running.with_name(f"{run.name}-carried")
+    shutil.rmtree(beside, ignore_errors=True)  # of a call that was killed
+    n_records = 0
+    if has_records(earlier) and not afresh:
+        n_records = carry_over(run, earlier, beside, data)
+        print(f"{run.name}: {n_records:,} records of the earlier study file are still valid")
+    if has_records(running):
+        shutil.rmtree(before(running), ignore_errors=True)
+        running.rename(before(running))
+    shutil.rmtree(running, ignore_errors=True)
+    if n_records:
+        beside.rename(running)
+    return bool(n_records)
 
 
 def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = False) -> int:
@@ -137,21 +175,18 @@ def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = Fa
         write_outputs(StudyResults.load(target), target)  # tables may be laid out otherwise now
         print(f"{run.name}: complete, and made by the present study file")
         return 0
-    if lost := lost_datasets(run, target, data):
-        print(
-            f"{run.name}: {', '.join(lost)} not found, which the records in {target} have. Name their folder (--data)."
-        )
-        return 2
-    begun = (running / "records.jsonl").exists()
-    earlier = running if begun else target
-    if (earlier / "records.jsonl").exists() and not (is_of_present_file(run, running, data) if begun else afresh):
-        beside = running.with_name(f"{run.name}-carried")
-        n_records = carry_over(run, earlier, beside, data)
-        print(f"{run.name}: {n_records:,} records of the earlier study file are still valid")
-        if n_records:
-            shutil.rmtree(running, ignore_errors=True)
-            beside.rename(running)
-            begun = True
+    for folder in (running, target):
+        if lost := lost_datasets(run, folder, data):
+            print(
+                f"{run.name}: {', '.join(lost)} not found, which the records in {folder} have. Name their folder "
+                "(--data)."
+            )
+            return 2
+    begun = has_records(running) and is_of_present_file(run, running, data)
+    if not begun:
+        # A call that was killed while it moved records leaves those of a study that was stopped in the second folder.
+        earlier = next((folder for folder in (running, before(running)) if has_records(folder)), target)
+        begun = begin_from(run, earlier, running, data, afresh=afresh)
     print(f"{run.name}: {'going on' if begun else 'beginning'}, {run.load().n_fits:,} fits at most", flush=True)
     command = [sys.executable, "-c", "import sys; from skldl.cli import main; sys.exit(main())", "bench", run.study]
     command += ["--out", str(running), "--keep-predictions", KEEP, "--jobs", str(jobs), *run.options()]
@@ -160,9 +195,10 @@ def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = Fa
     if status:
         print(f"{run.name}: not complete; what is recorded stays in {running}. Look at its README.md, then call again.")
         return status
-    for name in ("report.html", "steps.jsonl"):  # made from the records in a moment: skldl report; no longer needed
+    for name in ("report.html", STEPS):  # made from the records in a moment: skldl report; no longer needed
         (running / name).unlink(missing_ok=True)
-    shutil.rmtree(target, ignore_errors=True)
+    for folder in (target, before(running)):
+        shutil.rmtree(folder, ignore_errors=True)
     running.rename(target)
     print(f"{run.name}: complete")
     return 0

@@ -13,7 +13,6 @@ from skldl.experiments.output.board import board_of, family_name, published_boar
 from skldl.experiments.output.claims import HOLDS_BY_DATASET, _steps, check_claims, claims_text
 from skldl.experiments.output.files import output_texts, write_outputs
 from skldl.experiments.output.published import Match, count_text, load_published, match_published, published_table
-from skldl.experiments.output.time_claims import OPEN, check_time_claims
 from skldl.metrics import MEASURES, PAPER_MEASURES
 
 SIX = ["PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS"]
@@ -160,11 +159,6 @@ def test_differences_are_explained_where_they_are():
     assert f"ours is better in {distances - text.count('nothing')}" in text
 
 
-def speed_claim(results):
-    """The claim about training times of SA-BFGS and SA-IIS."""
-    return next(v for v in check_time_claims(results) if v.claim.startswith("Training SA-BFGS is much faster"))
-
-
 def test_the_paper_s_claims_on_the_paper_s_own_numbers():
     verdicts = {verdict.claim: verdict for verdict in check_claims(as_results(load_published()))}
     order = [v for claim, v in verdicts.items() if claim.startswith("Average ranks on")]
@@ -204,74 +198,6 @@ def test_cells_of_few_measures_are_compared_with_as_many_of_the_paper():
     verdicts = check_claims(as_results(cells, measures=("clark", "cosine")))
     best = next(v for v in verdicts if "most cases" in v.claim).evidence
     assert best.count("of 30") == 2
-
-
-def test_claims_about_time_on_the_artificial_dataset():
-    times = {"PT-Bayes": 1, "PT-SVM": 2, "AA-kNN": 0.1, "AA-BP": 9, "SA-IIS": 5, "SA-BFGS": 1.5}
-    results = as_results(load_published(), times=times)
-    tests = {"PT-Bayes": 3, "PT-SVM": 4, "AA-kNN": 20, "AA-BP": 5, "SA-IIS": 1, "SA-BFGS": 1.1}
-    for record in results.evaluations:
-        record["predict_seconds"] = tests.get(record["candidate"], 1)
-    verdicts = {v.claim.partition(" (")[0]: v for v in check_time_claims(results)}
-    assert {claim: v.verdict for claim, v in verdicts.items()} == {
-        "Training AA-BP takes longest": OPEN,  # 9 s, and SA-IIS 5 s
-        "AA-kNN costs the most test time": "holds",
-        "SA-BFGS and SA-IIS cost the same, least test time": "holds",
-        "Training SA-BFGS is much faster than training SA-IIS": "holds",
-        "SA-BFGS and PT-Bayes are the most efficient": OPEN,  # 2.6 s and 4 s, and SA-IIS 6 s
-    }
-    for record in results.evaluations:  # all upside down
-        record["predict_seconds"], record["fit_seconds"] = 1 / record["predict_seconds"], 1 / record["fit_seconds"]
-    assert {v.verdict for v in check_time_claims(results)} == {"does not hold"}
-    assert "SA-IIS takes 0.30 times as long" in speed_claim(results).evidence
-    few = as_results([c for c in load_published() if c.dataset == "Movie"])
-    assert [v.verdict for v in check_time_claims(few)] == ["cannot be checked here"]
-
-
-@pytest.mark.parametrize(
-    ("tests", "verdict"),
-    [
-        ({"SA-IIS": 1, "SA-BFGS": 1}, "holds"),
-        ({"SA-IIS": 1, "SA-BFGS": 2}, "does not hold"),  # the least two, but not the same
-        ({"SA-IIS": 1, "SA-BFGS": 1, "PT-SVM": 1.5}, OPEN),
-        ({"SA-IIS": 1, "SA-BFGS": 1, "PT-SVM": 0.7}, OPEN),
-        ({"SA-IIS": 1, "SA-BFGS": 1, "PT-SVM": 0.5}, "does not hold"),
-        ({"SA-IIS": 1, "PT-SVM": 1, "SA-BFGS": 1e-9}, "does not hold"),
-    ],
-)
-def test_times_are_compared_from_a_factor_of_two_on(tests, verdict):
-    results = as_results(load_published())
-    for record in results.evaluations:
-        record["predict_seconds"] = tests.get(record["candidate"], 3)
-    assert check_time_claims(results)[2].verdict == verdict
-
-
-def test_times_of_another_machine_are_left_out():
-    results = as_results(load_published(), times={"PT-SVM": 5, "AA-BP": 3})
-    assert check_time_claims(results)[0].verdict == "cannot be told from one run"
-    for record in results.evaluations:
-        if record["candidate"] == "PT-SVM":
-            record["versions"] = {"numpy": "1.0"}
-    longest = check_time_claims(results)[0]
-    assert longest.verdict == "holds"
-    assert longest.evidence.endswith("Left out, as not comparable: PT-SVM.")
-    for record in results.evaluations:
-        if record["candidate"] == "AA-BP":
-            record["versions"] = {"numpy": "1.0"}
-    longest = check_time_claims(results)[0]
-    assert (longest.verdict, longest.evidence) == (
-        "cannot be checked here",
-        "No comparable time of PT-SVM, AA-BP.",
-    )
-
-
-@pytest.mark.parametrize(
-    ("ratio", "verdict"), [(2.0, "holds"), (1.9, OPEN), (1.1, OPEN), (1.0, "does not hold"), (0.1, "does not hold")]
-)
-def test_much_faster_is_twice_as_fast(ratio, verdict):
-    results = as_results(load_published(), times={"SA-IIS": ratio})
-    assert speed_claim(results).verdict == verdict
-    assert f"it takes {ratio:.2f} times (Yeast_alpha) to" in speed_claim(results).evidence
 
 
 def test_a_claim_that_holds_on_one_family_alone_does_not_hold():
@@ -385,7 +311,6 @@ def test_claims_need_their_algorithms_and_datasets():
     assert any("specialised" in claim for claim in unknown)
     assert any("Natural Scene" in claim for claim in unknown)
     assert any("artificial" in claim for claim in unknown)
-    assert speed_claim(results).evidence == "SA-BFGS or SA-IIS did not take part."
     assert check_claims(as_results(cells, candidates=["AA-kNN"])) == []
 
 
@@ -403,15 +328,6 @@ def test_boards_agree_with_scipy_and_with_the_paper():
         np.testing.assert_allclose(np.round(paper.ranks(measure), 2), AVERAGE_RANKS[measure], atol=0.0051)
     assert own.artificial == ["Artificial"]
     assert paper.algorithms == own.algorithms
-
-
-def test_the_speed_claim_where_all_failed():
-    results = as_results([c for c in load_published() if c.dataset == "Artificial"])
-    for record in results.evaluations:
-        record["status"] = "failed"
-    verdicts = check_time_claims(results)
-    assert {verdict.verdict for verdict in verdicts} == {"cannot be checked here"}
-    assert speed_claim(results).evidence == "The artificial dataset did not take part, or one of the two failed there."
 
 
 def test_outputs_hold_the_comparison(tmp_path):

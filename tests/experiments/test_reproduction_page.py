@@ -1,6 +1,8 @@
 """The page on the paper's experiment, its figures, and the script that runs its studies: all from records."""
 
 import json
+import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -285,6 +287,66 @@ def test_a_study_is_not_replaced_by_one_of_fewer_datasets(tmp_path, capsys, load
     assert runs.complete(run, tmp_path, str(empty), 1) == 2
     assert "jaffe: SJAFFE not found, which the records in" in capsys.readouterr().out
     assert (tmp_path / "jaffe/records.jsonl").read_bytes() == before
+
+
+def test_a_study_that_was_stopped_keeps_its_records_while_a_dataset_is_not_found(
+    tmp_path, capsys, load_script, paper_data, monkeypatch
+):
+    paper_data("SJAFFE")
+    runs = load_script("tools/run_studies.py")
+    file = tmp_path / "study.toml"
+    file.write_text(TINY.replace('{{ name = "Small", source = "{source}" }}', '"Artificial", "SJAFFE"').format())
+    run = runs.Run("jaffe", str(file))
+    running = tmp_path / "unfinished" / "jaffe"
+    run_study(run.load(), out=running, keep_predictions="predictions")
+    lines = (running / "records.jsonl").read_text().splitlines(keepends=True)
+    (running / "records.jsonl").write_text("".join(lines[:-1]))
+    monkeypatch.delenv("SKLDL_DATA")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert runs.complete(run, tmp_path, str(empty), 1) == 2
+    assert "jaffe: SJAFFE not found, which the records in" in capsys.readouterr().out
+    assert (running / "records.jsonl").read_text() == "".join(lines[:-1])
+
+
+@pytest.mark.slow
+def test_records_of_a_stopped_study_are_set_aside_where_they_cannot_be_used(tmp_path, capfd, load_script):
+    runs = load_script("tools/run_studies.py")
+    file = tmp_path / "tiny.toml"
+    file.write_text(TINY.format(source=ROOT / "tests/compatibility/files_0_1/small.csv"))
+    run = runs.Run("tiny", str(file))
+    running = tmp_path / "unfinished" / "tiny"
+    records = running / "records.jsonl"
+    run_study(run.load(), out=running, keep_predictions="predictions")
+    lines = records.read_text().splitlines(keepends=True)
+    records.write_text("".join(lines[:-1]))
+    stopped = records.read_bytes()
+    (running / "steps.jsonl").write_text("a step\n")
+
+    # another number of folds: no record is valid; a leftover of a call that was killed is in the way
+    shutil.copytree(running, running.with_name("tiny-carried"))
+    monkey = pytest.MonkeyPatch()
+    monkey.setattr(runs.subprocess, "run", lambda *args, **kwargs: subprocess.CompletedProcess(args, 130))
+    file.write_text(file.read_text().replace("folds = 4", "folds = 3"))
+    assert runs.complete(run, tmp_path, "", 1) == 130
+    assert "0 records of the earlier study file are still valid" in capfd.readouterr().out
+    assert (runs.before(running) / "records.jsonl").read_bytes() == stopped
+
+    # killed at that point, and the change is taken back: the records come back, with the steps beside them
+    file.write_text(file.read_text().replace("folds = 3", "folds = 4"))
+    assert runs.complete(run, tmp_path, "", 1) == 130
+    tasks = [line for line in lines[:-1] if "candidate" in json.loads(line)]
+    assert f"{len(tasks)} records of the earlier study file are still valid" in capfd.readouterr().out
+    assert set(records.read_text().splitlines(keepends=True)) >= set(tasks)
+    assert (running / "steps.jsonl").read_text() == "a step\n"
+
+    # afresh means with none, also of a study that was stopped, if its file has changed; then nothing is left behind
+    monkey.undo()
+    file.write_text(file.read_text().replace("[1, 3]", "[1, 3, 5]"))
+    assert runs.complete(run, tmp_path, "", 1, afresh=True) == 0
+    assert "records of the earlier" not in capfd.readouterr().out
+    assert runs.is_current(run, tmp_path / "tiny")
+    assert not list((tmp_path / "unfinished").iterdir())
 
 
 def test_records_that_other_rules_made_are_not_carried_over(tmp_path, load_script, monkeypatch):
