@@ -22,6 +22,7 @@ from skldl.experiments.output.grids import candidate_of
 from skldl.experiments.output.layout import NOTHING
 from skldl.experiments.output.published import RULE, count_text, published_table
 from skldl.experiments.output.tables import settings_table, skill_table, time_table
+from skldl.experiments.output.time_claims import RULE as TIME_RULE
 from skldl.experiments.output.time_claims import check_time_claims
 from skldl.metrics import MEASURES
 
@@ -179,8 +180,8 @@ def claims(paper: StudyResults, nested: StudyResults | None) -> str:
     lines = [
         "## Claims of the paper, checked",
         "",
-        f"{CLAIM_RULE} The figures are those under `geng2016`, and those under `nested` where its verdict is another "
-        "one.",
+        f"{CLAIM_RULE} {TIME_RULE} The figures are those under `geng2016`, and those under `nested` where its verdict "
+        "is another one.",
         "",
         "| Claim of the paper | `geng2016` | `nested` | Figures |",
         "|---|---|---|---|",

@@ -41,8 +41,9 @@ def tests_text(paper: StudyResults) -> str:
     lines += [
         "",
         "With each family counted once, a difference between them "
-        f"{'is shown by ' + ', '.join(found) if found else 'cannot be shown by any measure'}. Pairs whose average "
-        "ranks differ by more than the critical difference, with the number of measures:",
+        f"is shown by {', '.join(found) or 'no measure'}: {len(paper.families)} families are few, so that only large "
+        "differences could be. Pairs whose average ranks differ by more than the critical difference, with the number "
+        "of measures:",
         "",
         *(f"- {name}: {_counted(apart)}" for name, apart in pairs.items()),
     ]

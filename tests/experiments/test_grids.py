@@ -60,24 +60,29 @@ def test_a_natural_limit_is_shown_with_the_change_of_the_loss_before_it(study):
     changes = (values[:, 2] - values[:, 1]) / values[:, 1].mean()
     (note,) = natural_limit_notes(results)
     assert note == (
-        "kNN: n_neighbors = 20 counts as a natural limit, and was chosen. From 8 to it the loss on validation rows "
-        f"changes by {changes.mean():+.2%} ± {stats.sem(changes):.2%} on Big_one (mean ± standard error over "
-        "selections)."
+        "kNN: n_neighbors = 20, which the study declares a natural limit, was chosen. From 8 to it the loss on "
+        f"validation rows changes by {changes.mean():+.2%} ± {stats.sem(changes):.2%} on Big_one (mean ± standard "
+        "error over selections)."
     )
     assert note in settings_table(results).notes
     assert not _step_notes(results, [[0.5, 0.4, 0.397]] * 4)  # within 1 %
     assert not _step_notes(results, [[0.5, 0.4, 0.5], [0.5, 0.4, 0.2], [0.5, 0.4, 0.4], [0.5, 0.4, 0.4]])  # by chance
     (note,) = _step_notes(results, [[0.5, 0.4, 0.39]] * 4)
     assert "n_neighbors = 20 is the largest value tried on Big_one" in note
+    assert not natural_limit_notes(with_losses(results, [[0.5, 0.4, 0.39]] * 4))  # then it is none
 
 
 def _step_notes(results, values):
-    """The notes on ends if the selections on Big_one had found other values."""
+    return grid_end_notes(with_losses(results, values))
+
+
+def with_losses(results, values):
+    """The results if the selections on Big_one had found other losses."""
     selections = iter(values)
     records = [record | {"values": next(selections)} for record in results.selections if record["dataset"] == "Big_one"]
     other = copy(results)
     other.selections = records
-    return grid_end_notes(other)
+    return other
 
 
 @pytest.mark.parametrize(

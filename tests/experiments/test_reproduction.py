@@ -12,7 +12,7 @@ from skldl.experiments import StudyResults, load_study, plan_study, run_study
 from skldl.experiments.output.agreement import agreement_text
 from skldl.experiments.output.claims import check_claims, claims_text
 from skldl.experiments.output.grids import grid_end_notes
-from skldl.experiments.output.published import load_published, match_published
+from skldl.experiments.output.published import Match, load_published, match_published
 from skldl.experiments.store import json_ready
 from skldl.experiments.tasks import Call, Task
 from skldl.metrics import evaluate
@@ -81,20 +81,35 @@ def test_one_neighbour_gives_the_published_row_of_natural_scene(paper_data):
     assert [m.agrees for m in matches] == [True] * 6
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [None, 0, 1])
-def test_no_number_of_neighbours_gives_the_published_row_of_s_bu_3dfe(seed, paper_data):
-    X, D = paper_data("SBU_3DFE")
+def means_of_neighbours(X, D, seed, values):
+    """The mean of each measure over ten chunks, for each number of neighbours; in file order without a seed."""
     rows = np.arange(len(D)) if seed is None else np.random.default_rng(seed).permutation(len(D))
-    cells = {c.measure: c for c in load_published() if (c.dataset, c.algorithm) == ("s-BU_3DFE", "AA-kNN")}
-    k = np.arange(1, 101)
     found = []
     for test in np.array_split(rows, 10):
         train = np.setdiff1d(rows, test)
-        paths = AAKNN().predict_path(X[train], D[train], X[test], param="n_neighbors", values=k.tolist())
+        paths = AAKNN().predict_path(X[train], D[train], X[test], param="n_neighbors", values=values)
         found.append([evaluate(D[test], P) for P in paths])
+    return {m: np.mean([[losses[m] for losses in fold] for fold in found], axis=0) for m in found[0][0]}
+
+
+@pytest.mark.parametrize(("seed", "most"), [(None, 6), (0, 4), (1, 4), (2, 4)])
+def test_only_in_file_order_a_number_of_neighbours_gives_the_published_means_of_s_jaffe(seed, most, paper_data):
+    means = means_of_neighbours(*paper_data("SJAFFE"), seed, list(range(1, 41)))
+    cells = [c for c in load_published() if (c.dataset, c.algorithm) == ("s-JAFFE", "AA-kNN")]
+    agree = np.sum([[Match(c, "", "", mean, 0.0).agrees for mean in means[c.measure]] for c in cells], axis=0)
+    assert len(cells) == 6
+    assert agree.max() == most
+    if seed is None:
+        assert (1 + np.flatnonzero(agree == most)).tolist() == [7]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_no_number_of_neighbours_gives_the_published_row_of_s_bu_3dfe(seed, paper_data):
+    found = means_of_neighbours(*paper_data("SBU_3DFE"), seed, list(range(1, 101)))
+    cells = {c.measure: c for c in load_published() if (c.dataset, c.algorithm) == ("s-BU_3DFE", "AA-kNN")}
     for measure in ("cosine", "chebyshev"):
-        means = np.mean([[values[measure] for values in fold] for fold in found], axis=0)
+        means = found[measure]
         better = means.max() if measure == "cosine" else -means.min()
         printed = cells[measure].mean if measure == "cosine" else -cells[measure].mean
         assert better < printed - 0.005

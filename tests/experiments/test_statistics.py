@@ -142,7 +142,10 @@ def test_two_candidates_have_no_friedman_test_but_all_others(fake):
 def test_a_perfect_order_and_ties_are_no_trouble(fake):
     perfect = compare(fake(np.tile([0.1, 0.2, 0.3], (4, 1)) * np.arange(1, 5)[:, None]), "clark")
     assert perfect.friedman["F"] == np.inf
-    assert perfect.friedman["F_p"] == 0
+    assert perfect.friedman["F_p"] == pytest.approx(6.0**-3)  # of four orders of three, all the same
+    with_tie = compare(fake(np.array([[0.1, 0.1, 0.3], [0.2, 0.2, 0.4]])), "clark")
+    assert with_tie.friedman["F"] == np.inf
+    assert with_tie.friedman["F_p"] == pytest.approx(1 / 3)
     tied = compare(fake(np.array([[0.1, 0.1, 0.3], [0.2, 0.2, 0.4], [0.1, 0.1, 0.2]])), "clark")
     assert tied.wilcoxon[0, 1] == pytest.approx(1.0)
     assert not np.isnan(tied.wilcoxon).any()
@@ -218,7 +221,7 @@ def test_tests_without_the_baseline_name_the_pairs(fake):
     losses = np.tile([0.1, 0.2, 0.3, 0.4], (12, 1)) * np.arange(1, 13)[:, None]
     text = statistics_text(fake(losses))
     assert text.count("Without Mean: ") == 2
-    assert "Pairs whose average ranks differ by more: algorithm 0 ≻ algorithm 1, algorithm 0 ≻ algorithm 2, " in text
+    assert "Pairs whose average ranks differ by more than that: algorithm 0 ≻ algorithm 1, algorithm 0 ≻ algorithm 2, " in text
     assert "Without Mean" not in statistics_text(fake(losses[:, 1:]))  # two others: nothing to rank
 
 

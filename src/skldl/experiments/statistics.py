@@ -6,6 +6,7 @@ Benavoli et al. (2014) with a region of practical equivalence. Within a dataset:
 Nadeau and Bengio (2003). Where a test is not possible, the reason is given instead.
 """
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -219,8 +220,11 @@ def _friedman(ranks: FloatArray) -> tuple[dict[str, float], str]:
     chi2, chi2_p = stats.friedmanchisquare(*ranks.T)
     room = n_datasets * (n_candidates - 1) - chi2
     degrees = (n_candidates - 1, (n_candidates - 1) * (n_datasets - 1))
-    if room <= 1e-9:  # every dataset ranks the candidates in the same order
-        return {"chi2": float(chi2), "chi2_p": float(chi2_p), "F": np.inf, "F_p": 0.0}, ""
+    if room <= 1e-9:  # every dataset ranks the candidates in the same order: the probability of that is known
+        ties = np.unique(ranks[0], return_counts=True)[1]
+        orders = math.factorial(n_candidates) // math.prod(math.factorial(n) for n in ties.tolist())
+        p_value = float(orders) ** (1 - n_datasets)
+        return {"chi2": float(chi2), "chi2_p": float(chi2_p), "F": np.inf, "F_p": p_value}, ""
     F = (n_datasets - 1) * chi2 / room
     return {"chi2": float(chi2), "chi2_p": float(chi2_p), "F": float(F), "F_p": float(stats.f.sf(F, *degrees))}, ""
 

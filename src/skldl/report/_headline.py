@@ -95,19 +95,28 @@ def trusted_tests(results: StudyResults, measure: str) -> Comparison:
 def _trust(results: StudyResults, tests: Comparison | None) -> list[str]:
     if tests is None or not np.isfinite(tests.nemenyi_difference):
         return []
-    number = f"{len(tests.datasets)} datasets"
-    if len(results.families) < len(results.averaged):
-        number += ", those with the same features counted once,"
-    if len(tests.datasets) < FEWEST_DATASETS:
-        return [f"{number} are too few for a test of average ranks."]
-    order = np.argsort(tests.average_ranks, kind="stable")
-    gap = tests.average_ranks - tests.average_ranks[order[0]]
-    near = [tests.candidates[j] for j in order[1:] if gap[j] <= tests.nemenyi_difference]
-    best = tests.candidates[order[0]]
-    without = "" if results.baseline in tests.candidates else f" ({results.baseline} takes no part)"
-    if not near:
-        return [f"The Nemenyi test distinguishes {best} from all other candidates{without}."]
-    return [f"With {number.rstrip(',')}, the Nemenyi test does not distinguish {best} from {enumerate_words(near)}."]
+    n_datasets = len(tests.datasets)
+    shared = len(results.families) < len(results.averaged)
+    frame = f"datasets with the same features counted once, as {n_datasets}" if shared else f"{n_datasets} datasets"
+    if n_datasets < FEWEST_DATASETS:
+        counted = f" ({frame})" if shared else ""
+        return [f"{n_datasets} datasets are too few for a test of average ranks{counted}."]
+    if results.baseline not in tests.candidates:
+        frame += f", and without {results.baseline}"
+    ranks = tests.average_ranks - tests.average_ranks.min()
+    best, near = [], []
+    for j in np.argsort(ranks, kind="stable"):
+        if np.isclose(ranks[j], 0.0):
+            best.append(tests.candidates[j])
+        elif ranks[j] <= tests.nemenyi_difference:
+            near.append(tests.candidates[j])
+    if near:
+        verdict = f"does not distinguish {enumerate_words(best)} from {enumerate_words(near)}"
+    elif len(best) == 1:
+        verdict = f"distinguishes {best[0]} from all other candidates"
+    else:
+        verdict = f"cannot distinguish {enumerate_words(best)}, whose average ranks are equal"
+    return [f"With {frame}, the Nemenyi test {verdict}."]
 
 
 def _against_the_mean(results: StudyResults, known_skills: list[list[float]]) -> list[str]:

@@ -15,11 +15,13 @@ import skldl
 from skldl._whole_files import whole_file
 from skldl.experiments import StudyResults
 from skldl.experiments.output.agreement import agreement_table, differences
+from skldl.experiments.output.claims import RULE as CLAIM_RULE
 from skldl.experiments.output.claims import check_claims
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, repeats_from_file
 from skldl.experiments.output.layout import NOTHING, ResultTable
 from skldl.experiments.output.published import RULE, match_published, published_table
 from skldl.experiments.output.texts import parameter_titles
+from skldl.experiments.output.time_claims import RULE as TIME_RULE
 from skldl.experiments.output.time_claims import check_time_claims
 from skldl.experiments.statistics import ROPE, Comparison, compare
 from skldl.metrics import MEASURES
@@ -214,6 +216,7 @@ def _paper(results: StudyResults) -> dict[str, Any] | None:
         "summary": agreement_table(results),
         "reasons": differences(matches),
         "verdicts": [*verdicts, *check_time_claims(results)] if verdicts else [],
+        "claim_rule": f"{CLAIM_RULE} {TIME_RULE}",
         "tables": tables,
         "notes": notes,
     }

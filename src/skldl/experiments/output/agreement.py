@@ -50,9 +50,9 @@ REASONS = (
     ),
     Reason(
         _of("AA-kNN"),
-        "AA-kNN: the published column is what 4 neighbours give on the Yeast sets, and what a single one gives on "
-        "Natural Scene and Movie, nearly to the last digit; on s-JAFFE about 5 come nearest. Other numbers of "
-        "neighbours give other figures, and more neighbours mostly give better ones.",
+        "AA-kNN: the published column is what 4 neighbours give on the Yeast sets, a single one on Natural Scene and "
+        "Movie, and 7 on s-JAFFE, nearly to the last digit. Other numbers of neighbours give other figures, and more "
+        "neighbours mostly give better ones.",
     ),
     Reason(
         _of("AA-BP"),

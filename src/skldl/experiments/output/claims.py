@@ -32,10 +32,11 @@ RULE = (
     f"more than {ROPE:.0%} below the other's; with less there is no clear difference. A claim holds in a family of "
     "datasets that share their features if it does in more than half of the cells there, and it holds altogether only "
     "if it does so in every family. In a family where it does not, it is reversed if the other one is better in more "
-    "than half of the cells, mixed if only both together are, and without a clear difference otherwise. An order of "
-    "average ranks holds if every step ≻ of it does, with every dataset "
-    "counted once; = asks for nothing between the two. Of an order without = that is drawn at random half of the steps "
-    "are kept on average. Kendall's τ is 1 for the same order, -1 for the reverse one, and 0 on average for one drawn "
+    "than half of the cells, mixed if one or the other is better in more than half of them but neither alone is, and "
+    "without a clear difference otherwise. An order of average ranks holds if every step ≻ of it does, with every "
+    "dataset counted once; = asks for nothing between the two. With every family counted once, ranks are averaged in "
+    "each family first. If the ranks were in random order, half the steps of an order without = would hold on average. "
+    "Kendall's τ-b is 1 for the same order with the same ties, -1 for the reverse one, and 0 on average for one drawn "
     "at random. Claims with a rule of their own state it. Causes that the paper names are not checked: comparing "
     "results cannot test them. Nor are claims without a yardstick, such as clear advantages of specialised algorithms, "
     "PT algorithms that are slightly worse on the Chebyshev distance, or a PT-Bayes that is much worse on real data."
@@ -157,9 +158,8 @@ def _order_claim(measure: str) -> Callable[[Board], Verdict]:
         paper = published_board(board)
         if paper.datasets:
             printed, shown = _order_on(order, paper, measure)
-            evidence += (
-                f" The ranks printed in the paper, on the same {len(paper.datasets)} datasets: {shown}: {printed}."
-            )
+            number = f"{len(paper.datasets)} dataset{'s' if len(paper.datasets) != 1 else ''}"
+            evidence += f" The ranks printed in the paper, on the same {number}: {shown}: {printed}."
         return Verdict(claim, verdict, evidence)
 
     return check
@@ -228,7 +228,10 @@ def _best_in_most(board: Board) -> Verdict:
         return Verdict(claim, UNKNOWN, _NOT_ALL_SIX)
     best = {name: board.count(partial(_is_best, j)) for j, name in enumerate(board.algorithms)}
     paper = published_board(board)
-    text = f"SA-BFGS is best among the six, ties counted, in {_all_cells(board, best['SA-BFGS'])} cells"
+    text = (
+        "SA-BFGS has the lowest loss of the six, alone or with others and by however little, in "
+        f"{_all_cells(board, best['SA-BFGS'])} cells"
+    )
     if paper.datasets:
         printed = paper.count(partial(_is_best, paper.place("SA-BFGS")))
         text += f", in the paper's printed means in {_all_cells(paper, printed)}"
@@ -267,7 +270,8 @@ def _measures_differ(board: Board) -> Verdict:
     return Verdict(
         claim,
         _in_families(kept, len(board.families)),
-        f"Datasets on which not all measures rank the algorithms alike, by however little they differ: {apart}. "
+        f"Datasets on which not all measures rank the algorithms alike, by however little they differ: {apart}. It "
+        "holds in a family if there are more than half of its datasets. "
         f"Datasets on which one is better than another by one measure and worse by another one, both by more than "
         f"{ROPE:.0%}: {clearly}.",
     )

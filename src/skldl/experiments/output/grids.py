@@ -49,19 +49,25 @@ def natural_limit_notes(results: StudyResults) -> list[str]:
     """List where selection chose an end that the study declares a natural limit, with the change of the loss before it.
 
     At a limit, more of the same changes nothing: the loss on validation rows should hardly differ from that of the next
-    value. Other hyper-parameters are at their best for each of the two.
+    value. Other hyper-parameters are at their best for each of the two. Where the loss still falls the limit is none,
+    and `grid_end_notes` names it.
     """
-    found: dict[tuple[Any, ...], list[str]] = {}
+    found: dict[tuple[Any, ...], dict[str, _Step]] = {}
     for dataset, candidate, end in _chosen_ends(results):
-        if end.is_natural:
+        step = _step(results, dataset, candidate, end)
+        if end.is_natural and not step.still_falls:
             title = parameter_titles(candidate.grid)[end.name]
-            step = _step(results, dataset, candidate, end)
-            found.setdefault((end.candidate, title, end.neighbour, end.value), []).append(f"{step} on {dataset}")
-    return [
-        f"{candidate}: {name} = {short(end)} counts as a natural limit, and was chosen. From {short(neighbour)} to it "
-        f"the loss on validation rows changes by {', '.join(changes)} (mean ± standard error over selections)."
-        for (candidate, name, neighbour, end), changes in found.items()
-    ]
+            found.setdefault((end.candidate, title, end.neighbour, end.value), {})[dataset] = step
+    notes = []
+    for (candidate, name, neighbour, value), steps in found.items():
+        changes = ", ".join(f"{step} on {dataset}" for dataset, step in steps.items())
+        has_error = any(np.isfinite(step.error) for step in steps.values())
+        notes.append(
+            f"{candidate}: {name} = {short(value)}, which the study declares a natural limit, was chosen. From "
+            f"{short(neighbour)} to it the loss on validation rows changes by {changes}"
+            f"{' (mean ± standard error over selections)' if has_error else ''}."
+        )
+    return notes
 
 
 class _Step(NamedTuple):

@@ -64,7 +64,7 @@ def _rivals(results: StudyResults, tests: Comparison) -> list[str]:
     apart = [f"{one} ≻ {other}" for one, other in pairs_apart(tests)]
     sentences = comparison_sentences(tests)
     if "all" not in tests.reasons:
-        sentences.append(f"Pairs whose average ranks differ by more: {', '.join(apart) or 'none'}.")
+        sentences.append(f"Pairs whose average ranks differ by more than that: {', '.join(apart) or 'none'}.")
     return [markdown_text(" ".join([f"Without {results.baseline}:", *sentences])), ""]
 
 
