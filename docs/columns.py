@@ -71,7 +71,7 @@ def starts(start: StudyResults | None) -> str:
         f"{text('SA-IIS (zeros, 50)', 'Natural')} and {text('SA-IIS (zeros, 50)', 'SJAFFE')} from zeros. 150 and 50 "
         "were found by looking for the number that gives the column; the paper states neither. "
         "`tests/maxent/test_start.py` repeats the cells from `eye`. What does not follow at any of these points: "
-        "s-BU_3DFE, whose file differs, and Movie.",
+        "s-BU_3DFE, whose file is probably another one, and Movie.",
         "",
         "**SA-BFGS outside the Yeast sets does not follow** from this start and a stopping point of our L-BFGS. The "
         "published numbers may be those of a point on the way that another line search takes, or of a penalty; we "

@@ -118,8 +118,14 @@ def _mean_point(paper: StudyResults, nested: StudyResults | None) -> str:
     )
     return (
         f"**The mean of the training distributions beats {worse} of {total} published cells** of the real datasets "
-        f"(without s-BU_3DFE, whose file differs, and Human Gene): {each}. The paper's tables do not print it. {here}"
+        f"({left_out(paper)}): {each}. The paper's tables do not print it. {here}"
     )
+
+
+def left_out(paper: StudyResults) -> str:
+    """Which real datasets of the paper are not compared with its numbers, and why."""
+    missing = "".join(f", and {name}, which we do not have" for name in paper.missing)
+    return f"without s-BU_3DFE, whose file is probably another one{missing}"
 
 
 def _beaten(results: StudyResults) -> str:
@@ -192,8 +198,7 @@ def _same_optimum_point(paper: StudyResults) -> str:
 
 
 def _open_point(paper: StudyResults) -> str:
-    ends = len(grid_end_notes(paper))
-    text = f"{ends} ends of grids were chosen; the notes below the table of chosen settings name them. " if ends else ""
+    text = "Ends of grids were chosen; notes below the table of settings name them. " if grid_end_notes(paper) else ""
     return (
         f"**What is still open:** {text}Selection uses only Kullback-Leibler; another criterion chooses other "
         "settings, and with them other ranks. Grids and one kernel width were set with the same data in view "
@@ -208,9 +213,10 @@ def other_machines(results: StudyResults) -> str:
     if not others:
         return ""
     names = ", ".join(dict.fromkeys(record["candidate"] for record in others))
+    datasets = ", ".join(dict.fromkeys(record["dataset"] for record in others))
     return (
-        f"{len(others)} of the {len(records):,} tasks ({names}) ran on another machine, so that their times cannot be "
-        "compared; [studies/](../studies/README.md) says how far results of both machines agree."
+        f"{len(others)} of the {len(records):,} tasks ({names} on {datasets}) ran on another machine, so that their "
+        "times cannot be compared; [studies/](../studies/README.md) says how far results of both machines agree."
     )
 
 

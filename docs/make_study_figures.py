@@ -70,6 +70,7 @@ def what_was_chosen(selections: dict[str, Selection], tables: dict[str, dict[str
         "n_rows": len(tables[shown]["rows"]),
         "n_candidates": len(tables[shown]["predicted"]),
         "n_clusters": len(clusters[shown]),
+        "n_chosen": len(selections[shown].chosen),
         "chosen": [measure for measure in selections[shown].chosen if measure in PAPER_MEASURES],
         "in_six_clusters": [name for name, some in clusters.items() if len(some) == len(PAPER_MEASURES)],
         "n_datasets": len(selections),

@@ -120,10 +120,10 @@ def test_the_page_names_ends_of_grids_under_nested_and_records_of_another_machin
     assert "- none was chosen" in text
     assert "another machine" not in text
     nested.evaluations[0]["versions"] = {**nested.evaluations[0]["versions"], "numpy": "0.0"}
-    assert "1 of the 16 tasks (AA-kNN) ran on another machine" in page.protocols(first, nested)
+    assert "1 of the 16 tasks (AA-kNN on Wide) ran on another machine" in page.protocols(first, nested)
     nested.evaluations[1]["selection"]["versions"] = {"numpy": "0.0"}
     nested.evaluations[2]["selection_seconds"] = 0.0  # in steps whose versions were not kept
-    assert "3 of the 16 tasks (AA-kNN) ran on another machine" in page.protocols(first, nested)
+    assert "3 of the 16 tasks (AA-kNN on Wide) ran on another machine" in page.protocols(first, nested)
 
 
 def test_grids_of_single_datasets_are_on_the_page(page):

@@ -105,7 +105,8 @@ def compare(
         Which candidates; None means all. A baseline that is last on every dataset can by itself make the tests of all
         candidates significant, without a difference between the others.
     by_family : bool, default=False
-        Count the datasets of a family, which share their features, once: by their mean loss relative to the baseline.
+        Count the datasets of a family, which share their features, once: by their mean loss relative to the baseline
+        where that is positive, else by their mean loss.
     control : str, default=None
         The candidate to compare with; None means the control of the study. If that takes no part, there are no
         comparisons with a control: one that is chosen by its results would look better than it is.
