@@ -118,15 +118,22 @@ class _Problems:
         return np.clip(self.gamma, -self.v, self.u)
 
     def begin_where_better(self, gamma: FloatArray, offset: FloatArray, kernel: Kernel) -> None:
-        """Begin the inner problem of a pair again, at another point, if the objective is smaller there."""
+        """Begin the inner problem of a pair again, at another point, if the primal objective is smaller there.
+
+        The dual one does not compare points with Σγ ≠ 0: far from that condition it falls below the optimum.
+        """
         inside, products = self.inside(), kernel.times(gamma)
-        better = self._objective(gamma, products) < self._objective(inside, kernel.times(inside))
+        there = self._primal(gamma, offset, products)
+        better = there < self._primal(inside, self.offset, kernel.times(inside))
         self.gamma[better], self.offset[better], self.products[better] = gamma[better], offset[better], products[better]
         self.center[better], self.offset_center[better] = gamma[better], offset[better]
         self.n_steps[better] = 0
 
-    def _objective(self, gamma: FloatArray, products: FloatArray) -> FloatArray:
-        return 0.5 * np.einsum("ij,ij->i", gamma, products) + np.abs(gamma - (self.u - self.v)).sum(axis=1)
+    def _primal(self, gamma: FloatArray, offset: FloatArray, products: FloatArray) -> FloatArray:
+        """½ γᵀKγ + Σ_i u_i·max(0, 1 − f_i) + v_i·max(0, 1 + f_i), which needs no condition on γ and b."""
+        values = products + offset[:, None]
+        losses = _dot(self.u, np.maximum(0.0, 1.0 - values)) + _dot(self.v, np.maximum(0.0, 1.0 + values))
+        return 0.5 * _dot(gamma, products) + losses
 
     def respond(self, values: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
         """Return γ(f), and which rows are free: on a margin and not at a bound."""
