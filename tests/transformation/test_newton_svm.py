@@ -150,17 +150,21 @@ def test_a_point_that_is_worse_is_not_taken(monkeypatch):
 
 
 def test_a_fold_begins_where_all_rows_ended_unless_another_point_is_better(monkeypatch):
-    """Without the rows that are held out Σγ is not 0, and the dual objective of another such point may be anything."""
-    X, D = make_distributions(400, 5, 5)
+    """Without the rows that are held out Σγ is not 0, and the dual objective of such a point may be anything.
+
+    Compared by it, the first-order steps draw some pairs away from their optimum: they are not solved in time, and all
+    take several times the work of Newton's method alone. Taken where they are better, they save work.
+    """
+    X, D = make_distributions(250, 5, 5)
     D = D ** np.linspace(1, 12, 5)
     weights = 5 * D / D.sum(axis=1, keepdims=True)
-    costs = weights * label_costs(weights.sum(axis=0), 400, 10.0, equal_mass=False)
+    costs = weights * label_costs(weights.sum(axis=0), 250, 10.0, equal_mass=False)
     K = rbf_kernel(X, gamma=2.0)
     pairs = np.triu_indices(5, 1)
     gamma, offset, _ = solve_pairs(np.tile(K, (2, 2)), costs, pairs, kernel="precomputed")
     folds = np.tile(costs, (5, 1, 1))
     for fold in range(5):
-        folds[fold, 80 * fold : 80 * (fold + 1)] = 0.0
+        folds[fold, 50 * fold : 50 * (fold + 1)] = 0.0
     u, v = (np.concatenate([fold.T[labels] for fold in folds]) for labels in pairs)
     work = {}
     for name, limit in (("split", 0.0), ("Newton", np.inf)):
@@ -168,7 +172,7 @@ def test_a_fold_begins_where_all_rows_ended_unless_another_point_is_better(monke
         kernel = CountingKernel(K)
         assert solve_machines(kernel, u, v, np.tile(gamma.T, (5, 1)), np.tile(offset, 5)).solved.all()
         work[name] = kernel.work
-    assert work["split"] < 1.5 * work["Newton"]
+    assert work["split"] < work["Newton"]
 
 
 def test_where_no_point_near_the_optimum_is_found_it_begins_where_it_is(monkeypatch):
