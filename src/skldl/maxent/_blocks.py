@@ -237,7 +237,7 @@ def gram(X: Any, weight: FloatArray, mean: FloatArray, n_threads: int = 1) -> Fl
 def variances(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
     """Σ ω_i (x_ik − mean_k)² of many rows; for sparse rows Σ ω_i x_ik²."""
     if sparse.issparse(X):
-        return np.asarray(weight @ X.multiply(X), dtype=np.float64)
+        return np.asarray(weight @ X.astype(np.float64, copy=False).power(2))
     total = np.zeros(X.shape[1])
     for some in row_blocks(X.shape[0], gram_rows(X.shape[1])):
         total += block_variances(X[some], weight[some], mean)

@@ -23,9 +23,10 @@ from skldl._array_api import (
 )
 from skldl._typing import FloatArray
 from skldl.maxent import _blocks
+from skldl.maxent._constant_columns import CONSTANT_COLUMN
 from skldl.maxent._row_moments import Moments
 from skldl.maxent._rows_objective import RowsCrossEntropy, few_rows
-from skldl.maxent._whitening import CONSTANT_COLUMN, LARGEST_MATRIX, Factorisation
+from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
 
 SCORE_CELLS = 2**26
 """Scores of one block, labels × rows: large enough for full speed, small enough to leave memory to the rows."""
@@ -148,6 +149,7 @@ class DeviceRows:
             count=self.n_rows,
             total=self.total,
             sums=sums,
+            measured=sums,
             products=to_numpy(products),
             target=to_numpy(target),
             mass=self._weighted_sums(self.D),

@@ -122,7 +122,8 @@ class SABFGS(PartialLDL):
     One-hot rows that can be separated, or labels without any mass, have their optimum at infinity: the search ends when
     the divergence is within ``tol`` of its limit, or with a `ConvergenceWarning`.
 
-    Rows in chunks (`skldl.chunks`) take one pass for the moments and one for each evaluation; y must be complete.
+    Rows in chunks (`skldl.chunks`) take one pass for the moments (two where a sparse column of two values is nearly
+    constant) and one for each evaluation; y must be complete.
 
     References
     ----------

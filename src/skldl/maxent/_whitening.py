@@ -23,18 +23,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg, sparse
 
-from skldl._typing import FloatArray
+from skldl._typing import BoolArray, FloatArray
 from skldl.maxent import _blocks
+from skldl.maxent._constant_columns import CONSTANT_COLUMN, constant_columns, facts_of, without_common_values
 
 LARGEST_MATRIX = 5000
 RIDGES = (1e-10, 1e-6, 1e-2)  # the next one only where rounding in G defeats the Cholesky factor
 RANK_CUT = 1e-12
-CONSTANT_COLUMN = 1e-26  # share of the squared mean up to which the variance of a dense column is rounding error
 RESOLUTION = 1e-13  # below this share of the trace of G, its eigenvectors do not resolve alpha
-SPARSE_DIGITS = 1e-10  # share of the squared mean below which the variance of a sparse column has too few digits
 
 
 @dataclass
@@ -158,12 +156,14 @@ class Factorisation:
 class RowSpace:
     """Coordinates of n rows in the space that they span: A = √ω (X − 1 meanᵀ) diag(scale) = left √λ rightᵀ.
 
-    ``right`` = Aᵀ left / √λ has orthonormal columns. It is not stored: with many features it would be large.
+    ``right`` = Aᵀ left / √λ has orthonormal columns. It is not stored: with many features it would be large. Sparse
+    rows in ``X`` are measured from the common values of their columns, and have the mean ``about``.
     """
 
     X: Any
     root_weight: FloatArray
     mean: FloatArray
+    about: FloatArray
     scale: FloatArray
     left: FloatArray
     eigenvalues: FloatArray
@@ -171,7 +171,7 @@ class RowSpace:
     def to_features(self, U: FloatArray) -> FloatArray:
         """Return diag(scale) right U."""
         Y = self.left @ (U / np.sqrt(self.eigenvalues)[:, None]) * self.root_weight[:, None]
-        return np.asarray((self.X.T @ Y - np.multiply.outer(self.mean, Y.sum(axis=0))) * self.scale[:, None] ** 2)
+        return np.asarray((self.X.T @ Y - np.multiply.outer(self.about, Y.sum(axis=0))) * self.scale[:, None] ** 2)
 
     def from_features(self, W: FloatArray) -> FloatArray:
         """Return rightᵀ diag(1/scale) W."""
@@ -184,7 +184,7 @@ class RowSpace:
 
     def _rightwards(self, scaled: FloatArray) -> FloatArray:
         unscaled = scaled * self.scale[:, None]
-        Y = (self.X @ unscaled - self.mean @ unscaled) * self.root_weight[:, None]
+        Y = (self.X @ unscaled - self.about @ unscaled) * self.root_weight[:, None]
         return np.asarray(self.left.T @ Y / np.sqrt(self.eigenvalues)[:, None])
 
 
@@ -242,86 +242,59 @@ def _inverse_root(gram: FloatArray, ridge: float) -> FloatArray:
 
 def _gram(X: Any, weight: FloatArray, mean: FloatArray, n_threads: int) -> FloatArray:
     """Σ ω_i (x_i − mean)(x_i − mean)ᵀ; for dense X without the cancellation of subtracting afterwards."""
-    gram = _blocks.gram(X, weight, mean, n_threads)
-    if sparse.issparse(X) and mean.any():
-        gram -= np.multiply.outer(mean, mean)
-    constant = _is_constant(np.diag(gram), X, mean)
+    rows, about = _measured(X, weight, mean)
+    gram = _blocks.gram(rows, weight, about, n_threads)
+    if sparse.issparse(X) and about.any():
+        gram -= np.multiply.outer(about, about)
+    constant = _is_constant(np.diag(gram), X, mean, about)
     gram[constant] = gram[:, constant] = 0.0
     return gram
 
 
 def _variances(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
     """Σ ω_i (x_ik − mean_k)² for each column k."""
-    variances = _blocks.variances(X, weight, mean)
+    return _variances_of(X, weight, mean, *_measured(X, weight, mean))
+
+
+def _variances_of(X: Any, weight: FloatArray, mean: FloatArray, rows: Any, about: FloatArray) -> FloatArray:
+    variances = _blocks.variances(rows, weight, about)
     if sparse.issparse(X):
-        variances -= mean**2
-    variances[_is_constant(variances, X, mean)] = 0.0
+        variances -= about**2
+    variances[_is_constant(variances, X, mean, about)] = 0.0
     return variances
 
 
-def _is_constant(variances: FloatArray, X: Any, mean: FloatArray) -> npt.NDArray[np.bool_]:
+def _measured(X: Any, weight: FloatArray, mean: FloatArray) -> tuple[Any, FloatArray]:
+    """Rows and their mean; where columns of sparse rows are to be centred, measured so that digits are kept."""
+    return without_common_values(X, weight, mean) if sparse.issparse(X) and mean.any() else (X, mean)
+
+
+def _is_constant(variances: FloatArray, X: Any, mean: FloatArray, about: FloatArray) -> BoolArray:
     """Which columns have a variance that is nothing but rounding error."""
     if not sparse.issparse(X):
         return np.asarray(variances <= CONSTANT_COLUMN * mean**2)
-
-    constant = too_few_digits(variances, mean)
-    if constant.any():
-        columns = np.flatnonzero(constant & (np.bincount(X.indices, minlength=X.shape[1]) > 0))
-        part = X[:, columns]
-        refuse_lost_digits(columns, mean, *(np.ravel(end.toarray()) for end in (part.min(axis=0), part.max(axis=0))))
-    return constant
-
-
-def too_few_digits(variances: FloatArray, mean: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which columns of sparse rows are constant, or have a variance of which rounding leaves too few digits.
-
-    It is a difference of two sums, whose rounding error is about 1e-15 of the squared mean.
-    """
-    return np.asarray(variances <= SPARSE_DIGITS * mean**2)
-
-
-def refuse_lost_digits(columns: npt.NDArray[np.intp], mean: FloatArray, low: Any, high: Any) -> None:
-    """Refuse sparse columns whose variance has too few digits although they are not constant.
-
-    Such a column would be dropped, and its products with other columns have lost their digits, too.
-
-    Parameters
-    ----------
-    columns : ndarray of int
-        The columns that `too_few_digits` names.
-    mean : ndarray of shape (n_features,)
-        Mean of every column.
-    low, high : ndarray
-        Least and greatest value of each of ``columns`` over the rows with weight, however small that is. The zeros that
-        are not stored are among them.
-    """
-    for column, least, greatest in zip(columns, low.astype(np.float64), high.astype(np.float64), strict=True):
-        if greatest - least > 1e-13 * max(abs(least), abs(greatest)):
-            raise ValueError(
-                f"Column {column} of the sparse X has mean {mean[column]:.4g} and values from {least:.8g} to "
-                f"{greatest:.8g}: its (weighted) variance is lost in rounding, and the column would be dropped. Centre "
-                "or scale it, or pass a dense X."
-            )
+    return constant_columns(variances, mean, about, np.bincount(X.indices, minlength=X.shape[1]) > 0, facts_of(X))
 
 
 def _row_space(X: Any, weight: FloatArray, mean: FloatArray, scale_free: bool) -> RowSpace:
     scale = np.ones(X.shape[1])
-    if sparse.issparse(X) and mean.any():  # a constant column would leave its rounding error in the products
-        scale[_variances(X, weight, mean) == 0] = 0.0
+    rows, about = _measured(X, weight, mean)
     if scale_free:
-        length = np.sqrt(_variances(X, weight, mean))
+        length = np.sqrt(_variances_of(X, weight, mean, rows, about))
         scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    elif sparse.issparse(X) and mean.any():  # a constant column would leave its rounding error in the products
+        scale[_variances_of(X, weight, mean, rows, about) == 0] = 0.0
     root = np.sqrt(weight)
     if sparse.issparse(X):
-        A = X.multiply(root[:, None]).tocsr().astype(np.float64).multiply(scale).tocsr()
-        across = A @ (mean * scale)
+        A = rows.multiply(root[:, None]).tocsr().astype(np.float64).multiply(scale).tocsr()
+        across = A @ (about * scale)
         products = (A @ A.T).toarray()
         products -= np.multiply.outer(across, root) + np.multiply.outer(root, across)
-        products += float((mean * scale) @ (mean * scale)) * np.multiply.outer(root, root)
+        products += float((about * scale) @ (about * scale)) * np.multiply.outer(root, root)
     else:
         A = (X - mean) * scale
         A *= root[:, None]
         products = A @ A.T
     eigenvalues, left = linalg.eigh(products, driver="evd", overwrite_a=True, check_finite=False)
     kept = eigenvalues > RANK_CUT * max(eigenvalues[-1], np.finfo(np.float64).tiny)
-    return RowSpace(X, root, mean, scale, left[:, kept], eigenvalues[kept])
+    return RowSpace(rows, root, mean, about, scale, left[:, kept], eigenvalues[kept])
