@@ -7,6 +7,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.naive_bayes import GaussianNB
 
 from skldl import PTBayes
+from skldl.chunks import ArrayRows
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 from skldl.transformation import _ptbayes
@@ -115,10 +116,22 @@ def test_singular_data_give_a_finite_prediction(covariance, reg):
     assert np.isnan(model.means_[2]).all()
 
 
-def test_a_far_origin_costs_no_digits_on_dense_features():
+@pytest.mark.parametrize("covariance", ["full", "diag", "tied"])
+def test_a_far_origin_costs_no_digits_on_dense_features(covariance):
+    X, D = make_distributions(400, 4, 3)
+    X = np.round(X * 256) / 256 * 2**-12  # so that the shifted features are exact
+    expected = PTBayes(covariance).fit(X, D).predict(X)
+    np.testing.assert_allclose(PTBayes(covariance).fit(X + 2**26, D).predict(X + 2**26), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_a_model_without_means_measured_from_the_center_predicts(form):
+    """Model files of version 0.2 hold `means_` alone."""
     X, D = make_distributions(60, 4, 3)
-    expected = PTBayes(reg=0.01).fit(X, D).predict(X)
-    np.testing.assert_allclose(PTBayes(reg=0.01).fit(X + 1e6, D).predict(X + 1e6), expected, atol=1e-6)
+    model = PTBayes("full").fit(X, D)
+    expected = model.predict(X)
+    del model._measured_means
+    np.testing.assert_allclose(model.predict(form(X)), expected, atol=1e-12)
 
 
 def test_sparse_features_that_lose_all_digits_are_refused():
@@ -153,6 +166,58 @@ def test_a_sparse_column_whose_only_zero_weighs_nothing_is_refused(covariance):
     with pytest.raises(ValueError, match=r"Column 1 of the sparse X has mean 1e.07.*pass a dense X"):
         PTBayes(covariance).fit(sparse.csr_matrix(X), D, weight)
     assert np.isfinite(PTBayes(covariance).fit(X, D, weight).predict(X)).all()
+
+
+def one_flag_missing():
+    """Features of which the last is 1 in every row but one, and distributions."""
+    X, D = make_distributions(100, 4, 3)
+    X = np.column_stack([X, np.ones(100)])
+    X[7, 4] = 0.0
+    return X, D
+
+
+def test_a_row_that_is_never_drawn_makes_no_column_unfit():
+    X, D = one_flag_missing()
+    undrawn = 0
+    for seed in range(50):
+        model = PTBayes(resample="multinomial", random_state=seed)
+        undrawn += not model._mass(D, None)[7].any()
+        expected = model.fit(X, D).predict(X)
+        np.testing.assert_allclose(model.fit(sparse.csr_matrix(X), D).predict(X), expected, atol=1e-12)
+    assert undrawn
+
+
+@pytest.mark.parametrize("covariance", ["full", "diag", "tied"])
+@pytest.mark.parametrize("value", [1.0, -0.3])
+@pytest.mark.parametrize("tiny", [1e-6, 1e-8, 5e-9, 1e-12, 1e-30])
+def test_a_sparse_column_of_one_value_and_a_zero_of_tiny_weight_is_fitted(covariance, value, tiny):
+    X, D = one_flag_missing()
+    X[:, :4] *= 1e-3  # the flag counts, too
+    X[:, 4] *= value
+    weight = np.ones(100)
+    weight[7] = tiny
+    rows = sparse.csr_matrix(X)
+    for reg in (0.1, 0.0):
+        expected = PTBayes(covariance, reg=reg).fit(X, D, weight)
+        for data in ((rows, D, weight), (ArrayRows(rows, D, weight, chunk_rows=30),)):
+            model = PTBayes(covariance, reg=reg).fit(*data)
+            np.testing.assert_allclose(model.predict(rows), expected.predict(X), atol=1e-7)
+            np.testing.assert_allclose(model.means_, expected.means_, atol=1e-15)
+
+
+ROWS = np.arange(100.0)
+
+
+@pytest.mark.parametrize("column", [1e7 + ROWS, np.where(ROWS == 50, 0.5, 1.0), np.where(ROWS == 50, 2.0, 1.0)])
+def test_a_sparse_column_of_more_values_and_a_zero_of_tiny_weight_is_refused(column):
+    X, D = one_flag_missing()
+    X[:, 4] *= column
+    weight = np.ones(100)
+    weight[[7, 50]] = 1e-12
+    rows = sparse.csr_matrix(X)
+    for data in ((rows, D, weight), (ArrayRows(rows, D, weight, chunk_rows=30),)):
+        with pytest.raises(ValueError, match="Column 4 of the sparse X"):
+            PTBayes().fit(*data)
 
 
 def test_draws_tend_to_the_weights():

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy import linalg, sparse
 
 from skldl._parameters import NOT_NEGATIVE, NOTHING, RANDOM_STATE, SHARE, one_of
-from skldl._typing import FloatArray
+from skldl._typing import BoolArray, FloatArray
 from skldl.base import BaseLDL
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums, add
@@ -31,6 +31,8 @@ BLOCK_CELLS = 2**22
 """Temporary arrays in ``predict`` hold at most about this many numbers (32 MiB)."""
 SPARSE_DIGITS = 1e-10
 """Share of the squared mean below which the variance of a sparse column with zeros has too few digits."""
+NEARLY_NO_MASS = 1e-4
+"""Share of the mass in the zeros of a sparse column up to which its digits would be lost in sums about 0."""
 SMALLEST_REG = 1e-9
 """Ridge that is added even with ``reg=0``, so that a Cholesky factor exists."""
 
@@ -51,6 +53,9 @@ class Moments:
 
 
 def _moments(X: Any, mass: FloatArray, covariance: str) -> Moments:
+    counted = mass.any(axis=1)
+    if sparse.issparse(X) and not counted.all():  # a row that was never drawn must not decide how columns are measured
+        X, mass = X[counted], mass[counted]
     labels = np.flatnonzero(mass.any(axis=0))
     mass = mass[:, labels]
     row_mass = mass.sum(axis=1)
@@ -58,8 +63,29 @@ def _moments(X: Any, mass: FloatArray, covariance: str) -> Moments:
     shares = mass / mass.sum(axis=0)
     row_shares = row_mass / row_mass.sum()
     mean = np.asarray(X.T @ row_shares, dtype=np.float64).ravel()
-    center = np.where(movable_columns(X), mean, 0.0)  # centring other columns would make sparse rows dense
+    center = _center_of(mean, movable_columns(X), *_entry_range(X))
     return _assemble(labels, priors, mean, center, covariance, _sums_about(X, center, shares, row_shares, covariance))
+
+
+def _entry_range(X: Any) -> tuple[FloatArray, FloatArray]:
+    """Least and greatest entry other than 0 in each column of sparse rows; (inf, -inf) without entries and if dense."""
+    least, greatest = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    if sparse.issparse(X):
+        stored = X.data != 0
+        columns, entries = X.indices[stored], X.data[stored].astype(np.float64)  # of the type of the ends: much faster
+        np.minimum.at(least, columns, entries)
+        np.maximum.at(greatest, columns, entries)
+    return least, greatest
+
+
+def _center_of(mean: FloatArray, movable: BoolArray, least: FloatArray, greatest: FloatArray) -> FloatArray:
+    """What each column is measured from: its mean, if that gives sparse rows no new entries, and 0 otherwise.
+
+    A column that holds 0 or one other value is measured from that value if next to all mass lies there: its variance
+    is what the zeros contribute, and its digits would be lost in a difference of two sums about 0.
+    """
+    nearly_all = (least == greatest) & (np.abs(mean - least) <= NEARLY_NO_MASS * np.abs(least))
+    return np.where(movable, mean, np.where(nearly_all, least, 0.0))
 
 
 def _sums_about(X: Any, center: FloatArray, shares: FloatArray, row_shares: FloatArray, covariance: str) -> Sums:
@@ -113,11 +139,11 @@ def _refuse_lost_digits(variances: FloatArray, mean: FloatArray, center: FloatAr
 
 def _rows_moments(rows: Rows, covariance: str) -> Moments:
     """Moments of rows in chunks: one pass for masses and mean, one for the products about it."""
-    mass, sums, n_movable, n_rows = rows.sum(_masses)
+    mass, sums, n_movable, n_rows, least, greatest = rows.sum(_masses, merge=_add_masses)
     total = mass.sum()
     labels = np.flatnonzero(mass)
     mean = sums / total
-    center = np.where(n_movable == n_rows, mean, 0.0)
+    center = _center_of(mean, n_movable == n_rows, least, greatest)
     return _assemble(
         labels,
         mass[labels] / total,
@@ -129,10 +155,14 @@ def _rows_moments(rows: Rows, covariance: str) -> Moments:
 
 
 def _masses(chunk: Chunk) -> Sums:
-    """Mass of each label, the sum of the rows weighted by their mass, and the rows that can be moved in each column."""
+    """Mass of each label, rows summed by their mass, rows that can be moved in each column, and range of entries."""
     mass = chunk.weights()[:, None] * np.asarray(chunk.D)
     sums = np.asarray(chunk.X.T @ mass.sum(axis=1), dtype=np.float64).ravel()
-    return mass.sum(axis=0), sums, len(chunk) * movable_columns(chunk.X), len(chunk)
+    return mass.sum(axis=0), sums, len(chunk) * movable_columns(chunk.X), len(chunk), *_entry_range(chunk.X)
+
+
+def _add_masses(total: Sums, part: Sums) -> Sums:
+    return *add(total[:4], part[:4]), np.minimum(total[4], part[4]), np.maximum(total[5], part[5])
 
 
 def _chunk_sums_about(
@@ -220,7 +250,9 @@ class PTBayes(BaseLDL):
     Notes
     -----
     With ``covariance="diag"``, ``pooling=0`` and no resampling, this is Gaussian naive Bayes on weighted copies with
-    ``var_smoothing=reg``. Sparse X is never made dense as a whole; "full" and "tied" hold matrices of n_features ×
+    ``var_smoothing=reg``. Sparse X stays sparse in ``fit`` unless more than half of its columns have no zero, or hold a
+    single other value and zeros in rows of next to no mass: then all of it becomes dense. ``predict`` makes blocks of
+    rows dense in that case, and with "full" unless ``pooling=1``. "full" and "tied" hold matrices of n_features ×
     n_features, "diag" none. Rows in chunks take two passes, and no resampling.
 
     References
@@ -297,7 +329,7 @@ class PTBayes(BaseLDL):
         ridge = max(self.reg, SMALLEST_REG) * moments.largest_variance
         means, own = moments.means, moments.covariances
         self._labels, self._center = moments.labels, moments.center
-        self._squares = self._factors = None
+        self._squares = self._factors = self._measured_means = None
         if own is None or self.pooling == 1:  # what is quadratic in x is the same for all labels
             common = np.exp(moments.log_priors) @ means
             self._coef = _solve(moments.pooled, ridge, (means - common).T)
@@ -308,6 +340,7 @@ class PTBayes(BaseLDL):
             self._intercept = moments.log_priors - 0.5 * (means**2 / variances + np.log(variances)).sum(axis=1)
         else:
             self._factors, self._intercept = np.empty_like(own), moments.log_priors.copy()
+            self._measured_means = means  # from the center: the sums in means_ are rounded
             for label, matrix in enumerate(own):
                 matrix = (1 - self.pooling) * matrix + self.pooling * moments.pooled
                 self._factors[label] = _cholesky(matrix, ridge)
@@ -328,10 +361,13 @@ class PTBayes(BaseLDL):
     def _log_joint(self, X: Any) -> FloatArray:
         """Log of prior times density for each label with mass, up to a constant for each row."""
         if self._factors is not None:
-            dense = X.toarray() if sparse.issparse(X) else X
+            X = (X.toarray() if sparse.issparse(X) else X) - self._center
+            means = getattr(self, "_measured_means", None)
+            if means is None:  # model files of version 0.2 and before hold only their sums with the center
+                means = self.means_[self._labels] - self._center
             scores = np.empty((X.shape[0], len(self._labels)))
             for label, factor in enumerate(self._factors):
-                residual = (dense - self.means_[self._labels[label]]).T
+                residual = (X - means[label]).T
                 whitened = linalg.solve_triangular(factor, residual, lower=True, check_finite=False)
                 scores[:, label] = self._intercept[label] - 0.5 * np.einsum("ij,ij->j", whitened, whitened)
             return scores
