@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skldl
 from skldl import persistence
-from skldl.exceptions import ModelFileError
+from skldl.exceptions import DataError, ModelFileError
 from skldl.testing import make_distributions
 
 X, D = make_distributions()
@@ -105,6 +105,14 @@ def test_numbers_that_are_not_finite_are_null_and_come_back_as_none(tmp_path):
         written = strictly(archive.read("skldl.json"))
     expected = {"skill": None, "of": [None, 1.5, {"high": None}], "rows": [3, "inf"]}
     assert written["description"] == persistence.inspect(path)["description"] == expected
+
+
+@pytest.mark.parametrize("key", [np.nan, -np.inf, np.float64("inf")])
+def test_a_key_that_is_not_finite_is_refused(tmp_path, key):
+    model = skldl.MeanDistribution().fit([[0.0], [1.0]], [[0.2, 0.8], [0.6, 0.4]])
+    with pytest.raises(DataError, match=r"The description has the key .*, which JSON does not know"):
+        skldl.save(model, tmp_path / "m.skldl", description={"of": [{key: 1}]})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_of_an_older_version_with_infinity_is_read(model_file):

@@ -28,7 +28,7 @@ from skldl._extras import import_with_extra
 from skldl._host_copy import host_copy
 from skldl._warn import warn
 from skldl._whole_files import whole_file
-from skldl.exceptions import ModelFileError
+from skldl.exceptions import DataError, ModelFileError
 
 FORMAT = 1
 _DESCRIPTION = "skldl.json"
@@ -73,8 +73,8 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
     path : str or path
         Where to write it, by convention with the ending ``.skldl``.
     description : mapping, default=None
-        What else to keep with it, such as the schema of the training table; anything that JSON can hold. A number that
-        is not finite, such as a skill of −∞, is kept as null and read as None.
+        What else to keep with it, such as the schema of the training table; anything that JSON can hold, with text as
+        keys. A number that is not finite, such as a skill of −∞, is kept as null and read as None.
 
     Returns
     -------
@@ -233,6 +233,9 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _finite(value: Any) -> Any:
     """The same value with None for numbers that JSON does not know: infinity and NaN."""
     if isinstance(value, Mapping):
+        for key in value:
+            if isinstance(key, float) and not math.isfinite(key):
+                raise DataError(f"The description has the key {key!r}, which JSON does not know. Take text as the key.")
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]

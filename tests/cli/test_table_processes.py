@@ -38,6 +38,25 @@ def many_rows(faces, path, n_rows):
         piece.head(n_rows - start).to_csv(path, index=False, mode="a" if start else "w", header=not start)
 
 
+def on_a_terminal(line):
+    """Run a command with standard error on a terminal, and return the process with what the terminal got."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen([*SKLDL, *line.split()], stdout=subprocess.DEVNULL, stderr=child)
+    os.close(child)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(parent, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(parent)
+    process.wait(timeout=60)
+    return process, seen
+
+
 @pytest.mark.slow
 def test_a_pipe_gets_nothing_but_the_table(here, faces):
     content = faces.drop(columns=LABELS).to_csv(index=False).encode()
@@ -63,22 +82,19 @@ def test_a_reader_that_stops_early_is_no_error(here, faces):
 @pytest.mark.slow
 def test_a_terminal_gets_a_bar(here, faces):
     many_rows(faces, "long.csv", 60_000)
-    parent, child = pty.openpty()
-    process = subprocess.Popen([*SKLDL, "predict", "faces.skldl", "long.csv", "--out", "p.csv"], stderr=child)
-    os.close(child)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(parent, 4096)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        seen += piece
-    os.close(parent)
-    assert process.wait(timeout=60) == 0
+    process, seen = on_a_terminal("predict faces.skldl long.csv --out p.csv")
+    assert process.returncode == 0
     assert b"rows" in seen
     assert b"60,000 rows written to p.csv" in seen
+
+
+def test_fit_on_a_terminal_shows_what_it_does(here, faces):
+    """The nested estimate of a small table copied what shows the progress, a terminal with its lock, and failed."""
+    faces.head(30).to_csv("few.csv", index=False)
+    process, seen = on_a_terminal("fit few.csv --labels emo_* --drop person --out few.skldl")
+    assert process.returncode == 0, seen.decode()
+    assert b"estimate: the choice without fold 5 of 5" in seen
+    assert skldl.load("few.skldl").predict(faces).shape == (len(faces), 3)
 
 
 @pytest.mark.slow

@@ -214,3 +214,13 @@ def test_failures_that_differ_in_numbers_are_one_line():
         "d · kNN: {'k': 50}: ValueError: k=50 is more than 40 rows (2 times)",
         "d · kNN: {'k': 60}: ValueError: k=60 is more than 40 rows (2 times)",
     ]
+
+
+def test_a_word_in_a_single_fold_makes_a_column_of_categories_in_all(workplace):
+    table = pd.read_csv("data.csv").assign(remark="")
+    table.loc[[1, 20], "remark"] = "7"
+    table.loc[40, "remark"] = "ill"
+    table.to_csv("remarks.csv", index=False)
+    command = ["bench", "--datasets", "remarks.csv", *OPTIONS, "--algorithms", "sa-bfgs", "--jobs", "1"]
+    assert run([*command, "--folds", "3", "--out", "words"]) == 0
+    assert not StudyResults.load("words").failures

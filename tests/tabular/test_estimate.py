@@ -1,5 +1,8 @@
 """How good the model of `fit_table` says it is: nothing that has seen a row judges it, and rounding decides nothing."""
 
+import threading
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +14,10 @@ from skldl.ensemble._auto import RECIPES, Recipe
 from skldl.ensemble._members import Member
 from skldl.metrics import kullback_leibler, skill_ratio
 from skldl.selection import Candidate, assign_folds
+from skldl.selection._estimate import estimate_from_losses
 from skldl.tabular import TableEncoder, _auto, choose_model, fit_table
+from skldl.tabular._choice import Trial
+from skldl.tabular._choice_words import doubts_on_skill
 
 
 class Flat(skldl.MeanDistribution):
@@ -75,7 +81,7 @@ def test_the_estimate_of_a_small_table_rests_on_nothing_that_has_seen_the_row(mo
     assert fitted.choice.skill[0] == pytest.approx(0, abs=1e-9)  # what it predicts is the mean, also of the other folds
     assert fitted.choice.estimate.choices == (("linear", {}),) * 5
     assert steps[-1] == "estimate: the choice without fold 5 of 5"
-    assert "For each fold all of it was chosen anew" in fitted.why[-1]
+    assert "For each fold settings, pool weights and model were chosen anew" in fitted.why[-1]
     assert (fitted.choice.n_folds, fitted.choice.n_rows) == (5, 40)
     monkeypatch.setattr(_auto, "NESTED_ROWS", 39)
     larger = fit_table(table, "l_*")
@@ -111,6 +117,127 @@ def test_what_is_too_little_or_too_slow_for_a_nested_estimate(monkeypatch):
         assert (choice.nested, choice.n_folds if choice.nested else None) == (n_folds is not None, n_folds)
     assert not fit_table(noise(), "l_*", budget=1e-6).choice.nested
     assert fit_table(noise(), "l_*", budget="1h").choice.nested
+
+
+class Screen:
+    """What shows progress: like a screen it holds a lock, which cannot be copied."""
+
+    def __init__(self):
+        self.lock, self.lines = threading.RLock(), []
+
+    def show(self, line):
+        with self.lock:
+            self.lines.append(line)
+
+
+def test_progress_may_be_a_method_of_what_cannot_be_copied():
+    screen = Screen()
+    assert fit_table(noise(), "l_*", on_progress=screen.show).choice.nested
+    assert screen.lines[0].startswith("fitting linear")
+
+
+def test_the_lighter_choice_has_the_members_that_were_fitted_and_fewer_trees():
+    table = noise()
+    X, D = table[list("abcde")].to_numpy(), table[["l_w", "l_x", "l_y", "l_z"]].to_numpy()
+    auto = skldl.AutoLDL(members=["linear", "kernel", "forest"], random_state=7, least_gain=0.2, verbose=False)
+    lighter = _auto._lighter(auto.fit(X, D))
+    names = [entry if isinstance(entry, str) else entry[0] for entry in lighter.members]
+    assert sorted(names) == ["forest", "kernel", "linear"]
+    (forest,) = (entry[1] for entry in lighter.members if not isinstance(entry, str))
+    assert (forest.n_estimators, forest.kind) == (100, "both")
+    assert (lighter.random_state, lighter.least_gain, lighter.budget) == (7, 0.2, None)
+    assert sorted(lighter.fit(X, D).held_out_losses_) == ["forest", "kernel", "kernel-clr", "linear", "pool"]
+
+
+def only_mean(monkeypatch):
+    """Members that are so bad that the mean distribution is chosen."""
+
+    def bad(rows, seed):
+        model = Flat().fit(rows.X, rows.D)
+        return [Member("linear", model, 1.0, np.tile(model.predict(rows.X[:1]), (len(rows.D), 1)), 1.0, 0.0)]
+
+    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": Recipe(bad, lambda rows: "", 1.0)})
+
+
+def test_where_every_fold_chooses_the_mean_the_skill_is_exactly_zero(monkeypatch):
+    only_mean(monkeypatch)
+    fitted = fit_table(noise(), "l_*")
+    assert fitted.choice.nested
+    assert fitted.choice.best.candidate.is_baseline
+    np.testing.assert_array_equal(fitted.choice.estimate.losses, fitted.choice.estimate.reference)
+    assert fitted.choice.skill == (0, 0, 0)
+    assert any("mean distribution itself, so that its own skill is 0" in line for line in fitted.why)
+    assert any("No model is better" in line for line in fitted.warnings)
+    assert fitted.description["score"]["nested"] is True
+
+
+def test_a_label_of_a_single_row_gives_no_skill(monkeypatch):
+    """The mean of the other folds gives it nothing: its row had a loss of 36, and any model with a trace of it won."""
+
+    class Trace(skldl.MeanDistribution):
+        def _predict(self, X):
+            return 0.999 * super()._predict(X) + 0.001 / self.n_labels_
+
+    def trace(rows, seed):
+        return [Member("linear", Trace().fit(rows.X, rows.D), 1e-4, rows.D.copy(), 0.0, 0.0)]
+
+    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": Recipe(trace, lambda rows: "", 1.0)})
+    table = noise(60).assign(l_z=0.0)
+    table.loc[5, ["l_w", "l_x", "l_y", "l_z"]] = [0.0, 0.0, 0.0, 1.0]
+    table.loc[table.index != 5, ["l_w", "l_x", "l_y"]] = table[["l_w", "l_x", "l_y"]].pipe(
+        lambda t: t.div(t.sum(axis=1), axis=0)
+    )
+    fitted = fit_table(table, "l_*")
+    assert fitted.choice.nested
+    assert fitted.choice.estimate.reference[5] == pytest.approx(-np.log(1 / 4 / 49), rel=0.02)
+    assert abs(fitted.choice.skill[0]) < 0.02
+    assert any(line.startswith("The label 'l_z' occurs in the rows of one fold only") for line in fitted.warnings)
+    quick = fit_table(table, "l_*", model="sa-bfgs")
+    assert any(line.startswith("The label 'l_z' occurs in the rows of one fold only") for line in quick.warnings)
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "sa-bfgs"}, {"model": "sa-bfgs", "intervals": True}])
+def test_what_a_single_row_shows_of_a_column_holds_in_every_fold(monkeypatch, options):
+    """A word among numbers, a date that alone says which part is the month, text that is empty elsewhere."""
+    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
+    table = noise(60).assign(remark=["3", "8", *[None] * 58], day="03/04/2024", answer="yes", prose="")
+    table.loc[31, ["remark", "day", "answer", "prose"]] = ["ill", "03/25/2024", "7", "a long and sunny day"]
+    fitted = fit_table(table, "l_*", text=["prose"], **options)
+    kinds = {"remark": "category", "day": "date", "answer": "category", "prose": "text"}
+    assert {name: fitted.description["features"][name] for name in kinds} == kinds
+    assert fitted.choice.nested is not bool(options)
+    assert not fitted.choice.failures
+
+
+def test_a_fold_that_cannot_be_fitted_costs_the_nested_estimate_alone(monkeypatch):
+    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
+    table = noise(60)[["l_w", "l_x", "l_y", "l_z"]].assign(prose="")
+    table.loc[31, "prose"] = "a long and sunny day"
+    fitted = fit_table(table, "l_*", text=["prose"])
+    assert not fitted.choice.nested
+    assert np.isfinite(fitted.choice.skill[0])
+    assert any("could not be made anew without one of the folds" in line for line in fitted.warnings)
+
+
+def test_where_there_are_many_numbers_the_estimate_is_not_nested(monkeypatch):
+    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
+    monkeypatch.setattr(_auto, "NESTED_CELLS", 40 * 5 - 1)
+    assert not fit_table(noise(40), "l_*").choice.nested
+    monkeypatch.setattr(_auto, "NESTED_CELLS", 40 * 5)
+    assert fit_table(noise(40), "l_*").choice.nested
+
+
+def test_a_skill_of_rounding_size_is_none():
+    table = noise(30)
+    choice = fit_table(table, "l_*", model="mean").choice
+    D = table[["l_w", "l_x", "l_y", "l_z"]].to_numpy()
+    dataset = from_table(table, "l_*")
+    losses = kullback_leibler.rowwise(D, np.tile(D.mean(axis=0), (30, 1)))
+    slightly = estimate_from_losses(dataset, np.arange(30), losses * (1 - 1e-15), losses)
+    assert slightly.skill > 0
+    tiny = replace(choice, estimate=slightly, best=Trial(Candidate("linear", "skldl:SABFGS"), {}, 0.1))
+    assert not tiny.beats_mean
+    assert doubts_on_skill(tiny)[0].startswith("No model is better")
 
 
 @pytest.mark.slow

@@ -119,7 +119,8 @@ def evaluate(
     if not names and has_gaps(dataset.D):
         names = list(LEARN_FROM_GAPS)
         note(f"Note: the models are {', '.join(names)}, which learn from rows with empty label cells.")
-    chosen = [candidate for word in names for candidate in candidates_for(word)] or list(AUTO)
+    named = [candidate for word in names for candidate in candidates_for(word)] or AUTO
+    chosen = list({candidate.name: candidate for candidate in named}.values())  # auto may name some of them, too
     study = Study(
         datasets=[spec],
         candidates=[limited_to(candidate, least) for candidate in chosen],

@@ -188,8 +188,9 @@ class AutoLDL(PooledLDL):
     member_names_, member_weights_, member_scores_ : list of str, ndarray, ndarray
         Their names, their weights in the pool, and their divergence on rows held out.
     pool_score_ : float
-        Mean Kullback-Leibler divergence on rows held out, with pool weights fitted without the row's fold: an unbiased
-        estimate for new rows, since only the settings of single members have seen the row.
+        Mean Kullback-Leibler divergence on rows held out, with pool weights fitted without the row's fold. It is
+        slightly too low for new rows: the settings of the members, and the choice between the pool and its best
+        member, have seen the row. `skldl.tabular.fit_table` gives a nested estimate for small tables.
     oof_predictions_ : ndarray of shape (n_samples, n_labels)
         The predictions that it is computed from; NaN in rows that a member on very many rows did not predict.
     held_out_losses_ : dict

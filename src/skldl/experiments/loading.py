@@ -90,11 +90,14 @@ def _found(place: str, data_home: Any) -> str:
 def encoder_of(spec: DatasetSpec) -> Any:
     """The table encoder, where the data are a table that a study has read; data given in Python are taken as they are.
 
-    It is found by its import path: the layer of the tables is on the same level as this one.
+    It knows the kinds of the columns from all rows: a column with a single word in one fold would be one of numbers
+    without it. It is found by its import path: the layer of the tables is on the same level as this one.
     """
-    is_table = spec.source and spec.data is not None and hasattr(spec.data.X, "columns")
-    if not (is_table or spec.encode or spec.text or spec.categories):
+    is_table = spec.data is not None and hasattr(spec.data.X, "columns")
+    if not ((is_table and spec.source) or spec.encode or spec.text or spec.categories):
         return None
     module, _, name = TABLE_ENCODER.partition(":")
-    make = getattr(import_module(module), name)
-    return make(text=spec.text, categories=spec.categories, text_ngrams=spec.text_ngrams)
+    encoder = getattr(import_module(module), name)(
+        text=spec.text, categories=spec.categories, text_ngrams=spec.text_ngrams
+    )
+    return encoder.know_columns(spec.data.X) if is_table and spec.data is not None else encoder

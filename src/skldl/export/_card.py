@@ -107,6 +107,9 @@ def _feature_lines(description: Mapping[str, Any]) -> list[str]:
     return [*lines, ""] if lines else lines
 
 
+_CHOSEN_ANEW = ", and settings, pool weights and model were chosen for each fold without it"
+
+
 def _score_lines(description: Mapping[str, Any]) -> list[str]:
     score = description.get("score")
     if not score:
@@ -115,7 +118,7 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
         f"One split: the model was judged on {score['rows']} rows that it has not learned from."
         if score["folds"] == 1
         else f"Cross-validation with {score['folds']} folds on {score['rows']} rows; each row is predicted by models "
-        "that have not seen it."
+        f"that have not seen it{_CHOSEN_ANEW if score.get('nested') else ''}."
     )
     lines = [
         how,

@@ -1,9 +1,10 @@
 """The pool of `AutoLDL` for a table: one member alone where the pool gains little, and an estimate of how good it is.
 
-Up to `NESTED_ROWS` rows the estimate is nested: for each of five folds encoder, settings, pool weights and the choice
-of the model are made anew from the other folds, and judged by the fold. Larger tables would take too long. There pool
-weights and the choice are cross-fitted, but the settings of members have seen the rows that judge them, which flatters
-the estimate, the less the more rows there are.
+Up to `NESTED_ROWS` rows and `NESTED_CELLS` numbers the estimate is nested: for each of five folds encoder, settings,
+pool weights and the choice of the model are made anew from the other folds, and judged by the fold. Only the list of
+members and the kinds of the columns come from all rows. Larger tables would take too long. There pool weights and the
+choice are cross-fitted, but the settings of members have seen the rows that judge them, which flatters the estimate,
+the less the more rows there are.
 """
 
 import time
@@ -22,20 +23,23 @@ from skldl._held_out import mean_distribution
 from skldl._typing import FloatArray, IntArray
 from skldl.data._dataset import Dataset, rows_of
 from skldl.ensemble import AutoLDL
-from skldl.ensemble._auto import MANY_CELLS, N_FOLDS, parse_budget
+from skldl.ensemble._auto import N_FOLDS, parse_budget
 from skldl.ensemble._members import KEPT_BY_ESTIMATORS
 from skldl.metrics import kullback_leibler
 from skldl.selection import BASELINE, Candidate, Estimate, assign_folds, pairs_of
 from skldl.selection._estimate import estimate_from_losses
 from skldl.selection._fitting import MODEL_STEP
-from skldl.tabular._choice import Choice, Trial
+from skldl.tabular._choice import Choice, Trial, labels_of_one_fold
 from skldl.trees import RandomForestLDL
 
 LEAST_GAIN = 0.01
 LEAST_ROWS, MOST_ROWS = 30, 50_000
 """Smaller and larger tables use the fast choice unless the pool is requested."""
-NESTED_ROWS = 300
-"""Up to this many rows the whole choice is made again for the estimate: the time of about two fits."""
+NESTED_ROWS, NESTED_CELLS = 300, 200_000
+"""Up to this many rows, and numbers after encoding, the whole choice is made again for the estimate.
+
+That takes one to four times as long as the fit.
+"""
 
 
 def fit_pool(
@@ -61,10 +65,10 @@ def fit_pool(
         groups = dataset.groups
         n_folds = min(N_FOLDS, dataset.n_samples if groups is None else len(np.unique(groups)))
         # with two groups, a single one would be left to learn from
+        is_small = is_small and X.shape[0] * X.shape[1] <= NESTED_CELLS
         if is_small and n_folds > 2 and (allowed is None or (n_folds + 1) * seconds < allowed):
             fold_of = assign_folds(dataset.n_samples, n_folds, random_state=random_state, groups=groups)
-            estimate = _nested_estimate(dataset, encoder, _lighter(auto, X), fold_of, on_progress)
-            choice = replace(choice, estimate=estimate, n_rows=dataset.n_samples, n_folds=n_folds, nested=True)
+            choice = _nested(choice, dataset, encoder, _lighter(auto), fold_of, on_progress)
     forget_held_out(model)
     return Pipeline([("encoder", encoder), (MODEL_STEP, model)]), choice, left_out
 
@@ -81,24 +85,47 @@ def _fit(auto: AutoLDL, X: Any, dataset: Dataset) -> tuple[Any, Choice]:
     return model, choice
 
 
-def _lighter(auto: AutoLDL, X: Any) -> AutoLDL:
+def _lighter(auto: AutoLDL) -> AutoLDL:
     """The same choice for the nested estimate, among the members that were fitted, but with fewer trees in the forest.
 
     A forest of 100 trees is hardly worse than one of 400, which takes most of the time on few rows.
     """
-    kind = "auto" if X.shape[0] * X.shape[1] > MANY_CELLS else "both"
-    forest = RandomForestLDL(100, kind=kind, n_trial_estimators=15)
     fitted = [entry["member"] for entry in auto.report_ if entry["divergence"] is not None]
-    members = [
-        ("forest", forest) if name == "forest" else name for name in fitted if name != "kernel-clr"
-    ]  # by "kernel"
-    return clone(auto).set_params(members=members, budget=None, verbose=False)
+    own = {"forest": ("forest", RandomForestLDL(100, kind="both", n_trial_estimators=15))}
+    members = [own.get(name, name) for name in fitted if name != "kernel-clr"]  # by "kernel"
+    # not by clone: it would copy the function that shows progress, and what that belongs to
+    return AutoLDL(members=members, random_state=auto.random_state, least_gain=auto.least_gain, verbose=False)
+
+
+def _nested(
+    choice: Choice,
+    dataset: Dataset,
+    encoder: Any,
+    auto: AutoLDL,
+    fold_of: IntArray,
+    on_progress: Callable[[str], None] | None,
+) -> Choice:
+    """The choice with a nested estimate; with the one it has, and the reason, where a fold leaves nothing to fit."""
+    try:
+        estimate = _nested_estimate(dataset, encoder, auto, fold_of, on_progress)
+    except ValueError as error:
+        note = (
+            f"The choice could not be made anew without one of the folds, so that the estimate is not nested: {error}"
+        )
+        return replace(choice, notes=(note,))
+    notes = tuple(labels_of_one_fold(dataset, fold_of))
+    n_folds = int(fold_of.max()) + 1
+    return replace(choice, estimate=estimate, n_rows=dataset.n_samples, n_folds=n_folds, nested=True, notes=notes)
 
 
 def _nested_estimate(
     dataset: Dataset, encoder: Any, auto: AutoLDL, fold_of: IntArray, on_progress: Callable[[str], None] | None
 ) -> Estimate:
-    """Losses on each fold of what the same choice takes from the other folds, and of their mean distribution."""
+    """Losses on each fold of what the same choice takes from the other folds, and of their mean distribution.
+
+    Where the other folds lack a label, the loss of the mean is infinite but for rounding. There a small share of equal
+    degrees, 1/(n + 1) after n rows, is mixed into the predictions of both, so that such rows do not decide the skill.
+    """
     losses, reference = np.empty(dataset.n_samples), np.empty(dataset.n_samples)
     choices: list[tuple[str, dict[str, Any]]] = []
     for fold, (train, test) in enumerate(pairs_of(fold_of)):
@@ -111,9 +138,15 @@ def _nested_estimate(
             model, choice = _fit(clone(auto), X, part)
             mean = BASELINE.make().fit(X, part.D, part.sample_weight)
             X_test = new_encoder.transform(dataset.take(test).X)
-            losses[test], reference[test] = (
-                kullback_leibler.rowwise(dataset.D[test], np.asarray(each.predict(X_test))) for each in (model, mean)
+            share = 0.0 if (np.asarray(mean.predict(X_test[:1])) > 0).all() else 1 / (len(train) + 1)
+            own, other = (
+                kullback_leibler.rowwise(
+                    dataset.D[test], (1 - share) * np.asarray(each.predict(X_test)) + share / dataset.n_labels
+                )
+                for each in (model, mean)
             )
+        # the mean distribution, fitted twice, would differ by rounding
+        losses[test], reference[test] = other if choice.best.candidate.is_baseline else own, other
         choices.append((choice.best.candidate.name, {}))
     return estimate_from_losses(dataset, np.arange(dataset.n_samples), losses, reference, choices)
 
@@ -172,11 +205,16 @@ def why_pool(choice: Choice, model: Any, left_out: Mapping[str, str], *, grouped
         kept = "" if best.candidate.is_baseline else " A pool of them all gains less than 1 %, so one model is kept."
         lines.append(f"The others: {members}.{kept}")
     lines += [f"Left out: {name} ({reason})." for name, reason in left_out.items()]
+    if best.candidate.is_baseline:
+        lines.append(
+            "The model that was kept is the mean distribution itself, so that its own skill is 0. The estimate judges "
+            "the choice, which may take another model from other rows."
+        )
     return [*lines, f"{choice.expectation} {_JUDGED[choice.nested]}"]
 
 
 _JUDGED = {
-    True: "For each fold all of it was chosen anew, settings and pool weights too, by rows that do not judge it.",
+    True: "For each fold settings, pool weights and model were chosen anew by rows that do not judge them.",
     False: "Every row is judged by models and pool weights that have not seen it, but the settings of the models have: "
     "the skill is slightly too high.",
 }

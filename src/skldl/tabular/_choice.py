@@ -15,6 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from skldl._typing import IntArray
+from skldl.data._cells import list_names
 from skldl.data._dataset import Dataset
 from skldl.exceptions import DataError, TableError
 from skldl.metrics._skill import show_skill, without_rounding
@@ -33,6 +34,8 @@ from skldl.tabular._models import limited_to
 
 FOLDS = 5
 SELECTION_ROWS = 5000
+ROUNDING = 1e-9
+"""A skill up to this size is rounding error."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class Choice:
     nested : bool
         Whether no choice at all has seen the rows that judge it: each fold is judged by what encoder, settings, pool
         weights and the choice of the model are without it.
+    notes : tuple of str
+        What is worth knowing about the estimate.
 
     Examples
     --------
@@ -81,6 +86,7 @@ class Choice:
     n_folds: int
     failures: list[Failure]
     nested: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def skill(self) -> tuple[float, float, float]:
@@ -99,8 +105,8 @@ class Choice:
 
     @property
     def beats_mean(self) -> bool:
-        """Whether even the lower end of the interval is better than the mean distribution."""
-        return self.skill[1] > 0
+        """Whether even the lower end of the interval is better than the mean distribution, by more than rounding."""
+        return self.skill[1] > ROUNDING
 
 
 def choose_model(
@@ -190,7 +196,24 @@ def choose_model(
         n_rows=int((fold_of >= 0).sum()),
         n_folds=n_folds,
         failures=result.failures,
+        notes=tuple(labels_of_one_fold(part, fold_of)),
     )
+
+
+def labels_of_one_fold(dataset: Dataset, fold_of: IntArray) -> list[str]:
+    """A note on labels that occur in the rows of a single fold, if there are any."""
+    names = [
+        str(name)
+        for name, degrees in zip(dataset.label_names, dataset.D.T, strict=True)
+        if len(np.unique(fold_of[(degrees > 0) & (fold_of >= 0)])) == 1
+    ]
+    if not names:
+        return []
+    return [
+        f"{'The label' if len(names) == 1 else 'Each of the labels'} {list_names(names)} occurs in the rows of one "
+        "fold only: models that are judged by this fold have not seen it, and the estimate says little about it. More "
+        "rows with it would help."
+    ]
 
 
 def _sample(dataset: Dataset, most: int, seed: int) -> IntArray:

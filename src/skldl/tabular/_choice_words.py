@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from skldl.tabular._choice import Choice, Trial
+from skldl.tabular._choice import ROUNDING, Choice, Trial
 from skldl.tabular._kept_rows import rows_in
 
 
@@ -66,12 +66,12 @@ def doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
             f"The model was chosen on {choice.n_rows} of {n_rows} rows, drawn at random, and learned from all of them. "
             "selection_rows= changes the number."
         )
-    return found + doubts_on_skill(choice)
+    return [*found, *choice.notes, *doubts_on_skill(choice)]
 
 
 def doubts_on_skill(choice: Choice) -> list[str]:
     """Warnings about a model that is no better than the mean distribution, or not clearly."""
-    if choice.skill[0] <= 0:
+    if choice.skill[0] <= ROUNDING or choice.best.candidate.is_baseline:
         return [
             "No model is better than predicting the mean distribution for every row: these columns do not predict the "
             "labels, or there are too few rows."
@@ -102,6 +102,7 @@ def described_model(
             "skill": choice.skill[0],
             "skill_low": choice.skill[1],
             "skill_high": choice.skill[2],
+            "nested": choice.nested,
             "folds": choice.n_folds,
             "rows": choice.n_rows,
             **floor_numbers,

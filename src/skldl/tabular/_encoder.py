@@ -6,7 +6,7 @@ year, month, weekday, hour and number of days; a text column becomes n-grams of 
 name, so their order does not matter and further columns are ignored.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -27,14 +27,16 @@ from skldl.data._cells import (
     TEXT,
     as_frame,
     checked_numbers,
-    list_names,
     refuse_lacking_columns,
 )
 from skldl.data._column_kinds import kind_of
+from skldl.data._dates import fitting_formats
 from skldl.exceptions import TableError
 from skldl.tabular._encoder_steps import (
     EMPTY_TEXT,
+    LEAST_TEXT,
     MISSING_CATEGORY,
+    NO_WORDS,
     begin_fit,
     column_transformer,
     columns_of,
@@ -75,6 +77,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     hashed_text : int, default=None
         Hash the n-grams of each text column to so many features, instead of keeping the most frequent ones; n-grams
         then have no names. `fit_chunks` needs it for text columns: counts of all n-grams can outgrow any memory.
+    known_columns : dict, default=None
+        From the name of a column to its kind and, for dates, how they are written, as `know_columns` finds them in a
+        whole table. ``fit`` to some of its rows then takes each column for what it is in the whole table, and a text
+        column without a word in these rows gives no features. None: ``fit`` finds the kinds in its own table.
 
     Attributes
     ----------
@@ -101,7 +107,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ['age', 'age is missing', 'town=Bonn', 'town=Ulm']
     """
 
-    hashed_text: int | None = None  # for encoders in files of version 0.2, which have no such parameter
+    # for encoders in files of version 0.2, which have no such parameters
+    hashed_text: int | None = None
+    known_columns: Mapping[str, tuple[str, str]] | None = None
 
     def __init__(
         self,
@@ -112,6 +120,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         dense: bool = False,
         text_ngrams: str = "auto",
         hashed_text: int | None = None,
+        known_columns: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
         self.text = text
         self.categories = categories
@@ -120,6 +129,38 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.dense = dense
         self.text_ngrams = text_ngrams
         self.hashed_text = hashed_text
+        self.known_columns = known_columns
+
+    def know_columns(self, X: Any) -> Self:
+        """Set ``known_columns`` from a table, so that fits to some of its rows take every column for the same.
+
+        A column may hold only numbers in most rows and a word in another: without the whole table, a fit to the former
+        could not transform the latter.
+
+        Parameters
+        ----------
+        X : DataFrame
+            The whole table, without its label columns.
+
+        Returns
+        -------
+        self
+            The encoder, not fitted.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skldl.tabular import TableEncoder
+        >>> table = pd.DataFrame({"remark": ["7", "8", "ill"]})
+        >>> TableEncoder().fit(table[:2]).kinds_, TableEncoder().know_columns(table).fit(table[:2]).kinds_
+        ({'remark': 'number'}, {'remark': 'category'})
+        """
+        table = as_frame(X)
+        kinds = {name: self._kind(table[name]) for name in table.columns}
+        self.known_columns = {
+            name: (kind, fitting_formats(table[name])[0] if kind == DATE else "") for name, kind in kinds.items()
+        }
+        return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find out the kind of each column and learn medians, scales, categories and n-grams.
@@ -139,7 +180,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_frame(X)
         begin_fit(self, list(table.columns))
         self.kinds_ = {name: self._kind(table[name]) for name in table.columns}
-        self.dates_ = {name: written_and_varying(table[name]) for name in columns_of(self, DATE)}
+        known = self.known_columns or {}
+        self.dates_ = {
+            name: written_and_varying(table[name], known.get(name, ("", ""))[1]) for name in columns_of(self, DATE)
+        }
         self.with_missing_, self.ranges_ = [], {}
         medians: dict[str, float] = {}
         for name in self.kinds_:  # one column at a time: a large table is large enough once
@@ -160,7 +204,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 self.encoder_ = self._fit_in_blocks(table, medians)
             else:
                 typed = typed_columns(self, table)
-                self.encoder_ = self._fitted(self._encoder(typed, numbers), typed)
+                self.encoder_ = self._encoder(typed, numbers).fit(typed)
         return self
 
     def fit_chunks(self, read: Callable[[], Iterable[Any]]) -> Self:
@@ -214,17 +258,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             features = self._in_blocks(table)
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         return features.toarray() if sparse.issparse(features) and output != "default" else features
-
-    def _fitted(self, encoder: ColumnTransformer, typed: pd.DataFrame) -> ColumnTransformer:
-        try:
-            return encoder.fit(typed)
-        except ValueError as error:
-            if "empty vocabulary" not in str(error):
-                raise
-            raise TableError(
-                f"A text column ({list_names(columns_of(self, TEXT))}) holds no word of two letters or more. Cut it "
-                "into letters with text_ngrams='characters', or take it as categories."
-            ) from error
 
     def _fit_in_blocks(self, table: pd.DataFrame, medians: dict[str, float]) -> ColumnTransformer:
         """Fit the steps for numbers without a copy of the table: from its medians, and some rows at a time."""
@@ -342,12 +375,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _kind(self, column: pd.Series) -> str:
         if column.name in self.text:
             return TEXT
-        return CATEGORY if column.name in self.categories else kind_of(column)
+        if column.name in self.categories:
+            return CATEGORY
+        known = self.known_columns or {}
+        return known[column.name][0] if column.name in known else kind_of(column)
 
     def _encoder(self, typed: pd.DataFrame, numbers: list[str]) -> ColumnTransformer:
         cuts = {}
         for name in columns_of(self, TEXT):
-            if not typed[name].str.strip().any():
-                raise TableError(EMPTY_TEXT.format(name))
-            cuts[name] = text_cut(self.text_ngrams, typed[name].str.split().str.len().mean())
+            cut = text_cut(self.text_ngrams, typed[name].str.split().str.len().mean())
+            if typed[name].str.contains(LEAST_TEXT[cut]).any():
+                cuts[name] = cut
+            elif name not in (self.known_columns or {}):
+                empty = not typed[name].str.strip().any()
+                raise TableError((EMPTY_TEXT if empty else NO_WORDS).format(name))
         return column_transformer(self, numbers, cuts)

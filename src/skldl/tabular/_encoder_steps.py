@@ -36,7 +36,13 @@ TEXT_NGRAMS: dict[str, dict[str, Any]] = {
     "words": {"analyzer": "word", "ngram_range": (1, 2)},
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
 }
+LEAST_TEXT = {"words": r"\b\w\w", "characters": r"\S"}
+"""What text must hold somewhere so that there is an n-gram of it."""
 EMPTY_TEXT = "The text column {!r} is empty in every row. Drop it."
+NO_WORDS = (
+    "The text column {!r} holds no word of two letters or more. Cut it into letters with text_ngrams='characters', or "
+    "take it as categories."
+)
 PROSE_WORDS = 3
 """A text column whose cells have at least this mean number of words is treated as prose."""
 
@@ -153,8 +159,8 @@ def text_features(step: Any) -> list[str]:
     return [str(gram).replace(" ", "_") for gram in step.get_feature_names_out()]
 
 
-def written_and_varying(column: pd.Series) -> tuple[str, list[str]]:
-    """How the dates of a column are written, and those of their parts that are not the same everywhere."""
-    written = fitting_formats(column)[0]
+def written_and_varying(column: pd.Series, written: str = "") -> tuple[str, list[str]]:
+    """How the dates of a column are written, if it is not known, and those of their parts that vary."""
+    written = written or fitting_formats(column)[0]
     parts = date_parts(as_dates(column, written))
     return written, [name for name in parts if parts[name].nunique() > 1] or ["days"]

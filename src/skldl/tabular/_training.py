@@ -161,10 +161,11 @@ def fit_table(
     roles: dict[str, Any] = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     dataset, label_columns = _read(table, labels, kind, source, roles)
     del table  # what it holds is in the dataset now: a large one need not stay in memory twice
+    encoder = TableEncoder(text=tuple(text), categories=tuple(categories), text_ngrams=text_ngrams)
+    encoder.know_columns(dataset.X)  # before rows are kept for calibration, and before folds are made
     dataset, calibration = keep_calibration_rows(dataset, intervals, random_state)
     names, n_rows = list(dataset.label_names), dataset.n_samples
     numbers = label_values(names, values)
-    encoder = TableEncoder(text=tuple(text), categories=tuple(categories), text_ngrams=text_ngrams)
     if has_gaps(dataset.D):
         asked = model
         dataset, model, settings = _with_gaps(
