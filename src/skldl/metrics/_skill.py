@@ -199,7 +199,8 @@ def skill_of_losses(
     10 rows. No interval from a sample can hold where rare rows decide the mean: a prediction of exactly zero for a
     label with mass costs up to 36 nats, so that one such row in a hundred outweighs all others, and a sample without
     such a row has no information about it. There 20 to 60 % were measured with 30 to 100 rows. Smooth such predictions
-    first (`skldl.simplex.smooth_zeros`), or use a bounded measure.
+    first (`skldl.simplex.smooth_zeros`), or use a bounded measure. The interval is too narrow, too, where a single row
+    or group has nearly all of the weight.
 
     Examples
     --------
