@@ -24,6 +24,8 @@ from skldl.exceptions import (
     UnknownNameError,
 )
 from skldl.metrics import CHA_MEASURES, MEASURES, PAPER_MEASURES, SCORERS, Measure, evaluate, kullback_leibler
+from skldl.metrics._measure import MACHINE_EPSILON
+from skldl.metrics._pair import Pair
 
 ALL = pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES.keys())
 
@@ -39,6 +41,13 @@ def distributions(n_rows=5, n_labels=4):
     return arrays(np.float64, (n_rows, n_labels), elements=degrees).map(normalise)
 
 
+def unclamped(measure, true, pred, eps):
+    """Values of the formula itself: `Measure.rowwise` lowers those above the bound to it, and so cannot exceed it."""
+    true, pred = (np.ascontiguousarray(np.transpose(rows), dtype=np.float64) for rows in (true, pred))
+    with np.errstate(all="ignore"):
+        return measure.compute(Pair(true, pred, eps), **measure.options)
+
+
 @given(distributions(), distributions())
 @settings(max_examples=60, deadline=None)
 def test_never_nan_and_always_in_range(true, pred):
@@ -47,23 +56,48 @@ def test_never_nan_and_always_in_range(true, pred):
             values = measure.rowwise(true, pred, eps=eps)
             assert not np.isnan(values).any(), measure.name
             assert values.min() >= measure.lower - 1e-12, measure.name
+            assert values.max() <= measure.upper(4), measure.name
+            values = unclamped(measure, true, pred, MACHINE_EPSILON if eps is None else eps)
+            assert values.min() >= measure.lower - 1e-12, measure.name
             assert values.max() <= measure.upper(4) + 1e-12, measure.name
 
 
-def test_bounds_are_reached():
-    far = {
-        "lorentzian": ([[0.5, 0.5, 0, 0]], [[0, 0, 0.5, 0.5]]),
-        "canberra": ([[0.5, 0.5, 0, 0]], [[0, 0, 0.5, 0.5]]),
-        "clark": ([[0.5, 0.5, 0, 0]], [[0, 0, 0.5, 0.5]]),
-        "divergence": ([[0.5, 0.5, 0, 0]], [[0, 0, 0.5, 0.5]]),
-        "wave_hedges": ([[0.5, 0.5, 0, 0]], [[0, 0, 0.5, 0.5]]),
-        "divisiveness_error": ([[0.5, 0, 0, 0.5]], [[1.0, 0, 0, 0]]),
-        "reversed": ([[1.0, 0, 0, 0]], [[0, 0, 0, 1.0]]),
-    }
-    for name, measure in MEASURES.items():
-        if not measure.higher_is_better and measure.upper(4) < np.inf:
-            true, pred = far.get(name, far["reversed"])
-            assert measure(true, pred) == pytest.approx(measure.upper(4), abs=1e-15), name
+def extreme_pairs(n_labels):
+    """True and predicted rows at which every measure reaches its bounds; the number of labels is even and above two."""
+    first, last = np.eye(n_labels)[[0, -1]]
+    ends = (first + last) / 2
+    half = np.repeat([2.0 / n_labels, 0.0], n_labels // 2)
+    rising = np.arange(1.0, n_labels + 1)
+    rising /= rising.sum()
+    pairs = [(first, first), (rising, rising), (first, last), (half, half[::-1]), (rising, rising[::-1]), (ends, first)]
+    return tuple(np.array(rows) for rows in zip(*pairs, strict=True))
+
+
+def assert_bounds_are_reached(measure, n_labels):
+    values = unclamped(measure, *extreme_pairs(n_labels), 0.0)
+    assert values.max() == pytest.approx(measure.upper(n_labels), rel=1e-14)
+    assert values.min() == pytest.approx(measure.lower, rel=1e-14, abs=1e-15)
+
+
+@ALL
+@pytest.mark.parametrize("n_labels", [4, 6, 10])
+def test_bounds_are_reached_by_the_formula_itself(measure, n_labels):
+    assert_bounds_are_reached(measure, n_labels)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        metrics.minkowski.with_options(power=1.5),
+        metrics.minkowski.with_options(power=1),
+        metrics.earth_mover.with_options(values=[1, 2, 4, 9]),
+        metrics.error_of_mean.with_options(values=[9, 4, 2, 1]),
+        metrics.top_k.with_options(k=2),
+    ],
+    ids=lambda measure: measure.name,
+)
+def test_bounds_that_depend_on_options_are_reached(measure):
+    assert_bounds_are_reached(measure, 4)
 
 
 def test_identities(pair):
