@@ -205,40 +205,6 @@ def test_path_over_c_equals_single_fits(solver):
         list(model.predict_path(X, D, X_new, param="C", values=[1.0, -1]))
 
 
-def test_widths_of_the_kernel():
-    X, D = make_distributions()
-    assert PTSVM().fit(X, D).gamma_ == 1 / 4
-    assert PTSVM(gamma="scale").fit(X, D).gamma_ == pytest.approx(1 / (4 * X.var()))
-    assert PTSVM(gamma="scale").fit(sparse.csr_matrix(X), D).gamma_ == pytest.approx(1 / (4 * X.var()))
-    assert PTSVM(gamma="scale").fit(np.zeros_like(X), D).gamma_ == 1.0
-    assert PTSVM(gamma=3).fit(X, D).gamma_ == 3.0
-    assert PTSVM(kernel="linear").fit(X, D).gamma_ is None
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize(("C", "n_samples"), [(1e-3, 60), (3.0, 60), (100.0, 320)])
-def test_where_the_features_are_zero_does_not_matter(kernel, C, n_samples, form):
-    """2³⁰ has so many digits that a kernel computed from squared norms would be noise."""
-    X, D = make_distributions(n_samples=n_samples)
-    X = np.round(X * 256) / 256  # so that X + 2³⁰ is exact
-    model = PTSVM(kernel=kernel, C=C, gamma="scale")
-    expected = model.fit(X, D).predict(X)
-    found = model.fit(form(X + 2.0**30), D).predict(form(X + 2.0**30))
-    np.testing.assert_allclose(found, expected, atol=1e-7)
-
-
-def test_scaling_of_a_far_column_does_not_hide_the_others():
-    """Only one column is far from zero, in a sparse matrix where the others keep their zeros."""
-    X, D = make_distributions(n_samples=60)
-    X[X < 0.3] = 0.0
-    X = np.round(X * 256) / 256
-    expected = PTSVM(C=3.0).fit(X, D).predict(X)
-    X[:, 1] += 2.0**30
-    rows = sparse.csr_matrix(X)
-    np.testing.assert_allclose(PTSVM(C=3.0).fit(rows, D).predict(rows), expected, atol=1e-9)
-
-
 @pytest.mark.parametrize("n_samples", [1, 2, 3, 6])
 def test_few_rows(n_samples):
     X, D = make_distributions(n_samples=n_samples)

@@ -49,7 +49,8 @@ class PTSVM(BaseLDL):
     say) that no pair needs a solver: as long as that is so, the value of C changes nothing, because Platt's posterior
     sets the scale.
 
-    Features are taken as they are: scale them first if they have different units. Where they are zero does not matter.
+    Features are taken as they are: scale them first if they have different units. A number added to a feature changes
+    nothing, except with ``gamma="scale"``: then it changes the variance of all numbers in X, and so the width.
 
     Parameters
     ----------
