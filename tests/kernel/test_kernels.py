@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel, rbf_kernel
 
 from skldl.kernel import _kernels
-from skldl.kernel._kernels import distances, kernel_times, kernel_values, typical_distance
+from skldl.kernel._kernels import distances, kernel_times, kernel_values, squared_distances, typical_distance
 
 
 @pytest.fixture
@@ -39,6 +39,38 @@ def test_equal_rows_are_at_distance_zero_whatever_the_origin():
     assert not distances(same, same, "euclidean").any()
     thin = sparse.csr_matrix(X * (np.arange(4) < 2))
     assert not np.diagonal(distances(thin, thin, "euclidean")).any()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_rows_of_two_clusters_far_apart_keep_their_digits(form):
+    X = np.random.default_rng(0).normal(size=(60, 6)) * [1, 1, 1, 0, 0, 0]
+    X[30:] = X[30:, ::-1]
+    X[:30, 0] += 1e7
+    X[30:, 5] += 1e7
+    new = np.vstack([X[:5], X[-5:] + 0.5 * (X[-5:] != 0)])
+    np.testing.assert_allclose(squared_distances(form(new), form(X)), cdist(new, X, "sqeuclidean"), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("large", "of_rows", "of_others"),
+    [
+        (2.0**30, np.float64, np.float64),
+        (2.0**15, np.float32, np.float32),
+        (2.0**15, np.float32, np.float64),
+        (2.0**15, np.float64, np.float32),
+    ],
+)
+def test_whole_numbers_with_many_digits_are_rounded(large, of_rows, of_others):
+    X = np.array([[large, 1, 0], [large, 3, 0], [0, 1, 5]])
+    found = distances(sparse.csr_matrix(X.astype(of_rows)), sparse.csr_matrix(X.astype(of_others)), "euclidean")
+    np.testing.assert_allclose(found, cdist(X, X), rtol=1e-6)
+
+
+def test_whole_numbers_with_few_digits_need_no_differences(monkeypatch):
+    """Rows of counts are often equal, and then many pairs would be computed twice."""
+    X = np.tile([[1.0, 0.0, 2.0], [0.0, 7.0, 0.0]], (10, 1))
+    monkeypatch.setattr(_kernels, "_row_size", None)
+    np.testing.assert_array_equal(distances(*2 * (sparse.csr_matrix(X),), "euclidean"), cdist(X, X))
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import optimize, special
+from scipy import optimize, sparse, special
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skldl.baseline import MeanDistribution
@@ -76,6 +76,15 @@ def test_follows_a_curve_better_than_the_mean():
     P = LDSVR().fit(X[:100], D[:100]).predict(X[100:])
     mean = MeanDistribution().fit(X[:100], D[:100]).predict(X[100:])
     assert kullback_leibler(D[100:], P) < 0.05 * kullback_leibler(D[100:], mean)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_where_the_features_are_zero_does_not_matter(form):
+    X, D = make_distributions(40, 4, 3)
+    X = np.round(X * 256) / 256  # so that X + 2³⁰ is exact
+    expected = LDSVR().fit(X, D).predict(X)
+    found = LDSVR().fit(form(X + 2.0**30), D).predict(form(X + 2.0**30))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
 def test_path_agrees_with_single_fits():

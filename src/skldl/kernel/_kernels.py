@@ -161,21 +161,36 @@ def _squared_euclidean(A: Any, B: Any) -> FloatArray:
     if not sparse.issparse(A):
         centre = B.mean(axis=0)
         A, B = A - centre, B - centre
-    norms = row_norms(A, squared=True)[:, None] + row_norms(B, squared=True)
+    left, right = row_norms(A, squared=True), row_norms(B, squared=True)
     squares = _products(A, B)
     squares *= -2
-    squares += norms
+    squares += left[:, None]
+    squares += right
     np.maximum(squares, 0.0, out=squares)
-    close = np.argwhere(squares <= CLOSE * norms)
-    if sparse.issparse(A) and all(np.array_equal(part.data, np.rint(part.data)) for part in (A, B)):
-        return squares  # whole numbers: nothing was rounded
+    if sparse.issparse(A) and _are_exact(A, B, left.max(initial=0) + right.max(initial=0)):
+        return squares
+    # Rows that close together have nearly the same norm: ‖a‖² + ‖b‖² < 2.01‖a‖².
+    close = np.flatnonzero(squares <= (2.01 * CLOSE * left)[:, None])
     if len(close) > squares.size // 20 and not sparse.issparse(A):
         return np.asarray(cdist(A, B, "sqeuclidean"))
-    for block in row_blocks(len(close), A.shape[1]):
-        rows, columns = close[block].T
+    for block in row_blocks(len(close), _row_size(A) + _row_size(B)):
+        rows, columns = np.divmod(close[block], squares.shape[1])
         difference = A[rows] - B[columns]
         squares[rows, columns] = row_norms(difference, squared=True)
     return squares
+
+
+def _are_exact(A: Any, B: Any, largest: float) -> bool:
+    """Whether nothing was rounded: sparse rows of whole numbers, whose squared norms have not too many digits."""
+    parts = (A, B)
+    if not all(largest < 1 / np.finfo(part.dtype).eps for part in parts):
+        return False
+    return all(np.array_equal(part.data, np.rint(part.data)) for part in parts)
+
+
+def _row_size(X: Any) -> int:
+    """About how many numbers a row holds."""
+    return 1 + int(X.nnz // max(1, X.shape[0]) if sparse.issparse(X) else X.shape[1])
 
 
 def _cityblock(A: Any, B: Any) -> FloatArray:
