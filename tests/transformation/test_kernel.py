@@ -1,5 +1,7 @@
 """The low-rank factor of a kernel matrix: its error is what it says, and expansions move to the pivot rows."""
 
+from threading import Thread
+
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
@@ -77,6 +79,22 @@ def test_smoothing_is_the_inverse_of_the_matrix_with_a_ridge(problem):
         found = kernel.smooth(coefficients, ridge)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, ridge * np.linalg.solve(K + ridge * np.eye(60), coefficients.T).T, atol=1e-5)
+
+
+def test_threads_that_smooth_with_another_ridge_do_not_disturb_each_other(problem):
+    """Another thread exchanges the inverse that is kept, just when this one has found that it is the right one."""
+    kernel = KernelMatrix(problem[1])
+    coefficients = np.ones((1, 60), dtype=np.float32)
+    expected = kernel.smooth(coefficients, 0.5)
+
+    class Ridge(float):
+        def __ne__(self, other):
+            thread = Thread(target=kernel.smooth, args=(coefficients, 4.0))
+            thread.start()
+            thread.join()
+            return float(self) != other
+
+    np.testing.assert_array_equal(kernel.smooth(coefficients, Ridge(0.5)), expected)
 
 
 def test_a_matrix_that_is_not_positive_semidefinite_has_no_smoother():

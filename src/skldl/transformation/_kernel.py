@@ -102,10 +102,11 @@ class KernelMatrix(Kernel):
 
     def smooth(self, coefficients: FloatArray, ridge: float) -> FloatArray:
         """Return ridge · coefficients @ (K + ridge·I)⁻¹; the inverse is kept for the next call with the same ridge."""
-        if self._smoother is None or self._smoother[0] != ridge:
-            self._smoother = None  # before the next one is made: memory
-            self._smoother = ridge, ridge_inverse(self.matrix, ridge)
-        return np.asarray(coefficients @ self._smoother[1])
+        smoother = self._smoother  # another thread may exchange it at any time
+        if smoother is None or smoother[0] != ridge:
+            self._smoother = smoother = None  # before the next one is made: memory
+            self._smoother = smoother = ridge, ridge_inverse(self.matrix, ridge)
+        return np.asarray(coefficients @ smoother[1])
 
     def block(self, rows: IntArray) -> FloatArray:
         # Twice as fast as an index of both axes; with mode="clip" NumPy does not check each index.
