@@ -2,15 +2,18 @@
 
 import functools
 import inspect
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import skldl
-from skldl import AABP, CPNN, LDLLC, SABFGS, SABFGSCV, SAIIS, DirichletLDL
+from skldl import AABP, CPNN, LDLLC, PTSVM, SABFGS, SABFGSCV, SAIIS, DirichletLDL
 from skldl._warn import warn
 from skldl.testing import make_distributions
+from skldl.transformation import _pair_fit
 
 X, D = make_distributions(40)
 
@@ -78,3 +81,32 @@ def test_frames_of_the_standard_library_in_between_are_passed_over():
 def test_a_warning_without_any_caller_in_the_package():
     file, _, _ = origin(lambda: warn("here", RuntimeWarning))
     assert file == __file__
+
+
+ELSEWHERE = {
+    "_warn.py": "it is the function itself",
+    "datasets.py": "of the import of a module: the frames in between are those of the import system",
+    "tables.py": "of the import of a module: the frames in between are those of the import system",
+    "cli/_parallel.py": "repeats what another process has warned of; its caller is the command line",
+    "experiments/study.py": "an old name, which is called directly",
+    "experiments/_deprecated.py": "an old name, which is called directly",
+}
+"""Files that call `warnings.warn`, and why they may."""
+
+
+def test_no_other_file_counts_the_frames_itself():
+    package = Path(skldl.__file__).parent
+    call = re.compile(r"\bwarnings\.warn\(|from warnings import")
+    files = {path.relative_to(package).as_posix(): path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+    assert {name for name, text in files.items() if call.search(text)} <= set(ELSEWHERE)
+
+
+def test_a_fit_that_will_be_long(monkeypatch):
+    monkeypatch.setattr(_pair_fit, "LONG_FIT", 0)
+
+    def call():
+        PTSVM(C=1e-3).fit(X, D)
+
+    file, line, message = origin(call)
+    assert "PTSVM fits" in message
+    assert (file, line) == (__file__, inspect.getsourcelines(call)[1] + 1)

@@ -11,7 +11,8 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points at the line that called the package.
 
     Between that line and the warning there can be frames of the standard library or of joblib, so that no fixed
-    ``stacklevel`` is right.
+    ``stacklevel`` is right. The line is the one that entered the package: where a pipeline or a search of scikit-learn
+    calls ``fit``, or joblib in another process, it is a line of theirs.
 
     Parameters
     ----------

@@ -11,7 +11,6 @@ References
    Applications 44(2), 2023.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import row_norms
 
 from skldl._typing import FloatArray, IntArray
+from skldl._warn import warn
 from skldl.kernel._kernels import KernelFunction, kernel_times, kernel_values, row_blocks
 from skldl.kernel._leave_out import Spectrum, Weighting, group_rows
 
@@ -220,11 +220,10 @@ def conjugate_gradients(
         direction += preconditioned
     norms = np.maximum(np.linalg.norm(targets, axis=0), np.finfo(float).tiny)
     worst = float((np.linalg.norm(residuals, axis=0) / norms).max())
-    warnings.warn(
+    warn(
         f"KernelRidgeLDL stopped after {max_iter} steps of conjugate gradients with a relative residual of {worst:.1e} "
         f"instead of {tol.min():.1e}. Raise max_iter or alpha, or set solver='nystroem'.",
         ConvergenceWarning,
-        stacklevel=2,
     )
     return solution, max_iter
 

@@ -6,7 +6,6 @@ out-of-fold fits that Platt's posterior needs cost next to nothing, and so does 
 does not solve share one kernel matrix, or a low-rank factor of it, in all folds: rows that are left out have no cost.
 """
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +16,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl._typing import FloatArray, IntArray
+from skldl._warn import warn
 from skldl.transformation._gaussian import blocks
 from skldl.transformation._kernel import Kernel, KernelMatrix
 from skldl.transformation._newton_svm import Solutions, solve_machines
@@ -251,11 +251,9 @@ def _solve_by_libsvm(
 def _warn_if_long(n_pairs: int, n_samples: int) -> None:
     n_decisions = n_pairs * n_samples
     if n_decisions >= LONG_FIT:
-        warnings.warn(
+        warn(
             f"PTSVM fits {n_pairs:,} pairs of labels on {n_samples:,} rows: expect about "
             f"{n_decisions * SECONDS_PER_DECISION / 60:.0f} minutes. Fewer labels or a smaller max_samples take less.",
-            UserWarning,
-            stacklevel=2,
         )
 
 
@@ -271,11 +269,10 @@ def _refuse_too_many(n_machines: int, max_machines: float) -> None:
 
 def _warn_if_stopped(n_stopped: int, n_solved: int) -> None:
     if n_stopped:
-        warnings.warn(
+        warn(
             f"PTSVM stopped {n_stopped} of {n_solved} machines after {LIBSVM_MOST_STEPS:,} steps of LIBSVM, short of "
             "their optimum. Scale the features (sklearn.preprocessing.StandardScaler), or choose a smaller C.",
             ConvergenceWarning,
-            stacklevel=2,
         )
 
 

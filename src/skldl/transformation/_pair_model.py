@@ -1,6 +1,5 @@
 """What PT-SVM keeps of its training set and of its fit: weighted single-label examples, machines and posteriors."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from scipy.special import expit
 from sklearn.metrics.pairwise import linear_kernel
 
 from skldl._typing import FloatArray, IntArray
+from skldl._warn import warn
 from skldl.transformation._coupling import couple
 from skldl.transformation._gaussian import blocks, gaussian_kernel
 from skldl.transformation._kernel import Kernel, KernelFactor, KernelMatrix, pivoted_cholesky
@@ -84,13 +84,11 @@ class Examples:
             max_rank=rank,
             tol=FACTOR_TOLERANCE,
         )
-        warnings.warn(
+        warn(
             f"PTSVM: the kernel matrix of {n_samples:,} rows needs {needed / 2**30:.3g} GiB, more than "
             f"memory_limit={self.memory_limit / 2**30:.3g}. For the pairs of labels without a closed form a factor of "
             f"rank {factor.factor.shape[1]} takes its place; no entry of the kernel is off by more than "
             f"{factor.error:.2g} (kernel_error_). Raise memory_limit, or set max_samples.",
-            UserWarning,
-            stacklevel=2,
         )
         return factor
 

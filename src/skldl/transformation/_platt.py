@@ -14,14 +14,13 @@ References
    Machine Learning 68, 2007, 267-276.
 """
 
-import warnings
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl._typing import FloatArray
+from skldl._warn import warn
 
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 40
@@ -85,11 +84,10 @@ def fit_sigmoids(
         slope[active], intercept[active], done = _newton_step(z, w, t, slope[active], intercept[active], total[active])
         active = active[~done]
     if active.size:
-        warnings.warn(
+        warn(
             f"Platt's posterior of {active.size} of {len(slope)} pairs of labels has not converged after "
             f"{MAX_ITERATIONS} steps. Look for extreme sample weights or features, or lower C.",
             ConvergenceWarning,
-            stacklevel=2,
         )
     slope = slope / unit
     return slope, intercept - slope * np.where(informative, centre, 0.0)

@@ -4,7 +4,6 @@ The problem transformation of the paper, for any single-label learner: each pair
 example with the weight dᵢⱼ, and the predicted degree of a label is its predicted probability P(yⱼ | x).
 """
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skldl._parameters import COUNT, NOTHING, RANDOM_STATE, has_methods, one_of
 from skldl._typing import FloatArray
+from skldl._warn import warn
 from skldl.base import BaseLDL
 from skldl.exceptions import ParameterError
 from skldl.transformation._resampling import RandomState, multinomial_examples, weighted_examples
@@ -172,10 +172,8 @@ def _warn_of_memory(X: Any, n_examples: int, name: str) -> None:
     parts = (X.data, X.indices) if sparse.issparse(X) else (X,)
     n_bytes = sum(part.nbytes for part in parts) / X.shape[0] * n_examples
     if n_bytes > MUCH_MEMORY:
-        warnings.warn(
+        warn(
             f"PTClassifier gives {name} a table of {n_examples:,} examples, {n_bytes / 1e9:.1f} GB: each row once for "
             "each of its labels. To take less memory, set resample='multinomial' with max_samples, or take a model "
             "without copies: SABFGS for a logistic regression, AARegressor with trees of regression for trees.",
-            UserWarning,
-            stacklevel=2,
         )
