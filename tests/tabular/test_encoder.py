@@ -329,38 +329,3 @@ def test_numbers_are_transformed_in_one_block(monkeypatch):
     table.loc[4, "x9"] = np.inf
     with pytest.raises(NonFiniteError, match="Row 5 of column 'x9' is infinite"):
         encoder.transform(table)
-
-
-def test_kinds_known_from_a_whole_table_hold_in_a_part():
-    table = pd.DataFrame(
-        {
-            "remark": ["3", "4", "ill"],
-            "day": ["03/04/2024", "05/04/2024", "25/04/2024"],
-            "answer": ["yes", "no", "7"],
-            "prose": ["", "a", "a long day"],
-            "number": [None, None, 1.5],
-        }
-    )
-    encoder = clone(TableEncoder(text=["prose"], text_ngrams="words", dense=True).know_columns(table)).fit(table[:2])
-    kinds = {"remark": "category", "day": "date", "answer": "category", "prose": "text", "number": "number"}
-    assert encoder.kinds_ == kinds
-    assert encoder.dates_["day"][0] == "%d/%m/%Y"
-    features = encoder.transform(table)
-    assert features.shape == (3, len(encoder.get_feature_names_out())) == (3, len(encoder.sources()))
-    assert "prose" not in encoder.sources()
-    assert np.isfinite(features).all()
-    alone = TableEncoder(text=["prose"], text_ngrams="characters").fit(table[:2])
-    assert (alone.kinds_["remark"], alone.kinds_["answer"]) == ("number", "boolean")
-    with pytest.raises(TableError, match="The text column 'prose' holds no word of two letters or more"):
-        TableEncoder(text=["prose"], text_ngrams="words").fit(table[:2])
-    with pytest.raises(TableError, match="The text column 'prose' is empty in every row"):
-        TableEncoder(text=["prose"]).fit(table[:1])
-
-
-def test_known_columns_change_nothing_in_the_table_they_come_from():
-    plain = TableEncoder(text=["word"], categories=["post"]).fit(TABLE)
-    known = TableEncoder(text=["word"], categories=["post"]).know_columns(TABLE).fit(TABLE)
-    assert known.kinds_ == plain.kinds_
-    np.testing.assert_array_equal(dense(known.transform(TABLE)), dense(plain.transform(TABLE)))
-    whole = TableEncoder(categories=["post"]).know_columns(TABLE[["age", "post"]])
-    assert whole.fit(TABLE[["age", "town"]].assign(post=1)).kinds_["town"] == "category"  # not known from before

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.special import softmax
 
@@ -12,12 +13,14 @@ import skldl
 from skldl.data import from_table
 from skldl.ensemble._auto import RECIPES, Recipe
 from skldl.ensemble._members import Member
+from skldl.exceptions import TableError
 from skldl.metrics import kullback_leibler, skill_ratio
-from skldl.selection import Candidate, assign_folds
+from skldl.selection import Candidate, assign_folds, hold_out
 from skldl.selection._estimate import estimate_from_losses
 from skldl.tabular import TableEncoder, _auto, choose_model, fit_table
-from skldl.tabular._choice import Trial
+from skldl.tabular._choice import Trial, labels_of_one_fold
 from skldl.tabular._choice_words import doubts_on_skill
+from skldl.tabular._uncertain_fit import CALIBRATION_SHARE
 
 
 class Flat(skldl.MeanDistribution):
@@ -166,9 +169,34 @@ def test_where_every_fold_chooses_the_mean_the_skill_is_exactly_zero(monkeypatch
     assert fitted.choice.best.candidate.is_baseline
     np.testing.assert_array_equal(fitted.choice.estimate.losses, fitted.choice.estimate.reference)
     assert fitted.choice.skill == (0, 0, 0)
-    assert any("mean distribution itself, so that its own skill is 0" in line for line in fitted.why)
+    assert fitted.choice.of_choosing is None
+    assert fitted.why[-1].startswith("Skill 0.0% (95 % interval 0.0% to 0.0%) to be expected on new rows")
+    assert fitted.why[-1].endswith("always predicting the mean.")
     assert any("No model is better" in line for line in fitted.warnings)
     assert fitted.description["score"]["nested"] is True
+
+
+@pytest.mark.parametrize("options", [{}, {"preset": "fast"}, {"intervals": True}])
+def test_a_mean_that_was_kept_is_judged_as_the_mean(monkeypatch, options):
+    """It was said to have the skill of the choice, which took other models from other rows."""
+    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
+    found = False
+    for seed in range(6):
+        fitted = fit_table(noise(seed=seed), "l_*", random_state=seed, **options)
+        if not fitted.choice.best.candidate.is_baseline or fitted.choice.of_choosing is None:
+            continue
+        found = True
+        score = fitted.description["score"]
+        assert (score["skill"], score["skill_low"], score["skill_high"]) == (0, 0, 0)
+        assert (
+            score["kullback_leibler"] == score["kullback_leibler_of_mean"] == fitted.choice.of_choosing.reference_loss
+        )
+        assert fitted.choice.of_choosing.skill != 0
+        said = "What was kept is the mean distribution: skill 0, and to be expected on new rows is a divergence of "
+        assert said in fitted.why[-1] or said in fitted.why[-2]
+        assert any(") of the choice made from other rows: divergence" in line for line in fitted.why)
+        assert any("No model is better" in line for line in fitted.warnings)
+    assert found
 
 
 def test_a_label_of_a_single_row_gives_no_skill(monkeypatch):
@@ -200,8 +228,10 @@ def test_a_label_of_a_single_row_gives_no_skill(monkeypatch):
 def test_what_a_single_row_shows_of_a_column_holds_in_every_fold(monkeypatch, options):
     """A word among numbers, a date that alone says which part is the month, text that is empty elsewhere."""
     monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
-    table = noise(60).assign(remark=["3", "8", *[None] * 58], day="03/04/2024", answer="yes", prose="")
-    table.loc[31, ["remark", "day", "answer", "prose"]] = ["ill", "03/25/2024", "7", "a long and sunny day"]
+    row = hold_out(60, CALIBRATION_SHARE, random_state=0)[1][0]  # one of those kept for intervals
+    table = noise(60).assign(remark=None, day="03/04/2024", answer="yes", prose="")
+    table.loc[[row - 1, row + 1], "remark"] = ["3", "8"]
+    table.loc[row, ["remark", "day", "answer", "prose"]] = ["ill", "03/25/2024", "7", "a long and sunny day"]
     fitted = fit_table(table, "l_*", text=["prose"], **options)
     kinds = {"remark": "category", "day": "date", "answer": "category", "prose": "text"}
     assert {name: fitted.description["features"][name] for name in kinds} == kinds
@@ -209,11 +239,57 @@ def test_what_a_single_row_shows_of_a_column_holds_in_every_fold(monkeypatch, op
     assert not fitted.choice.failures
 
 
+@pytest.mark.parametrize(
+    ("cells", "ngrams", "message"),
+    [
+        ([""], "auto", "The text column 'prose' is empty in every row"),
+        (["a", "b"], "words", "The text column 'prose' holds no word of two letters or more"),
+        (["a b c"], "auto", "The text column 'prose' holds no word of two letters or more"),
+    ],
+)
+def test_a_text_column_without_text_is_refused(cells, ngrams, message):
+    table = noise(60).assign(prose=(cells * 60)[:60])
+    with pytest.raises(TableError, match=message):
+        fit_table(table, "l_*", text=["prose"], text_ngrams=ngrams, model="sa-bfgs")
+
+
+def test_labels_of_one_fold_are_those_that_a_model_has_not_seen():
+    table = noise(60).assign(l_z=0.0)
+    table.loc[[50, 51], ["l_w", "l_x", "l_y", "l_z"]] = [0.0, 0.0, 0.0, 1.0]
+    table["l_w"] = 1 - table[["l_x", "l_y", "l_z"]].sum(axis=1)
+    dataset = from_table(table, "l_*")
+    fold_of = np.repeat([-1, 1, 0], [40, 10, 10])
+    assert labels_of_one_fold(dataset, fold_of)[0].startswith("The label 'l_z' occurs in the rows of one fold only")
+    for other in (3, 45):  # a row that always trains, and one of the other fold
+        D = dataset.D.copy()
+        D[other] = [0.0, 0.0, 0.0, 1.0]
+        assert labels_of_one_fold(dataset.changed(D=D), fold_of) == []
+        weight = np.ones(60)
+        weight[other] = 0.0
+        assert len(labels_of_one_fold(dataset.changed(D=D, sample_weight=weight), fold_of)) == 1
+
+
+def test_rows_without_weight_are_left_out_of_a_dataset(monkeypatch):
+    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
+    table = noise(45)
+    weight = np.r_[np.zeros(5), np.ones(40)]
+    fitted = fit_table(from_table(table, "l_*").changed(sample_weight=weight), "l_*")
+    assert fitted.description["rows"] == 40
+    other = fit_table(table.assign(w=weight), "l_*", weight="w")
+    np.testing.assert_allclose(fitted.model.predict(table), other.model.predict(table), atol=1e-12)
+
+
+def test_a_table_of_polars():
+    fitted = fit_table(pl.from_pandas(noise(40)), "l_*", model="sa-bfgs")
+    assert fitted.description["label_columns"] == ["l_w", "l_x", "l_y", "l_z"]
+
+
 def test_a_fold_that_cannot_be_fitted_costs_the_nested_estimate_alone(monkeypatch):
     monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
     table = noise(60)[["l_w", "l_x", "l_y", "l_z"]].assign(prose="")
     table.loc[31, "prose"] = "a long and sunny day"
     fitted = fit_table(table, "l_*", text=["prose"])
+    assert "Nothing is left to learn from: in these rows the text columns 'prose' hold no text" in fitted.warnings[0]
     assert not fitted.choice.nested
     assert np.isfinite(fitted.choice.skill[0])
     assert any("could not be made anew without one of the folds" in line for line in fitted.warnings)

@@ -187,6 +187,31 @@ def test_a_row_that_is_never_drawn_makes_no_column_unfit():
     assert undrawn
 
 
+def test_a_row_that_is_never_drawn_does_not_decide_how_a_column_is_measured():
+    """With its zero the column would be measured from 0, where it has no digits."""
+    X, D = make_distributions(100, 4, 3)
+    X[:, 3] = 1e7 + np.arange(100)
+    X[7, 3] = 0.0
+    weight = np.ones(100)
+    weight[7] = 1e-6
+    model = PTBayes(resample="multinomial", random_state=0)
+    assert not model._mass(D, weight)[7].any()
+    expected = model.fit(X, D, weight).predict(X[:7])
+    found = model.fit(sparse.csr_matrix(X), D, weight).predict(sparse.csr_matrix(X[:7]))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_column_of_nearly_one_value_keeps_its_digits():
+    X, D = one_flag_missing()
+    X[:, :4] *= 1e-3
+    weight = np.ones(100)
+    weight[7] = 1e-5
+    expected = PTBayes("diag", reg=0, pooling=0).fit(X, D, weight).predict(X)
+    rows = sparse.csr_matrix(X)
+    found = PTBayes("diag", reg=0, pooling=0).fit(rows, D, weight).predict(rows)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("covariance", ["full", "diag", "tied"])
 @pytest.mark.parametrize("value", [1.0, -0.3])
 @pytest.mark.parametrize("tiny", [1e-6, 1e-8, 5e-9, 1e-12, 1e-30])

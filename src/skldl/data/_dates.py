@@ -45,6 +45,8 @@ _LOOKED_AT = 20
 def as_dates(column: pd.Series, written: str) -> pd.Series:
     """Dates and times in local time, without a time zone; NaT where a cell is not written in the given format."""
     if pd.api.types.is_datetime64_any_dtype(column):
+        if isinstance(column.dtype, pd.ArrowDtype):  # of which some operations on dates are not implemented
+            column = pd.to_datetime(column.astype(object))
         years = column.dt.year
         if not years.dropna().between(1, 9999).all():
             raise TableError(

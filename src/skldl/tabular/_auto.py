@@ -29,7 +29,7 @@ from skldl.metrics import kullback_leibler
 from skldl.selection import BASELINE, Candidate, Estimate, assign_folds, pairs_of
 from skldl.selection._estimate import estimate_from_losses
 from skldl.selection._fitting import MODEL_STEP
-from skldl.tabular._choice import Choice, Trial, labels_of_one_fold
+from skldl.tabular._choice import Choice, Trial, judged_as_kept, labels_of_one_fold
 from skldl.trees import RandomForestLDL
 
 LEAST_GAIN = 0.01
@@ -70,7 +70,7 @@ def fit_pool(
             fold_of = assign_folds(dataset.n_samples, n_folds, random_state=random_state, groups=groups)
             choice = _nested(choice, dataset, encoder, _lighter(auto), fold_of, on_progress)
     forget_held_out(model)
-    return Pipeline([("encoder", encoder), (MODEL_STEP, model)]), choice, left_out
+    return Pipeline([("encoder", encoder), (MODEL_STEP, model)]), judged_as_kept(choice, dataset), left_out
 
 
 def _fit(auto: AutoLDL, X: Any, dataset: Dataset) -> tuple[Any, Choice]:
@@ -205,12 +205,8 @@ def why_pool(choice: Choice, model: Any, left_out: Mapping[str, str], *, grouped
         kept = "" if best.candidate.is_baseline else " A pool of them all gains less than 1 %, so one model is kept."
         lines.append(f"The others: {members}.{kept}")
     lines += [f"Left out: {name} ({reason})." for name, reason in left_out.items()]
-    if best.candidate.is_baseline:
-        lines.append(
-            "The model that was kept is the mean distribution itself, so that its own skill is 0. The estimate judges "
-            "the choice, which may take another model from other rows."
-        )
-    return [*lines, f"{choice.expectation} {_JUDGED[choice.nested]}"]
+    judged = "" if best.candidate.is_baseline and choice.of_choosing is None else f" {_JUDGED[choice.nested]}"
+    return [*lines, f"{choice.expectation}{judged}"]
 
 
 _JUDGED = {

@@ -8,7 +8,7 @@ many: each fold is judged by the setting that is best on the other folds (`skldl
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from skldl.selection import (
     pairs_of,
     search,
 )
+from skldl.selection._estimate import estimate_from_losses
 from skldl.tabular._models import limited_to
 
 FOLDS = 5
@@ -68,6 +69,9 @@ class Choice:
         weights and the choice of the model are without it.
     notes : tuple of str
         What is worth knowing about the estimate.
+    of_choosing : Estimate or None
+        Where the mean distribution was chosen, ``estimate`` is that of the mean: its skill is 0. This one is of the
+        choice, which may take other models from other rows.
 
     Examples
     --------
@@ -87,6 +91,7 @@ class Choice:
     failures: list[Failure]
     nested: bool = False
     notes: tuple[str, ...] = ()
+    of_choosing: Estimate | None = None
 
     @property
     def skill(self) -> tuple[float, float, float]:
@@ -97,10 +102,11 @@ class Choice:
     @property
     def expectation(self) -> str:
         """Skill and divergence to be expected, in words."""
-        skill, low, high = (show_skill(value) for value in self.skill)
+        if self.of_choosing is None:
+            return _in_words(self.estimate, "to be expected on new rows")
         return (
-            f"Skill {skill} (95 % interval {low} to {high}) to be expected on new rows: divergence "
-            f"{self.estimate.loss:.4g} against {self.estimate.reference_loss:.4g} of always predicting the mean."
+            "What was kept is the mean distribution: skill 0, and to be expected on new rows is a divergence of "
+            f"{self.estimate.loss:.4g}. {_in_words(self.of_choosing, 'of the choice made from other rows')}"
         )
 
     @property
@@ -189,7 +195,7 @@ def choose_model(
     best = [(trials, trials.best()) for trials in fitted]
     trials = [Trial(t.candidate, dict(t.settings[place]), float(without_rounding(t.means[place]))) for t, place in best]
     trials.sort(key=lambda trial: trial.divergence)
-    return Choice(
+    choice = Choice(
         best=trials[0],
         candidates=trials,
         estimate=estimate_choice(part, result, reference),
@@ -198,21 +204,39 @@ def choose_model(
         failures=result.failures,
         notes=tuple(labels_of_one_fold(part, fold_of)),
     )
+    return judged_as_kept(choice, part)
+
+
+def judged_as_kept(choice: Choice, dataset: Dataset) -> Choice:
+    """The same choice, judged as the mean distribution if it is this that was chosen, sometimes or always."""
+    estimate = choice.estimate
+    if not choice.best.candidate.is_baseline or np.array_equal(estimate.losses, estimate.reference):
+        return choice
+    kept = estimate_from_losses(dataset, estimate.rows, estimate.reference, estimate.reference, estimate.choices)
+    return replace(choice, estimate=kept, of_choosing=estimate)
+
+
+def _in_words(estimate: Estimate, what: str) -> str:
+    skill, low, high = (show_skill(value) for value in (estimate.skill, estimate.skill.low, estimate.skill.high))
+    return (
+        f"Skill {skill} (95 % interval {low} to {high}) {what}: divergence {estimate.loss:.4g} against "
+        f"{estimate.reference_loss:.4g} of always predicting the mean."
+    )
 
 
 def labels_of_one_fold(dataset: Dataset, fold_of: IntArray) -> list[str]:
-    """A note on labels that occur in the rows of a single fold, if there are any."""
-    names = [
-        str(name)
-        for name, degrees in zip(dataset.label_names, dataset.D.T, strict=True)
-        if len(np.unique(fold_of[(degrees > 0) & (fold_of >= 0)])) == 1
-    ]
+    """A note on labels that occur in the rows of a single fold, if there are any; rows of fold -1 always train."""
+    counted = True if dataset.sample_weight is None else dataset.sample_weight > 0
+    names = []
+    for name, degrees in zip(dataset.label_names, dataset.D.T, strict=True):
+        folds = np.unique(fold_of[(degrees > 0) & counted])
+        if len(folds) == 1 and folds[0] >= 0:
+            names.append(str(name))
     if not names:
         return []
     return [
         f"{'The label' if len(names) == 1 else 'Each of the labels'} {list_names(names)} occurs in the rows of one "
-        "fold only: models that are judged by this fold have not seen it, and the estimate says little about it. More "
-        "rows with it would help."
+        "fold only: models that are judged by this fold have not seen it, and the estimate says little about it."
     ]
 
 

@@ -71,7 +71,7 @@ def doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
 
 def doubts_on_skill(choice: Choice) -> list[str]:
     """Warnings about a model that is no better than the mean distribution, or not clearly."""
-    if choice.skill[0] <= ROUNDING or choice.best.candidate.is_baseline:
+    if choice.skill[0] <= ROUNDING:
         return [
             "No model is better than predicting the mean distribution for every row: these columns do not predict the "
             "labels, or there are too few rows."

@@ -33,6 +33,8 @@ from skldl.tabular._encoder_steps import (
     begin_fit,
     column_transformer,
     columns_of,
+    given_kind,
+    known_detail,
     number_columns,
     text_cut,
     typed_columns,
@@ -186,13 +188,11 @@ class ChunkedFit:
     def _decide(self) -> None:
         """Fix the kinds, and begin the sums."""
         encoder = self.encoder
-        encoder.kinds_ = {
-            name: TEXT if name in encoder.text else CATEGORY if name in encoder.categories else kind.kind()
-            for name, kind in self._kinds.items()
-        }
+        encoder.kinds_ = {name: given_kind(encoder, name) or kind.kind() for name, kind in self._kinds.items()}
         every_part = list(date_parts(pd.Series(pd.to_datetime(["2024-05-31"]))))
         encoder.dates_ = {
-            name: (str(self._kinds[name].date_format()), every_part) for name in columns_of(encoder, DATE)
+            name: (known_detail(encoder, name) or str(self._kinds[name].date_format()), every_part)
+            for name in columns_of(encoder, DATE)
         }
         texts = columns_of(encoder, TEXT)
         if texts and encoder.hashed_text is None:
@@ -200,13 +200,16 @@ class ChunkedFit:
                 f"The text column {texts[0]!r} is read in chunks: say hashed_text=, the number of features that its "
                 "n-grams are hashed to, such as 16384."
             )
+        self._cuts = {}
         for name in texts:
-            if not self._n_words[name]:
+            known = known_detail(encoder, name)
+            if self._n_words[name]:
+                self._cuts[name] = known or text_cut(encoder.text_ngrams, self._n_words[name] / self.n_rows)
+            elif not known:
                 raise TableError(EMPTY_TEXT.format(name))
-        self._cuts = {name: text_cut(encoder.text_ngrams, self._n_words[name] / self.n_rows) for name in texts}
         hashes = column_transformer(encoder, [], self._cuts).transformers
         self._hashes = {columns: step[0] for label, step, columns in hashes if label.startswith("text ")}
-        self._document_counts = {name: np.zeros(encoder.hashed_text or 0, dtype=np.int64) for name in texts}
+        self._document_counts = {name: np.zeros(encoder.hashed_text or 0, dtype=np.int64) for name in self._cuts}
         self._counts = {name: Counter() for name in columns_of(encoder, CATEGORY)}
         drawn = typed_columns(encoder, self.sample.rows(), columns_of(encoder, NUMBER, BOOLEAN, DATE))
         n_buckets = int(np.clip(_MOST_BUCKETS // max(1, drawn.shape[1]), 256, BUCKETS))

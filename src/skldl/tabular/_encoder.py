@@ -27,22 +27,23 @@ from skldl.data._cells import (
     TEXT,
     as_frame,
     checked_numbers,
+    list_names,
     refuse_lacking_columns,
 )
 from skldl.data._column_kinds import kind_of
 from skldl.data._dates import fitting_formats
 from skldl.exceptions import TableError
 from skldl.tabular._encoder_steps import (
-    EMPTY_TEXT,
-    LEAST_TEXT,
     MISSING_CATEGORY,
-    NO_WORDS,
     begin_fit,
     column_transformer,
     columns_of,
+    cut_of,
     dates_of,
+    given_kind,
+    has_text,
+    known_detail,
     number_columns,
-    text_cut,
     text_features,
     typed_column,
     typed_columns,
@@ -78,9 +79,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Hash the n-grams of each text column to so many features, instead of keeping the most frequent ones; n-grams
         then have no names. `fit_chunks` needs it for text columns: counts of all n-grams can outgrow any memory.
     known_columns : dict, default=None
-        From the name of a column to its kind and, for dates, how they are written, as `know_columns` finds them in a
-        whole table. ``fit`` to some of its rows then takes each column for what it is in the whole table, and a text
-        column without a word in these rows gives no features. None: ``fit`` finds the kinds in its own table.
+        From the name of a column to its kind and how its dates are written or its text is cut, as `know_columns` finds
+        them in a whole table. A fit to some of its rows then takes each column for what it is in the whole table, and
+        a text column without text in these rows gives no features. None: the fit finds the kinds in its own table.
 
     Attributes
     ----------
@@ -156,10 +157,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ({'remark': 'number'}, {'remark': 'category'})
         """
         table = as_frame(X)
-        kinds = {name: self._kind(table[name]) for name in table.columns}
-        self.known_columns = {
-            name: (kind, fitting_formats(table[name])[0] if kind == DATE else "") for name, kind in kinds.items()
-        }
+        known: dict[str, tuple[str, str]] = {}
+        for name in table.columns:
+            if name in self.text:
+                known[name] = (TEXT, cut_of(self, table[name]))
+            elif name not in self.categories:
+                kind = kind_of(table[name])
+                known[name] = (kind, fitting_formats(table[name])[0] if kind == DATE else "")
+        self.known_columns = known
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -179,10 +184,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         table = as_frame(X)
         begin_fit(self, list(table.columns))
-        self.kinds_ = {name: self._kind(table[name]) for name in table.columns}
-        known = self.known_columns or {}
+        self.kinds_ = {name: given_kind(self, name) or kind_of(table[name]) for name in table.columns}
         self.dates_ = {
-            name: written_and_varying(table[name], known.get(name, ("", ""))[1]) for name in columns_of(self, DATE)
+            name: written_and_varying(table[name], known_detail(self, name)) for name in columns_of(self, DATE)
         }
         self.with_missing_, self.ranges_ = [], {}
         medians: dict[str, float] = {}
@@ -372,21 +376,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 found += [columns] * len(text_features(step))
         return found
 
-    def _kind(self, column: pd.Series) -> str:
-        if column.name in self.text:
-            return TEXT
-        if column.name in self.categories:
-            return CATEGORY
-        known = self.known_columns or {}
-        return known[column.name][0] if column.name in known else kind_of(column)
-
     def _encoder(self, typed: pd.DataFrame, numbers: list[str]) -> ColumnTransformer:
         cuts = {}
         for name in columns_of(self, TEXT):
-            cut = text_cut(self.text_ngrams, typed[name].str.split().str.len().mean())
-            if typed[name].str.contains(LEAST_TEXT[cut]).any():
-                cuts[name] = cut
-            elif name not in (self.known_columns or {}):
-                empty = not typed[name].str.strip().any()
-                raise TableError((EMPTY_TEXT if empty else NO_WORDS).format(name))
+            known = known_detail(self, name)
+            if not known or has_text(typed[name], known):
+                cuts[name] = known or cut_of(self, typed[name])
+        if not (numbers or cuts or columns_of(self, CATEGORY)):
+            raise TableError(
+                f"Nothing is left to learn from: in these rows the text columns {list_names(self.text)} hold no text, "
+                "and there are no others."
+            )
         return column_transformer(self, numbers, cuts)

@@ -20,6 +20,7 @@ from skldl.data._cells import (
     CATEGORY,
     DATE,
     NUMBER,
+    TEXT,
     as_words,
     checked_numbers,
     checked_truth,
@@ -55,6 +56,11 @@ def begin_fit(encoder: Any, columns: list[str]) -> None:
             raise TableError(f"The table has no column {name!r}. Its columns are {list_names(columns)}.")
     if not columns:
         raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
+    for name, (kind, detail) in (encoder.known_columns or {}).items():
+        if kind not in (NUMBER, BOOLEAN, DATE, CATEGORY, TEXT) or (kind in (DATE, TEXT) and not detail):
+            raise TableError(
+                f"known_columns: {name!r} is {(kind, detail)!r}, which is no kind of column. know_columns sets it."
+            )
     encoder.format_ = FORMAT
     encoder.feature_names_in_, encoder.n_features_in_ = np.array(columns, dtype=object), len(columns)
 
@@ -63,6 +69,21 @@ def check_text_ngrams(text_ngrams: str) -> None:
     """Refuse unknown ways to cut text."""
     if text_ngrams not in ("auto", *TEXT_NGRAMS):
         raise TableError(f"text_ngrams={text_ngrams!r} must be one of auto, {', '.join(TEXT_NGRAMS)}.")
+
+
+def given_kind(encoder: Any, name: str) -> str:
+    """The kind of a column as far as the parameters say it, else an empty text."""
+    if name in encoder.text:
+        return TEXT
+    if name in encoder.categories:
+        return CATEGORY
+    kind = (encoder.known_columns or {}).get(name, ("", ""))[0]
+    return "" if kind == TEXT else kind
+
+
+def known_detail(encoder: Any, name: str) -> str:
+    """How the dates of a column are written, or its text is cut, if ``known_columns`` says it."""
+    return str((encoder.known_columns or {}).get(name, ("", ""))[1])
 
 
 def columns_of(encoder: Any, *kinds: str) -> list[str]:
@@ -150,6 +171,20 @@ def text_cut(text_ngrams: str, mean_words: float) -> str:
     if text_ngrams != "auto":
         return text_ngrams
     return "words" if mean_words >= PROSE_WORDS else "characters"
+
+
+def cut_of(encoder: Any, column: pd.Series) -> str:
+    """What a text column is cut into; one that has nothing to cut is refused."""
+    words = words_of(encoder, column, "")
+    cut = text_cut(encoder.text_ngrams, words.str.split().str.len().mean())
+    if not has_text(words, cut):
+        raise TableError((NO_WORDS if words.str.strip().any() else EMPTY_TEXT).format(str(column.name)))
+    return cut
+
+
+def has_text(words: pd.Series, cut: str) -> bool:
+    """Whether there is anything to cut."""
+    return bool(words.str.contains(LEAST_TEXT[cut]).any())
 
 
 def text_features(step: Any) -> list[str]:

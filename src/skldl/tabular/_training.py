@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from skldl._missing import has_gaps
 from skldl._parameters import check_value
 from skldl.data import Dataset, find_columns, from_table, label_values
+from skldl.data._cells import as_frame
 from skldl.data._gaps import rows_to_judge_by
 from skldl.data._memory import release_unused_memory
 from skldl.ensemble._auto import BUDGET
@@ -242,9 +244,11 @@ def _read(
     if callable(table):
         table = table()
     if isinstance(table, Dataset):
+        if table.sample_weight is not None and not table.sample_weight.all():
+            table = table.take(np.flatnonzero(table.sample_weight))  # as from_table leaves out rows without weight
         return table, [labels] if isinstance(labels, str) else list(labels)
     dataset = from_table(table, labels, kind=kind, source=source, **roles)
-    return dataset, find_columns(labels, [str(name) for name in table], "labels")
+    return dataset, find_columns(labels, [str(name) for name in as_frame(table).columns], "labels")
 
 
 def _refuse_folds(folds: int | None, selection_rows: int | None, dataset: Dataset) -> None:
