@@ -103,10 +103,12 @@ class Choice:
     def expectation(self) -> str:
         """Skill and divergence to be expected, in words."""
         if self.of_choosing is None:
-            return _in_words(self.estimate, "to be expected on new rows")
+            skill, divergence = _in_words(self.estimate)
+            return f"Skill {skill} to be expected on new rows: {divergence}"
+        skill, divergence = _in_words(self.of_choosing)
         return (
             "What was kept is the mean distribution: skill 0, and to be expected on new rows is a divergence of "
-            f"{self.estimate.loss:.4g}. {_in_words(self.of_choosing, 'of the choice made from other rows')}"
+            f"{self.estimate.loss:.4g}. The choice, made again from other rows, had a skill of {skill}: {divergence}"
         )
 
     @property
@@ -216,11 +218,12 @@ def judged_as_kept(choice: Choice, dataset: Dataset) -> Choice:
     return replace(choice, estimate=kept, of_choosing=estimate)
 
 
-def _in_words(estimate: Estimate, what: str) -> str:
+def _in_words(estimate: Estimate) -> tuple[str, str]:
+    """Skill with its interval, and divergence beside that of the mean."""
     skill, low, high = (show_skill(value) for value in (estimate.skill, estimate.skill.low, estimate.skill.high))
     return (
-        f"Skill {skill} (95 % interval {low} to {high}) {what}: divergence {estimate.loss:.4g} against "
-        f"{estimate.reference_loss:.4g} of always predicting the mean."
+        f"{skill} (95 % interval {low} to {high})",
+        f"divergence {estimate.loss:.4g} against {estimate.reference_loss:.4g} of always predicting the mean.",
     )
 
 
