@@ -126,13 +126,28 @@ class CountingKernel(KernelMatrix):
 def test_pairs_with_many_free_rows_take_few_newton_steps(monkeypatch):
     K, costs = make_problem(100.0, n_samples=500, gamma=2.0)
     work = {}
-    for name, limit in (("split", _newton_svm.MOST_SPLIT_ROWS), ("Newton", 0)):
-        monkeypatch.setattr(_newton_svm, "MOST_SPLIT_ROWS", limit)
+    for name, limit in (("split", 0.0), ("Newton", np.inf)):
+        monkeypatch.setattr(_newton_svm, "LONG", limit)
         kernel = CountingKernel(K)
         u, v = costs.T[PAIRS[0]], costs.T[PAIRS[1]]
         assert_optimal(solve_machines(kernel, u, v, u - v, np.zeros(6)), K, costs, 100.0)
         work[name] = kernel.work
     assert work["split"] < 0.25 * work["Newton"]
+
+
+@pytest.mark.parametrize(("C", "n_calls"), [(1.0, 0), (100.0, 1)])
+def test_first_order_steps_come_in_only_where_newton_steps_take_long(monkeypatch, C, n_calls):
+    """With many free rows, but few steps, they took several times as long as Newton's steps alone."""
+    calls = []
+
+    def counted(*args):
+        calls.append(args)
+        return come_near(*args)
+
+    monkeypatch.setattr(_newton_svm, "come_near", counted)
+    K, costs = make_problem(C, n_samples=500, gamma=2.0)
+    assert_optimal(solve(K, costs), K, costs, C)
+    assert len(calls) == n_calls
 
 
 def test_a_point_that_is_worse_is_not_taken(monkeypatch):

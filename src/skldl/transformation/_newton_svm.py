@@ -14,9 +14,9 @@ with an exact line search solves it: one linear system in the free rows, and one
 changed, taken for all pairs at once. Then γ° moves to the solution and δ shrinks, until δ·max|γ − γ°|, which bounds the
 violation of the inclusion above, is below the tolerance. δ stays as it is after an inner problem that took many steps,
 and grows within one that takes too many: with a large C and a small δ the steps would find no end. After that it
-shrinks more slowly. Where many rows are free most of the time would go into the first inner problem, so that cheaper
-steps (`_splitting`) come near the optimum first. This is the proximal point algorithm [1]_ with the inner solver of
-[2]_; it ends at the optimum itself, not at that of a smoothed problem.
+shrinks more slowly. Where many rows are free most of the time would go into the first inner problem: once its steps
+have taken long, cheaper ones (`_splitting`) come near the optimum. This is the proximal point algorithm [1]_ with the
+inner solver of [2]_; it ends at the optimum itself, not at that of a smoothed problem.
 
 References
 ----------
@@ -36,6 +36,7 @@ from scipy.linalg import LinAlgError
 
 from skldl._typing import FloatArray, IntArray
 from skldl.transformation._kernel import Kernel, KernelMatrix, System
+from skldl.transformation._splitting import MOST_STEPS as SPLIT_STEPS
 from skldl.transformation._splitting import come_near
 
 TOLERANCE = 1e-8
@@ -69,9 +70,10 @@ SMALLEST_SLOPE = 1e-10
 decide it. Where K is singular, such a step hardly changes f, but it may have to change γ much."""
 SLOPE_REDUCTION = 0.5
 MOST_TRIALS = 40
-LONG = 45.0
-"""Steps of `_splitting` come first when the cube of a pair's free rows, on average, exceeds this times the square of
-all rows."""
+LONG = 0.25
+"""Steps of `_splitting` come in when Newton's steps have taken this share of the operations that those may take."""
+FEWEST_PAIRS = 10
+"""With fewer pairs the steps of `_splitting` are no faster: they wait for the inverse to be read from memory."""
 MOST_SPLIT_ROWS = 8192
 """With more rows there are no such steps: the inverse that they need takes 768 MiB besides K while it is made."""
 
@@ -190,15 +192,18 @@ def solve_machines(
     )
     found = Solutions(gamma.copy(), offset.copy(), np.zeros_like(gamma), np.zeros(len(first), dtype=bool))
     response, free = problems.respond(problems.values)
-    is_near = False
+    work, most_work = 0.0, np.inf  # operations of Newton's steps, and after how many there are other ones first
+    if gamma.shape[1] <= MOST_SPLIT_ROWS:
+        most_work = LONG * _work_of_splitting(*gamma.shape)
     for _ in range(MOST_STEPS):
         small = free.sum(axis=1) <= MOST_FREE_ROWS
         if not small.all():
             problems, response, free = problems.take(small), response[small], free[small]
         if not len(problems.place):
             break
-        if not is_near and isinstance(kernel, KernelMatrix) and _is_long(free):
-            is_near = True
+        work += float((free.sum(axis=1) ** 3.0).sum()) / 3
+        if work > most_work and isinstance(kernel, KernelMatrix):
+            most_work = np.inf
             with suppress(LinAlgError):  # K has negative eigenvalues: Newton's method begins where it is
                 near = come_near(kernel, problems.u, problems.v, problems.inside(), problems.values)
                 problems.begin_where_better(*near, kernel)
@@ -213,10 +218,9 @@ def solve_machines(
     return found
 
 
-def _is_long(free: npt.NDArray[np.bool_]) -> bool:
-    """Whether Newton steps with that many free rows take longer than steps that come near the optimum first."""
-    n_samples = free.shape[1]
-    return n_samples <= MOST_SPLIT_ROWS and bool((free.sum(axis=1) ** 3.0).mean() > LONG * n_samples**2)
+def _work_of_splitting(n_pairs: int, n_samples: int) -> float:
+    """Operations of `come_near`, at most: an inverse, and a product with it for all pairs in each step."""
+    return n_samples**3.0 + 2.0 * SPLIT_STEPS * n_samples**2 * max(n_pairs, FEWEST_PAIRS)
 
 
 def _newton_step(
