@@ -70,7 +70,7 @@ SMALLEST_SLOPE = 1e-10
 decide it. Where K is singular, such a step hardly changes f, but it may have to change γ much."""
 SLOPE_REDUCTION = 0.5
 MOST_TRIALS = 40
-LONG = 0.25
+LONG = 0.1
 """Steps of `_splitting` come in when Newton's steps have taken this share of the operations that those may take."""
 FEWEST_PAIRS = 10
 """With fewer pairs the steps of `_splitting` are no faster: they wait for the inverse to be read from memory."""
