@@ -8,6 +8,7 @@ import json
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))  # the page is made of four files
 from columns import column_lines, controls, starts
@@ -41,8 +42,7 @@ STUDIES = HERE.parent / "studies"
 README = HERE.parent / "README.md"
 BEGIN, END = "<!-- reproduction: written by make docs -->", "<!-- end of reproduction -->"
 PICTURES = {
-    "typical-examples": "Real (line) and predicted distributions (bars) of four instances, with as many labels as in "
-    "Table 3 of the paper. Of each dataset it is the first row whose predictions the records keep",
+    "typical-examples": "Real (line) and predicted distributions (bars) of an instance, as in Table 3 of the paper",
     "measures-dendrogram": "Dendrogram of the measures, as in Fig. 3 of the paper, on the kept predictions",
 }
 
@@ -216,23 +216,27 @@ def figures(paper: StudyResults) -> str:
             "and the dendrogram of measures cannot be drawn from them. `make study` keeps predictions of a few rows, "
             "and `make docs` then draws both here.\n"
         )
-    more = {"typical-examples": "", "measures-dendrogram": what_the_tree_says()}
+    drawn = HERE / "figures" / "measures.json"
+    found = json.loads(drawn.read_text(encoding="utf-8")) if drawn.exists() else None
+    more = {"typical-examples": what_is_shown(found), "measures-dendrogram": what_the_tree_says(found)} if found else {}
     shown = [
         f"![{text}](figures/{name}.png)\n\n{text}.{more[name]} Drawn by `docs/make_study_figures.py` from the "
         "predictions in the records.\n"
         for name, text in PICTURES.items()
-        if (HERE / "figures" / f"{name}.png").exists()
+        if found and (HERE / "figures" / f"{name}.png").exists()
     ]
     missing = "The figures need the true distributions: run `make docs` with SKLDL_DATA naming their folder.\n"
     return heading + ("\n".join(shown) or missing)
 
 
-def what_the_tree_says() -> str:
+def what_is_shown(found: dict[str, Any]) -> str:
+    """Whose rows the figure of typical examples shows."""
+    shown = ", ".join(f"{name} ({n_labels} labels)" for name, n_labels in found["examples"].items())
+    return f" Of each of these datasets it is the first row whose predictions the records keep: {shown}."
+
+
+def what_the_tree_says(found: dict[str, Any]) -> str:
     """Whether the six measures of the paper fall apart on the kept predictions, from what the figure was drawn of."""
-    path = HERE / "figures" / "measures.json"
-    if not path.exists():
-        return ""
-    found = json.loads(path.read_text(encoding="utf-8"))
     apart = found["in_six_clusters"]
     return (
         f" It is that of {found['dataset']}: {found['n_rows']} rows predicted by {found['n_candidates']} candidates. "

@@ -2,7 +2,8 @@
 
 Run ``python docs/make_study_figures.py`` before ``make_reproduction.py``. The records keep predictions of a few rows,
 but no true distributions of data that may not be passed on: these are read from the data folder (``SKLDL_DATA``). Where
-records hold no predictions, or the data are not available, no figure is drawn and the ones in ``docs/figures`` stay.
+records hold no predictions, or the data of any dataset are not available, no figure is drawn and those in
+``docs/figures`` stay: figures of some of the datasets would show another experiment.
 """
 
 import json
@@ -19,10 +20,12 @@ from skldl.experiments import StudyResults
 from skldl.metrics import PAPER_MEASURES
 from skldl.metrics.selection import Selection, select_measures
 from skldl.plots import MeasureDendrogramDisplay, style
-from skldl.report._prediction_figures import typical_examples
+from skldl.report._prediction_figures import typical_datasets, typical_examples
 
 STUDY = Path(__file__).parents[1] / "studies" / "tkde2016"
 FOLDER = Path(__file__).parent / "figures"
+PAPER_EXAMPLES = ("Yeast_alpha", "Yeast_diau", "Yeast_dtt", "Yeast_spoem")
+"""The datasets of Table 3 of the paper: the 2nd, 5th, 9th and 11th of its Table 1."""
 
 
 def true_distributions(results: StudyResults, name: str) -> np.ndarray | None:
@@ -36,22 +39,38 @@ def true_distributions(results: StudyResults, name: str) -> np.ndarray | None:
     return dataset.D_test if dataset.has_test_set else dataset.D
 
 
-def kept_tables(results: StudyResults) -> dict[str, dict[str, Any]]:
-    """For each dataset with predictions of every candidate and true distributions: both."""
-    tables = {}
+def kept_tables(results: StudyResults) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Predictions and true distributions of each dataset whose records keep some of all candidates.
+
+    Returns
+    -------
+    tables : dict
+        By dataset.
+    missing : list of str
+        Datasets whose true distributions are not available.
+    """
+    tables, missing = {}, []
     for name in results.datasets:
         if not results.kept_rows(name):
             continue
-        found = results.predictions(name, D_true=true_distributions(results, name))
-        if found is None or any(np.isnan(table).any() for table in found["predicted"].values()):
+        truth = true_distributions(results, name)
+        if truth is None:
+            missing.append(name)
             continue
-        tables[name] = found
-    return tables
+        found = results.predictions(name, D_true=truth)
+        if found is not None and not any(np.isnan(table).any() for table in found["predicted"].values()):
+            tables[name] = found
+    return tables, missing
+
+
+def of_the_paper(tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The datasets of which the paper shows examples; all where the study has none of these."""
+    return {name: tables[name] for name in PAPER_EXAMPLES if name in tables} or tables
 
 
 def examples(tables: dict[str, dict[str, Any]]) -> Any:
     """The same figure as in the report of a study; every table here has all candidates."""
-    display = typical_examples(tables)
+    display = typical_examples(of_the_paper(tables))
     assert display is not None
     return display.plot().figure_
 
@@ -63,7 +82,7 @@ def selection_on(found: dict[str, Any]) -> Selection:
 
 
 def what_was_chosen(selections: dict[str, Selection], tables: dict[str, dict[str, Any]], shown: str) -> dict[str, Any]:
-    """What the page says below the tree: where the six measures of the paper fall apart, and which are chosen."""
+    """What the page says below the figures: where the six measures fall apart, what is chosen, whose rows are shown."""
     clusters = {name: {s.clusters[measure] for measure in PAPER_MEASURES} for name, s in selections.items()}
     return {
         "dataset": shown,
@@ -74,6 +93,7 @@ def what_was_chosen(selections: dict[str, Selection], tables: dict[str, dict[str
         "chosen": [measure for measure in selections[shown].chosen if measure in PAPER_MEASURES],
         "in_six_clusters": [name for name, some in clusters.items() if len(some) == len(PAPER_MEASURES)],
         "n_datasets": len(selections),
+        "examples": {name: len(tables[name]["labels"]) for name in typical_datasets(of_the_paper(tables))},
     }
 
 
@@ -86,9 +106,12 @@ def dendrogram(selection: Selection) -> Any:
 def main() -> None:
     """Draw both figures, or say why not."""
     mpl.use("Agg")
-    tables = kept_tables(StudyResults.load(STUDY))
+    tables, missing = kept_tables(StudyResults.load(STUDY))
+    if missing:
+        print(f"No figures drawn: {', '.join(missing)} not found. SKLDL_DATA must name the folder of the data.")
+        return
     if not tables:
-        print(f"{STUDY} holds no predictions, or the data are not available: no figures drawn")
+        print(f"No figures drawn: {STUDY} holds no predictions.")
         return
     FOLDER.mkdir(exist_ok=True)
     selections = {name: selection_on(found) for name, found in tables.items()}

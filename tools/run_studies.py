@@ -109,9 +109,14 @@ def carry_over(run: Run, target: Path, running: Path, data: str) -> int:
         return 0
     then, today = ({entry["name"]: entry for entry in study["candidates"]} for study in (header["study"], now))
 
+    # settings may have failed for want of memory; under geng2016 the tests depend on the selections of all rotations
+    again = {(r["dataset"], r["candidate"]) for r in records if r["kind"] == "selection" and _has_failed_settings(r)}
+
     def is_valid(record: Record) -> bool:
         name, dataset = record.get("candidate"), plan.datasets.get(record.get("dataset", ""))
         if dataset is None or name not in today or record["status"] != "ok":
+            return False
+        if (dataset.name, name) in again or _has_failed_settings(record):
             return False
         asked = [_asked(entries[name], dataset.name) for entries in (then, today)]
         return bool(record["fingerprint"] == dataset.fingerprint and asked[0] == asked[1])
@@ -126,6 +131,11 @@ def carry_over(run: Run, target: Path, running: Path, data: str) -> int:
         if (target / STEPS).exists():  # each names the data and the settings that it belongs to
             shutil.copy(target / STEPS, running)
     return len(same)
+
+
+def _has_failed_settings(record: Record) -> bool:
+    """Whether a setting failed in a selection, which the record is of or holds."""
+    return bool(record.get("selection", record).get("errors"))
 
 
 def _asked(entry: dict[str, Any], dataset: str) -> tuple[Any, ...]:

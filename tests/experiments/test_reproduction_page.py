@@ -175,7 +175,11 @@ def test_figures_are_drawn_where_predictions_and_truth_are_at_hand(page, tmp_pat
 
     monkeypatch.setattr(figures, "load_dataset", load_dataset)
     figures.main()
-    assert "no figures drawn" in capsys.readouterr().out
+    assert "No figures drawn: Wide, Narrow not found" in capsys.readouterr().out
+    known["Wide"] = study.datasets[0].data
+    figures.main()
+    assert "No figures drawn: Narrow not found" in capsys.readouterr().out
+    assert not (tmp_path / "figures").exists()
     known |= {spec.name: spec.data for spec in study.datasets}
     figures.main()
     names = {path.name for path in (tmp_path / "figures").iterdir()}
@@ -184,6 +188,7 @@ def test_figures_are_drawn_where_predictions_and_truth_are_at_hand(page, tmp_pat
     monkeypatch.setattr(page, "HERE", tmp_path)
     text = page.figures(results)
     assert text.count("![") == 2
+    assert "whose predictions the records keep: Wide (4 labels), Narrow (2 labels)." in text
     found = results.predictions("Wide", D_true=known["Wide"].D)
     predicted = np.concatenate(list(found["predicted"].values()))
     selection = select_measures(np.tile(found["truth"], (2, 1)), predicted)
@@ -193,6 +198,14 @@ def test_figures_are_drawn_where_predictions_and_truth_are_at_hand(page, tmp_pat
     assert "hold no predictions" in page.figures(run_study(study, keep_predictions="none"))
     known["Wide"] = Dataset("Wide", known["Wide"].X + 1, known["Wide"].D)  # other data of the same name
     assert figures.true_distributions(results, "Wide") is None
+
+
+def test_the_figures_of_the_page_are_of_all_datasets_of_the_study():
+    """They were once drawn on a machine without the data, of the artificial dataset alone."""
+    found = json.loads((ROOT / "docs/figures/measures.json").read_text(encoding="utf-8"))
+    results = StudyResults.load(ROOT / "studies/tkde2016")
+    assert found["n_datasets"] == sum(bool(results.kept_rows(name)) for name in results.datasets)
+    assert list(found["examples"].values()) == [18, 7, 4, 2]
 
 
 TINY = """
@@ -366,6 +379,20 @@ def test_records_that_other_rules_made_are_not_carried_over(tmp_path, load_scrip
         file.write_text(TINY.format(source=source).replace("folds = 4", change))
         assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "other", "") == 0
     assert not (tmp_path / "other").exists()
+
+    # a selection in which a setting failed is made again, and what depends on it
+    file.write_text(TINY.format(source=source))
+    read_records = runs.read_records
+
+    def one_failed(path):
+        records, *rest = read_records(path)
+        next(r for r in records if r["kind"] == "selection" and r["candidate"] == "AA-kNN")["errors"] = ["no memory"]
+        return records, *rest
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "read_records", one_failed)
+        assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "failed", "") == 4
+    assert {r["candidate"] for r in StudyResults.load(tmp_path / "failed").evaluations} == {"Mean"}
 
     # a grid for the dataset in another spelling: only the candidate without a change is carried over
     knn = 'estimator = "skldl:AAKNN"\ngrids = {{ small = {{ n_neighbors = [1, 5] }} }}'
