@@ -1,6 +1,6 @@
 """Parts of ``reproduction.md``: columns of the paper beside fixed settings, and how sharply its numbers tell."""
 
-from findings import KL, Match, cells_of, study_file
+from findings import KL, Match, cells_of, cells_of_repeats, study_file
 
 from skldl.experiments import StudyResults
 from skldl.experiments.output.published import count_text
@@ -93,7 +93,7 @@ def starts(start: StudyResults | None) -> str:
     return "\n".join([*lines, "", study_file(start)])
 
 
-def controls(paper: StudyResults, fixed: StudyResults, start: StudyResults | None) -> str:
+def controls(paper: StudyResults, fixed: StudyResults, start: StudyResults | None, random: StudyResults | None) -> str:
     """Three columns of the paper on the Yeast sets, each compared with every candidate of all studies."""
     found = {
         name: {column: cells_of(results, candidate, "Yeast", column=column) for column in COLUMNS}
@@ -127,7 +127,21 @@ def controls(paper: StudyResults, fixed: StudyResults, start: StudyResults | Non
         equal = {name: _equal(columns[column]) for name, columns in found.items()}
         first, second, third = sorted(equal, key=equal.__getitem__, reverse=True)[:3]
         lines.append(f"- {column}: {first} {equal[first]}, {second} {equal[second]}, {third} {equal[third]}.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_random_lines(random)])
+
+
+def _random_lines(random: StudyResults | None) -> list[str]:
+    """The table of two columns in folds drawn at random."""
+    if random is None:
+        return []
+    columns = ("AA-kNN", "SA-BFGS")
+    lines = ["", "The same numbers with folds drawn at random, draw by draw:", ""]
+    lines += [f"| Candidate | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+    for candidate in random.candidates:
+        drawn = [cells_of_repeats(random, candidate, "Yeast", column) for column in columns]
+        lines.append(f"| {candidate} | {' | '.join('; '.join(map(_control, repeats)) for repeats in drawn)} |")
+    lines += ["", study_file(random, "tkde2016-random")]
+    return lines
 
 
 def _all_candidates(

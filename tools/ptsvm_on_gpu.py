@@ -13,11 +13,12 @@ records, so that a long task can be interrupted: the next call goes on with the 
 
 import argparse
 import json
+import os
 import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -165,7 +166,6 @@ def search_there(call: Call, step: int) -> Record:
     return {
         **_key(call, step),
         "seconds": time.perf_counter() - started,
-        "versions": tasks.versions(),
         "values": trials.values[0].tolist(),
         "failures": [[dict(failure.setting), failure.reason] for failure in trials.failures],
         "warnings": [f"{one.category.__name__}: {one.message}" for one in caught],
@@ -173,13 +173,18 @@ def search_there(call: Call, step: int) -> Record:
 
 
 def _key(call: Call, step: int) -> Record:
-    """What a step must agree in to belong to a task: also the data and the settings that are tried."""
+    """What a step must agree in to belong to a task: all that its values depend on but the code of this file."""
     return json_ready(
         {
             "task": astuple(call.task),
             "step": step,
+            "layout": asdict(call.rules.layout),
+            "criterion": call.rules.criterion,
             "fingerprint": call.dataset.fingerprint,
+            "estimator": repr(call.candidate.estimator),
+            "params": dict(call.candidate.params),
             "settings": list(call.candidate.settings),
+            "versions": tasks.versions(),
         }
     )
 
@@ -209,7 +214,8 @@ def read_steps(path: Path) -> list[Record]:
         return []
     content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
-    path.write_bytes(whole)
+    if len(whole) < len(content):
+        os.truncate(path, len(whole))
     return [json.loads(line) for line in whole.splitlines()]
 
 

@@ -4,56 +4,59 @@
 on where it stopped, on this machine or on another one that has the folder. Only when every task has a record does it
 replace ``studies/NAME``, so that the pages made from the records never show half a study. A study whose records are
 those of the present study file and version is not run. One whose study file has changed, also since it was stopped,
-begins with the records that the change leaves as they are, if it was begun with the present versions of all packages:
-those of a candidate with the same settings to try on the dataset. ``--afresh`` begins with none. Records of a study
-that was stopped and that are not taken over lie in ``studies/unfinished/NAME-before`` until the new one is complete.
+begins with the records that the change leaves as they are, if they were made with the present versions of all packages:
+those of a candidate with the same settings to try on the dataset. ``--afresh`` begins with none. The records of a study
+that was stopped lie in ``studies/unfinished/NAME-before`` (``NAME-before-2`` after one more change, and so on) until
+the new one is complete, so that a change that is taken back finds them.
 """
 
 import argparse
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import skldl
-from skldl.experiments import Study, StudyResults, load_study, plan_study
+from skldl.experiments import Plan, Study, StudyResults, load_study, plan_study
 from skldl.experiments.header import open_store
 from skldl.experiments.output.files import write_outputs
 from skldl.experiments.output.grids import candidate_of
 from skldl.experiments.store import FileStore, Record, json_ready, read_records
-from skldl.experiments.tasks import versions
+from skldl.experiments.tasks import Task, versions
 
 STUDIES = Path(__file__).parents[1] / "studies"
 KEEP = "predictions"
 STEPS = "steps.jsonl"
 """What `ptsvm_on_gpu` keeps of tasks that were interrupted."""
-ELSEWHERE = ("title", "timeout", "datasets", "candidates")
+NOT_FOR_ALL_TASKS = ("title", "timeout", "datasets", "candidates")
 """Fields of a study that are no rules for all of its tasks."""
 
 
 class Run(NamedTuple):
-    """A folder of ``studies/``: which study fills it, under which protocol."""
+    """A folder of ``studies/``: which study fills it, and with which options."""
 
     name: str
     study: str
-    protocol: str = ""
+    changed: Mapping[str, Any]
 
     def options(self) -> list[str]:
-        """Options of ``skldl bench``; chunks in file order under every protocol, so that test chunks are the same."""
-        return ["--protocol", self.protocol, "--order", "file"] if self.protocol else []
+        """Options of ``skldl bench``."""
+        return [text for name, value in self.changed.items() for text in (f"--{name}", str(value))]
 
     def load(self) -> Study:
         """The study as it would run."""
-        study = load_study(self.study)
-        return study.with_options(protocol=self.protocol, order="file") if self.protocol else study
+        return load_study(self.study).with_options(**self.changed)
 
 
 RUNS = (
-    Run("tkde2016-fixed", "tkde2016-fixed"),
-    Run("tkde2016-start", "tkde2016-start"),
-    Run("tkde2016", "tkde2016"),
-    Run("tkde2016-nested", "tkde2016", "nested"),
+    Run("tkde2016-fixed", "tkde2016-fixed", {}),
+    Run("tkde2016-random", "tkde2016-fixed", {"order": "shuffled", "repeats": 3}),
+    Run("tkde2016-start", "tkde2016-start", {}),
+    Run("tkde2016", "tkde2016", {}),
+    Run("tkde2016-nested", "tkde2016", {"protocol": "nested", "order": "file"}),  # the same test chunks
 )
 
 
@@ -72,8 +75,9 @@ def is_current(run: Run, folder: Path) -> bool:
 
 
 def has_records(folder: Path) -> bool:
-    """Whether a study was begun in a folder."""
-    return (folder / "records.jsonl").exists()
+    """Whether a study was begun in a folder: a call that was killed at once leaves a file without a whole header."""
+    file = folder / "records.jsonl"
+    return file.exists() and bool(read_records(file)[0])
 
 
 def lost_datasets(run: Run, folder: Path, data: str) -> list[str]:
@@ -90,8 +94,8 @@ def is_of_present_file(run: Run, folder: Path, data: str) -> bool:
     return bool(header["fingerprint"] == plan_study(run.load(), data_home=data or None).study.fingerprint())
 
 
-def carry_over(run: Run, target: Path, running: Path, data: str) -> int:
-    """Begin a study with those records of an earlier one that its present study file would give again.
+def carry_over(run: Run, earlier: list[Path], beginning: Path, data: str) -> int:
+    """Begin a study with those records of earlier ones that its present study file would give again.
 
     A task depends on the rules of the study, on its dataset and on its candidate alone: its seed is made of their
     names.
@@ -101,12 +105,30 @@ def carry_over(run: Run, target: Path, running: Path, data: str) -> int:
     int
         Number of records.
     """
-    header, *records = read_records(target / "records.jsonl")[0]
     plan = plan_study(run.load(), data_home=data or None)
+    same: dict[Task, Record] = {}
+    for folder in earlier:
+        for record in valid_records(plan, folder):
+            same.setdefault(Task.of(record), record)
+    store = FileStore(beginning, resume=False)
+    open_store(store, plan.study, plan.datasets, plan.rules(KEEP), plan.missing, beginning)
+    for record in same.values():
+        store.append(record)
+    store.close()
+    steps = [folder / STEPS for folder in earlier if (folder / STEPS).exists()]
+    if steps:  # each step names all that it depends on
+        lines = chain.from_iterable(whole_lines(file) for file in steps)
+        (beginning / STEPS).write_bytes(b"".join(dict.fromkeys(lines)))
+    return len(same)
+
+
+def valid_records(plan: Plan, folder: Path) -> list[Record]:
+    """Records in a folder that a planned study would make again."""
+    header, *records = read_records(folder / "records.jsonl")[0]
     now = json_ready(plan.study.to_dict())
-    rules = [{k: v for k, v in study.items() if k not in ELSEWHERE} for study in (header["study"], now)]
+    rules = [{k: v for k, v in study.items() if k not in NOT_FOR_ALL_TASKS} for study in (header["study"], now)]
     if header["versions"] != versions() or header["keep_predictions"] != KEEP or rules[0] != rules[1]:
-        return 0
+        return []
     then, today = ({entry["name"]: entry for entry in study["candidates"]} for study in (header["study"], now))
 
     # settings may have failed for want of memory; under geng2016 the tests depend on the selections of all rotations
@@ -121,16 +143,12 @@ def carry_over(run: Run, target: Path, running: Path, data: str) -> int:
         asked = [_asked(entries[name], dataset.name) for entries in (then, today)]
         return bool(record["fingerprint"] == dataset.fingerprint and asked[0] == asked[1])
 
-    same = [record for record in records if is_valid(record)]
-    if same:
-        store = FileStore(running, resume=False)
-        open_store(store, plan.study, plan.datasets, plan.rules(KEEP), plan.missing, running)
-        for record in same:
-            store.append(record)
-        store.close()
-        if (target / STEPS).exists():  # each names the data and the settings that it belongs to
-            shutil.copy(target / STEPS, running)
-    return len(same)
+    return [record for record in records if is_valid(record)]
+
+
+def whole_lines(file: Path) -> list[bytes]:
+    """The lines of a file without a last one that is torn, because the writing process was killed."""
+    return [line for line in file.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
 
 
 def _has_failed_settings(record: Record) -> bool:
@@ -144,32 +162,28 @@ def _asked(entry: dict[str, Any], dataset: str) -> tuple[Any, ...]:
     return rest, candidate_of(entry).on(dataset).settings
 
 
-def before(running: Path) -> Path:
-    """Where records lie that the present study file cannot use."""
-    return running.with_name(f"{running.name}-before")
+def set_aside(running: Path) -> list[Path]:
+    """Folders of the study that was stopped before its study file changed."""
+    return sorted(running.parent.glob(f"{running.name}-before*"))
 
 
-def begin_from(run: Run, earlier: Path, running: Path, data: str, *, afresh: bool) -> bool:
-    """Begin a study with the valid records of an earlier study file, if there are any.
-
-    Returns
-    -------
-    bool
-        Whether there are.
-    """
-    beside = running.with_name(f"{run.name}-carried")
-    shutil.rmtree(beside, ignore_errors=True)  # of a call that was killed
-    n_records = 0
-    if has_records(earlier) and not afresh:
-        n_records = carry_over(run, earlier, beside, data)
-        print(f"{run.name}: {n_records:,} records of the earlier study file are still valid")
+def make_way(running: Path) -> None:
+    """Move a study that was stopped aside; a folder without records is removed."""
     if has_records(running):
-        shutil.rmtree(before(running), ignore_errors=True)
-        running.rename(before(running))
+        first = f"{running.name}-before"
+        names = chain([first], (f"{first}-{number}" for number in count(2)))
+        running.rename(next(place for place in map(running.with_name, names) if not place.exists()))
     shutil.rmtree(running, ignore_errors=True)
-    if n_records:
-        beside.rename(running)
-    return bool(n_records)
+
+
+def begin_from(run: Run, earlier: list[Path], running: Path, data: str) -> None:
+    """Begin a study with the valid records of earlier study files."""
+    beginning = running.with_name(f"{run.name}-carried")
+    shutil.rmtree(beginning, ignore_errors=True)  # of a call that was killed
+    n_records = carry_over(run, earlier, beginning, data)
+    print(f"{run.name}: {n_records:,} records of the earlier study file are still valid")
+    make_way(running)
+    beginning.rename(running)
 
 
 def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = False) -> int:
@@ -194,9 +208,12 @@ def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = Fa
             return 2
     begun = has_records(running) and is_of_present_file(run, running, data)
     if not begun:
-        # A call that was killed while it moved records leaves those of a study that was stopped in the second folder.
-        earlier = next((folder for folder in (running, before(running)) if has_records(folder)), target)
-        begun = begin_from(run, earlier, running, data, afresh=afresh)
+        earlier = [folder for folder in (running, *set_aside(running), target) if has_records(folder)]
+        begun = bool(earlier) and not afresh
+        if begun:
+            begin_from(run, earlier, running, data)
+        else:
+            make_way(running)
     print(f"{run.name}: {'going on' if begun else 'beginning'}, {run.load().n_fits:,} fits at most", flush=True)
     command = [sys.executable, "-c", "import sys; from skldl.cli import main; sys.exit(main())", "bench", run.study]
     command += ["--out", str(running), "--keep-predictions", KEEP, "--jobs", str(jobs), *run.options()]
@@ -207,7 +224,7 @@ def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = Fa
         return status
     for name in ("report.html", STEPS):  # made from the records in a moment: skldl report; no longer needed
         (running / name).unlink(missing_ok=True)
-    for folder in (target, before(running)):
+    for folder in (target, *set_aside(running)):
         shutil.rmtree(folder, ignore_errors=True)
     running.rename(target)
     print(f"{run.name}: complete")

@@ -1,8 +1,6 @@
 """The page on the paper's experiment, its figures, and the script that runs its studies: all from records."""
 
 import json
-import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +11,8 @@ import pytest
 from skldl.data import Dataset
 from skldl.exceptions import DatasetNotFoundError
 from skldl.experiments import Candidate, Study, StudyResults, run_study
+from skldl.experiments.output.agreement import REASONS
+from skldl.experiments.output.claims import Verdict
 from skldl.metrics import PAPER_MEASURES
 from skldl.metrics.selection import select_measures
 
@@ -46,7 +46,7 @@ def test_the_page_says_what_the_records_say(page):
 def test_other_settings_do_not_give_the_columns_of_neighbours_and_of_scaling(page):
     """Twice as many means are equal to the last digit as with any other candidate; in the column of SA-BFGS not."""
     paper, fixed, start = (page.load(name) for name in ("tkde2016", "tkde2016-fixed", "tkde2016-start"))
-    table = [line for line in page.controls(paper, fixed, start).splitlines() if line.startswith("|")]
+    table = [line for line in page.controls(paper, fixed, start, None).splitlines() if line.startswith("|")]
     head, _, *rows = [line.strip("| ").split(" | ") for line in table]
     cells = {name: [[int(number) for number in cell.split(" / ")] for cell in row] for name, *row in rows}
     assert head == ["Candidate", "AA-kNN", "SA-IIS", "SA-BFGS"]
@@ -58,6 +58,50 @@ def test_other_settings_do_not_give_the_columns_of_neighbours_and_of_scaling(pag
         assert equal[setting][column] > 2 * others
         assert cells[setting][column][0] == 60
     assert sum(row[2] > 0.8 * equal["SA-BFGS (alpha = 0.0)"][2] for row in equal.values()) > 5
+
+
+def test_in_random_folds_the_deviations_of_the_paper_do_not_come_out(page):
+    """Each draw by itself: a deviation over thirty chunks would not be one over ten."""
+    findings = sys.modules["findings"]
+    fixed, random = page.load("tkde2016-fixed"), page.load("tkde2016-random")
+    assert (random.study["order"], random.study["repeats"]) == ("shuffled", 3)
+    for candidate in ("AA-kNN (k=4)", "SA-BFGS"):
+        repeats = findings.cells_of_repeats(random, candidate, "Yeast")
+        assert [len(cells) for cells in repeats] == [60, 60, 60]
+        values = random.values("clark", "Yeast_spo", candidate)
+        for number, cells in enumerate(repeats):
+            match = next(m for m in cells if (m.dataset, m.published.measure) == ("Yeast_spo", "clark"))
+            own = values[10 * number : 10 * number + 10]
+            assert (match.ours, match.deviation) == pytest.approx((own.mean(), own.std(ddof=1)), rel=1e-12)
+        in_order, telling = findings._telling(page.cells_of(fixed, candidate, "Yeast"))
+        assert in_order >= telling - 1
+        assert all(2 * findings._telling(cells)[0] < telling for cells in repeats)
+    text = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
+    assert "`skldl bench tkde2016-fixed --order shuffled --repeats 3` runs" in text
+
+
+def test_what_is_said_of_neighbours_and_columns_follows_from_the_records(page):
+    """ "In all cells but one": the reason for the differences of AA-kNN counts them."""
+    fixed = page.load("tkde2016-fixed")
+    settings = {"Yeast": 4, "Natural": 1, "Movie": 1, "SJAFFE": 7}
+    cells = [m for prefix, k in settings.items() for m in page.cells_of(fixed, f"AA-kNN (k={k})", prefix)]
+    assert (sum(m.agrees for m in cells), len(cells)) == (77, 78)
+    assert any("in all cells but one" in reason.text for reason in REASONS)
+    tuned = page.as_column_of(page.load("tkde2016"), "SA-BFGS")
+    assert sum(not m.agrees for cells in tuned.values() for m in cells) == 1
+
+
+def test_a_claim_about_time_is_open_where_the_two_runs_differ(page, monkeypatch):
+    paper, nested = page.load("tkde2016"), page.load("tkde2016-nested")
+    printed = "Printed in the paper: 3 ms: holds."
+    verdicts = {"holds": "a", "does not hold": "b"}
+    found = [[Verdict("Fast.", verdict, f"Here {text}. {printed}")] for verdict, text in verdicts.items()]
+    monkeypatch.setattr(page, "check_time_claims", lambda results: found[results is nested])
+    last = page.claims(paper, nested).splitlines()[-1]
+    open_cell = "**cannot be told: the two runs differ**"
+    assert last == f"| Fast. | {open_cell} | {open_cell} | Here a. {printed} Under `nested`: Here b. |"
+    found[1] = found[0]
+    assert page.claims(paper, nested).splitlines()[-1] == f"| Fast. | **holds** | **holds** | Here a. {printed} |"
 
 
 def test_the_records_of_two_machines_agree_as_the_readme_of_the_studies_says():
@@ -206,215 +250,3 @@ def test_the_figures_of_the_page_are_of_all_datasets_of_the_study():
     results = StudyResults.load(ROOT / "studies/tkde2016")
     assert found["n_datasets"] == sum(bool(results.kept_rows(name)) for name in results.datasets)
     assert list(found["examples"].values()) == [18, 7, 4, 2]
-
-
-TINY = """
-name = "tiny"
-protocol = "geng2016"
-folds = 4
-order = "file"
-measures = ["clark", "kullback_leibler"]
-datasets = [{{ name = "Small", source = "{source}" }}]
-
-[[candidates]]
-name = "AA-kNN"
-estimator = "skldl:AAKNN"
-grid = {{ n_neighbors = [1, 3] }}
-
-[[candidates]]
-name = "Mean"
-estimator = "skldl:MeanDistribution"
-"""
-
-
-@pytest.mark.slow
-def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd, load_script):
-    runs = load_script("tools/run_studies.py")
-    file = tmp_path / "tiny.toml"
-    file.write_text(TINY.format(source=ROOT / "tests/compatibility/files_0_1/small.csv"))
-    studies = tmp_path / "studies"
-    run = runs.Run("tiny-nested", str(file), "nested")
-    assert run.load().order == "file"
-    assert runs.complete(run, studies, "", 1) == 0
-    results = StudyResults.load(studies / "tiny-nested")
-    assert results.study["protocol"] == "nested"
-    assert results.kept_rows("Small")
-    assert not any("truth" in info for info in results.info.values())
-    assert (studies / "tiny-nested" / "statistics.md").exists()
-    assert "beginning, " in capfd.readouterr().out
-    assert runs.complete(run, studies, "", 1) == 0  # nothing left to do
-    assert "complete, and made by the present study file" in capfd.readouterr().out
-
-    # a study that was stopped goes on; until then the old folder stays
-    running = studies / "unfinished" / "tiny-nested"
-    (studies / "tiny-nested").rename(running)
-    records = running / "records.jsonl"
-    lines = records.read_text().splitlines(keepends=True)
-    records.write_text("".join(lines[:-2]))
-    assert not runs.is_current(run, running)
-    assert runs.complete(run, studies, "", 1) == 0
-    assert "going on, " in capfd.readouterr().out
-    assert (studies / "tiny-nested" / "records.jsonl").read_text().startswith("".join(lines[:-2]))
-    assert not running.exists()
-
-    # another study file: the records are no longer those of the study, except those of a candidate without a change
-    before = StudyResults.load(studies / "tiny-nested")
-    file.write_text(file.read_text().replace("[1, 3]", "[1, 3, 5]"))
-    assert not runs.is_current(run, studies / "tiny-nested")
-    assert runs.complete(run, studies, "", 1) == 0
-    assert "4 records of the earlier study file are still valid" in capfd.readouterr().out
-    after = StudyResults.load(studies / "tiny-nested")
-    assert {len(r["selection"]["values"]) for r in after.evaluations if r["candidate"] == "AA-kNN"} == {3}
-    assert [r for r in before.evaluations if r["candidate"] == "Mean"] == [
-        r for r in after.evaluations if r["candidate"] == "Mean"
-    ]
-    file.write_text(file.read_text().replace("[1, 3, 5]", "[1, 3]"))
-    assert runs.complete(run, studies, "", 1, afresh=True) == 0
-    assert "records of the earlier" not in capfd.readouterr().out
-
-    # also one that was changed after it had been stopped
-    (studies / "tiny-nested").rename(running)
-    lines = records.read_text().splitlines(keepends=True)
-    records.write_text("".join(lines[:-1]))
-    left = sum(json.loads(line).get("candidate") == "Mean" for line in lines[:-1])
-    file.write_text(file.read_text().replace("[1, 3]", "[1, 5]"))
-    assert runs.complete(run, studies, "", 1) == 0
-    assert f"{left} records of the earlier study file are still valid" in capfd.readouterr().out
-    after = StudyResults.load(studies / "tiny-nested")
-    assert not any(after.state("Small", candidate) for candidate in after.candidates)
-    assert not list((studies / "unfinished").iterdir())
-
-
-def test_a_study_is_not_replaced_by_one_of_fewer_datasets(tmp_path, capsys, load_script, paper_data, monkeypatch):
-    paper_data("SJAFFE")
-    runs = load_script("tools/run_studies.py")
-    file = tmp_path / "study.toml"
-    file.write_text(TINY.replace('{{ name = "Small", source = "{source}" }}', '"Artificial", "SJAFFE"').format())
-    run = runs.Run("jaffe", str(file))
-    run_study(run.load(), out=tmp_path / "jaffe", keep_predictions="predictions")
-    before = (tmp_path / "jaffe/records.jsonl").read_bytes()
-    file.write_text(file.read_text().replace("[1, 3]", "[1, 3, 5]"))
-    monkeypatch.delenv("SKLDL_DATA")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    assert runs.complete(run, tmp_path, str(empty), 1) == 2
-    assert "jaffe: SJAFFE not found, which the records in" in capsys.readouterr().out
-    assert (tmp_path / "jaffe/records.jsonl").read_bytes() == before
-
-
-def test_a_study_that_was_stopped_keeps_its_records_while_a_dataset_is_not_found(
-    tmp_path, capsys, load_script, paper_data, monkeypatch
-):
-    paper_data("SJAFFE")
-    runs = load_script("tools/run_studies.py")
-    file = tmp_path / "study.toml"
-    file.write_text(TINY.replace('{{ name = "Small", source = "{source}" }}', '"Artificial", "SJAFFE"').format())
-    run = runs.Run("jaffe", str(file))
-    running = tmp_path / "unfinished" / "jaffe"
-    run_study(run.load(), out=running, keep_predictions="predictions")
-    lines = (running / "records.jsonl").read_text().splitlines(keepends=True)
-    (running / "records.jsonl").write_text("".join(lines[:-1]))
-    monkeypatch.delenv("SKLDL_DATA")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    assert runs.complete(run, tmp_path, str(empty), 1) == 2
-    assert "jaffe: SJAFFE not found, which the records in" in capsys.readouterr().out
-    assert (running / "records.jsonl").read_text() == "".join(lines[:-1])
-
-
-@pytest.mark.slow
-def test_records_of_a_stopped_study_are_set_aside_where_they_cannot_be_used(tmp_path, capfd, load_script):
-    runs = load_script("tools/run_studies.py")
-    file = tmp_path / "tiny.toml"
-    file.write_text(TINY.format(source=ROOT / "tests/compatibility/files_0_1/small.csv"))
-    run = runs.Run("tiny", str(file))
-    running = tmp_path / "unfinished" / "tiny"
-    records = running / "records.jsonl"
-    run_study(run.load(), out=running, keep_predictions="predictions")
-    lines = records.read_text().splitlines(keepends=True)
-    records.write_text("".join(lines[:-1]))
-    stopped = records.read_bytes()
-    (running / "steps.jsonl").write_text("a step\n")
-
-    # another number of folds: no record is valid; a leftover of a call that was killed is in the way
-    shutil.copytree(running, running.with_name("tiny-carried"))
-    monkey = pytest.MonkeyPatch()
-    monkey.setattr(runs.subprocess, "run", lambda *args, **kwargs: subprocess.CompletedProcess(args, 130))
-    file.write_text(file.read_text().replace("folds = 4", "folds = 3"))
-    assert runs.complete(run, tmp_path, "", 1) == 130
-    assert "0 records of the earlier study file are still valid" in capfd.readouterr().out
-    assert (runs.before(running) / "records.jsonl").read_bytes() == stopped
-
-    # killed at that point, and the change is taken back: the records come back, with the steps beside them
-    file.write_text(file.read_text().replace("folds = 3", "folds = 4"))
-    assert runs.complete(run, tmp_path, "", 1) == 130
-    tasks = [line for line in lines[:-1] if "candidate" in json.loads(line)]
-    assert f"{len(tasks)} records of the earlier study file are still valid" in capfd.readouterr().out
-    assert set(records.read_text().splitlines(keepends=True)) >= set(tasks)
-    assert (running / "steps.jsonl").read_text() == "a step\n"
-
-    # afresh means with none, also of a study that was stopped, if its file has changed; then nothing is left behind
-    monkey.undo()
-    file.write_text(file.read_text().replace("[1, 3]", "[1, 3, 5]"))
-    assert runs.complete(run, tmp_path, "", 1, afresh=True) == 0
-    assert "records of the earlier" not in capfd.readouterr().out
-    assert runs.is_current(run, tmp_path / "tiny")
-    assert not list((tmp_path / "unfinished").iterdir())
-
-
-def test_records_that_other_rules_made_are_not_carried_over(tmp_path, load_script, monkeypatch):
-    runs = load_script("tools/run_studies.py")
-    file = tmp_path / "tiny.toml"
-    source = ROOT / "tests/compatibility/files_0_1/small.csv"
-    file.write_text(TINY.format(source=source))
-    run = runs.Run("tiny", str(file))
-    run_study(run.load(), out=tmp_path / "tiny", keep_predictions="predictions")
-    n_tasks = len(StudyResults.load(tmp_path / "tiny").selections) + len(
-        StudyResults.load(tmp_path / "tiny").evaluations
-    )
-    assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "same", "") == n_tasks
-    moved = StudyResults.load(tmp_path / "same")
-    assert not any(moved.state("Small", candidate) for candidate in moved.candidates)
-    for change in ("folds = 3", 'folds = 4\ncriterion = "clark"'):
-        file.write_text(TINY.format(source=source).replace("folds = 4", change))
-        assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "other", "") == 0
-    assert not (tmp_path / "other").exists()
-
-    # a selection in which a setting failed is made again, and what depends on it
-    file.write_text(TINY.format(source=source))
-    read_records = runs.read_records
-
-    def one_failed(path):
-        records, *rest = read_records(path)
-        next(r for r in records if r["kind"] == "selection" and r["candidate"] == "AA-kNN")["errors"] = ["no memory"]
-        return records, *rest
-
-    with monkeypatch.context() as patched:
-        patched.setattr(runs, "read_records", one_failed)
-        assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "failed", "") == 4
-    assert {r["candidate"] for r in StudyResults.load(tmp_path / "failed").evaluations} == {"Mean"}
-
-    # a grid for the dataset in another spelling: only the candidate without a change is carried over
-    knn = 'estimator = "skldl:AAKNN"\ngrids = {{ small = {{ n_neighbors = [1, 5] }} }}'
-    file.write_text(TINY.replace('estimator = "skldl:AAKNN"', knn).format(source=source))
-    assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "grids", "") == 4
-    assert {r["candidate"] for r in StudyResults.load(tmp_path / "grids").evaluations} == {"Mean"}
-
-    # a dataset that is left out takes its records with it
-    copy = tmp_path / "copy.csv"
-    copy.write_bytes(source.read_bytes())
-    two = TINY.replace("datasets = [", 'datasets = [{{ name = "Copy", source = "{copy}" }}, ')
-    file.write_text(two.format(source=source, copy=copy))
-    run_study(run.load(), out=tmp_path / "two", keep_predictions="predictions")
-    file.write_text(TINY.format(source=source))
-    assert runs.carry_over(run, tmp_path / "two", tmp_path / "one", "") == n_tasks
-
-    # records of other versions of the packages are not mixed with ones of today
-    monkeypatch.setattr(runs, "versions", lambda: {"skldl": "0.0.0"})
-    assert runs.carry_over(run, tmp_path / "tiny", tmp_path / "later", "") == 0
-
-
-def test_an_unknown_study_is_refused(capsys, load_script):
-    with pytest.raises(SystemExit):
-        load_script("tools/run_studies.py").main(["nothing"])
-    assert "no study is called nothing" in capsys.readouterr().err

@@ -260,8 +260,8 @@ def _measures_differ(board: Board) -> Verdict:
     def show(table: Board, counts: dict[str, int]) -> str:
         return ", ".join(f"{family} {count} of {len(table.families[family])}" for family, count in counts.items())
 
-    counts = ranked_apart(board)
-    apart, clearly = show(board, counts), show(board, contradicted(board))
+    counts, clear_counts = ranked_apart(board), contradicted(board)
+    apart, clearly = show(board, counts), show(board, clear_counts)
     paper = published_board(board)
     if paper.datasets:
         apart += f"; in the printed ranks: {show(paper, ranked_apart(paper))}"
@@ -269,7 +269,8 @@ def _measures_differ(board: Board) -> Verdict:
     kept = [family for family, count in counts.items() if count > len(board.families[family]) / 2]
     return Verdict(
         claim,
-        _in_families(kept, len(board.families)),
+        f"{_in_families(kept, len(board.families))} for ranks; for differences of more than {ROPE:.0%} on "
+        f"{sum(clear_counts.values())} of {len(board.datasets)} datasets",
         f"Datasets on which not all measures rank the algorithms alike, by however little they differ: {apart}. It "
         "holds in a family if there are more than half of its datasets. "
         f"Datasets on which one is better than another by one measure and worse by another one, both by more than "

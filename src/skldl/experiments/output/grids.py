@@ -57,15 +57,16 @@ def natural_limit_notes(results: StudyResults) -> list[str]:
         step = _step(results, dataset, candidate, end)
         if end.is_natural and not step.still_falls:
             title = parameter_titles(candidate.grid)[end.name]
-            found.setdefault((end.candidate, title, end.neighbour, end.value), {})[dataset] = step
+            found.setdefault((end.candidate, title, end.neighbour, end.value, end.which), {})[dataset] = step
     notes = []
-    for (candidate, name, neighbour, value), steps in found.items():
+    for (candidate, name, neighbour, value, which), steps in found.items():
         changes = ", ".join(f"{step} on {dataset}" for dataset, step in steps.items())
         has_error = any(np.isfinite(step.error) for step in steps.values())
         notes.append(
-            f"{candidate}: {name} = {short(value)}, which the study declares a natural limit, was chosen. From "
-            f"{short(neighbour)} to it the loss on validation rows changes by {changes}"
-            f"{' (mean ± standard error over selections)' if has_error else ''}."
+            f"{candidate}: {name} = {short(value)}, the {which} value tried, was chosen; the study takes it for a "
+            f"limit, beyond which nothing changes. From {short(neighbour)} to it the loss on validation rows changes "
+            f"by {changes}{' (mean ± standard error over selections)' if has_error else ''}; a fall of up to "
+            f"{ROPE:.0%} is taken for no change."
         )
     return notes
 
