@@ -32,7 +32,9 @@ class AAKNN(BaseLDL):
     The prediction is the mean of the distributions of the ``n_neighbors`` nearest training rows. The paper names
     neither k, nor the metric, nor what happens to ties, nor a scaling of the features; its tables on the Yeast sets
     follow from k = 4 with Euclidean distances on the features as they are. Here equal distances are ordered by the
-    index of the training row, whatever the batch, so a prediction is a function of the data alone.
+    index of the training row, whatever the batch, so a prediction is a function of the data alone. That holds for
+    distances as they are computed; of cosine distances those that differ by no more than rounding count as equal, and
+    of other metrics than these and the Euclidean one, rounding may tell apart what is equal on paper.
 
     Parameters
     ----------

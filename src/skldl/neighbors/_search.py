@@ -5,8 +5,12 @@ it keeps any, and its fast Euclidean distances, by ‖x‖² − 2xᵀy + ‖y�
 two identical rows and changes with the size of the batch. Here a few neighbours more than needed are asked for. Where
 the gaps between neighbouring distances exceed the noise, the order is proven and nothing more is done; only for the
 other rows are the distances of the candidates computed from differences and sorted by distance, then by index, and more
-candidates asked for if the last place is still tied. Cosine distances cannot be computed from differences: those that
-differ by no more than their rounding error count as equal.
+candidates asked for if the last place is still tied.
+
+Cosine distances are half the squares of Euclidean distances between unit rows, which differences give exactly enough
+for rows that are nearly parallel, too. Dividing a row by its largest number first gives parallel rows the same unit
+row. Equal distances from rows that are not parallel can still differ by rounding: distances that follow each other
+within the error of their computation count as equal, and candidates are asked for until no other row follows them.
 
 Small Euclidean searches are done here, by one matrix product and a partial sort: scikit-learn takes longer to prepare
 such a search than to run it.
@@ -21,7 +25,6 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import row_norms
 
 from skldl import _array_api
@@ -83,14 +86,21 @@ class StableSearch:
         params = dict(metric_params or {})
         power = params.pop("p", 2)
         self.n_samples = X.shape[0]
+        self._cosine = metric == "cosine" and not metric_params
+        if self._cosine:
+            directions, is_zero = unit_rows(X)
+            self._has_zero_rows = bool(is_zero.any())
+            X = _with_column(directions, is_zero) if self._has_zero_rows else directions
         self._X = X
         self._index = NearestNeighbors(
-            metric=metric, p=power, metric_params=params or None, algorithm=algorithm, n_jobs=n_jobs
+            metric="euclidean" if self._cosine else metric,
+            p=power,
+            metric_params=params or None,
+            algorithm=algorithm,
+            n_jobs=n_jobs,
         )
         self._squared = metric == "sqeuclidean"
-        self._euclidean = is_euclidean(metric, metric_params)
-        self._cosine = metric == "cosine"
-        self._noisy = self._euclidean or self._cosine
+        self._euclidean = self._cosine or is_euclidean(metric, metric_params)
         self._direct = self._euclidean and not sparse.issparse(X)
         brute = algorithm == "brute" or (algorithm == "auto" and X.shape[1] > MOST_FEATURES_OF_TREES)
         if not (self._direct and brute and not metric_params):  # else scikit-learn has nothing to prepare or to refuse
@@ -99,8 +109,6 @@ class StableSearch:
         self._filter: LowerBoundFilter | None = None  # made when it is first needed, and not kept in files
         if self._euclidean:
             self._find_norms()
-        if self._cosine:
-            self._unit = unit_rows(X.astype(np.float64))
 
     def query(
         self, X: Any, n_neighbors: int, *, ordered: bool = True, exact: bool = False
@@ -120,6 +128,17 @@ class StableSearch:
         """
         if sparse.issparse(X) != sparse.issparse(self._X):
             X = sparse.csr_matrix(X) if sparse.issparse(self._X) else X.toarray()
+        if not self._cosine:
+            return self._query(X, n_neighbors, ordered=ordered, exact=exact)
+        X, is_zero = unit_rows(X)
+        X = _with_column(X, np.zeros(X.shape[0])) if self._has_zero_rows else X
+        distances, neighbors = self._query(X, n_neighbors, ordered=ordered, exact=exact)
+        distances = np.minimum(distances**2 / 2, 2.0)
+        distances[is_zero], neighbors[is_zero] = 1.0, np.arange(n_neighbors)  # a row of zeros has no direction
+        return distances, neighbors
+
+    def _query(self, X: Any, n_neighbors: int, *, ordered: bool, exact: bool) -> tuple[FloatArray, IntArray]:
+        """The same for rows of the same kind as the training rows, by the distance of the search itself."""
         rough, found = self._candidates(X, min(n_neighbors + SPARE, self.n_samples))
         if self._euclidean and not np.isfinite(rough).all():
             row = int(np.argmin(np.isfinite(rough).all(axis=1)))
@@ -128,7 +147,7 @@ class StableSearch:
                 "unit for the features, or scale them."
             )
         distances, neighbors = rough[:, :n_neighbors].astype(np.float64), found[:, :n_neighbors].copy()
-        if exact and self._noisy:
+        if exact and self._euclidean:
             unsure = np.arange(X.shape[0])
         else:
             tied = self._tied(X, rough)[:, 0 if ordered else n_neighbors - 1 : n_neighbors]
@@ -197,6 +216,10 @@ class StableSearch:
         return {**self.__dict__, "_filter": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        if "_unit" in state:  # of a version that searched by cosine distances
+            index = state["_index"]
+            options = {"metric": "cosine", "metric_params": None, "algorithm": index.algorithm, "n_jobs": index.n_jobs}
+            state = StableSearch(state["_X"], **options).__dict__
         self.__dict__.update({"_direct": False, "_filter": None} | state)  # files of version 0.1 have neither
         if self._euclidean:  # those of older files may have been computed in single precision
             self._find_norms()
@@ -229,35 +252,38 @@ class StableSearch:
     ) -> tuple[npt.NDArray[np.bool_], FloatArray, IntArray]:
         """Sort candidates by distance and index; say for which rows no other row can be among the nearest."""
         distances: FloatArray = rough.astype(np.float64)
-        if self._noisy:
+        if self._euclidean:
             tied = self._tied(X, rough)
             cells = np.full(rough.shape, exact)
             cells[:, 1:] |= tied
             cells[:, :-1] |= tied
             distances[cells] = self._measure(X, np.nonzero(cells)[0], found[cells])
-        if self._cosine:
-            distances = self._equal_within_rounding(distances)
+        distances, last = self._equal_within_rounding(distances) if self._cosine else (distances, distances)
         order = np.lexsort((found, distances), axis=1)[:, :n_neighbors]
-        distances = np.take_along_axis(distances, order, axis=1)
+        distances, last = (np.take_along_axis(some, order, axis=1) for some in (distances, last))
         reach = self._key(rough[:, -1]) - self._noise(X, rough)  # every other row is at least this far
-        reach -= 2 * self._rounding if self._cosine else 0.0
-        settled = (self._key(distances[:, -1]) < reach) | (found.shape[1] == self.n_samples)
+        farthest = last[:, -1] + (2 * self._rounding if self._cosine else 0.0)
+        settled = (self._key(farthest) < reach) | (found.shape[1] == self.n_samples)
         return settled, distances, np.take_along_axis(found, order, axis=1)
 
     @property
     def _rounding(self) -> float:
-        """Bound on the rounding error of a cosine distance that is computed from two unit rows in double precision."""
+        """Bound on how far rounding moves two equal distances between unit rows apart."""
         return float(4 * (self._X.shape[1] + 8) * np.finfo(np.float64).eps)
 
-    def _equal_within_rounding(self, distances: FloatArray) -> FloatArray:
-        """Give distances that follow each other within their rounding error one value: the least among them."""
+    def _equal_within_rounding(self, distances: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """For each distance the least and the largest of those that follow each other within the rounding error."""
         order = np.argsort(distances, axis=1)
         ascending = np.take_along_axis(distances, order, axis=1)
+        places = np.arange(distances.shape[1])
         begins = np.diff(ascending, axis=1, prepend=-np.inf) > self._rounding
-        first = np.maximum.accumulate(np.where(begins, np.arange(distances.shape[1]), 0), axis=1)
-        equal = np.empty_like(distances)
-        np.put_along_axis(equal, order, np.take_along_axis(ascending, first, axis=1), axis=1)
-        return equal
+        ends = np.diff(ascending, axis=1, append=np.inf) > self._rounding
+        first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
+        last = np.minimum.accumulate(np.where(ends, places, places[-1])[:, ::-1], axis=1)[:, ::-1]
+        least, largest = np.empty_like(distances), np.empty_like(distances)
+        for found, place in ((least, first), (largest, last)):
+            np.put_along_axis(found, order, np.take_along_axis(ascending, place, axis=1), axis=1)
+        return least, largest
 
     def _tied(self, X: Any, rough: FloatArray) -> npt.NDArray[np.bool_]:
         """Whether each candidate and the next are too close together to know which is nearer."""
@@ -275,18 +301,15 @@ class StableSearch:
         """
         eps = max(np.finfo(kind.dtype).eps for kind in (X, self._X, distances))
         rounded = 4 * eps * self._key(distances[:, -1])
-        if self._euclidean:
-            norms = _squared_norms(X) + self._largest_norm
-            return np.asarray(rounded + 4 * (X.shape[1] + 8) * np.finfo(np.float64).eps * norms)
-        if self._cosine:
-            return np.asarray(rounded + 4 * (X.shape[1] + 8) * eps)
-        return np.zeros(X.shape[0])
+        if not self._euclidean:
+            return np.zeros(X.shape[0])
+        if self._cosine:  # what is not proven to be farther than distances that count as equal
+            rounded = rounded + 2 * distances[:, -1] * self._rounding
+        norms = _squared_norms(X) + self._largest_norm
+        return np.asarray(rounded + 4 * (X.shape[1] + 8) * np.finfo(np.float64).eps * norms)
 
     def _measure(self, X: Any, rows: IntArray, neighbors: IntArray) -> FloatArray:
         """Distances between pairs of a row of X and a training row, each computed from the pair alone."""
-        if self._cosine:
-            left, right = unit_rows(X.astype(np.float64))[rows], self._unit[neighbors]
-            return np.asarray(np.clip(1 - _sums_of_products(left, right), 0, 2))
         difference = X[rows].astype(np.float64) - self._X[neighbors]
         squares = _sums_of_products(difference, difference)
         return squares if self._squared else np.sqrt(squares)
@@ -321,6 +344,35 @@ def _first_of_groups(values: FloatArray, count: int) -> tuple[FloatArray, IntArr
     order = np.lexsort((places, small, rows))
     kept = order[np.searchsorted(rows, np.arange(n_rows))[:, None] + np.arange(count)]
     return small[kept], places[kept]
+
+
+def unit_rows(X: Any) -> tuple[Any, npt.NDArray[np.bool_]]:
+    """Divide each row by its norm, in double precision, the same for parallel rows; and say which rows are zero.
+
+    A row is divided by its largest number first. That division is rounded once, so that its result depends on the
+    ratios of the row's numbers alone, and no square overflows or vanishes.
+    """
+    X = X.astype(np.float64)
+    if not sparse.issparse(X):
+        largest = np.abs(X).max(axis=1)
+        is_zero = largest == 0
+        X /= np.where(is_zero, 1.0, largest)[:, None]
+        X /= np.sqrt(np.where(is_zero, 1.0, _squared_norms(X)))[:, None]
+        return X, is_zero
+    X = X.tocsr()
+    largest = np.ravel(abs(X).max(axis=1).toarray())
+    is_zero = largest == 0
+    n_cells = np.diff(X.indptr)
+    X.data /= np.repeat(np.where(is_zero, 1.0, largest), n_cells)
+    X.data /= np.repeat(np.sqrt(np.where(is_zero, 1.0, _squared_norms(X))), n_cells)
+    return X, is_zero
+
+
+def _with_column(X: Any, column: npt.NDArray[Any]) -> Any:
+    """Append a column."""
+    if sparse.issparse(X):
+        return sparse.hstack([X, sparse.csr_matrix(column.astype(np.float64)[:, None])], format="csr")
+    return np.column_stack([X, column])
 
 
 def _squared_norms(X: Any) -> FloatArray:
