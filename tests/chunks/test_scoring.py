@@ -6,7 +6,14 @@ import pytest
 
 from skldl import SABFGS, MeanDistribution
 from skldl.chunks import ArrayRows, evaluate, evaluate_pairs, predict, skill, skill_of_pairs
-from skldl.exceptions import DataError, EmptyDataError, FeatureMismatchError, LengthMismatchError, RowSumError
+from skldl.exceptions import (
+    DataError,
+    EmptyDataError,
+    FeatureMismatchError,
+    LabelMismatchError,
+    LengthMismatchError,
+    RowSumError,
+)
 from skldl.metrics import MEASURES
 from skldl.metrics import evaluate as evaluate_all
 from skldl.metrics import skill as skill_of_all
@@ -99,3 +106,37 @@ def test_bad_chunks_are_named(table):
         skill(model, ArrayRows(X, D), D[:2])
     with pytest.raises(DataError, match="at least two rows"):
         skill_of_pairs([(D[:1], D[:1], D[:1])])
+
+
+def test_the_labels_of_a_reference_are_put_in_order(table):
+    _, D, _ = table(50, 3, 3)
+    P, reference = 0.7 * D + 0.1, D.mean(axis=0, keepdims=True)
+    expected = skill_of_all(D, P, reference)
+    D, P, reference = (pd.DataFrame(some, columns=list("abc")) for some in (D, P, reference))
+    turned = reference[["c", "a", "b"]]
+    assert skill_of_pairs([(D[:20], P[:20], turned), (D[20:], P[20:], turned)]) == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(LabelMismatchError, match="In chunk 1: There should be a label 'a'"):
+        skill_of_pairs([(D, P, reference), (D, P, reference.rename(columns={"a": "x"}))])
+    with pytest.raises(LengthMismatchError, match=r"In chunk 0: D_true has shape \(50, 3\) and D_reference \(50, 2\)"):
+        skill_of_pairs([(D, P, [[0.5, 0.5]])])
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e-161, 1e153, 1e307])
+def test_the_scale_of_weights_is_free(table, scale):
+    _, D, weight = table(100)
+    P, reference = 0.7 * D + 0.3 / D.shape[1], np.tile(D.mean(axis=0), (100, 1))
+    weight = np.round(weight, 2)
+    expected = skill_of_all(D, P, reference, weight)
+    found = skill_of_pairs(_cut(D, P, reference, scale * weight))
+    rel = 1e-2 if scale < 1e-308 else 1e-12  # weights with few digits
+    assert [found, found.low, found.high] == pytest.approx([expected, expected.low, expected.high], rel=rel)
+    assert evaluate_pairs(_cut(D, P, scale * weight)) == pytest.approx(evaluate_all(D, P, weight), rel=rel)
+
+
+def test_later_chunks_may_have_other_weights(table):
+    _, D, _ = table(90)
+    P, reference = 0.7 * D + 0.3 / D.shape[1], np.tile(D.mean(axis=0), (90, 1))
+    weight = np.repeat([1e-300, 1.0, 1e300], 30)
+    found = skill_of_pairs(_cut(D, P, reference, weight))
+    assert found == pytest.approx(skill_of_all(D, P, reference, weight), rel=1e-12)
+    assert found == pytest.approx(skill_of_all(D[60:], P[60:], reference[60:]), rel=1e-12)

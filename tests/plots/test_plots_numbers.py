@@ -222,6 +222,17 @@ class TestSkill:
         assert line.get_xdata().tolist() == [float(expected)]
         assert not plots.SkillDisplay.from_predictions(D, predicted, D_reference=mean).ceilings
 
+    def test_the_labels_of_the_reference_are_put_in_order(self, make_predictions):
+        D, predicted = make_predictions(4)
+        mean = D.mean(axis=0, keepdims=True)
+        expected = plots.SkillDisplay.from_predictions(D, predicted, D_reference=mean, ceiling=0.02)
+        frames = {name: pd.DataFrame(P, columns=list("abcd")) for name, P in predicted.items()}
+        turned = pd.DataFrame(mean, columns=list("abcd"))[list("cadb")]
+        true = pd.DataFrame(D, columns=list("abcd"))
+        found = plots.SkillDisplay.from_predictions(true, frames, D_reference=turned, ceiling=0.02)
+        assert found.skills == expected.skills
+        assert found.ceilings == pytest.approx(expected.ceilings, rel=1e-12)
+
     def test_a_reference_without_loss(self):
         """The ceiling follows the one definition of skill; what is below the axis is not drawn, and has no entry."""
         for ceiling, expected in ((0.01, -np.inf), (0.0, 0.0), (1e-17, 0.0)):

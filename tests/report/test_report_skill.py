@@ -8,6 +8,7 @@ from scipy import stats
 from skldl.experiments import StudyResults
 from skldl.metrics import Skill
 from skldl.report._figures import best_candidates
+from skldl.report._headline import _against_the_mean
 from skldl.report._skill import (
     skill_figure,
     skill_interval,
@@ -87,3 +88,22 @@ def test_many_datasets_are_summed_up_by_candidate(healthy):
     assert figure.svg.count(">AA-kNN<") == 1
     assert ">Mean<" not in figure.svg
     assert list(skill_summary_figure(results, [[np.nan] * 3] * 3)) == []
+
+
+def test_a_skill_of_minus_infinity_is_known(healthy):
+    """Datasets on which the mean has no loss were left out, which flattered who has one."""
+    results = StudyResults.load(healthy)
+    n_datasets, n_candidates = len(results.datasets), len(results.candidates)
+    skills = [[0.0 if name == results.baseline else 0.2 for name in results.candidates] for _ in range(n_datasets)]
+    column = next(j for j, name in enumerate(results.candidates) if name != results.baseline)
+    for row in skills[: n_datasets // 2 + 1]:
+        row[column] = -np.inf
+    assert n_candidates > 1
+    (figure,) = skill_summary_figure(results, skills)
+    assert "An arrow head" in figure.caption
+    skills = [[0.0 if name == results.baseline else -np.inf for name in results.candidates] for _ in range(n_datasets)]
+    sentences = _against_the_mean(results, skills)
+    assert f"on 0 of {n_datasets} dataset" in sentences[0]
+    assert sentences[1].startswith("No candidate is better than the mean on ")
+    (figure,) = skill_figure(results, skills)
+    assert "An arrow head" in figure.caption

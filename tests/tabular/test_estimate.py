@@ -15,10 +15,10 @@ from skldl.ensemble._auto import RECIPES, Recipe
 from skldl.ensemble._members import Member
 from skldl.exceptions import TableError
 from skldl.metrics import kullback_leibler, skill_ratio
-from skldl.selection import Candidate, assign_folds, hold_out
+from skldl.selection import BASELINE, Candidate, assign_folds, hold_out
 from skldl.selection._estimate import estimate_from_losses
 from skldl.tabular import TableEncoder, _auto, choose_model, fit_table
-from skldl.tabular._choice import Trial, labels_of_one_fold
+from skldl.tabular._choice import Trial, best_first, labels_of_one_fold
 from skldl.tabular._choice_words import doubts_on_skill
 from skldl.tabular._uncertain_fit import CALIBRATION_SHARE
 
@@ -43,7 +43,8 @@ def test_labels_that_never_vary_leave_nothing_to_gain(degrees, options):
         "predicting the mean."
     )
     assert fitted.choice.skill == (0, 0, 0)
-    assert any("No model is better" in line for line in fitted.warnings)
+    doubt = "This model is not better" if "model" in options else "No model is better"
+    assert any(doubt in line for line in fitted.warnings)
 
 
 def test_a_model_with_a_loss_against_a_mean_without_one():
@@ -311,9 +312,46 @@ def test_a_skill_of_rounding_size_is_none():
     losses = kullback_leibler.rowwise(D, np.tile(D.mean(axis=0), (30, 1)))
     slightly = estimate_from_losses(dataset, np.arange(30), losses * (1 - 1e-15), losses)
     assert slightly.skill > 0
-    tiny = replace(choice, estimate=slightly, best=Trial(Candidate("linear", "skldl:SABFGS"), {}, 0.1))
-    assert not tiny.beats_mean
-    assert doubts_on_skill(tiny)[0].startswith("No model is better")
+    linear, forest = (Trial(Candidate(name, "skldl:SABFGS"), {}, 0.1) for name in ("linear", "forest"))
+    for tried, said in (([linear], "This model is"), ([linear, forest], "The choice, made anew from other rows, is")):
+        tiny = replace(choice, estimate=slightly, best=linear, candidates=tried)
+        assert not tiny.beats_mean
+        assert doubts_on_skill(tiny)[0].startswith(f"{said} not better than predicting the mean distribution")
+
+
+def test_of_the_mean_alone_it_is_not_said_that_nothing_is_better():
+    assert fit_table(noise(30), "l_*", model="mean").warnings == []
+
+
+@pytest.mark.parametrize("n", [60, 310])
+@pytest.mark.parametrize("options", [{}, {"preset": "fast"}, {"budget": "1h"}])
+@pytest.mark.parametrize("row", [(0.0, 0.0, 1.0), (0.2, 0.3, 0.5)])
+def test_rows_that_are_all_alike_leave_no_skill(n, options, row):
+    """The floor of the mean distribution counted as a loss, of which models removed everything."""
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(n, 3)), columns=list("abc"))
+    fitted = fit_table(table.assign(l_a=row[0], l_b=row[1], l_c=row[2]), "l_*", **options)
+    assert fitted.choice.best.candidate.is_baseline
+    assert fitted.choice.skill == (0, 0, 0)
+    assert (fitted.choice.estimate.loss, fitted.choice.estimate.reference_loss) == (0, 0)
+    assert all(trial.divergence >= 0 for trial in fitted.choice.candidates)
+
+
+def test_a_label_that_no_row_has_does_not_change_the_estimate():
+    table = noise(60)
+    table["x1"] = table["l_w"]
+    without, with_it = (fit_table(some, "l_*").choice.estimate for some in (table, table.assign(l_none=0.0)))
+    assert without.loss == pytest.approx(with_it.loss, rel=1e-3)
+    assert without.reference_loss == pytest.approx(with_it.reference_loss, rel=1e-9)
+
+
+def test_of_equals_the_mean_distribution_is_first():
+    mean, other, better = (
+        Trial(BASELINE, {}, 0.3 + 1e-16),
+        Trial(Candidate("linear", "skldl:SABFGS"), {}, 0.3),
+        Trial(Candidate("kernel", "skldl:KernelRidgeLDL"), {}, 0.2),
+    )
+    assert best_first([other, mean]) == [mean, other]
+    assert best_first([other, mean, better]) == [better, other, mean]
 
 
 @pytest.mark.slow

@@ -180,7 +180,7 @@ def test_a_doubtful_gain_is_told():
     x = generator.random(40)
     a = np.clip(0.5 + 0.12 * (x - 0.5) + generator.normal(0, 0.1, 40), 0, 1)
     fitted = fit_table(pd.DataFrame({"x": x, "a": a, "b": 1 - a}), ["a", "b"], model="aa-knn")
-    assert any("not clearly better" in line or "No model is better" in line for line in fitted.warnings)
+    assert any("not clearly better" in line or "This model is not better" in line for line in fitted.warnings)
 
 
 def test_a_candidate_that_fails_is_told_and_left_out(dataset, faces):

@@ -1,7 +1,7 @@
 """Predictions and measures of rows that are read in chunks: nothing but one chunk and a few sums lies in memory."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from skldl._column_names import order_of_labels
 from skldl._parameters import check_value
 from skldl._typing import FloatArray
 from skldl._validation import check_distributions, check_weights
-from skldl.chunks._rows import Chunk, Rows, Sums, add
+from skldl.chunks._rows import Chunk, Rows, Sums, add, weight_exponent
 from skldl.exceptions import DataError, EmptyDataError, FeatureMismatchError, LengthMismatchError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure, Skill, kullback_leibler
-from skldl.metrics._evaluate import resolve
+from skldl.metrics._evaluate import resolve, rows_of_reference
 from skldl.metrics._measure import checked_pair, compute_rows, summing_to_one
 from skldl.metrics._skill import CONFIDENCE, demand_two, skill_of_sums
 
@@ -105,9 +105,12 @@ def evaluate_pairs(
     {'chebyshev': 0.125}
     """
     chosen = resolve(measures, MEASURES)
-    parts = enumerate(_parts(pairs, 2))
-    chunks = (_checked(number, tables[0], tables[1], weight) for number, (tables, weight) in parts)
-    return _means(_total(_sums_of_measures(*chunk, chosen) for chunk in chunks if len(chunk[0])), chosen)
+
+    def sums_of(true: FloatArray, pred: FloatArray, weight: FloatArray) -> Sums:
+        return _sums_of_measures(true, pred, weight, chosen)
+
+    chunks = (_checked(number, *tables, weight) for number, (tables, weight) in enumerate(_parts(pairs, 2)))
+    return _means(_total(chunks, sums_of, powers=(1, 1)), chosen)
 
 
 def skill(model: Any, rows: Rows, reference: Any, *, confidence: float = 0.95) -> Skill:
@@ -177,16 +180,8 @@ def skill_of_pairs(triples: Iterable[Sequence[Any]], *, confidence: float = 0.95
     """
     check_value("confidence", confidence, CONFIDENCE)
 
-    def chunks() -> Iterator[Sums]:
-        for number, ((D_true, D_pred, reference), weight) in enumerate(_parts(triples, 3)):
-            true, pred, kept = _checked(number, D_true, D_pred, weight)
-            if np.shape(reference)[0] == 1:
-                reference = np.broadcast_to(np.asarray(reference, dtype=np.float64), np.shape(D_true))
-            other = _checked(number, D_true, reference, weight)[1]
-            if len(true):
-                yield _sums_of_losses(true, pred, other, kept)
-
-    return _skill_of(_total(chunks()), confidence)
+    chunks = (_checked(number, *tables, weight) for number, (tables, weight) in enumerate(_parts(triples, 3)))
+    return _skill_of(_total(chunks, _sums_of_losses, powers=(1, 1, 2, 2, 2, 0, 1)), confidence)
 
 
 def _predicted(model: Any, X: Any) -> Any:
@@ -282,22 +277,37 @@ def _parts(chunks: Iterable[Sequence[Any]], n_tables: int) -> Iterator[tuple[tup
         yield tuple(chunk[:n_tables]), chunk[n_tables] if len(chunk) > n_tables else None
 
 
-def _checked(number: int, D_true: Any, D_pred: Any, weight: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Checked rows with weight."""
+def _checked(number: int, D_true: Any, D_pred: Any, *rest: Any) -> tuple[FloatArray, ...]:
+    """Checked rows with weight: truth, prediction, that of the reference if there is one, and weights."""
+    *reference, weight = rest
     try:
-        true, pred = checked_pair(D_true, D_pred)
-        weights = check_weights(weight, len(true), may_be_zero=True)
+        tables = checked_pair(D_true, D_pred)
+        tables += tuple(rows_of_reference(D_true, tables[0], table) for table in reference)
+        weights = check_weights(weight, len(tables[0]), may_be_zero=True)
     except DataError as error:
         raise type(error)(f"In chunk {number}: {error}") from error
     if weights is None:
-        return true, pred, np.ones(len(true))
-    return true[weights > 0], pred[weights > 0], weights[weights > 0]
+        return *tables, np.ones(len(tables[0]))
+    return tuple(table[weights > 0] for table in (*tables, weights))
 
 
-def _total(parts: Iterable[Sums]) -> Sums:
-    """The sum of the parts, in their order."""
+def _total(chunks: Iterable[tuple[FloatArray, ...]], sums_of: Callable[..., Sums], powers: Sequence[int]) -> Sums:
+    """Sums over checked chunks, whose last table are the weights.
+
+    ``powers`` says for each sum with which power of the weights it grows. Weights are divided by one power of two, so
+    that sums of huge or tiny ones neither overflow nor vanish.
+    """
     total: Sums | None = None
-    for part in parts:
+    exponent = 0
+    for *tables, weight in chunks:
+        if not len(weight):
+            continue
+        own = weight_exponent(float(weight.max()))
+        if total is not None and own > exponent:
+            factors = (power * (exponent - own) for power in powers)
+            total = tuple(np.ldexp(part, factor) for part, factor in zip(total, factors, strict=True))
+        exponent = own if total is None else max(own, exponent)
+        part = sums_of(*tables, np.ldexp(weight, -exponent))
         total = part if total is None else add(total, part)
     if total is None:
         raise EmptyDataError("There is no row with weight to evaluate. At least one is needed.")

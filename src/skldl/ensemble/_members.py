@@ -17,6 +17,7 @@ from skldl.data._dataset import rows_of
 from skldl.ensemble._pool import Pool, fit_pool
 from skldl.exceptions import EmptyDataError
 from skldl.metrics import kullback_leibler
+from skldl.metrics._skill import without_rounding
 from skldl.selection import _folds, pairs_of
 from skldl.selection._fitting import fit_arguments
 
@@ -190,7 +191,8 @@ def judge_member(name: str, fitted: Any, predictions: FloatArray, rows: Training
     divergence, mean_share = best_share(
         rows.D[known], predictions[known], means[known], rows_of(rows.sample_weight, known), MEAN_SHARES
     )
-    return Member(name, fitted, mean_share, mix(predictions, means, mean_share), divergence, seconds)
+    held_out = mix(predictions, means, mean_share)
+    return Member(name, fitted, mean_share, held_out, float(without_rounding(divergence)), seconds)
 
 
 def cross_fit_pool(
@@ -242,7 +244,8 @@ def divergence_of(rows: TrainingRows, held_out: FloatArray) -> float:
     """Mean Kullback-Leibler divergence of held-out predictions, over the rows that have one."""
     losses = row_losses(rows, held_out)
     known = np.isfinite(losses)
-    return float(np.average(losses[known], weights=rows_of(rows.sample_weight, np.flatnonzero(known))))
+    mean = np.average(losses[known], weights=rows_of(rows.sample_weight, np.flatnonzero(known)))
+    return float(without_rounding(mean))
 
 
 class PooledLDL(GroupedLDL):

@@ -87,9 +87,32 @@ def skill(
     """See `skldl.metrics.skill`; the divergence comes from there."""
     true, pred = checked_pair(D_true, D_pred)
     if is_device_array(true):  # losses of rows are computed there; skill and its interval, from few numbers, in NumPy
-        reference = check_distributions(D_reference, name="D_reference", like=true)
         weight = check_weights(sample_weight, true.shape[0], true)
         sample_weight = None if weight is None else to_numpy(weight)
+    reference = rows_of_reference(D_true, true, D_reference)
+    own, other = (to_numpy(compute_rows(true, P, [divergence])[divergence.name]) for P in (pred, reference))
+    return skill_of_losses(own, other, sample_weight, groups, confidence=confidence, floor=floor)
+
+
+def rows_of_reference(D_true: Any, true: Any, D_reference: Any) -> Any:
+    """Check what a reference predicts, and put it in the order of the labels of the truth, one row for each.
+
+    Parameters
+    ----------
+    D_true : array-like or DataFrame
+        True distributions as they were passed.
+    true : array
+        The same, checked.
+    D_reference : array-like or DataFrame of shape (n_samples, n_labels) or (1, n_labels)
+        The reference.
+
+    Returns
+    -------
+    array of shape (n_samples, n_labels)
+        Its rows.
+    """
+    if is_device_array(true):
+        reference = check_distributions(D_reference, name="D_reference", like=true)
     else:
         reference = summing_to_one(check_distributions(D_reference, name="D_reference", renormalize=False))
         order = order_of_labels(column_names(D_true), column_names(D_reference), name="D_reference")
@@ -102,5 +125,4 @@ def skill(
             f"D_true has shape {tuple(true.shape)} and D_reference {tuple(reference.shape)}. "
             "Pass one reference row for each true row, or a single row for all."
         )
-    own, other = (to_numpy(compute_rows(true, P, [divergence])[divergence.name]) for P in (pred, reference))
-    return skill_of_losses(own, other, sample_weight, groups, confidence=confidence, floor=floor)
+    return reference

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from skldl.metrics import Skill, kullback_leibler, skill, skill_ratio
+from skldl.metrics._evaluate import rows_of_reference
 from skldl.plots._inputs import PredictionDisplay, named_predictions
 from skldl.plots._style import MUTED, TRUTH, legend_beside, looks, name_axis, plain
 
@@ -86,10 +87,10 @@ class SkillDisplay(PredictionDisplay):
             The figure, drawn.
         """
         true, predicted = named_predictions(D_true, D_pred)
-        skills: dict[str, Skill | float] = {name: skill(true, rows, D_reference) for name, rows in predicted.items()}
+        skills: dict[str, Skill | float] = {name: skill(D_true, rows, D_reference) for name, rows in predicted.items()}
         ceilings = {}
         if ceiling is not None:
-            reference = np.broadcast_to(np.asarray(D_reference, dtype=np.float64), true.shape)
+            reference = rows_of_reference(D_true, true, D_reference)
             ceilings[title] = float(skill_ratio(ceiling, kullback_leibler(true, reference)))
         return cls({title: skills}, ceilings, lowest).plot(ax)
 

@@ -56,7 +56,7 @@ def _skill_of_the_best(results: StudyResults, skills: list[list[float]]) -> list
     best: dict[str, tuple[str, float]] = {}
     for dataset, line in zip(results.datasets, skills, strict=False):
         known = {
-            n: s for n, s in zip(results.candidates, line, strict=True) if n != results.baseline and np.isfinite(s)
+            n: s for n, s in zip(results.candidates, line, strict=True) if n != results.baseline and not np.isnan(s)
         }
         if known:
             name = max(known, key=lambda candidate: known[candidate])
@@ -124,19 +124,20 @@ def _against_the_mean(results: StudyResults, known_skills: list[list[float]]) ->
         return []
     title, skills = MEASURES[results.study["criterion"]].title, np.array(known_skills, dtype=np.float64)
     others = [j for j, name in enumerate(results.candidates) if name != results.baseline]
-    if not others or not np.isfinite(skills[:, others]).any():
+    if not others or np.isnan(skills[:, others]).all():
         return []
     wins = [(int(np.sum(skills[:, j] > 0)), results.candidates[j]) for j in others]
     most = max(count for count, _ in wins)
     names = [name for count, name in wins if count == most]
-    n_known = int(np.isfinite(skills[:, others]).any(axis=1).sum())
+    known = ~np.isnan(skills[:, others]).all(axis=1)
+    n_known = int(known.sum())
     sentences = [
         f"By {title}, better than always predicting the mean: {enumerate_words(names)} "
         f"on {most} of {_count(n_known, 'dataset')}"
         + ("; every other candidate on fewer." if len(names) < len(others) else ".")
     ]
-    best = np.nanmax(np.where(np.isfinite(skills[:, others]), skills[:, others], -np.inf), axis=1)
-    lost = [name for name, value in zip(results.datasets, best, strict=True) if np.isfinite(value) and value <= 0]
+    best = np.nanmax(skills[known][:, others], axis=1)
+    lost = [name for name, value in zip(np.array(results.datasets)[known], best, strict=True) if value <= 0]
     if lost:
         sentences.append(f"No candidate is better than the mean on {enumerate_words(lost)}.")
     return sentences

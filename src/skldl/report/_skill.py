@@ -75,7 +75,7 @@ def skill_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[R
     rows: dict[str, dict[str, Any]] = {}
     for dataset, line in zip(results.datasets, skills, strict=True):
         known = dict(zip(results.candidates, line, strict=True))
-        row = {name: known[name] for name in shown if np.isfinite(known[name])}
+        row = {name: known[name] for name in shown if not np.isnan(known[name])}
         if row:
             rows[dataset] = row
     if not rows:
@@ -85,8 +85,7 @@ def skill_figure(results: StudyResults, skills: list[list[float]]) -> Iterator[R
     notes = [_meaning(results)]
     if any(isinstance(value, Skill) for row in rows.values() for value in row.values()):
         notes.append(f"A line is the {CONFIDENCE:.0%} confidence interval over the folds.")
-    if any(value < SkillDisplay.lowest for row in rows.values() for value in row.values()):
-        notes.append("An arrow head at the left edge is a value outside the figure.")
+    notes += _outside(rows)
     if ceilings:
         notes.append(f"A black bar is the noise ceiling: {_CEILING}.")
     if len(shown) < n_others:
@@ -105,14 +104,17 @@ def skill_summary_figure(results: StudyResults, skills: list[list[float]]) -> It
     """Draw the distribution of the skill over many datasets, one row for each candidate; see `skill_figure`."""
     rows: dict[str, dict[str, Any]] = {}
     for name, column in zip(results.candidates, np.array(skills, dtype=np.float64).T, strict=True):
-        known = column[np.isfinite(column)]
+        known = column[~np.isnan(column)]
         if len(known) and name != results.baseline:
-            low, middle, high = (float(value) for value in np.quantile(known, [0.25, 0.5, 0.75]))
+            with np.errstate(invalid="ignore"):  # between −∞ and another skill
+                quartiles = np.quantile(known, [0.25, 0.5, 0.75])
+            low, middle, high = (float(value) for value in np.where(np.isnan(quartiles), -np.inf, quartiles))
             rows[name] = {"median": Skill(middle, low, high, 0.5)}
     if not rows:
         return
     ordered = dict(sorted(rows.items(), key=lambda row: -row[1]["median"]))
     notes = [_meaning(results), "A mark is the median over the datasets, a line the middle half of them."]
+    notes += _outside(ordered)
     shown_ceilings: dict[str, float] = {}
     if ceilings := noise_ceilings(results, results.study["criterion"]):
         notes.append(
@@ -127,6 +129,13 @@ def skill_summary_figure(results: StudyResults, skills: list[list[float]]) -> It
         7.2,
         min(1.3 + 0.24 * len(ordered), 16.0),
     )
+
+
+def _outside(rows: dict[str, dict[str, Any]]) -> list[str]:
+    """What marks at the edge of the figure mean, if there are any."""
+    if any(value < SkillDisplay.lowest for row in rows.values() for value in row.values()):
+        return ["An arrow head at the left edge is a value outside the figure."]
+    return []
 
 
 def _meaning(results: StudyResults) -> str:

@@ -30,9 +30,9 @@ class Estimate:
     rows : ndarray of int
         The validation rows of all pairs.
     losses, reference : ndarray of shape (n_rows,)
-        Loss of each under the setting that the other pairs chose, and under the reference; 0 for rounding error.
+        Loss of each under the setting that the other pairs chose, and under the reference.
     loss, reference_loss : float
-        Their (weighted) means.
+        Their (weighted) means; 0 for rounding error.
     skill : Skill
         Share of the loss of the reference that the choice removes, with its interval.
     choices : tuple
@@ -118,13 +118,13 @@ def estimate_from_losses(
 ) -> Estimate:
     """Means and skill of the losses of some rows of a dataset, with the weights and groups of these rows."""
     weight = rows_of(dataset.sample_weight, rows)
-    losses, reference = without_rounding(losses), without_rounding(reference)
+    loss, reference_loss = (float(without_rounding(np.average(some, weights=weight))) for some in (losses, reference))
     return Estimate(
         rows,
         losses,
         reference,
-        float(np.average(losses, weights=weight)),
-        float(np.average(reference, weights=weight)),
+        loss,
+        reference_loss,
         skill_of_losses(losses, reference, weight, rows_of(dataset.groups, rows)),
         tuple(choices),
     )

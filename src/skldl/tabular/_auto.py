@@ -19,7 +19,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from skldl._held_out import mean_distribution
+from skldl._array_api import weighted_mean
+from skldl._held_out import first_best
 from skldl._typing import FloatArray, IntArray
 from skldl.data._dataset import Dataset, rows_of
 from skldl.ensemble import AutoLDL
@@ -29,7 +30,7 @@ from skldl.metrics import kullback_leibler
 from skldl.selection import BASELINE, Candidate, Estimate, assign_folds, pairs_of
 from skldl.selection._estimate import estimate_from_losses
 from skldl.selection._fitting import MODEL_STEP
-from skldl.tabular._choice import Choice, Trial, judged_as_kept, labels_of_one_fold
+from skldl.tabular._choice import Choice, Trial, best_first, judged_as_kept, labels_of_one_fold
 from skldl.trees import RandomForestLDL
 
 LEAST_GAIN = 0.01
@@ -123,8 +124,9 @@ def _nested_estimate(
 ) -> Estimate:
     """Losses on each fold of what the same choice takes from the other folds, and of their mean distribution.
 
-    Where the other folds lack a label, the loss of the mean is infinite but for rounding. There a small share of equal
-    degrees, 1/(n + 1) after n rows, is mixed into the predictions of both, so that such rows do not decide the skill.
+    Where the other folds lack a label that the fold has, the loss of the mean is infinite but for rounding. There a
+    small share of equal degrees, 1/(n + 1) after n rows, is mixed into the predictions of both, so that such rows do
+    not decide the skill.
     """
     losses, reference = np.empty(dataset.n_samples), np.empty(dataset.n_samples)
     choices: list[tuple[str, dict[str, Any]]] = []
@@ -138,7 +140,8 @@ def _nested_estimate(
             model, choice = _fit(clone(auto), X, part)
             mean = BASELINE.make().fit(X, part.D, part.sample_weight)
             X_test = new_encoder.transform(dataset.take(test).X)
-            share = 0.0 if (np.asarray(mean.predict(X_test[:1])) > 0).all() else 1 / (len(train) + 1)
+            lacks = np.asarray(mean.predict(X_test[:1]))[0] <= 0
+            share = 1 / (len(train) + 1) if dataset.D[test][:, lacks].any() else 0.0
             own, other = (
                 kullback_leibler.rowwise(
                     dataset.D[test], (1 - share) * np.asarray(each.predict(X_test)) + share / dataset.n_labels
@@ -161,7 +164,7 @@ def forget_held_out(model: Any) -> None:
 def _choice(dataset: Dataset, auto: AutoLDL) -> Choice:
     # The mean of all rows has seen the row itself, which flatters it by 1/n. Members hold rows out in different ways,
     # and a mean that is held out in only one of them would differ from the others by chance, row after row.
-    mean = mean_distribution(dataset.D, dataset.sample_weight)
+    mean = weighted_mean(dataset.D, dataset.sample_weight)  # as the baseline predicts it, which may be exact
     reference = kullback_leibler.rowwise(dataset.D, np.broadcast_to(mean, dataset.D.shape))
     table = np.stack([reference, *auto.held_out_losses_.values()])
     known = np.flatnonzero(np.isfinite(table).all(axis=0))
@@ -174,7 +177,7 @@ def _choice(dataset: Dataset, auto: AutoLDL) -> Choice:
     ]
     if len(auto.members_) > 1:
         members.insert(0, Trial(Candidate("Pool", "skldl:AutoLDL"), {}, auto.pool_score_))
-    trials = sorted([*members, Trial(BASELINE, {}, estimate.reference_loss)], key=lambda trial: trial.divergence)
+    trials = best_first([*members, Trial(BASELINE, {}, estimate.reference_loss)])
     return Choice(trials[0], trials, estimate, len(known), N_FOLDS, [])
 
 
@@ -184,7 +187,7 @@ def _cross_fitted(table: FloatArray, fold_of: IntArray, weight: FloatArray | Non
     for fold in np.unique(fold_of):
         own = fold_of == fold
         others = np.average(table[:, ~own], axis=1, weights=None if weight is None else weight[~own])
-        losses[own] = table[np.argmin(others), own]
+        losses[own] = table[first_best(others), own]
     return losses
 
 

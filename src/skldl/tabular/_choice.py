@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from skldl._held_out import first_best
 from skldl._typing import IntArray
 from skldl.data._cells import list_names
 from skldl.data._dataset import Dataset
@@ -196,7 +197,7 @@ def choose_model(
         raise DataError(f"{failure.candidate} could not be fitted: {reason}")
     best = [(trials, trials.best()) for trials in fitted]
     trials = [Trial(t.candidate, dict(t.settings[place]), float(without_rounding(t.means[place]))) for t, place in best]
-    trials.sort(key=lambda trial: trial.divergence)
+    trials = best_first(trials)
     choice = Choice(
         best=trials[0],
         candidates=trials,
@@ -209,10 +210,19 @@ def choose_model(
     return judged_as_kept(choice, part)
 
 
+def best_first(trials: Sequence[Trial]) -> list[Trial]:
+    """Put trials in the order of their divergence; the mean distribution first where none is better than rounding."""
+    ordered = sorted(trials, key=lambda trial: trial.divergence)
+    for place, trial in enumerate(ordered):
+        if trial.candidate.is_baseline and first_best([trial.divergence, ordered[0].divergence]) == 0:
+            return [trial, *ordered[:place], *ordered[place + 1 :]]
+    return ordered
+
+
 def judged_as_kept(choice: Choice, dataset: Dataset) -> Choice:
     """The same choice, judged as the mean distribution if it is this that was chosen, sometimes or always."""
     estimate = choice.estimate
-    if not choice.best.candidate.is_baseline or np.array_equal(estimate.losses, estimate.reference):
+    if not choice.best.candidate.is_baseline or np.allclose(estimate.losses, estimate.reference, rtol=1e-9, atol=1e-14):
         return choice
     kept = estimate_from_losses(dataset, estimate.rows, estimate.reference, estimate.reference, estimate.choices)
     return replace(choice, estimate=kept, of_choosing=estimate)

@@ -71,11 +71,17 @@ def doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
 
 def doubts_on_skill(choice: Choice) -> list[str]:
     """Warnings about a model that is no better than the mean distribution, or not clearly."""
-    if choice.skill[0] <= ROUNDING:
+    tried = [trial.candidate for trial in choice.candidates]
+    if choice.best.candidate.is_baseline:
+        if len(tried) == 1:  # it was asked for, and nothing else was tried
+            return []
         return [
             "No model is better than predicting the mean distribution for every row: these columns do not predict the "
             "labels, or there are too few rows."
         ]
+    if choice.skill[0] <= ROUNDING:
+        model = "This model" if len(tried) == 1 else "The choice, made anew from other rows,"
+        return [f'{model} is not better than predicting the mean distribution for every row (model="mean").']
     if not choice.beats_mean:
         return ["It is not clearly better than predicting the mean distribution: its interval reaches below zero."]
     return []

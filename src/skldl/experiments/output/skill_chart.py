@@ -31,12 +31,12 @@ def skill_chart(results: StudyResults) -> list[str]:
         for dataset, row in zip(results.datasets, skills, strict=True)
     }
     if len(groups) > MOST_DATASETS:
-        known = {name: column[np.isfinite(column)] for name, column in zip(results.candidates, skills.T, strict=True)}
+        known = {name: column[~np.isnan(column)] for name, column in zip(results.candidates, skills.T, strict=True)}
         medians = {name: float(np.median(column)) if len(column) else math.nan for name, column in known.items()}
         groups = {f"Median over {len(groups)} datasets": (medians, math.nan)}
     lines = []
     for title, (row, ceiling) in groups.items():
-        shown = [name for name in row if name != results.baseline and np.isfinite(row[name])]
+        shown = [name for name in row if name != results.baseline and not np.isnan(row[name])]
         shown = sorted(shown, key=lambda name: -row[name])[:MOST_CANDIDATES]
         if shown:
             note = "" if math.isnan(ceiling) else f" (│ noise ceiling {show_share(ceiling)})"
