@@ -66,6 +66,11 @@ def test_the_records_are_those_of_the_study(tool, tmp_path):
     results = StudyResults.load(out)
     assert results.state("Artificial", "PT-SVM") == ""
     assert results.state("Artificial", "Mean").startswith("not run")
+    known = StudyResults.load(Path(__file__).parents[2] / "studies/tkde2016")
+    assert results.chosen("Artificial", "PT-SVM") == known.chosen("Artificial", "PT-SVM")
+    for measure in known.measures:
+        found, expected = (r.values(measure, "Artificial", "PT-SVM") for r in (results, known))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_steps_alone_need_several_in_a_task(tool, tmp_path, capsys):
@@ -81,12 +86,15 @@ def test_a_task_goes_on_with_its_steps(tool, tmp_path, capsys):
     steps = file.read_text()
     assert steps.count("\n") == 1  # settings are chosen on one part of its training rows
     step = json.loads(steps)
-    file.write_text(json.dumps(step | {"settings": [{"C": 7.0}], "values": [0.0]}) + "\n" + steps + '{"task": ["eval')
+    others = [{"settings": [{"C": 7.0}]}, {"params": {"kernel": "linear"}}, {"criterion": "clark"}, {"versions": {}}]
+    others.append({"layout": step["layout"] | {"inner_folds": 3}})
+    wrong = "".join(json.dumps(step | other | {"values": [0.0]}) + "\n" for other in others)
+    file.write_text(wrong + steps + '{"task": ["eval')
     assert not StudyResults.load(tmp_path).evaluations
     capsys.readouterr()
     assert tool.main(options) == 0
     assert "step" not in capsys.readouterr().out
-    assert file.read_text().endswith("\n" + steps)  # one of other settings is not believed, a torn one is removed
+    assert file.read_text() == wrong + steps  # those of anything else are not believed, a torn one is removed
     (record,) = StudyResults.load(tmp_path).evaluations
     assert record["selection"]["versions"] == step["versions"]
     assert record["selection_seconds"] >= step["seconds"] > 0
@@ -95,3 +103,12 @@ def test_a_task_goes_on_with_its_steps(tool, tmp_path, capsys):
     (known,) = [r for r in published if (r["dataset"], r["candidate"]) == ("Artificial", "PT-SVM")]
     np.testing.assert_allclose(record["selection"]["values"], known["selection"]["values"], rtol=1e-9)
     np.testing.assert_allclose(list(record["measures"].values()), list(known["measures"].values()), rtol=1e-9)
+
+
+def test_a_file_of_whole_steps_is_only_read(tool, tmp_path):
+    file = tmp_path / "steps.jsonl"
+    file.write_text('{"step": 0}\n')
+    file.chmod(0o400)
+    before = file.stat()
+    assert tool.read_steps(file) == [{"step": 0}]
+    assert file.stat().st_mtime_ns == before.st_mtime_ns

@@ -69,7 +69,7 @@ def test_whole_numbers_with_many_digits_are_rounded(large, of_rows, of_others):
 def test_whole_numbers_with_few_digits_need_no_differences(monkeypatch):
     """Rows of counts are often equal, and then many pairs would be computed twice."""
     X = np.tile([[1.0, 0.0, 2.0], [0.0, 7.0, 0.0]], (10, 1))
-    monkeypatch.setattr(_kernels, "_row_size", None)
+    monkeypatch.setattr(_kernels, "row_size", None)
     np.testing.assert_array_equal(distances(*2 * (sparse.csr_matrix(X),), "euclidean"), cdist(X, X))
 
 

@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl import SABFGS, SAIIS
+from skldl.exceptions import ParameterError
 from skldl.metrics import evaluate
 from skldl.testing import make_distributions
 
@@ -117,3 +118,22 @@ def test_published_means_of_saiis_elsewhere(name, paper_data):
 
 def test_published_means_of_saiis_on_the_smallest_set(paper_data):
     assert cells_that_agree(*paper_data("Yeast_spoem"), "Yeast_spoem", 150) == 6
+
+
+@pytest.mark.parametrize(
+    "init", [np.ones((3, 4)) * (1 + 2j), np.ma.masked_all((3, 4)), np.full((3, 4), "1.5"), [["1.5"] * 4] * 3]
+)
+def test_what_is_no_array_of_plain_numbers_is_refused(init):
+    X, D = make_distributions(n_features=3, n_labels=4)
+    for model in (SAIIS(init=init), SABFGS(whiten=False, init=init)):
+        with pytest.raises(ParameterError, match="an array of numbers of shape"):
+            model.fit(X, D)
+
+
+@pytest.mark.filterwarnings("ignore:SAIIS stopped at max_iter=5")
+def test_a_start_at_which_rounding_hides_every_gain_is_refused():
+    X, D = make_distributions(n_features=3, n_labels=4)
+    init = np.random.default_rng(0).normal(size=(3, 4))
+    with pytest.raises(ValueError, match=r"init gives a loss of .*e\+\d+, in which rounding hides"):
+        SAIIS(init=1e100 * init).fit(X, D)
+    assert SAIIS(init=1e3 * init, max_iter=5, tol=0).fit(X, D).n_iter_ == 5

@@ -96,3 +96,15 @@ def test_dates_of_arrow_are_dates(kind, cells):
     found, expected = (TableEncoder().fit(each).transform(each) for each in (table, text))
     assert not sparse.issparse(found)
     np.testing.assert_allclose(found, expected)
+
+
+def test_what_is_known_of_another_kind_does_not_count():
+    table = pd.DataFrame({"day": ["2024-01-02", "2024-05-06", "2024-07-08"]})
+    encoder = TableEncoder().know_columns(table).set_params(text=("day",))
+    plain = TableEncoder(text=("day",))
+    np.testing.assert_array_equal(*(each.fit(table).transform(table) for each in (encoder, plain)))
+
+
+def test_an_unknown_way_to_cut_text_is_refused():
+    with pytest.raises(TableError, match="text_ngrams='foo' must be one of auto, words, characters"):
+        TableEncoder(text=("prose",), text_ngrams="foo").know_columns(TABLE)

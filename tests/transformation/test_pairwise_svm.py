@@ -3,10 +3,15 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from skldl import PTSVM
 from skldl.testing import make_distributions
+from skldl.transformation import _newton_svm, _pair_fit, _pairwise_svm
+from skldl.transformation._newton_svm import primal_objective
 from skldl.transformation._pairwise_svm import Machines, label_costs, machines_between_margins, solve_pairs
 
 PAIRS = np.triu_indices(3, 1)
@@ -147,3 +152,51 @@ def test_machines_taken_apart_and_joined():
     np.testing.assert_array_equal(joined.factor, machines.factor)
     np.testing.assert_array_equal(joined.offset, machines.offset)
     np.testing.assert_array_equal(joined.optimal, machines.optimal)
+
+
+def test_where_neither_solver_ends_the_better_point_is_kept(monkeypatch):
+    """Linear kernel, features in the thousands: LIBSVM stopped at 1.7 times the optimum, Newton's method near it."""
+    monkeypatch.setattr(_pairwise_svm, "LIBSVM_MOST_STEPS", 20_000)
+    monkeypatch.setattr(_pair_fit, "LIBSVM_MOST_STEPS", 20_000)
+    seen = []
+    keep = _pair_fit._keep_better
+
+    def spy(solutions, left, gamma, offset, kernel, pair_costs):
+        keep(solutions, left, gamma, offset, kernel, pair_costs)
+        products = solutions.values[left] - solutions.offset[left][:, None]
+        objective = primal_objective(solutions.gamma[left], products, solutions.values[left], *pair_costs)
+        of_libsvm = kernel.times(gamma)
+        other = primal_objective(gamma, of_libsvm, of_libsvm + offset[:, None], *pair_costs)
+        seen.append((objective, other, kernel.features(), pair_costs))
+
+    monkeypatch.setattr(_pair_fit, "_keep_better", spy)
+    rng = np.random.default_rng(0)
+    X, D = 1000 * rng.normal(size=(120, 5)), rng.dirichlet(np.ones(2), 120)
+    with pytest.warns(ConvergenceWarning, match="short of their optimum"):
+        PTSVM(kernel="linear").fit(X, D)
+    assert any((other > 1.1 * objective).any() for objective, other, *_ in seen)
+    for objective, _, features, costs in seen:
+        for found, first, second in zip(objective, *costs, strict=True):
+            rows = np.flatnonzero(first + second)
+            least = least_hinge_loss(features[rows] / 1000, first[rows], second[rows])
+            assert least * (1 - 1e-6) <= found <= 1.01 * least
+
+
+def least_hinge_loss(X, first, second):
+    """The least Σ u·max(0, 1 − f) + v·max(0, 1 + f) over linear f, by linear programming; ½‖w‖² is next to nothing."""
+    n, q = X.shape
+    rows = np.column_stack([X, np.ones(n)])
+    upper = sparse.bmat([[-rows, -np.eye(n), None], [rows, None, -np.eye(n)]])
+    cost = np.concatenate([np.zeros(q + 1), first, second])
+    bounds = [(None, None)] * (q + 1) + [(0, None)] * (2 * n)
+    return linprog(cost, A_ub=upper, b_ub=-np.ones(2 * n), bounds=bounds).fun
+
+
+def test_many_machines_share_the_steps_of_libsvm(monkeypatch):
+    monkeypatch.setattr(_pair_fit, "LIBSVM_ALL_STEPS", 300)
+    monkeypatch.setattr(_pair_fit, "LIBSVM_LEAST_STEPS", 20)
+    monkeypatch.setattr(_newton_svm, "MOST_STEPS", 3)
+    X, D = make_distributions(n_labels=4)
+    with pytest.warns(ConvergenceWarning, match=r"of (6 machines after 50|30 machines after 20) steps") as caught:
+        PTSVM(kernel="linear").fit(1e8 * X, D)
+    assert sorted(len(str(one.message).partition(" machines")[0].split()[-1]) for one in caught) == [1, 2]

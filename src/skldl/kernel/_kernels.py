@@ -24,6 +24,7 @@ from sklearn.utils.extmath import row_norms
 from skldl import _array_api
 from skldl._array_api import as_double, is_device_array, namespace
 from skldl._held_out import two_valued_columns
+from skldl._squares import row_size
 from skldl._typing import FloatArray
 from skldl.kernel._device_distances import CLOSE, device_distances
 
@@ -173,7 +174,7 @@ def _squared_euclidean(A: Any, B: Any) -> FloatArray:
     close = np.flatnonzero(squares <= (2.01 * CLOSE * left)[:, None])
     if len(close) > squares.size // 20 and not sparse.issparse(A):
         return np.asarray(cdist(A, B, "sqeuclidean"))
-    for block in row_blocks(len(close), _row_size(A) + _row_size(B)):
+    for block in row_blocks(len(close), row_size(A) + row_size(B)):
         rows, columns = np.divmod(close[block], squares.shape[1])
         difference = A[rows] - B[columns]
         squares[rows, columns] = row_norms(difference, squared=True)
@@ -186,11 +187,6 @@ def _are_exact(A: Any, B: Any, largest: float) -> bool:
     if not all(largest < 1 / np.finfo(part.dtype).eps for part in parts):
         return False
     return all(np.array_equal(part.data, np.rint(part.data)) for part in parts)
-
-
-def _row_size(X: Any) -> int:
-    """About how many numbers a row holds."""
-    return 1 + int(X.nnz // max(1, X.shape[0]) if sparse.issparse(X) else X.shape[1])
 
 
 def _cityblock(A: Any, B: Any) -> FloatArray:

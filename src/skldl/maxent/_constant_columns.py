@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from skldl._held_out import two_valued_columns
+from skldl._squares import SPARSE_DIGITS, sparse_minus
 from skldl._typing import BoolArray, FloatArray
 
 CONSTANT_COLUMN = 1e-26  # share of the squared mean up to which an exact variance is rounding error of the mean
 NEARLY_CONSTANT = 1e-4  # share of the squared mean up to which columns of two values are measured from one of them
-SPARSE_DIGITS = 1e-10  # share of the squared mean up to which a difference of two sums has too few digits
 
 Facts = Callable[[npt.NDArray[np.intp]], tuple[FloatArray, FloatArray, BoolArray]]
 """Of some columns of rows with weight: least value, greatest value, and whether the column has exactly two."""
@@ -56,7 +55,7 @@ def without_common_values(X: Any, weight: FloatArray, mean: FloatArray) -> tuple
     common = common_values(weight @ X.astype(np.float64, copy=False).power(2) - mean**2, mean, facts_of(X))
     if not common.any():
         return X, mean
-    rows = measured_from(common, X)
+    rows = sparse_minus(X, common)
     return rows, np.asarray(weight @ rows)
 
 
@@ -69,21 +68,6 @@ def common_values(variances: FloatArray, mean: FloatArray, facts: Facts) -> Floa
         nearer = np.where(np.abs(mean[columns] - low) < np.abs(mean[columns] - high), low, high)
         common[columns] = np.where(two_valued, nearer, 0.0)
     return common
-
-
-def measured_from(origin: FloatArray, X: Any) -> Any:
-    """Sparse rows minus the origin, in double precision; cells that become 0 are not stored.
-
-    Examples
-    --------
-    >>> measured_from(np.array([5.0, 0.0]), sparse.csr_matrix([[5.0, 0.0], [0.0, 3.0]])).toarray()
-    array([[ 0.,  0.],
-           [-5.,  3.]])
-    """
-    columns, n_rows = np.flatnonzero(origin), X.shape[0]
-    starts = np.arange(n_rows + 1) * len(columns)
-    shift = sparse.csr_matrix((np.tile(origin[columns], n_rows), np.tile(columns, n_rows), starts), shape=X.shape)
-    return X.astype(np.float64) - shift
 
 
 def constant_columns(

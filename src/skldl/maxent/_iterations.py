@@ -11,6 +11,8 @@ from skldl.maxent._objective import row_weights, weighted_softmax
 from skldl.maxent._scaling import ScalingEquations
 
 SHORTEST_EXTRAPOLATION = 1.5
+LARGEST_LOSS = 1e9
+"""Of a larger loss at the start the rounding error exceeds 1e-7."""
 
 
 @dataclass
@@ -78,6 +80,11 @@ def run_iterations(
 ) -> Run:
     """Iterate until the gain of one iteration falls below ``tol``; keep the weights after some iterations."""
     state = scaling.state(theta)
+    if not abs(state.loss) <= LARGEST_LOSS:
+        raise ValueError(
+            f"init gives a loss of {state.loss:.3g}, in which rounding hides what an iteration gains. Begin at smaller "
+            "weights."
+        )
     curve = [state.loss]
     kept = {}
     converged = scaling.equations is None

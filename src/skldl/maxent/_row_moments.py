@@ -17,11 +17,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from skldl._held_out import two_valued_columns
+from skldl._squares import sparse_minus
 from skldl._typing import BoolArray, FloatArray
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums
 from skldl.maxent import _blocks
-from skldl.maxent._constant_columns import CONSTANT_COLUMN, common_values, constant_columns, measured_from
+from skldl.maxent._constant_columns import CONSTANT_COLUMN, common_values, constant_columns
 from skldl.maxent._feature_scaling import rare_columns, scaling_factors
 from skldl.maxent._folds import Folds
 from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
@@ -188,7 +189,7 @@ def _of_rows(X: Any, D: FloatArray, weight: FloatArray, about_mean: bool, origin
     total = float(weight.sum())
     sums = np.asarray(weight @ X, dtype=np.float64)
     mean = sums / total if about_mean else np.zeros(n_features)
-    measured = X if origin is None else measured_from(origin, X)
+    measured = X if origin is None else sparse_minus(X, origin)
     products = (_blocks.gram if n_features <= LARGEST_MATRIX else _blocks.variances)(measured, weight, mean)
     weighted = D * weight[:, None]
     X64 = X.astype(np.float64, copy=False) if sparse.issparse(X) else X

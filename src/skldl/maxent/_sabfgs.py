@@ -20,6 +20,7 @@ from skldl._array_api import is_device_array, rows_on_host
 from skldl._missing import COMPLETE, has_gaps
 from skldl._parameters import COUNT, N_JOBS, NOT_NEGATIVE, TRUTH, number, one_of
 from skldl._partial_base import MISSING, PartialLDL
+from skldl._squares import check_squares
 from skldl._typing import FloatArray
 from skldl._warn import warn
 from skldl.base import in_safe_range
@@ -199,6 +200,7 @@ class SABFGS(PartialLDL):
             else:
                 self._fit_problem(*problem, settings, start)
             return
+        check_squares(X)
         weights = fit_weights(X, D, sample_weight, self.alpha, settings, start=start)
         weights.warn_unless_converged(type(self).__name__, self.alpha, settings)
         if not self.fit_intercept and weights.run.converged and not has_gaps(D):

@@ -14,6 +14,7 @@ from skldl._held_out import check_groups, two_valued_columns
 from skldl._missing import COMPLETE, has_gaps, informative, row_divergences
 from skldl._parameters import COUNT, FOLDS, N_JOBS, NOT_NEGATIVE, NOTHING, TRUTH, one_of, sequence_of
 from skldl._partial_base import MISSING, PartialLDL
+from skldl._squares import check_squares
 from skldl._typing import FloatArray, IntArray
 from skldl.base import in_safe_range, kept_rows
 from skldl.chunks import Rows
@@ -199,6 +200,7 @@ class SABFGSCV(PartialLDL):
         if is_device_array(X):
             self._select_on_device(X, D, sample_weight, splits, alphas, settings)
             return
+        check_squares(X)
         keep = len(alphas) * D.size <= MOST_KEPT_NUMBERS and holds_out_once(splits, len(D))
         candidates = self._scalings(_rare_columns(X) if self.scaling == "auto" else np.zeros(0, dtype=bool))
         loose = fold_settings(settings, FOLD_TOL)

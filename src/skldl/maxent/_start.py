@@ -12,8 +12,10 @@ Init = Literal["zeros", "eye"] | npt.ArrayLike
 
 
 def _are_numbers(value: Any) -> bool:
+    if isinstance(value, str) or np.ma.isMaskedArray(value):
+        return False
     try:
-        return not isinstance(value, str) and np.asarray(value, dtype=np.float64).ndim == 2
+        return np.asarray(value).dtype.kind in "biufO" and np.asarray(value, dtype=np.float64).ndim == 2
     except (TypeError, ValueError):
         return False
 

@@ -191,7 +191,7 @@ class ChunkedFit:
         encoder.kinds_ = {name: given_kind(encoder, name) or kind.kind() for name, kind in self._kinds.items()}
         every_part = list(date_parts(pd.Series(pd.to_datetime(["2024-05-31"]))))
         encoder.dates_ = {
-            name: (known_detail(encoder, name) or str(self._kinds[name].date_format()), every_part)
+            name: (known_detail(encoder, name, DATE) or str(self._kinds[name].date_format()), every_part)
             for name in columns_of(encoder, DATE)
         }
         texts = columns_of(encoder, TEXT)
@@ -202,7 +202,7 @@ class ChunkedFit:
             )
         self._cuts = {}
         for name in texts:
-            known = known_detail(encoder, name)
+            known = known_detail(encoder, name, TEXT)
             if self._n_words[name]:
                 self._cuts[name] = known or text_cut(encoder.text_ngrams, self._n_words[name] / self.n_rows)
             elif not known:

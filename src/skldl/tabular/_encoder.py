@@ -36,6 +36,7 @@ from skldl.exceptions import TableError
 from skldl.tabular._encoder_steps import (
     MISSING_CATEGORY,
     begin_fit,
+    check_text_ngrams,
     column_transformer,
     columns_of,
     cut_of,
@@ -108,7 +109,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ['age', 'age is missing', 'town=Bonn', 'town=Ulm']
     """
 
-    # for encoders in files of version 0.2, which have no such parameters
+    # for encoders in files from before the release of 0.2.0, which have no such parameters
     hashed_text: int | None = None
     known_columns: Mapping[str, tuple[str, str]] | None = None
 
@@ -156,6 +157,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         >>> TableEncoder().fit(table[:2]).kinds_, TableEncoder().know_columns(table).fit(table[:2]).kinds_
         ({'remark': 'number'}, {'remark': 'category'})
         """
+        check_text_ngrams(self.text_ngrams)
         table = as_frame(X)
         known: dict[str, tuple[str, str]] = {}
         for name in table.columns:
@@ -186,7 +188,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         begin_fit(self, list(table.columns))
         self.kinds_ = {name: given_kind(self, name) or kind_of(table[name]) for name in table.columns}
         self.dates_ = {
-            name: written_and_varying(table[name], known_detail(self, name)) for name in columns_of(self, DATE)
+            name: written_and_varying(table[name], known_detail(self, name, DATE)) for name in columns_of(self, DATE)
         }
         self.with_missing_, self.ranges_ = [], {}
         medians: dict[str, float] = {}
@@ -379,7 +381,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _encoder(self, typed: pd.DataFrame, numbers: list[str]) -> ColumnTransformer:
         cuts = {}
         for name in columns_of(self, TEXT):
-            known = known_detail(self, name)
+            known = known_detail(self, name, TEXT)
             if not known or has_text(typed[name], known):
                 cuts[name] = known or cut_of(self, typed[name])
         if not (numbers or cuts or columns_of(self, CATEGORY)):

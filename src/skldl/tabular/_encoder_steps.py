@@ -81,9 +81,10 @@ def given_kind(encoder: Any, name: str) -> str:
     return "" if kind == TEXT else kind
 
 
-def known_detail(encoder: Any, name: str) -> str:
-    """How the dates of a column are written, or its text is cut, if ``known_columns`` says it."""
-    return str((encoder.known_columns or {}).get(name, ("", ""))[1])
+def known_detail(encoder: Any, name: str, kind: str) -> str:
+    """How the dates of a column are written, or its text is cut, if ``known_columns`` says it of this kind."""
+    known, detail = (encoder.known_columns or {}).get(name, ("", ""))
+    return str(detail) if known == kind else ""
 
 
 def columns_of(encoder: Any, *kinds: str) -> list[str]:

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.extmath import row_norms
 
+from skldl._squares import row_size
 from skldl._typing import BoolArray, FloatArray
 from skldl.exceptions import DataError
 from skldl.transformation._origin import measured_from
@@ -128,14 +129,9 @@ def _restore_digits(squares: FloatArray, new: Any, rows: Any, gamma: float, near
         squares[np.ix_(group, others)] = _squared_distances(group_new, group_rows, gamma)
         near[group] = False
     places = np.flatnonzero(near)
-    for part in blocks(len(places), _row_size(new) + _row_size(rows)):
+    for part in blocks(len(places), row_size(new) + row_size(rows)):
         left, right = np.divmod(places[part], near.shape[1])
         squares[left, right] = row_norms(_difference(new[left], rows[right]), squared=True)
-
-
-def _row_size(rows: Any) -> int:
-    """About how many numbers a row holds."""
-    return 1 + int(rows.nnz // rows.shape[0] if sparse.issparse(rows) else rows.shape[1])
 
 
 def _difference(left: Any, right: Any) -> Any:

@@ -132,10 +132,7 @@ class _Problems:
         self.n_steps[better] = 0
 
     def _primal(self, gamma: FloatArray, offset: FloatArray, products: FloatArray) -> FloatArray:
-        """½ γᵀKγ + Σ_i u_i·max(0, 1 − f_i) + v_i·max(0, 1 + f_i), which needs no condition on γ and b."""
-        values = products + offset[:, None]
-        losses = _dot(self.u, np.maximum(0.0, 1.0 - values)) + _dot(self.v, np.maximum(0.0, 1.0 + values))
-        return 0.5 * _dot(gamma, products) + losses
+        return primal_objective(gamma, products, products + offset[:, None], self.u, self.v)
 
     def respond(self, values: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
         """Return γ(f), and which rows are free: on a margin and not at a bound."""
@@ -147,6 +144,17 @@ class _Problems:
         free = (response == soft) & (soft != 0)
         response += middle
         return response, free
+
+
+def primal_objective(
+    gamma: FloatArray, products: FloatArray, values: FloatArray, first: FloatArray, second: FloatArray
+) -> FloatArray:
+    """½ γᵀKγ + Σ_i u_i·max(0, 1 − f_i) + v_i·max(0, 1 + f_i) of each pair, which needs no condition on γ and b.
+
+    ``products`` are Kγ, ``values`` f, ``first`` and ``second`` the costs u and v, all of shape (n_pairs, n_samples).
+    """
+    losses = _dot(first, np.maximum(0.0, 1.0 - values)) + _dot(second, np.maximum(0.0, 1.0 + values))
+    return np.asarray(0.5 * _dot(gamma, products) + losses)
 
 
 def solve_machines(
@@ -169,7 +177,7 @@ def solve_machines(
     -------
     Solutions
         A pair is not ``solved`` if it has more than `MOST_FREE_ROWS` free rows in any step or needs more than
-        `MOST_STEPS` Newton steps.
+        `MOST_STEPS` Newton steps. Then the others are where the last step ended.
     """
     gamma = np.clip(start, -second, first)
     mass = np.maximum((first + second).sum(axis=1), np.finfo(np.float64).tiny)
@@ -198,6 +206,7 @@ def solve_machines(
     for _ in range(MOST_STEPS):
         small = free.sum(axis=1) <= MOST_FREE_ROWS
         if not small.all():
+            _leave(problems.take(~small), kernel, found)
             problems, response, free = problems.take(small), response[small], free[small]
         if not len(problems.place):
             break
@@ -215,7 +224,16 @@ def solve_machines(
             problems, response, free = problems.take(~finished), response[~finished], free[~finished]
         if moved.any() and len(problems.place):  # with other centers, f requires another γ
             response, free = problems.respond(problems.values)
+    _leave(problems, kernel, found)
     return found
+
+
+def _leave(problems: _Problems, kernel: Kernel, found: Solutions) -> None:
+    """Keep where pairs are that are left to LIBSVM."""
+    if len(problems.place):
+        gamma = problems.inside()
+        found.gamma[problems.place], found.offset[problems.place] = gamma, problems.offset
+        found.values[problems.place] = kernel.times(gamma) + problems.offset[:, None]
 
 
 def _work_of_splitting(n_pairs: int, n_samples: int) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from skldl._squares import sparse_minus
 from skldl._typing import BoolArray, FloatArray
 
 
@@ -62,9 +63,6 @@ def measured_from(origin: FloatArray | None, rows: Any) -> Any:
         return rows.astype(np.float64, copy=False)
     if not sparse.issparse(rows):
         return rows - origin
-    columns, n_rows = np.flatnonzero(origin), rows.shape[0]
-    if 2 * len(columns) > len(origin):
+    if 2 * np.count_nonzero(origin) > len(origin):
         return rows.toarray() - origin
-    starts = np.arange(n_rows + 1) * len(columns)
-    shift = sparse.csr_matrix((np.tile(origin[columns], n_rows), np.tile(columns, n_rows), starts), shape=rows.shape)
-    return rows.astype(np.float64) - shift
+    return sparse_minus(rows, origin)

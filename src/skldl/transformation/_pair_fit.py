@@ -19,9 +19,11 @@ from skldl._typing import FloatArray, IntArray
 from skldl._warn import warn
 from skldl.transformation._gaussian import blocks
 from skldl.transformation._kernel import Kernel, KernelMatrix
-from skldl.transformation._newton_svm import Solutions, solve_machines
+from skldl.transformation._newton_svm import Solutions, primal_objective, solve_machines
 from skldl.transformation._pair_model import Examples, PairModel, decide
 from skldl.transformation._pairwise_svm import (
+    LIBSVM_ALL_STEPS,
+    LIBSVM_LEAST_STEPS,
     LIBSVM_MOST_STEPS,
     Machines,
     label_costs,
@@ -39,7 +41,7 @@ ROUGH_STEPS = 10
 """That is within this tolerance, or after this many steps of LIBSVM for each row."""
 MOST_KERNEL_ROWS = 2048
 """Up to here LIBSVM is given the kernel of the copies, at most 128 MiB; beyond, it computes what it needs."""
-LONG_FIT = 3e8
+LONG_FIT = 1e8
 """Decision values, all pairs on all rows, from which on a user should know before the fit begins."""
 SECONDS_PER_DECISION = 7e-7
 """What one of them costs in Platt's posterior, measured on one core."""
@@ -227,11 +229,30 @@ def _solve(
     solutions = Solutions(*(np.concatenate(arrays) for arrays in found))
     left = np.flatnonzero(~solutions.solved)
     if left.size:
-        gamma, offset, n_stopped = _solve_by_libsvm(examples, costs, (a[left], b[left]), n_jobs)
-        _warn_if_stopped(n_stopped, len(left))
-        solutions.gamma[left], solutions.offset[left] = gamma, offset
-        solutions.values[left] = kernel.times(gamma) + offset[:, None]
+        most = min(LIBSVM_MOST_STEPS, max(LIBSVM_LEAST_STEPS, LIBSVM_ALL_STEPS // left.size))
+        gamma, offset, n_stopped = _solve_by_libsvm(examples, costs, (a[left], b[left]), n_jobs, max_iter=most)
+        _warn_if_stopped(n_stopped, len(left), most)
+        _keep_better(solutions, left, gamma, offset, kernel, (costs[a[left]], costs[b[left]]))
     return solutions
+
+
+def _keep_better(
+    solutions: Solutions,
+    left: IntArray,
+    gamma: FloatArray,
+    offset: FloatArray,
+    kernel: Kernel,
+    pair_costs: tuple[FloatArray, FloatArray],
+) -> None:
+    """Take γ and b for those of the pairs ``left`` where the primal objective is not larger than at what is known."""
+    products = kernel.times(gamma)
+    values = products + offset[:, None]
+    known = solutions.values[left]
+    known_products = known - solutions.offset[left][:, None]
+    before = primal_objective(solutions.gamma[left], known_products, known, *pair_costs)
+    better = primal_objective(gamma, products, values, *pair_costs) <= before
+    for old, new in ((solutions.gamma, gamma), (solutions.offset, offset), (solutions.values, values)):
+        old[left[better]] = new[better]
 
 
 def _solve_by_libsvm(
@@ -267,10 +288,10 @@ def _refuse_too_many(n_machines: int, max_machines: float) -> None:
         )
 
 
-def _warn_if_stopped(n_stopped: int, n_solved: int) -> None:
+def _warn_if_stopped(n_stopped: int, n_solved: int, most: int) -> None:
     if n_stopped:
         warn(
-            f"PTSVM stopped {n_stopped} of {n_solved} machines after {LIBSVM_MOST_STEPS:,} steps of LIBSVM, short of "
+            f"PTSVM stopped {n_stopped} of {n_solved} machines after {most:,} steps of LIBSVM, short of "
             "their optimum. Scale the features (sklearn.preprocessing.StandardScaler), or choose a smaller C.",
             ConvergenceWarning,
         )

@@ -41,7 +41,7 @@ class Examples:
     memory_limit : float, default=inf
         Most bytes that a kernel matrix may take.
     origin : ndarray of shape (n_features,) or None, default=None
-        The point that the rows are measured from; None is zero, as in model files of version 0.2 and before.
+        The point that the rows are measured from; None is zero, as in older model files.
     """
 
     rows: Any

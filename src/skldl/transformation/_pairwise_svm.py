@@ -30,6 +30,8 @@ LIBSVM_TOLERANCE = 1e-6
 """Smaller than LIBSVM's default 1e-3, at little cost, so that rounding of the weights does not affect predictions."""
 LIBSVM_MOST_STEPS = 1_000_000
 """With a linear kernel of unscaled features LIBSVM may not terminate, and it cannot be interrupted."""
+LIBSVM_ALL_STEPS, LIBSVM_LEAST_STEPS = 20_000_000, 10_000
+"""Steps for all machines of a fit together, and for each machine where there are many: else they could take hours."""
 
 
 class QuietSVC(SVC):

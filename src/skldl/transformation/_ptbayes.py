@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy import linalg, sparse
 
 from skldl._parameters import NOT_NEGATIVE, NOTHING, RANDOM_STATE, SHARE, one_of
+from skldl._squares import SPARSE_DIGITS, check_squares
 from skldl._typing import BoolArray, FloatArray
 from skldl.base import BaseLDL
 from skldl.chunks import Chunk, Rows
@@ -29,8 +30,6 @@ from skldl.transformation._resampling import RandomState, multinomial_counts
 
 BLOCK_CELLS = 2**22
 """Temporary arrays in ``predict`` hold at most about this many numbers (32 MiB)."""
-SPARSE_DIGITS = 1e-10
-"""Share of the squared mean below which the variance of a sparse column with zeros has too few digits."""
 NEARLY_NO_MASS = 1e-4
 """Share of the mass in the zeros of a sparse column up to which its digits would be lost in sums about 0."""
 SMALLEST_REG = 1e-9
@@ -295,6 +294,7 @@ class PTBayes(BaseLDL):
         self.random_state = random_state
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
+        check_squares(X)
         self._regularize(self._moments(X, D, sample_weight))
 
     def _fit_rows(self, rows: Rows) -> None:
@@ -363,7 +363,7 @@ class PTBayes(BaseLDL):
         if self._factors is not None:
             X = (X.toarray() if sparse.issparse(X) else X) - self._center
             means = getattr(self, "_measured_means", None)
-            if means is None:  # model files of version 0.2 and before hold only their sums with the center
+            if means is None:  # model files from before the release of 0.2.0 hold only their sums with the center
                 means = self.means_[self._labels] - self._center
             scores = np.empty((X.shape[0], len(self._labels)))
             for label, factor in enumerate(self._factors):

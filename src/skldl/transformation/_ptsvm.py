@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from skldl._parameters import COUNT, N_JOBS, NOTHING, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
+from skldl._squares import check_squares
 from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.transformation._gaussian import kernel_width
@@ -76,10 +77,10 @@ class PTSVM(BaseLDL):
     n_folds : int, default=5
         Parts of the out-of-fold step; row i is in part ``i % n_folds``.
     memory_limit : float, default=2.0
-        Largest kernel matrix, in GiB. The closed form stores none; if the solver would need a larger one, it works
-        on a low-rank factor (Cholesky with complete pivoting, at most 1000 columns), with a warning that says how
-        far the kernel is off at most. 2 GiB are enough for 16,384 rows. Up to 8,192 rows the solver may hold an inverse
-        of the same size in single precision besides.
+        Largest kernel matrix, in GiB. The closed form stores none; if the solver would need a larger one, it works on a
+        low-rank factor (Cholesky with complete pivoting, at most 1000 columns), with a warning that says how far the
+        kernel is off at most; with large C decision values are off by several times as much. 2 GiB are enough for
+        16,384 rows. Up to 8,192 rows the solver may hold an inverse of the same size in single precision besides.
     max_machines : int or None, default=20000
         Largest number of machines to solve: pairs without a closed form, times ``n_folds + 1``. More are refused with
         an error instead of a fit that takes hours; None sets no limit.
@@ -151,7 +152,7 @@ class PTSVM(BaseLDL):
             cure="for another kernel put its feature map, such as sklearn.kernel_approximation.Nystroem, before a "
             "PTSVM(kernel='linear')",
         ),
-        "C": POSITIVE,
+        "C": number(above=0, at_most=1e30, cure="sums over all rows must not overflow"),
         "gamma": one_of("auto", "scale") | POSITIVE,
         "equal_mass": TRUTH,
         "resample": NOTHING | one_of("multinomial"),
@@ -194,6 +195,8 @@ class PTSVM(BaseLDL):
 
     def _make_examples(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> Examples:
         """Choose rows, weigh them and order them by fold: everything that does not depend on C."""
+        if self.kernel == "linear":
+            check_squares(X)
         generator = check_random_state(self.random_state)
         chosen, weight = _choose_rows(X.shape[0], sample_weight, self.max_samples, generator)
         fold_of = np.arange(len(chosen)) % min(self.n_folds, len(chosen))
