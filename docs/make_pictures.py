@@ -1,6 +1,6 @@
 """Make the pictures that the README and the pages of docs/ show, from data that the package brings along.
 
-Run it from anywhere: ``python docs/make_pictures.py``. It takes less than a minute and writes to ``docs/pictures``.
+Run it from anywhere: ``python docs/make_pictures.py``. It takes about a minute and writes to ``docs/pictures``.
 """
 
 import sys
@@ -33,7 +33,7 @@ def models():
     """The six algorithms of the paper, with settings that suit both datasets."""
     return {
         "PT-Bayes": PTBayes(reg=0.1),
-        "PT-SVM": PTSVM(max_samples=300, random_state=0),
+        "PT-SVM": PTSVM(),
         "AA-kNN": AAKNN(n_neighbors=10),
         "AA-BP": AABP(alpha=0.01, random_state=0),
         "SA-IIS": SAIIS(max_iter=50),

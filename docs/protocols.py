@@ -5,7 +5,7 @@ from findings import other_machines, ranks_text, study_file
 
 from skldl.experiments import StudyResults
 from skldl.experiments.output.grids import grid_end_notes, natural_limit_notes
-from skldl.experiments.output.layout import Cell, ResultTable, same
+from skldl.experiments.output.layout import NOTHING, Cell, ResultTable, same
 from skldl.experiments.output.scores import losses_of
 from skldl.experiments.output.statistics_text import pairs_apart
 from skldl.experiments.statistics import ALPHA, compare
@@ -107,6 +107,10 @@ def protocol_table(
     worse, rise = [], []
     for j in range(len(names)):
         pairs = list(zip(loss[known[:, j], j], nested_loss[known[:, j], j], strict=True))
+        if not pairs:  # it failed everywhere
+            worse.append(Cell(NOTHING))
+            rise.append(Cell(NOTHING))
+            continue
         number = sum(there > here and not same(here, there) for here, there in pairs)
         worse.append(Cell(f"{number} of {len(pairs)}"))
         rises = [there / here - 1 for here, there in pairs]

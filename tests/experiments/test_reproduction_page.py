@@ -13,6 +13,7 @@ from skldl.exceptions import DatasetNotFoundError
 from skldl.experiments import Candidate, Study, StudyResults, run_study
 from skldl.experiments.output.agreement import REASONS
 from skldl.experiments.output.claims import Verdict
+from skldl.experiments.output.layout import NOTHING
 from skldl.metrics import PAPER_MEASURES
 from skldl.metrics.selection import select_measures
 
@@ -148,6 +149,12 @@ def test_both_protocols_stand_side_by_side_on_the_same_chunks(page):
     assert table.foot[0][1][1].text == "0 of 2"
     assert table.foot[1][1][0].text == f"{rises.mean():+.2%} (most {rises.max():+.1%})"
     assert table.foot[1][1][1].text == "+0.00% (most +0.0%)"
+    for record in nested.evaluations:
+        if record["candidate"] == "AA-kNN":
+            record["status"] = "failed"
+    failed = StudyResults([nested.header, *nested.info.values(), *nested.evaluations])
+    foot = protocols.protocol_table(first, failed, "clark", first.datasets, first.candidates).foot
+    assert [row[1][0].text for row in foot] == [NOTHING, NOTHING]
     text = page.protocols(first, nested)
     assert "geng2016 / nested" in text
     assert "**It is older than the one" in text

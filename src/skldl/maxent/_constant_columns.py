@@ -47,7 +47,8 @@ def without_common_values(X: Any, weight: FloatArray, mean: FloatArray) -> tuple
 
     Examples
     --------
-    >>> X, weight = sparse.csr_matrix([[1.0, 2.0], [1.0, 5.0], [0.0, 3.0]]), np.array([0.5, 0.5, 1e-20])
+    >>> from scipy.sparse import csr_matrix
+    >>> X, weight = csr_matrix([[1.0, 2.0], [1.0, 5.0], [0.0, 3.0]]), np.array([0.5, 0.5, 1e-20])
     >>> rows, about = without_common_values(X, weight, weight @ X)
     >>> rows.nnz, about
     (4, array([-1.0e-20,  3.5e+00]))
