@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from skldl.testing import make_distributions
@@ -53,6 +54,23 @@ def test_a_model_that_is_ahead_over_the_first_folds_is_named(load_script):
         "",
     ]
     assert sentences([ours, entry("sklearn forest", 0.3, 0.3, 0.3, 0.1)]) == []
+
+
+def test_single_models_that_are_ahead_are_named_with_their_error(load_script):
+    def entry(model, *by_fold):
+        mean = sum(by_fold) / len(by_fold)
+        return {"dataset": "A", "model": model, "kullback_leibler": mean, "by_fold": by_fold}
+
+    sentences = load_script("docs/make_accuracy.py")._against_single_models
+    ours = entry("auto", 0.2, 0.3, 0.4)
+    assert sentences([ours, entry("mean", 0.1, 0.1, 0.1), entry("sklearn forest", 0.1, 0.1, 0.1)]) == []
+    assert sentences([ours, entry("linear", 0.5, 0.5, 0.5)])[0].startswith("No single model of this package is ahead")
+    gaps = np.array([0.1, 0.15, -0.01])
+    error = gaps.std(ddof=1) / np.sqrt(3)
+    assert sentences([ours, entry("forest", *(np.array([0.2, 0.3, 0.4]) - gaps))])[0] == (
+        f"On A, `RandomForestLDL` is ahead of `AutoLDL` by {gaps.mean():.2g} ± {error:.1g} (standard error over folds), "
+        "in 2 of 3 folds."
+    )
 
 
 def test_other_packages_are_compared_on_the_first_fold(tmp_path, monkeypatch, load_script):

@@ -63,6 +63,13 @@ def test_the_leaderboard_is_in_order_and_its_best_is_bold(load_script):
     assert script.table({"one": {"A": 0.25}}).splitlines() == ["| | A |", "|---|---:|", "| one | **0.250** |"]
 
 
+def test_columns_that_are_left_out_do_not_count_in_the_average(load_script):
+    table = load_script("docs/make_leaderboard.py").table
+    cells = {"one": {"A": 0.1, "faces": 0.9}, "other": {"A": 0.2, "faces": 0.1}}
+    assert [line.split(" | ")[1] for line in table(cells, ("faces",)).splitlines()[2:]] == ["0.200", "0.100"]
+    assert [line.split(" | ")[1] for line in table(cells).splitlines()[2:]] == ["0.500", "0.150"]
+
+
 def test_skills_of_the_leaderboard_are_those_of_the_records(load_script):
     script = load_script("docs/make_leaderboard.py")
     reproduction = (DOCS / "reproduction.md").read_text(encoding="utf-8")
