@@ -68,8 +68,8 @@ def test_single_models_that_are_ahead_are_named_with_their_error(load_script):
     gaps = np.array([0.1, 0.15, -0.01])
     error = gaps.std(ddof=1) / np.sqrt(3)
     assert sentences([ours, entry("forest", *(np.array([0.2, 0.3, 0.4]) - gaps))])[0] == (
-        f"On A, `RandomForestLDL` is ahead of `AutoLDL` by {gaps.mean():.2g} ± {error:.1g} (standard error over folds), "
-        "in 2 of 3 folds."
+        f"On A, `RandomForestLDL` is ahead of `AutoLDL` by {gaps.mean():.2g} ± {error:.1g} (standard error over "
+        "folds), in 2 of 3 folds."
     )
 
 
