@@ -250,8 +250,8 @@ def _open_point(paper: StudyResults) -> str:
     text = "Ends of grids were chosen; notes below the table of settings name them. " if grid_end_notes(paper) else ""
     if natural_limit_notes(paper):
         text += (
-            "The largest value that was tried, which the study takes for a limit, was chosen in places; the notes "
-            "there say how little the loss still changed. "
+            "In places an end of a grid was chosen that the study takes for a limit; the notes there say how little "
+            "the loss still changed. "
         )
     return (
         f"**What is still open:** {text}Selection uses only Kullback-Leibler; another criterion chooses other "
@@ -292,8 +292,10 @@ def study_file(results: StudyResults, folder: str = "") -> str:
     )
     study = load_study(name)
     found = [dataset for dataset in study.datasets if dataset.name in results.datasets]
-    plain = json_ready(study.to_dict())
-    options = {key: results.study[key] for key in ("protocol", "order", "repeats") if results.study[key] != plain[key]}
+    protocol = results.study["protocol"]
+    options = {} if protocol == study.protocol else {"protocol": protocol}
+    plain = json_ready(study.with_options(**options).to_dict())  # a protocol has an order of its own
+    options |= {key: results.study[key] for key in ("order", "repeats") if results.study[key] != plain[key]}
     now = study.with_options(datasets=found or None, **options)
     command = " ".join(["skldl bench", name, *(f"--{key} {value}" for key, value in options.items())])
     if now.fingerprint() == results.header["fingerprint"]:

@@ -115,7 +115,8 @@ def accuracy_cells() -> Cells:
 def table(cells: Cells, left_out: Sequence[str] = NOT_IN_THE_AVERAGE) -> str:
     """Give a table in Markdown, the best row first by the average over columns that are not left out."""
     columns = list(dict.fromkeys(column for row in cells.values() for column in row))
-    shared = [column for column in columns if column not in left_out and all(column in row for row in cells.values())]
+    shared = [column for column in columns if all(column in row for row in cells.values())]
+    shared = [column for column in shared if column not in left_out] or shared
     averages = {name: sum(row[column] for column in shared) / len(shared) for name, row in cells.items()}
     best = {column: max(row[column] for row in cells.values() if column in row) for column in columns}
     lines = [f"| | average | {' | '.join(columns)} |", "|---|" + "---:|" * (len(columns) + 1)]

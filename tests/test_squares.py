@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 
 from skldl import PTSVM, SABFGS, SABFGSCV, SAIIS, PTBayes
+from skldl.chunks import ArrayRows
 from skldl.exceptions import DataError
 from skldl.testing import make_distributions
 
@@ -18,6 +20,34 @@ def test_squares_that_overflow_or_vanish_are_refused_with_the_cure(model, form, 
     X, D = make_distributions(n_samples=40)
     with pytest.raises(DataError, match=f"whose squares are too {size} .*Multiply X by a power of ten"):
         model.fit(form(scale * X), D)
+
+
+@pytest.mark.parametrize("model", SQUARING[:5], ids=repr)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize(("scale", "size"), [(1e160, "large"), (1e-160, "small")])
+def test_rows_in_chunks_are_refused_likewise(model, form, scale, size):
+    X, D = make_distributions(n_samples=40)
+    with pytest.raises(DataError, match=f"whose squares are too {size} .*Multiply X by a power of ten"):
+        model.fit(ArrayRows(form(scale * X), D, chunk_rows=15))
+    X[:15] *= 1e-200  # the squares of one chunk may vanish
+    assert np.isfinite(model.fit(ArrayRows(form(X), D, chunk_rows=15)).predict(X)).all()
+
+
+@pytest.mark.parametrize("model", SQUARING[:3], ids=repr)
+@pytest.mark.parametrize(("scale", "size"), [(1e160, "large"), (1e-160, "small")])
+def test_arrays_on_a_device_are_refused_likewise(model, scale, size, monkeypatch):
+    xp = pytest.importorskip("array_api_strict")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    X, D = make_distributions(n_samples=40)
+    with config_context(array_api_dispatch=True), pytest.raises(DataError, match=f"whose squares are too {size}"):
+        model.fit(xp.asarray(scale * X), xp.asarray(D))
+
+
+@pytest.mark.parametrize("scale", [1e20, 1e100])
+def test_a_linear_machine_whose_numbers_overflow_is_told_with_the_cure(scale):
+    X, D = make_distributions(n_samples=40)
+    with pytest.raises(DataError, match=r"LIBSVM could not solve a machine of PTSVM.*Scale the features"):
+        PTSVM("linear").fit(scale * X, D)
 
 
 @pytest.mark.parametrize("model", SQUARING[:5], ids=repr)

@@ -4,7 +4,7 @@
 on where it stopped, on this machine or on another one that has the folder. Only when every task has a record does it
 replace ``studies/NAME``, so that the pages made from the records never show half a study. A study whose records are
 those of the present study file and version is not run. One whose study file has changed, also since it was stopped,
-begins with the records that the change leaves as they are, if they were made with the present versions of all packages:
+begins with the records that the change leaves as they are, if it was begun with the present versions of all packages:
 those of a candidate with the same settings to try on the dataset. ``--afresh`` begins with none. The records of a study
 that was stopped lie in ``studies/unfinished/NAME-before`` (``NAME-before-2`` after one more change, and so on) until
 the new one is complete, so that a change that is taken back finds them.
@@ -199,7 +199,7 @@ def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = Fa
         write_outputs(StudyResults.load(target), target)  # tables may be laid out otherwise now
         print(f"{run.name}: complete, and made by the present study file")
         return 0
-    for folder in (running, target):
+    for folder in (running, *set_aside(running), target):
         if lost := lost_datasets(run, folder, data):
             print(
                 f"{run.name}: {', '.join(lost)} not found, which the records in {folder} have. Name their folder "

@@ -77,3 +77,13 @@ def test_a_model_of_a_table_predicts_what_the_command_wrote(folder, read_model, 
     now, then = pandas.read_csv(out), pandas.read_csv(folder / "table.csv")
     assert len([name for name in then.columns if name.endswith("label_a")]) == 3  # with both ends of its interval
     pandas.testing.assert_frame_equal(now, then, check_exact=False, rtol=0, atol=TOLERANCE)
+
+
+def test_a_search_by_cosine_distances_is_made_anew(read_model):
+    """Before the release of 0.2.0 it was made of products of unit rows; it is rebuilt from the training rows."""
+    model = read_model(HERE / "cosine_search_by_products.skldl")[1]
+    rng = np.random.default_rng(0)
+    X, D = np.round(rng.normal(size=(30, 20)), 3), rng.dirichlet(np.ones(3), 30)
+    new = rng.normal(size=(8, 20))
+    expected = skldl.AAKNN(3, metric="cosine").fit(X, D).predict(new)
+    np.testing.assert_allclose(model.predict(new), expected, rtol=0, atol=TOLERANCE)

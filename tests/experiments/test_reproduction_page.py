@@ -1,6 +1,7 @@
 """The page on the paper's experiment, its figures, and the script that runs its studies: all from records."""
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -103,6 +104,15 @@ def test_a_claim_about_time_is_open_where_the_two_runs_differ(page, monkeypatch)
     assert last == f"| Fast. | {open_cell} | {open_cell} | Here a. {printed} Under `nested`: Here b. |"
     found[1] = found[0]
     assert page.claims(paper, nested).splitlines()[-1] == f"| Fast. | **holds** | **holds** | Here a. {printed} |"
+
+
+@pytest.mark.parametrize("name", ["tkde2016", "tkde2016-nested", "tkde2016-fixed", "tkde2016-random", "tkde2016-start"])
+def test_the_page_names_the_command_that_makes_the_records(page, load_script, name):
+    """With the options of `make study`."""
+    text = sys.modules["findings"].study_file(page.load(name), name)
+    study, *options = re.search(r"It is the one that `skldl bench ([^`]*)` runs\.", text)[1].split()
+    run = next(run for run in load_script("tools/run_studies.py").RUNS if run.name == name)
+    assert (study, options) == (run.study, run.options())
 
 
 def test_the_records_of_two_machines_agree_as_the_readme_of_the_studies_says():

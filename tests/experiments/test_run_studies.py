@@ -188,6 +188,14 @@ def test_a_call_that_is_killed_while_it_moves_records_loses_none(tiny):
     assert tasks(tiny.running) == stopped
 
 
+def test_records_that_were_set_aside_are_not_given_up_for_fewer_datasets(tiny, capsys, monkeypatch):
+    tiny.running.rename(tiny.running.with_name("tiny-before"))
+    monkeypatch.setattr(tiny.runs, "lost_datasets", lambda _, folder, data: ["Small"] * folder.name.endswith("-before"))
+    assert tiny.runs.complete(tiny.run, tiny.studies, "", 1) == 2
+    assert "tiny: Small not found, which the records in" in capsys.readouterr().out
+    assert len(tasks(tiny.running.with_name("tiny-before"))) == 11
+
+
 def test_records_of_several_folders_are_joined(tiny):
     of_mean = {line for line in tasks(tiny.running) if json.loads(line)["candidate"] == "Mean"}
     change(tiny, "[1, 3]", "[1, 5]")

@@ -121,7 +121,15 @@ def test_published_means_of_saiis_on_the_smallest_set(paper_data):
 
 
 @pytest.mark.parametrize(
-    "init", [np.ones((3, 4)) * (1 + 2j), np.ma.masked_all((3, 4)), np.full((3, 4), "1.5"), [["1.5"] * 4] * 3]
+    "init",
+    [
+        np.ones((3, 4)) * (1 + 2j),
+        np.ma.masked_all((3, 4)),
+        [np.ma.masked_all(4)] * 3,
+        np.full((3, 4), "1.5"),
+        np.full((3, 4), "1.5", dtype=object),
+        [["1.5"] * 4] * 3,
+    ],
 )
 def test_what_is_no_array_of_plain_numbers_is_refused(init):
     X, D = make_distributions(n_features=3, n_labels=4)

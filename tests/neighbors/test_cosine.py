@@ -35,6 +35,8 @@ def test_the_order_is_that_of_rational_numbers(form, seed):
     model = AAKNN(5, metric="cosine").fit(FORMS[form](rows), np.eye(60))
     found = model.kneighbors(FORMS[form](new))[1]
     assert found.tolist() == [exact_order(x, rows)[:5] for x in new]
+    with_p = AAKNN(5, metric="cosine", metric_params={"p": 2}).fit(FORMS[form](rows), np.eye(60))  # it has no part
+    np.testing.assert_array_equal(with_p.kneighbors(FORMS[form](new))[1], found)
 
 
 @pytest.mark.parametrize(("offset", "n_features"), [(1e6, 6), (1e5, 300), (1e8, 4)])
@@ -92,14 +94,3 @@ def test_models_can_be_pickled(algorithm):
     X, D = rng.normal(size=(50, 3)), rng.dirichlet(np.ones(3), 50)
     model = AAKNN(3, metric="cosine", algorithm=algorithm).fit(X, D)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
-
-
-def test_a_search_of_an_earlier_version_is_made_anew():
-    rng = np.random.default_rng(0)
-    X, D = rng.normal(size=(50, 3)), rng.dirichlet(np.ones(3), 50)
-    model = AAKNN(3, metric="cosine").fit(X, D)
-    expected = model.predict(X)
-    search = model._search
-    search.__setstate__({"_X": 7 * X, "_unit": X, "_index": search._index, "_cosine": True, "_noisy": True})
-    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-14)
-    assert not hasattr(search, "_unit")

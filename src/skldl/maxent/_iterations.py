@@ -83,7 +83,7 @@ def run_iterations(
     if not abs(state.loss) <= LARGEST_LOSS:
         raise ValueError(
             f"init gives a loss of {state.loss:.3g}, in which rounding hides what an iteration gains. Begin at smaller "
-            "weights."
+            "weights, or multiply X by a power of ten, so that its features are of the order of 1."
         )
     curve = [state.loss]
     kept = {}

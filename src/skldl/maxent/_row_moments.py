@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from skldl._held_out import two_valued_columns
-from skldl._squares import sparse_minus
+from skldl._squares import check_range, check_squares, sparse_minus
 from skldl._typing import BoolArray, FloatArray
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums
@@ -143,6 +143,7 @@ def read_moments(rows: Rows, folds: Folds, *, about_mean: bool) -> list[Moments]
         return [_moments_of(sums, fold) for fold in range(folds.n_folds)]
 
     moments = read(None)
+    check_range(min(m.low.min() for m in moments), max(m.high.max() for m in moments))
     if not (about_mean and moments[0].is_sparse):
         return moments
     origin = _origin(moments)
@@ -186,6 +187,7 @@ def _of_rows(X: Any, D: FloatArray, weight: FloatArray, about_mean: bool, origin
         nothing = np.zeros((n_features, D.shape[1])), np.zeros(D.shape[1]), 0.0
         ends = np.full(n_features, np.inf), np.full(n_features, -np.inf)
         return 0, 0.0, zeros, zeros, np.zeros(shape), *nothing, zeros, *ends, zeros
+    check_squares(X, is_part=True)
     total = float(weight.sum())
     sums = np.asarray(weight @ X, dtype=np.float64)
     mean = sums / total if about_mean else np.zeros(n_features)

@@ -1,5 +1,6 @@
 """The weights at which the search of a maximum entropy model begins."""
 
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -14,8 +15,13 @@ Init = Literal["zeros", "eye"] | npt.ArrayLike
 def _are_numbers(value: Any) -> bool:
     if isinstance(value, str) or np.ma.isMaskedArray(value):
         return False
+    if isinstance(value, list | tuple) and any(np.ma.isMaskedArray(row) for row in value):
+        return False
     try:
-        return np.asarray(value).dtype.kind in "biufO" and np.asarray(value, dtype=np.float64).ndim == 2
+        cells = np.asarray(value)
+        if cells.dtype.kind == "O" and not all(isinstance(cell, Real) for cell in cells.flat):
+            return False
+        return cells.dtype.kind in "biufO" and cells.astype(np.float64).ndim == 2
     except (TypeError, ValueError):
         return False
 

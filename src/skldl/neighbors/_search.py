@@ -86,7 +86,7 @@ class StableSearch:
         params = dict(metric_params or {})
         power = params.pop("p", 2)
         self.n_samples = X.shape[0]
-        self._cosine = metric == "cosine" and not metric_params
+        self._cosine = metric == "cosine" and not params
         if self._cosine:
             directions, is_zero = unit_rows(X)
             self._has_zero_rows = bool(is_zero.any())
@@ -103,7 +103,7 @@ class StableSearch:
         self._euclidean = self._cosine or is_euclidean(metric, metric_params)
         self._direct = self._euclidean and not sparse.issparse(X)
         brute = algorithm == "brute" or (algorithm == "auto" and X.shape[1] > MOST_FEATURES_OF_TREES)
-        if not (self._direct and brute and not metric_params):  # else scikit-learn has nothing to prepare or to refuse
+        if not (self._direct and brute and not params):  # else scikit-learn has nothing to prepare or to refuse
             self._fit_index()
             self._direct = self._direct and self._index._fit_method == "brute"
         self._filter: LowerBoundFilter | None = None  # made when it is first needed, and not kept in files
@@ -219,7 +219,7 @@ class StableSearch:
         if "_unit" in state:  # of a version that searched by cosine distances
             index = state["_index"]
             options = {"metric": "cosine", "metric_params": None, "algorithm": index.algorithm, "n_jobs": index.n_jobs}
-            state = StableSearch(state["_X"], **options).__dict__
+            state = StableSearch(state["_X"], **options).__getstate__()
         self.__dict__.update({"_direct": False, "_filter": None} | state)  # files of version 0.1 have neither
         if self._euclidean:  # those of older files may have been computed in single precision
             self._find_norms()

@@ -232,7 +232,9 @@ def _solve(
         most = min(LIBSVM_MOST_STEPS, max(LIBSVM_LEAST_STEPS, LIBSVM_ALL_STEPS // left.size))
         gamma, offset, n_stopped = _solve_by_libsvm(examples, costs, (a[left], b[left]), n_jobs, max_iter=most)
         _warn_if_stopped(n_stopped, len(left), most)
-        _keep_better(solutions, left, gamma, offset, kernel, (costs[a[left]], costs[b[left]]))
+        for block in blocks(len(left), n_rows):
+            some = left[block]
+            _keep_better(solutions, some, gamma[block], offset[block], kernel, (costs[a[some]], costs[b[some]]))
     return solutions
 
 
@@ -272,9 +274,10 @@ def _solve_by_libsvm(
 def _warn_if_long(n_pairs: int, n_samples: int) -> None:
     n_decisions = n_pairs * n_samples
     if n_decisions >= LONG_FIT:
+        minutes = round(n_decisions * SECONDS_PER_DECISION / 60)
         warn(
             f"PTSVM fits {n_pairs:,} pairs of labels on {n_samples:,} rows: expect about "
-            f"{n_decisions * SECONDS_PER_DECISION / 60:.0f} minutes. Fewer labels or a smaller max_samples take less.",
+            f"{f'{minutes} minutes' if minutes > 1 else 'a minute'}. Fewer labels or a smaller max_samples take less.",
         )
 
 

@@ -25,13 +25,14 @@ from sklearn import config_context
 from sklearn.svm import SVC
 
 from skldl._typing import FloatArray, IntArray
+from skldl.exceptions import DataError
 
 LIBSVM_TOLERANCE = 1e-6
 """Smaller than LIBSVM's default 1e-3, at little cost, so that rounding of the weights does not affect predictions."""
 LIBSVM_MOST_STEPS = 1_000_000
 """With a linear kernel of unscaled features LIBSVM may not terminate, and it cannot be interrupted."""
 LIBSVM_ALL_STEPS, LIBSVM_LEAST_STEPS = 20_000_000, 10_000
-"""Steps for all machines of a fit together, and for each machine where there are many: else they could take hours."""
+"""Steps for all machines that are solved together, and at least for each of them: else they could take hours."""
 
 
 class QuietSVC(SVC):
@@ -181,7 +182,13 @@ def _solve_pair(copies: Any, u: FloatArray, v: FloatArray, options: dict[str, An
         cost, sides = cost[present], sides[present]
         copies = copies[np.ix_(present, present)] if options["kernel"] == "precomputed" else copies[present]
     machine = QuietSVC(C=1.0, **options)
-    machine.fit(copies, sides, sample_weight=cost)
+    try:
+        machine.fit(copies, sides, sample_weight=cost)
+    except ValueError as error:  # it checks what LIBSVM returns
+        raise DataError(
+            "LIBSVM could not solve a machine of PTSVM: its numbers overflowed. Scale the features "
+            "(sklearn.preprocessing.StandardScaler), or choose a smaller C."
+        ) from error
     dual = np.zeros(2 * n_samples)
     dual[present[machine.support_]] = (
         machine.dual_coef_.toarray()[0] if sparse.issparse(copies) else machine.dual_coef_[0]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy import linalg, sparse
 
 from skldl._parameters import NOT_NEGATIVE, NOTHING, RANDOM_STATE, SHARE, one_of
-from skldl._squares import SPARSE_DIGITS, check_squares
+from skldl._squares import SPARSE_DIGITS, check_range, check_squares
 from skldl._typing import BoolArray, FloatArray
 from skldl.base import BaseLDL
 from skldl.chunks import Chunk, Rows
@@ -110,6 +110,7 @@ def _assemble(
 ) -> Moments:
     """Moments from the sums of `_sums_about` over all rows."""
     means, mean_squares, products, largest_square = sums
+    check_range(0.0, max(float(np.abs(mean).max()), np.sqrt(largest_square)))
     variances = mean_squares - (mean - center) ** 2
     _refuse_lost_digits(variances, mean, center)
     covariances = pooled = None
@@ -155,6 +156,7 @@ def _rows_moments(rows: Rows, covariance: str) -> Moments:
 
 def _masses(chunk: Chunk) -> Sums:
     """Mass of each label, rows summed by their mass, rows that can be moved in each column, and range of entries."""
+    check_squares(chunk.X, is_part=True)
     mass = chunk.weights()[:, None] * np.asarray(chunk.D)
     sums = np.asarray(chunk.X.T @ mass.sum(axis=1), dtype=np.float64).ravel()
     return mass.sum(axis=0), sums, len(chunk) * movable_columns(chunk.X), len(chunk), *_entry_range(chunk.X)
