@@ -103,7 +103,7 @@ class StableSearch:
         self._euclidean = self._cosine or is_euclidean(metric, metric_params)
         self._direct = self._euclidean and not sparse.issparse(X)
         brute = algorithm == "brute" or (algorithm == "auto" and X.shape[1] > MOST_FEATURES_OF_TREES)
-        if not (self._direct and brute and not params):  # else scikit-learn has nothing to prepare or to refuse
+        if not (self._direct and brute and not metric_params):  # else scikit-learn has nothing to prepare or to refuse
             self._fit_index()
             self._direct = self._direct and self._index._fit_method == "brute"
         self._filter: LowerBoundFilter | None = None  # made when it is first needed, and not kept in files
