@@ -94,7 +94,7 @@ class StableSearch:
         self._X = X
         self._index = NearestNeighbors(
             metric="euclidean" if self._cosine else metric,
-            p=power,
+            p=2 if self._cosine else power,
             metric_params=params or None,
             algorithm=algorithm,
             n_jobs=n_jobs,
