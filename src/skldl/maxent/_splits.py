@@ -24,7 +24,10 @@ def splits_of(cv: Any, kept: IntArray, n_samples: int) -> list[Split]:
         )
         splits.append((train, test))
     if not splits:
-        raise ValueError("cv gives no (train, test) pair. Give at least one, or a number of folds.")
+        raise ValueError(
+            "cv gives no (train, test) pair. Give at least one, or a number of folds. An iterator gives its pairs only "
+            "once: pass a list to fit again."
+        )
     return splits
 
 
