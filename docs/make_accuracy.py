@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from statistics import fmean, stdev
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "accuracy.json"
@@ -82,12 +83,10 @@ def _against_single_models(entries: list[dict]) -> list[str]:
         if model not in SINGLE or ours is None or entry["kullback_leibler"] >= ours["kullback_leibler"]:
             continue
         gaps = [one - other for one, other in zip(ours["by_fold"], entry["by_fold"], strict=True)]
-        mean = sum(gaps) / len(gaps)
-        error = (sum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1) / len(gaps)) ** 0.5
-        ahead = sum(gap > 0 for gap in gaps)
+        error = f" ± {stdev(gaps) / len(gaps) ** 0.5:.1g} (standard error over folds)" if len(gaps) > 1 else ""
         sentences.append(
-            f"On {name}, {HEADINGS[model]} is ahead of `AutoLDL` by {mean:.2g} ± {error:.1g} (standard error over "
-            f"folds), in {ahead} of {len(gaps)} folds."
+            f"On {name}, {HEADINGS[model]} is ahead of `AutoLDL` by {fmean(gaps):.2g}{error}, in "
+            f"{sum(gap > 0 for gap in gaps)} of {len(gaps)} folds."
         )
     if not any(model in SINGLE for _, model in found):
         return []

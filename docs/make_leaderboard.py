@@ -5,8 +5,12 @@ Every cell is a skill: the share of the mean distribution's Kullback-Leibler div
 
 import csv
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # both pages name the models alike
+from make_accuracy import HEADINGS
 
 from skldl.metrics import skill_ratio
 
@@ -19,13 +23,6 @@ AFTER, ACCURACY, SCALING = (
 BEGIN, END = "<!-- times: written by make docs -->\n", "<!-- end of times -->\n"
 NOT_IN_THE_AVERAGE = ("Artificial",)
 FACES = ("SJAFFE", "SBU_3DFE")
-NAMES = {
-    "auto": "`AutoLDL`",
-    "linear": "`SABFGSCV`",
-    "neighbours": "`AAKNNCV`",
-    "kernel-clr": '`KernelRidgeLDL("clr")`',
-    "forest": "`RandomForestLDL`",
-}
 Cells = dict[str, dict[str, float]]  # row → column → skill
 
 INTRODUCTION = """# Leaderboard
@@ -106,7 +103,7 @@ def accuracy_cells() -> Cells:
     cells: Cells = {}
     for entry in entries:
         if entry["model"] != "mean" and entry["dataset"] in means:
-            name = NAMES.get(entry["model"], entry["model"])
+            name = HEADINGS.get(entry["model"], entry["model"])
             skill = float(skill_ratio(entry["kullback_leibler"], means[entry["dataset"]]))
             cells.setdefault(name, {})[entry["dataset"]] = skill
     return cells

@@ -30,7 +30,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parent))
-from run_studies import KEEP, RUNS, STUDIES
+from run_studies import KEEP, RUNS, STEPS, STUDIES, whole_lines
 
 from skldl.experiments import plan_study, run, tasks
 from skldl.experiments.header import open_store
@@ -212,11 +212,11 @@ def read_steps(path: Path) -> list[Record]:
     """The steps in a file; a last line that is torn, because the writing process was killed, is removed from it."""
     if not path.exists():
         return []
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if len(whole) < len(content):
-        os.truncate(path, len(whole))
-    return [json.loads(line) for line in whole.splitlines()]
+    lines = whole_lines(path)
+    size = sum(map(len, lines))
+    if size < path.stat().st_size:
+        os.truncate(path, size)
+    return [json.loads(line) for line in lines]
 
 
 def run_steps(calls: Sequence[Call], path: Path, jobs: int) -> dict[Task, list[Record]]:
@@ -274,7 +274,7 @@ def main(arguments: list[str] | None = None) -> int:
             not_run: list[Record] = []  # where no setting could be chosen
             calls = list(run._calls(plan, left, recorded, KEEP, not_run))
             nested = [call for call in calls if call.task.kind == "evaluation" and call.chosen is None]
-            steps = run_steps(nested, out / "steps.jsonl", given.jobs)
+            steps = run_steps(nested, out / STEPS, given.jobs)
             if given.steps_only:
                 continue
             work = (delayed(run_there)(call, steps.get(call.task, ())) for call in calls)

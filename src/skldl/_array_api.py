@@ -185,11 +185,6 @@ def least_number(X: Any) -> float:
     return float(namespace(X).min(X) if is_foreign(X) else X.min())
 
 
-def greatest_number(X: Any) -> float:
-    """The greatest number of an array or a sparse matrix."""
-    return float(namespace(X).max(X) if is_foreign(X) else X.max())
-
-
 def least_of_rows(values: Any, count: int) -> tuple[Any, Any]:
     """The least numbers of each row, ascending, and their places."""
     xp = namespace(values)

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._array_api import greatest_number, least_number
 from skldl._typing import FloatArray
 from skldl.exceptions import DataError
 
@@ -15,15 +14,13 @@ SPARSE_DIGITS = 1e-10
 """Share of the squared mean up to which the variance of a sparse column, a difference of sums, has too few digits."""
 
 
-def check_squares(X: Any, *, is_part: bool = False) -> None:
+def check_squares(X: Any) -> None:
     """Refuse features whose squares overflow, or all of whose squares vanish.
 
     Parameters
     ----------
-    X : array or sparse matrix
+    X : ndarray or sparse matrix
         Features.
-    is_part : bool, default=False
-        Whether these are some of several rows: then it does not matter that their squares vanish.
 
     Examples
     --------
@@ -32,12 +29,11 @@ def check_squares(X: Any, *, is_part: bool = False) -> None:
         ...
     skldl.exceptions.DataError: X holds numbers up to 1e+200, whose squares are too large for double precision. ...
     """
-    if X.shape[0]:
-        check_range(least_number(X), greatest_number(X), is_part=is_part)
+    check_range(float(X.min()), float(X.max()))
 
 
 def check_range(least: float, greatest: float, *, is_part: bool = False) -> None:
-    """Refuse features with these ends as `check_squares` does."""
+    """Refuse features with these ends as `check_squares` does; of a part of the rows all squares may vanish."""
     largest = max(greatest, -least)
     if largest == 0 or ((is_part or largest >= 1 / LARGEST) and largest <= LARGEST):
         return

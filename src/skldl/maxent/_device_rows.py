@@ -21,6 +21,7 @@ from skldl._array_api import (
     to_numpy,
     weighted_row_sum,
 )
+from skldl._squares import check_range
 from skldl._typing import FloatArray
 from skldl.maxent import _blocks
 from skldl.maxent._constant_columns import CONSTANT_COLUMN
@@ -124,6 +125,7 @@ class DeviceRows:
         columns : bool, default=False
             Whether to count zeros and to look for two-valued columns, which takes two more passes.
         """
+        check_range(0.0, float(self.largest().max()))
         xp, device = space(self.X)
         p, c = self.n_features, self.n_labels
         sums = self._weighted_sums(self.X)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from skldl._held_out import two_valued_columns
-from skldl._squares import check_range, check_squares, sparse_minus
+from skldl._squares import check_range, sparse_minus
 from skldl._typing import BoolArray, FloatArray
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums
@@ -187,7 +187,13 @@ def _of_rows(X: Any, D: FloatArray, weight: FloatArray, about_mean: bool, origin
         nothing = np.zeros((n_features, D.shape[1])), np.zeros(D.shape[1]), 0.0
         ends = np.full(n_features, np.inf), np.full(n_features, -np.inf)
         return 0, 0.0, zeros, zeros, np.zeros(shape), *nothing, zeros, *ends, zeros
-    check_squares(X, is_part=True)
+    if sparse.issparse(X):
+        n_nonzero = np.bincount(X.indices[X.data != 0], minlength=n_features).astype(np.float64)
+        low, high = (np.ravel(bound.toarray()).astype(np.float64) for bound in (X.min(axis=0), X.max(axis=0)))
+    else:
+        n_nonzero = np.count_nonzero(X, axis=0).astype(np.float64)
+        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    check_range(low.min(), high.max(), is_part=True)
     total = float(weight.sum())
     sums = np.asarray(weight @ X, dtype=np.float64)
     mean = sums / total if about_mean else np.zeros(n_features)
@@ -195,12 +201,6 @@ def _of_rows(X: Any, D: FloatArray, weight: FloatArray, about_mean: bool, origin
     products = (_blocks.gram if n_features <= LARGEST_MATRIX else _blocks.variances)(measured, weight, mean)
     weighted = D * weight[:, None]
     X64 = X.astype(np.float64, copy=False) if sparse.issparse(X) else X
-    if sparse.issparse(X):
-        n_nonzero = np.bincount(X.indices[X.data != 0], minlength=n_features).astype(np.float64)
-        low, high = (np.ravel(bound.toarray()).astype(np.float64) for bound in (X.min(axis=0), X.max(axis=0)))
-    else:
-        n_nonzero = np.count_nonzero(X, axis=0).astype(np.float64)
-        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     inside = ((low < high) & ~two_valued_columns(X)).astype(np.float64)
     of_labels = np.asarray(X64.T @ weighted), weighted.sum(axis=0), float(weight @ entropy(D))
     about = sums if origin is None else np.asarray(weight @ measured)

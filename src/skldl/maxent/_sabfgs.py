@@ -193,7 +193,6 @@ class SABFGS(PartialLDL):
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         settings = self._settings()
         start = self._start_of_fit(X.shape[1], D.shape[1])
-        check_squares(X)
         if is_device_array(X):
             problem = device_problem(X, D, sample_weight, self.alpha, fit_intercept=settings.fit_intercept)
             if problem is None:  # few rows of many features are whitened in the space of the rows
@@ -201,6 +200,7 @@ class SABFGS(PartialLDL):
             else:
                 self._fit_problem(*problem, settings, start)
             return
+        check_squares(X)
         weights = fit_weights(X, D, sample_weight, self.alpha, settings, start=start)
         weights.warn_unless_converged(type(self).__name__, self.alpha, settings)
         if not self.fit_intercept and weights.run.converged and not has_gaps(D):

@@ -197,10 +197,10 @@ class SABFGSCV(PartialLDL):
 
     def _select(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, splits: list[Split]) -> None:
         alphas, settings = self._alphas(), self._settings()
-        check_squares(X)
         if is_device_array(X):
             self._select_on_device(X, D, sample_weight, splits, alphas, settings)
             return
+        check_squares(X)
         keep = len(alphas) * D.size <= MOST_KEPT_NUMBERS and holds_out_once(splits, len(D))
         candidates = self._scalings(_rare_columns(X) if self.scaling == "auto" else np.zeros(0, dtype=bool))
         loose = fold_settings(settings, FOLD_TOL)

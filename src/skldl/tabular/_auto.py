@@ -164,7 +164,7 @@ def forget_held_out(model: Any) -> None:
 def _choice(dataset: Dataset, auto: AutoLDL) -> Choice:
     # The mean of all rows has seen the row itself, which flatters it by 1/n. Members hold rows out in different ways,
     # and a mean that is held out in only one of them would differ from the others by chance, row after row.
-    mean = weighted_mean(dataset.D, dataset.sample_weight)  # as the baseline predicts it, which may be exact
+    mean = weighted_mean(dataset.D, dataset.sample_weight)  # as `MeanDistribution` predicts it: no floor
     reference = kullback_leibler.rowwise(dataset.D, np.broadcast_to(mean, dataset.D.shape))
     table = np.stack([reference, *auto.held_out_losses_.values()])
     known = np.flatnonzero(np.isfinite(table).all(axis=0))

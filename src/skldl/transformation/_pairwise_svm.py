@@ -184,7 +184,9 @@ def _solve_pair(copies: Any, u: FloatArray, v: FloatArray, options: dict[str, An
     machine = QuietSVC(C=1.0, **options)
     try:
         machine.fit(copies, sides, sample_weight=cost)
-    except ValueError as error:  # it checks what LIBSVM returns
+    except ValueError as error:
+        if "not finite" not in str(error):  # what scikit-learn says of the result of LIBSVM
+            raise
         raise DataError(
             "LIBSVM could not solve a machine of PTSVM: its numbers overflowed. Scale the features "
             "(sklearn.preprocessing.StandardScaler), or choose a smaller C."

@@ -156,7 +156,7 @@ def _rows_moments(rows: Rows, covariance: str) -> Moments:
 
 def _masses(chunk: Chunk) -> Sums:
     """Mass of each label, rows summed by their mass, rows that can be moved in each column, and range of entries."""
-    check_squares(chunk.X, is_part=True)
+    check_range(float(chunk.X.min()), float(chunk.X.max()), is_part=True)
     mass = chunk.weights()[:, None] * np.asarray(chunk.D)
     sums = np.asarray(chunk.X.T @ mass.sum(axis=1), dtype=np.float64).ravel()
     return mass.sum(axis=0), sums, len(chunk) * movable_columns(chunk.X), len(chunk), *_entry_range(chunk.X)
