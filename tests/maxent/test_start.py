@@ -138,7 +138,7 @@ def test_what_is_no_array_of_plain_numbers_is_refused(init):
             model.fit(X, D)
 
 
-@pytest.mark.filterwarnings("ignore:SAIIS stopped at max_iter=5")
+@pytest.mark.filterwarnings("ignore:SAIIS stopped at max_iter=5")  # it is to run, not to converge
 def test_a_start_at_which_rounding_hides_every_gain_is_refused():
     X, D = make_distributions(n_features=3, n_labels=4)
     init = np.random.default_rng(0).normal(size=(3, 4))
