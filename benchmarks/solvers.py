@@ -12,18 +12,19 @@ import numpy as np
 from _common import PAPER_SETS, SYNTHETIC, first_fold, load, timed
 from scipy import optimize, special
 
-from skldl import SABFGS, _solvers
+from skldl import SABFGS
 from skldl.maxent import _fitting
+from skldl.utils import solvers
 
 
 def minimise_by_scipy(
     objective: Any, start: Any, *, method: str, tol: float, max_iter: int, lower_bound: float = -np.inf,
     metric: Any = None, curvature: float = 1.0, callback: Any = None,
-) -> _solvers.Minimum:  # fmt: skip
-    """The same interface as `skldl._solvers.minimise`."""
-    metric = metric or _solvers.Euclidean()
-    curvatures: deque[float] = deque(maxlen=_solvers.MEMORY)
-    run = _solvers.Minimum(x=start, loss=np.inf, curvature=curvature, n_evaluations=0)
+) -> solvers.Minimum:  # fmt: skip
+    """The same interface as `skldl.utils.solvers.minimise`."""
+    metric = metric or solvers.Euclidean()
+    curvatures: deque[float] = deque(maxlen=solvers.MEMORY)
+    run = solvers.Minimum(x=start, loss=np.inf, curvature=curvature, n_evaluations=0)
     last: dict[str, Any] = {}
     before: dict[str, Any] = {}
 
@@ -58,7 +59,7 @@ def minimise_by_scipy(
 
     if callback is not None:
         callback(0, start)
-    options = {"maxcor": _solvers.MEMORY, "maxls": _solvers.MAX_TRIALS, "ftol": 0.0, "gtol": 0.0}
+    options = {"maxcor": solvers.MEMORY, "maxls": solvers.MAX_TRIALS, "ftol": 0.0, "gtol": 0.0}
     options |= {"maxiter": max_iter + 1, "maxfun": 10**9}
     optimize.minimize(evaluate, start, jac=True, method="L-BFGS-B", callback=after_step, options=options)
     return run
@@ -82,7 +83,7 @@ def main() -> None:
     for name in (*PAPER_SETS, SYNTHETIC):
         X, D, _, _ = first_fold(*load(name))
         for alpha in (0.0, 0.01):
-            ours, model = fit(X, D, alpha, _solvers.minimise)
+            ours, model = fit(X, D, alpha, solvers.minimise)
             theirs, other = fit(X, D, alpha, minimise_by_scipy)
             losses = [
                 -(D * special.log_softmax(X @ m.coef_.T + m.intercept_, axis=1)).sum(axis=1).mean()

@@ -7,10 +7,10 @@ import pytest
 from sklearn.base import clone
 
 from skldl import AAKNN, SABFGS, AutoLDL, MeanDistribution, StackingLDL
-from skldl._column_names import order_of_labels
 from skldl.exceptions import FeatureMismatchError, LabelMismatchError
 from skldl.metrics import MEASURES, chebyshev, evaluate, mu, skill
 from skldl.testing import make_distributions
+from skldl.utils.column_names import order_of_labels
 
 TRUE = pd.DataFrame({"a": [0.7, 0.2], "b": [0.1, 0.2], "c": [0.2, 0.6]})
 OTHER = pd.DataFrame({"a": [0.6, 0.1], "b": [0.2, 0.3], "c": [0.2, 0.6]})

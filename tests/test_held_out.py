@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skldl._array_api import weighted_mean
-from skldl._held_out import (
+from skldl.metrics import kullback_leibler
+from skldl.testing import make_distributions
+from skldl.utils.arrays import weighted_mean
+from skldl.utils.held_out import (
     Scaling,
     best_share,
     first_best,
@@ -16,8 +18,6 @@ from skldl._held_out import (
     standardisation,
     two_valued_columns,
 )
-from skldl.metrics import kullback_leibler
-from skldl.testing import make_distributions
 
 
 def test_means_without_rows_or_groups_equal_the_means_of_the_rest():

@@ -13,7 +13,6 @@ from sklearn.utils import get_tags
 import skldl
 from skldl import AAKNN, SABFGS, SABFGSCV, AutoLDL, IncomLDL, LDLClassifier, MeanDistribution, StackingLDL, WInLDL
 from skldl._algorithms import ALGORITHMS
-from skldl._missing import check_partial_distributions, mean_distribution, observed_pair, row_divergences
 from skldl._partial_base import fill_gaps
 from skldl.data import make_missing
 from skldl.enhancement import EnhancedLDL
@@ -28,6 +27,7 @@ from skldl.exceptions import (
 from skldl.metrics import kullback_leibler
 from skldl.testing import make_distributions
 from skldl.uncertainty import CalibratedLDL, ConformalLDL
+from skldl.utils.missing import check_partial_distributions, mean_distribution, observed_pair, row_divergences
 
 nan = float("nan")
 TRUE_DEGREES = [[0.5, nan, nan], [0.2, 0.3, 0.5], [nan, nan, 0.1], [nan, 0.4, nan]]

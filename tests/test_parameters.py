@@ -10,8 +10,10 @@ from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 
 import skldl
-from skldl import _parameters as declared
-from skldl._parameters import (
+from skldl.exceptions import ParameterError
+from skldl.testing import CHECKS, make_distributions
+from skldl.utils import parameters as declared
+from skldl.utils.parameters import (
     check_declared_parameters,
     check_parameters,
     check_value,
@@ -21,8 +23,6 @@ from skldl._parameters import (
     sequence_of,
     whole,
 )
-from skldl.exceptions import ParameterError
-from skldl.testing import CHECKS, make_distributions
 
 X, D = make_distributions()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from skldl._solvers import ROUNDING, minimise
+from skldl.utils.solvers import ROUNDING, minimise
 
 
 def _quadratic(eigenvalues):

@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from skldl import AAKNN, AAKNNCV, SAIIS, MeanDistribution, exceptions
-from skldl._validation import check_distributions, check_numbers, check_pair, check_weights
 from skldl.exceptions import DataError, SampleWeightError
 from skldl.testing import make_distributions
+from skldl.utils.validation import check_distributions, check_numbers, check_pair, check_weights
 
 X, D = make_distributions(n_samples=20, n_features=3, n_labels=3)
 NAMES = ["joy", "anger", "fear"]

@@ -11,9 +11,9 @@ import pytest
 
 import skldl
 from skldl import AABP, CPNN, LDLLC, PTSVM, SABFGS, SABFGSCV, SAIIS, DirichletLDL
-from skldl._warn import warn
 from skldl.testing import make_distributions
 from skldl.transformation import _pair_fit
+from skldl.utils.warn import warn
 
 X, D = make_distributions(40)
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from skldl._whole_files import discard_unfinished, whole_file
+from skldl.utils.files import discard_unfinished, whole_file
 
 
 def test_the_file_comes_with_the_end_of_the_block(tmp_path):

@@ -15,7 +15,6 @@ from skldl import simplex as simplex
 from skldl import tabular as tabular
 from skldl import testing as testing
 from skldl import uncertainty as uncertainty
-from skldl._versions import show_versions as show_versions
 from skldl.adaptation._aaregressor import AARegressor as AARegressor
 from skldl.base import BaseLDL as BaseLDL
 from skldl.baseline import MeanDistribution as MeanDistribution
@@ -58,6 +57,7 @@ from skldl.trees._structrf import StructRF as StructRF
 from skldl.uncertainty._calibrated import CalibratedLDL as CalibratedLDL
 from skldl.uncertainty._conformal import ConformalLDL as ConformalLDL
 from skldl.uncertainty._spread import DirichletSpread as DirichletSpread
+from skldl.utils.versions import show_versions as show_versions
 
 ESTIMATORS: tuple[str, ...]
 __version__: str

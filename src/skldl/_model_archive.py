@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import BallTree, KDTree
 
-from skldl._typing import AnyArray
+from skldl.utils.typing import AnyArray
 
 MOST_NESTED = 100
 """Levels of objects within objects; models of this package need about thirty."""

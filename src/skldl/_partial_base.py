@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._array_api import is_device_array, is_foreign
-from skldl._missing import (
+from skldl.base import BaseLDL
+from skldl.metrics import kullback_leibler
+from skldl.utils.arrays import is_device_array, is_foreign
+from skldl.utils.missing import (
     COMPLETE,
     READINGS,
     check_partial_distributions,
@@ -15,11 +17,9 @@ from skldl._missing import (
     observed_pair,
     rest_of,
 )
-from skldl._parameters import one_of
-from skldl._typing import FloatArray
-from skldl._validation import check_numbers, check_same_length, check_weights
-from skldl.base import BaseLDL
-from skldl.metrics import kullback_leibler
+from skldl.utils.parameters import one_of
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_numbers, check_same_length, check_weights
 
 MISSING = one_of(*READINGS, cure="'degrees' if the observed degrees are true, 'renormalised' if only ratios are known")
 """Valid values of the hyper-parameter ``missing``."""
@@ -30,7 +30,7 @@ class PartialLDL(BaseLDL):
 
     A subclass declares ``"missing": MISSING`` in ``_constraints`` and stores it in ``__init__``. Its ``_fit`` receives
     D with NaN where a degree is unknown, and finds the reading in ``missing_``: "complete" (no NaN), "degrees" or
-    "renormalised"; see `skldl._missing`.
+    "renormalised"; see `skldl.utils.missing`.
 
     Attributes
     ----------

@@ -10,14 +10,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._algorithms import MISSING_DEGREES_CURE
-from skldl._array_api import computing_on, is_device_array, least_number, namespace, to_numpy
-from skldl._column_names import column_names, label_names, order_of_labels
-from skldl._held_out import check_groups as check_groups
-from skldl._missing import DistributionTargetTags
-from skldl._parameters import NOTHING, Constraint, check_parameters, check_value, one_of
-from skldl._predictions import data_frame, sum_to_one
-from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_distributions, check_features, check_same_length, check_weights
 from skldl.chunks import Rows
 from skldl.chunks import evaluate as evaluate_chunks
 from skldl.chunks import predict as predict_chunks
@@ -25,6 +17,14 @@ from skldl.chunks._names import keep_names, refuse_more, refuse_rows
 from skldl.chunks._rows import weight_exponent
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
+from skldl.utils.arrays import computing_on, is_device_array, least_number, namespace, to_numpy
+from skldl.utils.column_names import column_names, label_names, order_of_labels
+from skldl.utils.held_out import check_groups as check_groups
+from skldl.utils.missing import DistributionTargetTags
+from skldl.utils.parameters import NOTHING, Constraint, check_parameters, check_value, one_of
+from skldl.utils.predictions import data_frame, sum_to_one
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_distributions, check_features, check_same_length, check_weights
 
 __all__ = ["BaseLDL", "GroupedLDL"]
 
@@ -45,7 +45,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     (`skldl.chunks`): each call of ``rows.sum`` is a pass over them.
 
     The base class checks everything that comes in, keeps names, and makes sure that what goes out sums to one. What a
-    subclass declares in ``_constraints`` (see `skldl._parameters`) is checked before the data are.
+    subclass declares in ``_constraints`` (see `skldl.utils.parameters`) is checked before the data are.
 
     Attributes
     ----------

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skldl._array_api import as_type_of, is_device_array, namespace, weighted_mean
-from skldl._missing import COMPLETE, mean_distribution
 from skldl._partial_base import MISSING, PartialLDL
-from skldl._typing import FloatArray
 from skldl.chunks import Chunk, Rows
+from skldl.utils.arrays import as_type_of, is_device_array, namespace, weighted_mean
+from skldl.utils.missing import COMPLETE, mean_distribution
+from skldl.utils.typing import FloatArray
 
 
 class MeanDistribution(PartialLDL):

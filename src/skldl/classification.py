@@ -25,17 +25,17 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
-from skldl._parameters import CALLABLE, FOLDS, NOTHING, check_parameters, has_methods, number, one_of
-from skldl._typing import FloatArray
-from skldl._validation import (
+from skldl.distributions._tables import is_missing
+from skldl.exceptions import DataError, MissingLabelError, SampleWeightError, SingleLabelError
+from skldl.utils.parameters import CALLABLE, FOLDS, NOTHING, check_parameters, has_methods, number, one_of
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import (
     check_distributions,
     check_features,
     check_same_length,
     check_weights,
     column_names,
 )
-from skldl.distributions._tables import is_missing
-from skldl.exceptions import DataError, MissingLabelError, SampleWeightError, SingleLabelError
 
 
 def label_probabilities(D: FloatArray) -> FloatArray:

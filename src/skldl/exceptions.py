@@ -2,10 +2,93 @@
 
 All errors are subclasses of `ValueError`, so that code written for scikit-learn catches them. Predicting before fitting
 raises scikit-learn's `NotFittedError`; an optimiser that stopped early warns with its `ConvergenceWarning`.
+
+A message consists of text and of the parameters that it names. ``str(error)`` spells these as Python does
+(``drop=['a']``); the command line and the service spell them as options (`WordedError.worded`).
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from reprlib import Repr
+from typing import Any
 
-class DataError(ValueError):
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
+_NO_VALUE: Any = object()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that an error message names, with or without a value.
+
+    Examples
+    --------
+    >>> print(Parameter("alpha", -1), Parameter("labels"))
+    alpha=-1 labels=
+    """
+
+    name: str
+    value: Any = _NO_VALUE
+
+    @property
+    def has_value(self) -> bool:
+        """Whether a value is named."""
+        return self.value is not _NO_VALUE
+
+    def __str__(self) -> str:
+        return f"{self.name}={_SHORT.repr(self.value) if self.has_value else ''}"
+
+    def __reduce__(self) -> tuple[Any, ...]:  # the marker for "no value" must stay the same object in another process
+        return Parameter, ((self.name, self.value) if self.has_value else (self.name,))
+
+
+class WordedError(ValueError):
+    """An error whose message names parameters.
+
+    Parameters
+    ----------
+    *parts : str or Parameter
+        The message, in order.
+    row : int, default=None
+        Position of the row of the input that the error is about, where there is one.
+
+    Examples
+    --------
+    >>> error = WordedError("Leave column 'b' out with ", Parameter("drop", ["b"]), ".")
+    >>> print(error)
+    Leave column 'b' out with drop=['b'].
+    >>> error.worded(lambda parameter: f"--{parameter.name} {','.join(parameter.value)}")
+    "Leave column 'b' out with --drop b."
+    >>> error.parameter
+    'drop'
+    """
+
+    def __init__(self, *parts: str | Parameter, row: int | None = None) -> None:
+        self.parts, self.row = parts, row
+        super().__init__("".join(map(str, parts)))
+
+    @property
+    def parameter(self) -> str | None:
+        """Name of the first parameter in the message."""
+        return next((part.name for part in self.parts if isinstance(part, Parameter)), None)
+
+    def worded(self, spell: Callable[[Parameter], str]) -> str:
+        """The message with its parameters spelled by a function, such as as options of the command line.
+
+        Parameters
+        ----------
+        spell : callable
+            From a `Parameter` to text.
+
+        Returns
+        -------
+        str
+            The message.
+        """
+        return "".join(spell(part) if isinstance(part, Parameter) else str(part) for part in self.parts)
+
+
+class DataError(WordedError):
     """Base class of errors about data that cannot be used as they are.
 
     Examples
@@ -371,7 +454,7 @@ class UnknownDatasetError(UnknownNameError, DatasetNotFoundError):
     """
 
 
-class ParameterError(ValueError, TypeError):
+class ParameterError(WordedError, TypeError):
     """A hyper-parameter with an invalid value. To fix it, use a value that the message describes.
 
     Examples

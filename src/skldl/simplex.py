@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from skldl._real_numbers import as_finite_array, as_real_array, row_sums
-from skldl._typing import FloatArray
 from skldl.exceptions import NegativeDegreeError, ZeroRowError
+from skldl.utils.real_numbers import as_finite_array, as_real_array, row_sums
+from skldl.utils.typing import FloatArray
 
 
 def normalize(rows: npt.ArrayLike) -> FloatArray:

@@ -17,11 +17,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator as check_by_scikit_learn
 
-from skldl._compat import distribution_targets_in_estimator_checks
-from skldl._parameters import check_declared_parameters
-from skldl._typing import FloatArray
-from skldl._warn import warn
 from skldl.exceptions import DataError
+from skldl.utils.compat import distribution_targets_in_estimator_checks
+from skldl.utils.parameters import check_declared_parameters
+from skldl.utils.typing import FloatArray
+from skldl.utils.warn import warn
 
 __all__ = ["CHECKS", "EXPECTED_FAILED_CHECKS", "check_estimator", "make_distributions"]
 

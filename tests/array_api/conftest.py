@@ -13,7 +13,7 @@ import scipy
 import sklearn
 from sklearn.utils.fixes import parse_version
 
-from skldl._array_api import to_numpy
+from skldl.utils.arrays import to_numpy
 
 ON_CUDA = ("torch on cuda", "cupy")
 

@@ -9,7 +9,6 @@ import pytest
 import skldl
 from skldl import AABP, AAKNN, SABFGS, KernelRidgeLDL, MeanDistribution
 from skldl._algorithms import ALGORITHMS
-from skldl._array_api import computing_on
 from skldl.exceptions import (
     DeviceError,
     DimensionError,
@@ -25,6 +24,7 @@ from skldl.exceptions import (
     ZeroRowError,
 )
 from skldl.metrics import evaluate
+from skldl.utils.arrays import computing_on
 
 REFUSED = "computes with NumPy alone, and X is an array of"
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import skldl
 from skldl import AABP, AAKNN, SABFGS, KernelRidgeLDL
-from skldl._host_copy import holds_foreign_arrays, host_copy
+from skldl.utils.host_copy import holds_foreign_arrays, host_copy
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few iterations are compared
 

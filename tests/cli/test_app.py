@@ -110,10 +110,11 @@ def test_help_names_every_command():
 
 def test_told_to_end_it_ends_at_once(monkeypatch):
     """The handler of SIGTERM leaves no unfinished file and does not go through exceptions."""
-    from skldl import _whole_files, cli
+    from skldl.utils import cli
+    from skldl.utils import files as whole_files
 
     done = []
-    monkeypatch.setattr(_whole_files, "discard_unfinished", lambda: done.append("discarded"))
+    monkeypatch.setattr(whole_files, "discard_unfinished", lambda: done.append("discarded"))
     monkeypatch.setattr(cli.os, "_exit", done.append)
     cli._end_at_once()
     assert done == ["discarded", 143]

@@ -5,7 +5,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from skldl import SABFGS
-from skldl._missing import comparable_rows
 from skldl.cli._app import run
 from skldl.data import Dataset, make_missing
 from skldl.distributions import to_label_sets
@@ -18,6 +17,7 @@ from skldl.metrics import kullback_leibler
 from skldl.plots import MissingRateDisplay
 from skldl.selection import search
 from skldl.testing import make_distributions
+from skldl.utils.missing import comparable_rows
 
 STUDY = """
 name = "hidden"

@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl._solvers import minimise
 from skldl.baseline import MeanDistribution
 from skldl.metrics import kullback_leibler
 from skldl.neural import CPNN, _cpnn
@@ -16,6 +15,7 @@ from skldl.neural._network import ACTIVATIONS, standardize
 from skldl.selection import hold_out
 from skldl.simplex import softmax
 from skldl.testing import check_estimator, make_distributions
+from skldl.utils.solvers import minimise
 
 SMALL = {"n_hidden": 3, "max_iter": 30}
 BY_NUMBER = {"check_label_permutation": "labels enter by their number"}

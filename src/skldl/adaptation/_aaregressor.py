@@ -13,10 +13,10 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from skldl._parameters import has_methods
-from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.simplex import project
+from skldl.utils.parameters import has_methods
+from skldl.utils.typing import FloatArray
 
 ROUNDING = 1e-9
 """A prediction whose sum is one up to this is a distribution already."""

@@ -7,13 +7,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._parameters import COUNT, NOT_NEGATIVE, Constraint, check_parameters, number, one_of
-from skldl._typing import FloatArray, IntArray
-from skldl._warn import warn
 from skldl.annotators._expectation import Evidence, Solution, run_em
 from skldl.annotators._noise_models import NO_PARAMETERS, Maximizer, OrderedProbit, full_confusion, one_coin
 from skldl.annotators._triples import Triples, check_single, gold_codes, read_triples
 from skldl.exceptions import DataError, DimensionError, UnknownLabelError
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE, Constraint, check_parameters, number, one_of
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.warn import warn
 
 
 def _is_pseudo_counts(value: Any) -> bool:

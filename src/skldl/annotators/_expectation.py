@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse, special
 
-from skldl._typing import FloatArray, IntArray
 from skldl.annotators._noise_models import Maximizer
+from skldl.utils.typing import FloatArray, IntArray
 
 _LEAST = 1e-300  # probability in the place of zero, so that logarithms stay finite
 

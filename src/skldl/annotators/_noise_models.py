@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from skldl._typing import BoolArray, FloatArray
+from skldl.utils.typing import BoolArray, FloatArray
 
 Maximizer = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 NO_PARAMETERS: FloatArray = np.zeros((0, 2))

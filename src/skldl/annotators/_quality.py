@@ -12,10 +12,10 @@ import numpy as np
 from scipy import special
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._parameters import COUNT, check_value, number
-from skldl._typing import BoolArray, FloatArray, IntArray
 from skldl.annotators._dawid_skene import DawidSkene, label_values
 from skldl.annotators._rater_table import FLAGS, RaterTable
+from skldl.utils.parameters import COUNT, check_value, number
+from skldl.utils.typing import BoolArray, FloatArray, IntArray
 
 _SHARE = number(above=0, below=1)
 _CHUNK = 250_000  # votes at a time, so that memory does not grow with their number

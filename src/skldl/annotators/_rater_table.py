@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray, IntArray
+from skldl.utils.typing import FloatArray, IntArray
 
 FLAGS = {
     "spammer": "answers are unrelated to the truth",

@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.annotators._dawid_skene import DawidSkene
 from skldl.annotators._quality import rater_table
 from skldl.annotators._rater_table import RaterTable
 from skldl.annotators._triples import read_triples
+from skldl.utils.typing import FloatArray
 
 MOST_KEPT = 200
 """Maximum number of raters in a summary as plain values; they are evenly spaced from the best to the worst."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import AnyArray, IntArray
 from skldl.distributions._answers import named_column, table_rows
 from skldl.distributions._tables import (
     check_label,
@@ -20,6 +19,7 @@ from skldl.distributions._tables import (
     sorted_names,
 )
 from skldl.exceptions import DimensionError, DuplicateVoteError, MissingLabelError, UnknownLabelError
+from skldl.utils.typing import AnyArray, IntArray
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The checks of one chunk: those of `skldl._validation`, with errors that name the source and the row in it."""
+"""The checks of one chunk: those of `skldl.utils.validation`, with errors that name the source and the row in it."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from skldl._column_names import column_names, label_names
-from skldl._typing import FloatArray
-from skldl._validation import check_distributions, check_features, check_same_length, check_weights, rows_from
 from skldl.chunks._layout import Layout, Piece
 from skldl.exceptions import DataError, EmptyDataError, FeatureMismatchError, LabelMismatchError, LengthMismatchError
+from skldl.utils.column_names import column_names, label_names
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_distributions, check_features, check_same_length, check_weights, rows_from
 
 NAN_CURE = "Rows in chunks need every degree: drop such rows, or fit in memory an estimator that takes missing degrees."
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skldl._column_names import matching_columns
 from skldl.exceptions import TableError
+from skldl.utils.column_names import matching_columns
 
 Names = str | Sequence[str] | None
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from skldl._extras import import_with_extra
 from skldl.chunks._cluster import ClusterRows, active_client
 from skldl.chunks._columns import Columns, Names, find_columns
 from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._rows import Merge, Rows, Sums
 from skldl.exceptions import DataError, LengthMismatchError, NotNumericError
+from skldl.utils.extras import import_with_extra
 
 
 class DaskRows(Rows):

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from skldl._extras import import_with_extra
-from skldl._typing import AnyArray
 from skldl.chunks._columns import Columns, Names, find_columns
 from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._rows import Rows, check_chunk_rows, rows_in_chunk
 from skldl.exceptions import DatasetNotFoundError, EmptyDataError, NonFiniteError, NotNumericError, TableError
+from skldl.utils.extras import import_with_extra
+from skldl.utils.typing import AnyArray
 
 READ_BUFFER = 1 << 20
 MOST_TASKS = 512

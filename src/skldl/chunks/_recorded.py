@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skldl._whole_files import whole_file
 from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._rows import Chunk, Merge, Rows, Sums
 from skldl.exceptions import DataError
+from skldl.utils.files import whole_file
 
 
 class Journal(Protocol):

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._typing import FloatArray
 from skldl.chunks._checks import check_piece
 from skldl.chunks._layout import Layout, Piece
 from skldl.exceptions import DataError, EmptyDataError, SampleWeightError
+from skldl.utils.typing import FloatArray
 
 CHUNK_CELLS = 1 << 21
 """Numbers in a chunk if its number of rows is not given (16 MiB in double precision)."""

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl._column_names import order_of_labels
-from skldl._parameters import check_value
-from skldl._typing import FloatArray
-from skldl._validation import check_distributions, check_weights
 from skldl.chunks._rows import Chunk, Rows, Sums, add, weight_exponent
 from skldl.exceptions import DataError, EmptyDataError, FeatureMismatchError, LengthMismatchError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure, Skill, kullback_leibler
 from skldl.metrics._evaluate import resolve, rows_of_reference
 from skldl.metrics._measure import checked_pair, compute_rows, summing_to_one
 from skldl.metrics._skill import CONFIDENCE, demand_two, skill_of_sums
+from skldl.utils.column_names import order_of_labels
+from skldl.utils.parameters import check_value
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_distributions, check_weights
 
 
 def predict(model: Any, rows: Rows) -> Iterator[Any]:

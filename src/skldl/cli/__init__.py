@@ -30,7 +30,7 @@ def _check_standard_streams() -> None:
 
 def _end_at_once(*_: object) -> None:
     """End without unfinished files. An exception would do, if all code that it passes let it through."""
-    from skldl._whole_files import discard_unfinished
+    from skldl.utils.files import discard_unfinished
 
     discard_unfinished()
     os._exit(143)

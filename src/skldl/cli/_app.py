@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 import skldl
-from skldl._whole_files import DISK_IS_FULL
 from skldl.exceptions import DataError, ParameterError
+from skldl.utils.files import DISK_IS_FULL
 
 # One line for each command: where it is, and what it does. Its module is imported when it is called.
 COMMANDS = {

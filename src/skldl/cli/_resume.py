@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import skldl
-from skldl._whole_files import whole_file
 from skldl.chunks import FolderJournal, Journal
 from skldl.exceptions import DatasetError, ModelFileError
 from skldl.persistence import read, save
 from skldl.tabular import TableEncoder
+from skldl.utils.files import whole_file
 
 try:
     import fcntl

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from skldl._whole_files import whole_file
 from skldl.cli._options import as_options
 from skldl.data import TableFile
 from skldl.data._array_table import ArrayTable
+from skldl.utils.files import whole_file
 
 IMAGES = (".png", ".pdf", ".svg")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from joblib import cpu_count
 
-from skldl._whole_files import DISK_IS_FULL
 from skldl.cli._progress import watch
 from skldl.cli._screen import note
 from skldl.exceptions import StudyError
@@ -18,6 +17,7 @@ from skldl.experiments.output.grids import grid_end_notes
 from skldl.experiments.output.layout import ResultTable
 from skldl.experiments.output.skill_chart import skill_chart
 from skldl.experiments.output.uncertainty import interval_table
+from skldl.utils.files import DISK_IS_FULL
 
 MOST_FAILURES = 10
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import numpy as np
 from cyclopts import Parameter
 
-from skldl._missing import has_gaps
 from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, is_array_file
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
@@ -19,6 +18,7 @@ from skldl.experiments.loading import load_datasets
 from skldl.metrics import PAPER_MEASURES
 from skldl.tabular import AUTO
 from skldl.tabular._models import candidates_for, limited_to
+from skldl.utils.missing import has_gaps
 
 LEARN_FROM_GAPS = ("sa-bfgs-cv", "incomldl", "winldl")
 """What is compared by default where label cells are empty."""

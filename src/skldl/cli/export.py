@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from skldl._whole_files import whole_file
 from skldl.cli._model_file import open_model
 from skldl.cli._options import Flag, check_targets
 from skldl.exceptions import TableError
 from skldl.persistence import inspect
+from skldl.utils.files import whole_file
 
 
 def export(model: Path, /, *, onnx: Path | None = None, card: Path | None = None, overwrite: Flag = False) -> None:

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from skldl._whole_files import whole_file
 from skldl.cli._options import Flag, Reading, Source, as_options, check_targets, refuse_model_as_table
 from skldl.cli._screen import printable
 from skldl.exceptions import TableError
 from skldl.persistence import inspect as read_description
+from skldl.utils.files import whole_file
 
 
 def inspect(

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 from cyclopts import Parameter, validators
 
-from skldl._whole_files import whole_file
 from skldl.cli._model_file import TableModel, open_model
 from skldl.cli._options import Flag, Reading, Source, Words, check_targets, refuse_model_as_table, words
 from skldl.cli._parallel import in_order
@@ -20,6 +19,7 @@ from skldl.tabular import predict_table
 from skldl.tabular._drift import Comparison, DriftMonitor
 from skldl.tabular._interval_columns import few_rows_note, intervals_of, with_intervals
 from skldl.tabular._prediction import checked_keep
+from skldl.utils.files import whole_file
 
 
 def predict(

@@ -18,14 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from skldl._parameters import NOT_NEGATIVE
-from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.losses._automatic_alpha import ALPHA, count_different_rows, generalised_cross_validation
 from skldl.maxent import _whitening
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, factorise
 from skldl.simplex import project
+from skldl.utils.parameters import NOT_NEGATIVE
+from skldl.utils.typing import FloatArray
 
 RANK_CUT = 1e-12
 

@@ -12,7 +12,7 @@ References
 
 import numpy as np
 
-from skldl._typing import FloatArray, IntArray
+from skldl.utils.typing import FloatArray, IntArray
 
 LARGEST_NUMBER_OF_ROUNDS = 300
 ROUNDING = 1e-12  # a cluster whose squared deviations fall below this share of the whole is one point

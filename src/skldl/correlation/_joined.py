@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._typing import FloatArray
 from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
+from skldl.utils.typing import FloatArray
 
 
 def column_scale(alpha: float, alpha_further: float) -> float:

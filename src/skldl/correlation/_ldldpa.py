@@ -12,8 +12,6 @@ from typing import ClassVar
 import numpy as np
 from scipy import stats
 
-from skldl._parameters import NOT_NEGATIVE
-from skldl._typing import FloatArray
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
@@ -21,6 +19,8 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import divergence_plus
+from skldl.utils.parameters import NOT_NEGATIVE
+from skldl.utils.typing import FloatArray
 
 
 class LDLDPA(LinearSoftmaxLDL):

@@ -14,8 +14,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from skldl._parameters import COUNT, NOT_NEGATIVE
-from skldl._typing import FloatArray
 from skldl.correlation._joined import column_scale, join, part, strengths
 from skldl.distributions._nearest import nearest_rows
 from skldl.losses._linear_softmax import (
@@ -27,6 +25,8 @@ from skldl.losses._linear_softmax import (
 )
 from skldl.losses._rows import divergence_plus
 from skldl.simplex import softmax
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE
+from skldl.utils.typing import FloatArray
 
 
 def row_correlations(A: FloatArray, B: FloatArray) -> FloatArray:

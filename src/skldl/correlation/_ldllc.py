@@ -12,8 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skldl._parameters import COUNT, NOT_NEGATIVE
-from skldl._typing import FloatArray
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     Penalty,
@@ -23,6 +21,8 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import divergence_plus
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE
+from skldl.utils.typing import FloatArray
 
 SMOOTHING = 1e-6  # ‖v‖ becomes √(‖v‖² + ε²) − ε
 

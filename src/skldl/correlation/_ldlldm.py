@@ -13,8 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from skldl._parameters import COUNT, NOT_NEGATIVE
-from skldl._typing import FloatArray
 from skldl.correlation._clusters import cluster_rows
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
@@ -23,6 +21,8 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import divergence_plus
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE
+from skldl.utils.typing import FloatArray
 
 BARYCENTRE_RIDGE = 1e-3  # of the trace, as in locally linear embedding and in the authors' code
 

@@ -13,8 +13,6 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from skldl._parameters import NOT_NEGATIVE, POSITIVE
-from skldl._typing import FloatArray
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
@@ -22,6 +20,8 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import divergence_plus
+from skldl.utils.parameters import NOT_NEGATIVE, POSITIVE
+from skldl.utils.typing import FloatArray
 
 BLOCK_CELLS = 1 << 16
 

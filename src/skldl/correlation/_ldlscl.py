@@ -14,8 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skldl._parameters import COUNT, NOT_NEGATIVE, POSITIVE
-from skldl._typing import FloatArray
 from skldl.correlation._clusters import cluster_rows
 from skldl.correlation._joined import column_scale, join, part, strengths
 from skldl.losses._automatic_alpha import ALPHA, ridge_penalty
@@ -28,6 +26,8 @@ from skldl.losses._linear_softmax import (
 from skldl.losses._rows import PredictionTerm, divergence_plus, through_softmax
 from skldl.maxent._whitening import Factorisation
 from skldl.simplex import log_softmax, softmax
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE, POSITIVE
+from skldl.utils.typing import FloatArray
 
 FIRST_CODES = (1.0, 0.1)  # of a row's own cluster, and of the others
 NEWTON_STEPS = 100

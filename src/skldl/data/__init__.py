@@ -5,7 +5,6 @@ What reads and writes tables needs pandas and pyarrow, and is imported when it i
 
 from typing import TYPE_CHECKING
 
-from skldl._extras import lazy_names
 from skldl.data._artificial import artificial_manifold, make_artificial
 from skldl.data._catalogue import CATALOGUE, CatalogueEntry, find_entry
 from skldl.data._dataset import Dataset
@@ -17,6 +16,7 @@ from skldl.data._lexicon import load_lexicon
 from skldl.data._noise import exchange_rows, gaussian_log_ratio_noise
 from skldl.data._tweets import load_tweets
 from skldl.data._vader_texts import fetch_vader_texts
+from skldl.utils.extras import lazy_names
 
 if TYPE_CHECKING:
     from skldl.data._convert import Converted, convert_table

@@ -16,9 +16,9 @@ cube, so no degree is zero.
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skldl._parameters import COUNT, check_value
-from skldl._typing import FloatArray
 from skldl.simplex import normalize
+from skldl.utils.parameters import COUNT, check_value
+from skldl.utils.typing import FloatArray
 
 GRID_SIZE = 201
 _WEIGHTS = np.array([[4.0, 2.0, 1.0], [1.0, 2.0, 4.0], [1.0, 4.0, 2.0]])

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._missing import check_partial_distributions
-from skldl._typing import FloatArray
 from skldl.exceptions import DataError, DatasetError
+from skldl.utils.missing import check_partial_distributions
+from skldl.utils.typing import FloatArray
 
 Converter = Callable[[Any], Any]
 

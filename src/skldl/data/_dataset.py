@@ -11,13 +11,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from skldl._missing import COMPLETE, check_partial_distributions, has_gaps, mean_distribution
-from skldl._typing import AnyArray, FloatArray, IntArray
-from skldl._validation import check_distributions, check_same_length, check_weights, label_names
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import PAPER_MEASURES
 from skldl.metrics._noise_floor import NoiseFloor, noise_floor
 from skldl.simplex import entropy
+from skldl.utils.missing import COMPLETE, check_partial_distributions, has_gaps, mean_distribution
+from skldl.utils.typing import AnyArray, FloatArray, IntArray
+from skldl.utils.validation import check_distributions, check_same_length, check_weights, label_names
 
 NEAR_ZERO = 0.01
 _PER_ROW = ("X", "D", "observed", "groups", "sample_weight", "votes", "counts", "splits")

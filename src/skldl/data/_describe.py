@@ -10,11 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from skldl import simplex
-from skldl._validation import check_distributions, check_same_length
 from skldl.data._catalogue import BUILT_IN, CATALOGUE, FETCHED_TEXTS, find_entry, in_catalogue
 from skldl.data._dataset import Dataset
 from skldl.data._files import load_dataset
 from skldl.exceptions import DatasetNotFoundError, DimensionError, NonFiniteError
+from skldl.utils.validation import check_distributions, check_same_length
 
 NEARLY_UNIFORM = 0.95  # share of the greatest possible entropy
 LITTLE_VARIATION = 0.03  # nats of mean divergence from the mean distribution

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pooch
 
-from skldl._warn import warn
 from skldl.data._artificial import artificial_manifold, make_artificial
 from skldl.data._catalogue import BUILT_IN, FETCHED_TEXTS, CatalogueEntry, find_entry, in_catalogue, suggestion
 from skldl.data._content import Converter, checked_content
@@ -20,6 +19,7 @@ from skldl.data._read_arrays import ARRAY_ENDINGS, read_arrays
 from skldl.data._spelling import plain
 from skldl.data._tweets import load_tweets
 from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
+from skldl.utils.warn import warn
 
 FOLDER_VARIABLE = "SKLDL_DATA"
 _TABLES = (".csv", ".tsv", ".parquet")

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from skldl._missing import has_gaps, informative
-from skldl._parameters import NOTHING, SHARE, check_value, one_of, whole
-from skldl._typing import FloatArray
-from skldl._validation import check_distributions
 from skldl.data._dataset import Dataset
 from skldl.exceptions import DataError
+from skldl.utils.missing import has_gaps, informative
+from skldl.utils.parameters import NOTHING, SHARE, check_value, one_of, whole
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_distributions
 
 MECHANISMS = ("uniform", "degree", "label")
 LEAST = 2  # observed labels that a ratio needs

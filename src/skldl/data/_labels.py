@@ -5,9 +5,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from skldl._missing import check_partial_distributions
-from skldl._typing import AnyArray, BoolArray
-from skldl._validation import SUM_TOLERANCE, check_distributions
 from skldl.data._cells import as_words, cell_place, checked_numbers, list_names
 from skldl.distributions import Votes, from_counts, from_labels, from_scores, from_votes
 from skldl.exceptions import (
@@ -19,6 +16,9 @@ from skldl.exceptions import (
     UnknownLabelError,
     ZeroRowError,
 )
+from skldl.utils.missing import check_partial_distributions
+from skldl.utils.typing import AnyArray, BoolArray
+from skldl.utils.validation import SUM_TOLERANCE, check_distributions
 
 KINDS = ("distribution", "counts", "scores", "votes", "label")
 

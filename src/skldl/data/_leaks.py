@@ -15,8 +15,8 @@ from collections.abc import Hashable
 import numpy as np
 import pandas as pd
 
-from skldl._typing import FloatArray
 from skldl.data._cells import as_numbers
+from skldl.utils.typing import FloatArray
 
 NEARLY_ALL = 0.99
 _FEWEST_ROWS = 20

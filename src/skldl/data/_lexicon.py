@@ -9,10 +9,10 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from skldl._parameters import COUNT, check_value
 from skldl.data._dataset import Dataset
 from skldl.data._ngrams import most_frequent
 from skldl.data._rated import LICENCE, open_bundled, rated
+from skldl.utils.parameters import COUNT, check_value
 
 _FILE = "vader_lexicon.npz"
 _NGRAM_RANGE = (1, 4)

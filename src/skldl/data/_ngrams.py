@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from skldl._parameters import COUNT, check_value
 from skldl.exceptions import ParameterError
+from skldl.utils.parameters import COUNT, check_value
 
 # addresses; words with their apostrophes, @names and #tags; emoticons; runs of ! and ?
 _TOKEN = r"https?://\S+|[@#]?\w+(?:['’]\w+)*|[:;=8xX][-o^']?[()\[\]DPpO/\\|*]+|<3|[!?]+"

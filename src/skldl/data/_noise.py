@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skldl._typing import FloatArray
-from skldl._validation import check_distributions
 from skldl.simplex import smooth_zeros, softmax
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_distributions
 
 __all__ = ["exchange_rows", "gaussian_log_ratio_noise"]
 

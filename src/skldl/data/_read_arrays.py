@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import io
 
-from skldl._typing import AnyArray
 from skldl.data._content import RawContent
 from skldl.exceptions import DatasetError
+from skldl.utils.typing import AnyArray
 
 # Spellings seen in files of the field, in lower case. The first of each is the paper's.
 FEATURE_KEYS = ("features", "feature", "x", "data")

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skldl._column_names import matching_columns
-from skldl._typing import AnyArray, FloatArray
 from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, list_names, no_column, refuse_missing
 from skldl.data._column_kinds import ColumnKind, notes_on_columns
 from skldl.data._dataset import Dataset
@@ -19,6 +17,8 @@ from skldl.data._labels import label_numbers, look_like_shares, read_labels, rea
 from skldl.data._leaks import label_leaks
 from skldl.data._long_votes import votes_in_columns
 from skldl.exceptions import SampleWeightError, TableError
+from skldl.utils.column_names import matching_columns
+from skldl.utils.typing import AnyArray, FloatArray
 
 _MANY_COLUMNS = 500  # of a table that was read column by column; a copy in one block takes rows much faster
 

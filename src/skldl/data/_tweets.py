@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
 from skldl.data._ngrams import word_presence
 from skldl.data._rated import LICENCE, open_bundled, rated
+from skldl.utils.typing import IntArray
 
 _FILE = "vader_tweets.npz"
 _INTENSIFIERS = {"absolutely", "especially", "extremely", "fucking", "major"}

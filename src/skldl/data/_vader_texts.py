@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
 from skldl.data._download import check_sha256, fetch_whole
 from skldl.data._files import cache_folder, find_in_places
@@ -21,6 +20,7 @@ from skldl.data._ngrams import word_presence
 from skldl.data._rated import LICENCE, rated
 from skldl.data._tweets import variant_groups
 from skldl.exceptions import DatasetError, UnknownDatasetError
+from skldl.utils.typing import IntArray
 
 ARCHIVE = "hutto_ICWSM_2014.tar.gz"
 ARCHIVE_SHA256 = "d5bb07d87474b3eb8d30b4deccbc23f19d742a6c5718fbacc65485b70b95c5fa"

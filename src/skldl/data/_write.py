@@ -11,9 +11,9 @@ from typing import Any, Self
 
 import pandas as pd
 
-from skldl._whole_files import whole_file
 from skldl.data._cells import with_columns
 from skldl.exceptions import TableError
+from skldl.utils.files import whole_file
 
 ENDINGS = (".csv", ".tsv", ".parquet")
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]+$)")

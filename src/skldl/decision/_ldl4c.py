@@ -10,8 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from skldl._parameters import NOT_NEGATIVE, POSITIVE
-from skldl._typing import FloatArray
 from skldl.decision._terms import TopLabels, absolute_error, margin_to_second
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
@@ -21,6 +19,8 @@ from skldl.losses._linear_softmax import (
 )
 from skldl.losses._rows import through_softmax
 from skldl.simplex import entropy
+from skldl.utils.parameters import NOT_NEGATIVE, POSITIVE
+from skldl.utils.typing import FloatArray
 
 
 class LDL4C(LinearSoftmaxLDL):

@@ -6,8 +6,8 @@ Errors below a margin cost nothing; the margin of the other labels is that betwe
     + λ_r mean max(0, Σ_{j≠first} |d_ij − p_ij| − ρ_i) + alpha/2 ‖W‖²,        ρ_i = d_i(2) − d_i(3).
 """
 
-from skldl._typing import FloatArray
 from skldl.decision._terms import TopAndRestLDL, insensitive
+from skldl.utils.typing import FloatArray
 
 
 class LDLM(TopAndRestLDL):

@@ -11,10 +11,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from skldl._parameters import NOT_NEGATIVE, POSITIVE
-from skldl._typing import FloatArray
 from skldl.losses._linear_softmax import LinearSoftmaxLDL, ScoreObjective, TrainingSet, mean_of
 from skldl.losses._rows import smooth_absolute, smooth_hinge, through_softmax
+from skldl.utils.parameters import NOT_NEGATIVE, POSITIVE
+from skldl.utils.typing import FloatArray
 
 OUTWEIGHS_DIVERGENCE = 10.0
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray, IntArray
 from skldl.distributions._answers import Answers
 from skldl.distributions._tables import check_choice
 from skldl.exceptions import DataError
 from skldl.metrics import Measure
 from skldl.metrics._mixing import fit_dirichlet
 from skldl.metrics._noise_floor import NoiseFloor
+from skldl.utils.typing import FloatArray, IntArray
 
 
 def krippendorff_alpha(answers: Answers, level: str) -> float:

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from skldl._real_numbers import as_real_array
-from skldl._typing import FloatArray, IntArray
 from skldl.distributions._tables import (
     cells,
     check_label,
@@ -21,6 +19,8 @@ from skldl.distributions._tables import (
     sorted_names,
 )
 from skldl.exceptions import DataError, DimensionError, DuplicateVoteError, MissingLabelError, SampleWeightError
+from skldl.utils.real_numbers import as_real_array
+from skldl.utils.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

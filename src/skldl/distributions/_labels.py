@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_numbers
 from skldl.distributions._tables import (
     cells,
     check_choice,
@@ -28,6 +26,8 @@ from skldl.distributions._tables import (
     sorted_names,
 )
 from skldl.exceptions import DataError, DimensionError, DuplicateLabelError, SingleLabelError, ZeroRowError
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_numbers
 
 
 def from_labels(y: Any, classes: Any = None) -> Any:

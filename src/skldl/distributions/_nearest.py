@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from skldl._typing import FloatArray, IntArray
+from skldl.utils.typing import FloatArray, IntArray
 
 _SLACK = 1e-6  # error of distances that scikit-learn computes from products, as a share of the largest norm
 _EQUAL = 1e-9  # distances that differ by less, as a share of themselves, are equal

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from skldl._real_numbers import as_real_array
-from skldl._typing import FloatArray
 from skldl.distributions._tables import cells, check_choice, check_names, check_not_empty, frame_like, is_missing
 from skldl.exceptions import DataError, LengthMismatchError, MissingLabelError, NotNumericError, UnknownLabelError
+from skldl.utils.real_numbers import as_real_array
+from skldl.utils.typing import FloatArray
 
 
 def _triangular(x: FloatArray) -> FloatArray:

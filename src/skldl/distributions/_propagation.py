@@ -20,13 +20,13 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._parameters import COUNT, NOTHING, POSITIVE, check_parameters, number
-from skldl._typing import FloatArray
-from skldl._validation import check_features, check_same_length
 from skldl.distributions._labels import holds_sets, label_codes, membership
 from skldl.distributions._nearest import nearest_rows
 from skldl.distributions._tables import frame_like, library
 from skldl.exceptions import DataError, ZeroRowError
+from skldl.utils.parameters import COUNT, NOTHING, POSITIVE, check_parameters, number
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_features, check_same_length
 
 _TINY = float(np.finfo(np.float64).tiny)
 

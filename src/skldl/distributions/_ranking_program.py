@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl._typing import FloatArray, IntArray
-from skldl._warn import warn
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.warn import warn
 
 _ENTRIES = 2**22  # cells of the largest temporary array
 _MAX_STEPS = 100

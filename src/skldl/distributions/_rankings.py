@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import IntArray
 from skldl.distributions._answers import table_rows
 from skldl.distributions._ranking_program import pairwise_shares, plackett_luce, solve_program
 from skldl.distributions._tables import (
@@ -19,6 +18,7 @@ from skldl.distributions._tables import (
     sorted_names,
 )
 from skldl.exceptions import DimensionError, LengthMismatchError, RankingError, ZeroRowError
+from skldl.utils.typing import IntArray
 
 
 def from_rankings(

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_numbers, column_names, label_names
 from skldl.exceptions import (
     DataError,
     DimensionError,
@@ -24,6 +22,8 @@ from skldl.exceptions import (
     SingleLabelError,
     UnknownLabelError,
 )
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_numbers, column_names, label_names
 
 
 def library(table: Any) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl._typing import FloatArray
 from skldl.distributions._agreement import (
     NoiseCeiling,
     effective_votes,
@@ -22,6 +21,7 @@ from skldl.exceptions import DataError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
 from skldl.metrics._mixing import fit_dirichlet
 from skldl.metrics._noise_floor import NoiseFloor, noise_floor
+from skldl.utils.typing import FloatArray
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,15 +10,15 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._held_out import row_weights, standardisation
-from skldl._parameters import check_parameters
-from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_features, check_same_length
 from skldl.distributions._nearest import nearest_rows
 from skldl.distributions._propagation import as_indicator
 from skldl.distributions._tables import frame_like
 from skldl.exceptions import DataError
 from skldl.simplex import softmax
+from skldl.utils.held_out import row_weights, standardisation
+from skldl.utils.parameters import check_parameters
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_features, check_same_length
 
 MOST_DISTANCES = 2000  # rows between which all distances are taken for their mean
 

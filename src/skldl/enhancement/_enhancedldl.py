@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from skldl._parameters import NOTHING, SHARE, has_methods
-from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.distributions import from_label_sets, to_label_sets
 from skldl.exceptions import DataError
+from skldl.utils.parameters import NOTHING, SHARE, has_methods
+from skldl.utils.typing import FloatArray
 
 
 class EnhancedLDL(BaseLDL):

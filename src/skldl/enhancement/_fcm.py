@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import pairwise_distances
 
-from skldl._parameters import COUNT, NOT_NEGATIVE, NOTHING, RANDOM_STATE, number, whole
-from skldl._typing import FloatArray
 from skldl.enhancement._base import InductiveEnhancer
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE, NOTHING, RANDOM_STATE, number, whole
+from skldl.utils.typing import FloatArray
 
 
 class FCM(InductiveEnhancer):

@@ -18,11 +18,11 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import cg
 
-from skldl._parameters import COUNT, NOT_NEGATIVE, NOTHING, POSITIVE
-from skldl._typing import FloatArray
 from skldl.enhancement._base import InductiveEnhancer, laplacian, mean_distance
 from skldl.exceptions import DataError
 from skldl.kernel._kernels import kernel_times, kernel_values
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE, NOTHING, POSITIVE
+from skldl.utils.typing import FloatArray
 
 MOST_KERNEL_ROWS = 10_000
 JITTER = 1e-10

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._parameters import NOTHING, POSITIVE
-from skldl._typing import FloatArray
-from skldl._validation import check_same_length
 from skldl.distributions._labels import membership
 from skldl.distributions._tables import frame_like
 from skldl.enhancement._base import LabelEnhancer, mean_distance
 from skldl.kernel._kernels import kernel_times
 from skldl.simplex import softmax
+from skldl.utils.parameters import NOTHING, POSITIVE
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_same_length
 
 
 class KM(LabelEnhancer):

@@ -18,9 +18,9 @@ from typing import ClassVar
 import numpy as np
 from scipy import linalg
 
-from skldl._parameters import NOT_NEGATIVE, POSITIVE
-from skldl._typing import FloatArray
 from skldl.enhancement._base import LabelEnhancer
+from skldl.utils.parameters import NOT_NEGATIVE, POSITIVE
+from skldl.utils.typing import FloatArray
 
 
 class LESC(LabelEnhancer):

@@ -16,11 +16,11 @@ import numpy as np
 from scipy import optimize, sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl._parameters import COUNT, POSITIVE
-from skldl._typing import FloatArray
-from skldl._warn import warn
 from skldl.enhancement._base import LabelEnhancer, neighbours
 from skldl.kernel._kernels import row_blocks
+from skldl.utils.parameters import COUNT, POSITIVE
+from skldl.utils.typing import FloatArray
+from skldl.utils.warn import warn
 
 REGULARISATION = 1e-3  # of the local Gram matrices, as a share of their trace: as in locally linear embedding
 

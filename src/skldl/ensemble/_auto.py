@@ -10,18 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from skldl._parameters import (
-    CALLABLE,
-    NOTHING,
-    RANDOM_STATE,
-    TRUTH,
-    Constraint,
-    check_value,
-    number,
-    one_of,
-    sequence_of,
-)
-from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import (
@@ -42,6 +30,18 @@ from skldl.maxent import SABFGSCV
 from skldl.neighbors import AAKNNCV
 from skldl.selection._candidate import with_seed
 from skldl.trees import GradientBoostingLDL, RandomForestLDL
+from skldl.utils.parameters import (
+    CALLABLE,
+    NOTHING,
+    RANDOM_STATE,
+    TRUTH,
+    Constraint,
+    check_value,
+    number,
+    one_of,
+    sequence_of,
+)
+from skldl.utils.typing import FloatArray, IntArray
 
 N_FOLDS = 5
 LEAST_WEIGHT = 0.01

@@ -9,9 +9,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skldl._held_out import MEAN_SHARES as SMALLEST_SHARES
-from skldl._held_out import best_share, mean_distribution, means_without, mix
-from skldl._typing import FloatArray, IntArray
 from skldl.base import GroupedLDL
 from skldl.data._dataset import rows_of
 from skldl.ensemble._pool import Pool, fit_pool
@@ -20,6 +17,9 @@ from skldl.metrics import kullback_leibler
 from skldl.metrics._skill import without_rounding
 from skldl.selection import _folds, pairs_of
 from skldl.selection._fitting import fit_arguments
+from skldl.utils.held_out import MEAN_SHARES as SMALLEST_SHARES
+from skldl.utils.held_out import best_share, mean_distribution, means_without, mix
+from skldl.utils.typing import FloatArray, IntArray
 
 KEPT_BY_ESTIMATORS = ("loo_predictions_", "oob_predictions_", "oof_predictions_")
 """Attributes under which a fitted estimator keeps held-out predictions: leave-one-out, out-of-bag, out-of-fold."""

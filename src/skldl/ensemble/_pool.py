@@ -23,8 +23,8 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 from scipy.special import log_softmax, rel_entr, softmax
 
-from skldl._held_out import row_weights
-from skldl._typing import FloatArray
+from skldl.utils.held_out import row_weights
+from skldl.utils.typing import FloatArray
 
 PENALTY = 8.0
 FLOOR = 1e-12

@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Self
 from sklearn.base import clone
 from sklearn.utils import Tags, get_tags
 
-from skldl._parameters import NOT_NEGATIVE, RANDOM_STATE, Constraint, one_of, whole
-from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.ensemble._members import PooledLDL, TrainingRows, cross_fit_pool, fit_member, seed_of
 from skldl.ensemble._pool import PENALTY
 from skldl.exceptions import ParameterError
 from skldl.selection._candidate import with_seed
+from skldl.utils.parameters import NOT_NEGATIVE, RANDOM_STATE, Constraint, one_of, whole
+from skldl.utils.typing import FloatArray, IntArray
 
 
 def _are_named(estimators: Any) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from skldl import data
-from skldl._typing import AnyArray, IntArray
 from skldl.data import Dataset
 from skldl.data._read_arrays import array_variables, one_per_row
 from skldl.distributions import from_counts, from_scores
@@ -15,6 +14,7 @@ from skldl.distributions._tables import is_missing, plain_label
 from skldl.exceptions import StudyError
 from skldl.experiments.fingerprint import READING
 from skldl.experiments.study import DatasetSpec
+from skldl.utils.typing import AnyArray, IntArray
 
 CONVERSIONS: dict[str, Callable[..., Any] | None] = {
     "distribution": None,

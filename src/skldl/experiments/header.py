@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from skldl._whole_files import whole_file
 from skldl.data._dataset import Dataset
 from skldl.exceptions import RecordsError
 from skldl.experiments.fingerprint import fingerprint_of
@@ -19,6 +18,7 @@ from skldl.experiments.store import FORMAT, MemoryStore, Record
 from skldl.experiments.study import Study
 from skldl.experiments.study_file import dump_study
 from skldl.experiments.tasks import Rules, kept_rows, pack, versions
+from skldl.utils.files import whole_file
 
 CHANGED = {"0.1.0": {"PTBayes": "covariance", "PTSVM": "", "SABFGSCV": ""}}
 """For each older version whose records are continued, the classes that compute other numbers now, with the

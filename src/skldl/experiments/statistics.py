@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from skldl._typing import FloatArray
 from skldl.data._spelling import find
 from skldl.exceptions import ParameterError
 from skldl.experiments.output.board import family_name
 from skldl.experiments.output.scores import losses_of, nemenyi_difference, rank_rows
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
+from skldl.utils.typing import FloatArray
 
 ALPHA = 0.05
 ROPE = 0.01

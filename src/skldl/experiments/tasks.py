@@ -14,9 +14,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import skldl
-from skldl._missing import comparable_rows, has_gaps
-from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_distributions
 from skldl.data._dataset import Dataset, rows_of
 from skldl.experiments.memory import peak_memory
 from skldl.experiments.store import Record
@@ -25,6 +22,9 @@ from skldl.selection import Candidate, Layout, Round, derive_seed, rounds_of, se
 from skldl.selection._fitting import fit_candidate
 from skldl.selection._search import is_machine_fault
 from skldl.selection._trials import Trials
+from skldl.utils.missing import comparable_rows, has_gaps
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_distributions
 
 SAMPLE_SIZE = 20
 MODEL, MACHINE, TIMEOUT = "model", "machine", "timeout"

@@ -9,7 +9,6 @@ import pandas as pd
 from onnx import helper
 
 import skldl
-from skldl._whole_files import whole_file
 from skldl.data._cells import BOOLEAN, CATEGORY
 from skldl.exceptions import DataError
 from skldl.export._encoder_nodes import add_encoder, inputs_of
@@ -18,6 +17,7 @@ from skldl.export._graph import DOUBLE, ML, Graph, refuse
 from skldl.tabular import TableEncoder
 from skldl.tabular._encoder_steps import MISSING_CATEGORY, typed_columns
 from skldl.tabular._known_categories import known_categories
+from skldl.utils.files import whole_file
 
 OPSETS = {"": 18, ML: 3}
 IR_VERSION = 9

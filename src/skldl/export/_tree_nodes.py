@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from onnx import numpy_helper
 
-from skldl._typing import IntArray
 from skldl.export._graph import DOUBLE, ML, Graph
 from skldl.trees._newton_tree import NewtonTree
+from skldl.utils.typing import IntArray
 
 
 def add_structured_forest(graph: Graph, model: Any, features: str) -> str:

@@ -4,11 +4,11 @@ from typing import Any
 
 from sklearn.base import clone
 
-from skldl._column_names import column_names
 from skldl._partial_base import PartialLDL
-from skldl._typing import FloatArray
 from skldl.exceptions import ParameterError
 from skldl.maxent import SABFGSCV
+from skldl.utils.column_names import column_names
+from skldl.utils.typing import FloatArray
 
 
 def complete(X: Any, D: Any, estimator: Any = None, *, sample_weight: Any = None) -> FloatArray:

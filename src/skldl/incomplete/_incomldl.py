@@ -24,10 +24,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
-from skldl._parameters import COUNT, NOT_NEGATIVE, NOTHING, POSITIVE, one_of, whole
 from skldl._partial_base import MISSING
-from skldl._typing import FloatArray
 from skldl.incomplete._rows import LinearProblem, ProjectedLinearLDL, least_error, project_weighted
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE, NOTHING, POSITIVE, one_of, whole
+from skldl.utils.typing import FloatArray
 
 RANK_CUT = 1e-10
 SHARES = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # of the smallest alpha at which prox predicts nothing

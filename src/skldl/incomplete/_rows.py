@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from skldl._held_out import row_weights, standardisation
-from skldl._missing import informative_rows, mean_distribution
 from skldl._partial_base import PartialLDL
-from skldl._typing import BoolArray, FloatArray, IntArray
 from skldl.selection._folds import pairs_of, shuffled_folds
 from skldl.simplex import project
+from skldl.utils.held_out import row_weights, standardisation
+from skldl.utils.missing import informative_rows, mean_distribution
+from skldl.utils.typing import BoolArray, FloatArray, IntArray
 
 
 def project_weighted(A: FloatArray, weight: FloatArray) -> FloatArray:

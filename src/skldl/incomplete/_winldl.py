@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
-from skldl._parameters import COUNT, NOTHING, POSITIVE, whole
 from skldl._partial_base import MISSING
-from skldl._typing import FloatArray
 from skldl.incomplete._rows import LinearProblem, ProjectedLinearLDL, least_error, project_weighted
+from skldl.utils.parameters import COUNT, NOTHING, POSITIVE, whole
+from skldl.utils.typing import FloatArray
 
 RIDGES = (1e-5, 1e-2, 0.1, 1.0, 10.0)
 SELECTION_STEPS = 30

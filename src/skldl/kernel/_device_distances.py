@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from skldl._array_api import count_true, namespace, take_rows
+from skldl.utils.arrays import count_true, namespace, take_rows
 
 CLOSE = 1e-6
 """Squared distances below this share of the squared norms are computed again from differences."""

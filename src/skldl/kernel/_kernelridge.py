@@ -7,12 +7,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skldl._array_api import as_type_of, is_device_array, least_number, namespace
-from skldl._array_api import row_blocks as device_blocks
-from skldl._held_out import MEAN_SHARES, SCALINGS, Scaling, is_non_negative, mean_distribution, mix
-from skldl._parameters import CALLABLE, NOTHING, POSITIVE, RANDOM_STATE, SHARE, one_of, whole
-from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_same_space
 from skldl.base import GroupedLDL
 from skldl.exceptions import DeviceError
 from skldl.kernel._candidates import SPARSE_DENSITY, candidates_for, density
@@ -20,6 +14,12 @@ from skldl.kernel._kernels import FAMILIES, KernelFunction, kernel_values, row_b
 from skldl.kernel._selection import fit_targets
 from skldl.kernel._solutions import ALPHAS, CG_ROWS, EIGEN_ROWS, Choice, Data, Options, Solution
 from skldl.kernel._targets import TARGETS, to_distributions
+from skldl.utils.arrays import as_type_of, is_device_array, least_number, namespace
+from skldl.utils.arrays import row_blocks as device_blocks
+from skldl.utils.held_out import MEAN_SHARES, SCALINGS, Scaling, is_non_negative, mean_distribution, mix
+from skldl.utils.parameters import CALLABLE, NOTHING, POSITIVE, RANDOM_STATE, SHARE, one_of, whole
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_same_space
 
 
 class KernelRidgeLDL(GroupedLDL):

@@ -21,12 +21,12 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 from sklearn.utils.extmath import row_norms
 
-from skldl import _array_api
-from skldl._array_api import as_double, is_device_array, namespace
-from skldl._held_out import two_valued_columns
-from skldl._squares import row_size
-from skldl._typing import FloatArray
 from skldl.kernel._device_distances import CLOSE, device_distances
+from skldl.utils import arrays
+from skldl.utils.arrays import as_double, is_device_array, namespace
+from skldl.utils.held_out import two_valued_columns
+from skldl.utils.squares import row_size
+from skldl.utils.typing import FloatArray
 
 KernelFunction = Callable[[Any, Any], Any]
 
@@ -88,7 +88,7 @@ def from_distances(
 
 def row_blocks(n_rows: int, cells_per_row: int) -> Iterator[slice]:
     """Cut the rows into blocks of a bounded number of cells."""
-    return _array_api.row_blocks(n_rows, cells_per_row, BLOCK_CELLS)
+    return arrays.row_blocks(n_rows, cells_per_row, BLOCK_CELLS)
 
 
 def kernel_times(

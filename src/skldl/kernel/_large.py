@@ -20,10 +20,10 @@ from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import row_norms
 
-from skldl._typing import FloatArray, IntArray
-from skldl._warn import warn
 from skldl.kernel._kernels import KernelFunction, kernel_times, kernel_values, row_blocks
 from skldl.kernel._leave_out import Spectrum, Weighting, group_rows
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.warn import warn
 
 N_PROBES = 64
 """Number of columns of random signs."""

@@ -18,11 +18,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg, special
 
-from skldl._held_out import row_weights
-from skldl._parameters import COUNT, NOT_NEGATIVE, POSITIVE, number
-from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.kernel._kernels import squared_distances
+from skldl.utils.held_out import row_weights
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE, POSITIVE, number
+from skldl.utils.typing import FloatArray
 
 BLOCK_ROWS = 2048
 MAX_HALVINGS = 30

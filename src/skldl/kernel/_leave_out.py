@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from skldl._array_api import (
+from skldl.kernel._triangular import NotPositiveDefinite, factorise_in_place, invert_in_place
+from skldl.utils.arrays import (
     as_type_of,
     at_least,
     is_device_array,
@@ -31,8 +32,7 @@ from skldl._array_api import (
     take_rows,
     to_numpy,
 )
-from skldl._typing import FloatArray, IntArray
-from skldl.kernel._triangular import NotPositiveDefinite, factorise_in_place, invert_in_place
+from skldl.utils.typing import FloatArray, IntArray
 
 LARGEST_BLOCK = 2**24
 """Group blocks of the matrix M are formed for at most about this many numbers at a time."""

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from skldl._held_out import MEAN_SHARES, SCALINGS, SCREENING_SHARES, Scaling, means_without
-from skldl._typing import FloatArray, IntArray
 from skldl.kernel._candidates import Candidate, has_width
 from skldl.kernel._kernels import distances, from_distances, typical_distance
 from skldl.kernel._leave_out import decompose
 from skldl.kernel._solutions import SOLVERS, Choice, Data, Options, Solution, choose_penalty
+from skldl.utils.held_out import MEAN_SHARES, SCALINGS, SCREENING_SHARES, Scaling, means_without
+from skldl.utils.typing import FloatArray, IntArray
 
 FIRST_ROUND_ROWS = 300
 FIRST_ROUND_KEEPS = 5

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from skldl._array_api import as_double, is_device_array, namespace, rows_on_host, space, take_rows
-from skldl._array_api import row_blocks as device_blocks
-from skldl._held_out import means_without, mix
-from skldl._typing import FloatArray, IntArray
 from skldl.kernel import _large
 from skldl.kernel._candidates import Candidate
 from skldl.kernel._kernels import kernel_values, row_blocks
 from skldl.kernel._leave_out import DeviceInverse, ExactInverse, Spectrum, Weighting, decompose, intercept, kernel_means
 from skldl.kernel._targets import choose, to_distributions, to_target
+from skldl.utils.arrays import as_double, is_device_array, namespace, rows_on_host, space, take_rows
+from skldl.utils.arrays import row_blocks as device_blocks
+from skldl.utils.held_out import means_without, mix
+from skldl.utils.typing import FloatArray, IntArray
 
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-11, 0, 23))
 EIGEN_ROWS = 3500

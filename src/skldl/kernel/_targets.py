@@ -6,12 +6,12 @@ ln d_j − mean_k ln d_k, with degrees below a floor raised to it, and applies t
 
 from collections.abc import Sequence
 
-from skldl._array_api import as_double, at_least, is_device_array, namespace
-from skldl._array_api import project as device_project
-from skldl._array_api import softmax as device_softmax
-from skldl._held_out import first_best, share_divergences
-from skldl._typing import FloatArray
 from skldl.simplex import project, softmax
+from skldl.utils.arrays import as_double, at_least, is_device_array, namespace
+from skldl.utils.arrays import project as device_project
+from skldl.utils.arrays import softmax as device_softmax
+from skldl.utils.held_out import first_best, share_divergences
+from skldl.utils.typing import FloatArray
 
 TARGETS = ("degrees", "clr")
 

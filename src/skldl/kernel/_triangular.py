@@ -9,7 +9,7 @@ library can.
 
 from typing import Any
 
-from skldl._array_api import namespace, space
+from skldl.utils.arrays import namespace, space
 
 BLOCK = 1024
 """Columns of a block: enough for products at full speed, and few enough that what is computed above the diagonal, where

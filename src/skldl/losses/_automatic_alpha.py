@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._parameters import NOT_NEGATIVE, one_of
-from skldl._typing import FloatArray
 from skldl.maxent._whitening import Factorisation
+from skldl.utils.parameters import NOT_NEGATIVE, one_of
+from skldl.utils.typing import FloatArray
 
 ALPHA = one_of("auto") | NOT_NEGATIVE
 CANDIDATES = np.logspace(-10, 2, 25)  # in units of the mean eigenvalue

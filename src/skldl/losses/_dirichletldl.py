@@ -17,13 +17,13 @@ import numpy as np
 from scipy import special
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._parameters import NOT_NEGATIVE, number, one_of
-from skldl._solvers import minimise
-from skldl._typing import FloatArray
-from skldl._validation import check_features
 from skldl.losses._automatic_alpha import ridge_penalty
 from skldl.losses._linear_softmax import SMALLEST_SHARE, LinearFit, LinearSoftmaxLDL, TrainingSet
 from skldl.simplex import smooth_zeros
+from skldl.utils.parameters import NOT_NEGATIVE, number, one_of
+from skldl.utils.solvers import minimise
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_features
 
 LARGEST_CONCENTRATION = 1e12
 

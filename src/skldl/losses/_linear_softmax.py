@@ -4,8 +4,8 @@ With row weights ω that sum to one, scores S = X W + 1 bᵀ and a smooth functi
 
     f(S) + alpha/2 ‖W‖²,        ∂/∂W = Xᵀ ∂f/∂S + alpha W,        ∂/∂b = Σ_i ∂f/∂s_i.
 
-The search is L-BFGS (`skldl._solvers`) in the whitened coordinates of `skldl.maxent`. It has two phases: a short run on
-the cross-entropy alone, which ends near the optimum of SA-BFGS, and a run on f from there, with the coordinates that
+The search is L-BFGS (`skldl.utils.solvers`) in the whitened coordinates of `skldl.maxent`. It has two phases: a short
+run on the cross-entropy alone, which ends near the optimum of SA-BFGS, and a run on f from there, with the coordinates that
 belong to the mean prediction reached. Where f is not convex the result is the local optimum that this start leads to;
 it does not depend on random numbers.
 """
@@ -18,16 +18,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH
-from skldl._solvers import Minimum, minimise
-from skldl._typing import FloatArray
-from skldl._warn import warn
 from skldl.base import BaseLDL
 from skldl.losses._automatic_alpha import ALPHA, automatic_alpha, count_different_rows
 from skldl.losses._rows import RowLoss
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
 from skldl.simplex import log_softmax, softmax
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE, TRUTH
+from skldl.utils.solvers import Minimum, minimise
+from skldl.utils.typing import FloatArray
+from skldl.utils.warn import warn
 
 ScoreObjective = Callable[[FloatArray], tuple[float, FloatArray]]
 Penalty = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -143,7 +143,7 @@ def fit_linear(
     alpha : float or ndarray of shape (n_columns,)
         Strength of the squared penalty, one for all columns of the design or one for each.
     tol : float
-        Estimated excess over the optimum at which the search ends, see `skldl._solvers.minimise`.
+        Estimated excess over the optimum at which the search ends, see `skldl.utils.solvers.minimise`.
     max_iter : int
         Largest number of steps of the second phase.
     penalty : callable, default=None

@@ -23,10 +23,10 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import special
 
-from skldl._array_api import entropies, is_device_array, namespace
-from skldl._parameters import CALLABLE, NOT_NEGATIVE, Constraint, check_value, one_of
-from skldl._typing import FloatArray
 from skldl.exceptions import DeviceError
+from skldl.utils.arrays import entropies, is_device_array, namespace
+from skldl.utils.parameters import CALLABLE, NOT_NEGATIVE, Constraint, check_value, one_of
+from skldl.utils.typing import FloatArray
 
 SMOOTHING = 1e-3
 SMALLEST_VARIANCE = 1e-6  # of a predicted distribution over its positions, in the concentrated penalty

@@ -22,8 +22,8 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from skldl._array_api import as_double, exp_in_place, product_over_rows, sum_in_double
-from skldl._typing import FloatArray
+from skldl.utils.arrays import as_double, exp_in_place, product_over_rows, sum_in_double
+from skldl.utils.typing import FloatArray
 
 SAFE_SCORE = 500.0
 CACHE_CELLS = 1 << 16

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl._held_out import two_valued_columns
-from skldl._squares import SPARSE_DIGITS, sparse_minus
-from skldl._typing import BoolArray, FloatArray
+from skldl.utils.held_out import two_valued_columns
+from skldl.utils.squares import SPARSE_DIGITS, sparse_minus
+from skldl.utils.typing import BoolArray, FloatArray
 
 CONSTANT_COLUMN = 1e-26  # share of the squared mean up to which an exact variance is rounding error of the mean
 NEARLY_CONSTANT = 1e-4  # share of the squared mean up to which columns of two values are measured from one of them

@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from skldl._array_api import (
+from skldl.maxent import _blocks
+from skldl.maxent._constant_columns import CONSTANT_COLUMN
+from skldl.maxent._row_moments import Moments
+from skldl.maxent._rows_objective import RowsCrossEntropy, few_rows
+from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
+from skldl.utils.arrays import (
     as_double,
     as_type_of,
     entropies,
@@ -21,13 +26,8 @@ from skldl._array_api import (
     to_numpy,
     weighted_row_sum,
 )
-from skldl._squares import check_range
-from skldl._typing import FloatArray
-from skldl.maxent import _blocks
-from skldl.maxent._constant_columns import CONSTANT_COLUMN
-from skldl.maxent._row_moments import Moments
-from skldl.maxent._rows_objective import RowsCrossEntropy, few_rows
-from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
+from skldl.utils.squares import check_range
+from skldl.utils.typing import FloatArray
 
 SCORE_CELLS = 2**26
 """Scores of one block, labels × rows: large enough for full speed, small enough to leave memory to the rows."""

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl._array_api import (
+from skldl.chunks._rows import Sums
+from skldl.maxent._blocks import weighted_softmax
+from skldl.maxent._iterations import Scaling
+from skldl.maxent._rows_scaling import Nodes, RowsEquations, RowsScaling, few_values, merge_far
+from skldl.maxent._scaling import chebyshev_nodes, exponential_sums, log_of
+from skldl.utils.arrays import (
     as_double,
     as_type_of,
     is_device_array,
@@ -21,12 +26,7 @@ from skldl._array_api import (
     take_rows,
     to_numpy,
 )
-from skldl._typing import FloatArray
-from skldl.chunks._rows import Sums
-from skldl.maxent._blocks import weighted_softmax
-from skldl.maxent._iterations import Scaling
-from skldl.maxent._rows_scaling import Nodes, RowsEquations, RowsScaling, few_values, merge_far
-from skldl.maxent._scaling import chebyshev_nodes, exponential_sums, log_of
+from skldl.utils.typing import FloatArray
 
 CELLS = 2**25
 """Numbers in the largest temporary array."""

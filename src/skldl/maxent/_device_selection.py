@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from skldl._array_api import as_double, as_type_of, entropies, log_softmax, namespace, row_blocks, take_rows
-from skldl._typing import BoolArray, FloatArray, IntArray
 from skldl.maxent._device_rows import DeviceRows, column_facts
 from skldl.maxent._feature_scaling import rare_columns
 from skldl.maxent._fitting import Settings, Weights
 from skldl.maxent._rows_selection import fit_scaled, scaled_path
+from skldl.utils.arrays import as_double, as_type_of, entropies, log_softmax, namespace, row_blocks, take_rows
+from skldl.utils.typing import BoolArray, FloatArray, IntArray
 
 
 def held_out_on_device(

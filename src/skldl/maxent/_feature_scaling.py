@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import BoolArray, FloatArray
+from skldl.utils.typing import BoolArray, FloatArray
 
 RARE = 0.1
 """Columns with a smaller share of numbers other than zero are rare."""

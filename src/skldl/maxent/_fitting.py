@@ -7,13 +7,13 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl._missing import COMPLETE, informative_rows
-from skldl._solvers import Metric, Minimum, minimise
-from skldl._typing import FloatArray
-from skldl._warn import warn
 from skldl.maxent._objective import CrossEntropy, row_weights
 from skldl.maxent._partial_objective import PartialCrossEntropy, cross_entropy
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
+from skldl.utils.missing import COMPLETE, informative_rows
+from skldl.utils.solvers import Metric, Minimum, minimise
+from skldl.utils.typing import FloatArray
+from skldl.utils.warn import warn
 
 LARGEST_DENSE_INVERSE = 20_000
 SMALLEST_SHARE = 1e-11  # of a label in a mean prediction: a smaller one counts as zero

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from skldl._typing import FloatArray, IntArray
 from skldl.chunks import Chunk
 from skldl.selection import assign_folds
+from skldl.utils.typing import FloatArray, IntArray
 
 MOST_SHUFFLED = 1 << 22
 """Up to this many rows the folds are those of scikit-learn's KFold, as in memory; one byte is kept for each row."""

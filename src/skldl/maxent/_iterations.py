@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.maxent._objective import row_weights, weighted_softmax
 from skldl.maxent._scaling import ScalingEquations
+from skldl.utils.typing import FloatArray
 
 SHORTEST_EXTRAPOLATION = 1.5
 LARGEST_LOSS = 1e9

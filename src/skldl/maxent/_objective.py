@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._array_api import as_type_of, is_device_array, row_blocks, space
-from skldl._array_api import softmax as device_softmax
-from skldl._held_out import row_weights as row_weights
-from skldl._typing import FloatArray
 from skldl.maxent import _blocks
 from skldl.maxent._blocks import weighted_softmax as weighted_softmax
 from skldl.simplex import entropy, softmax
+from skldl.utils.arrays import as_type_of, is_device_array, row_blocks, space
+from skldl.utils.arrays import softmax as device_softmax
+from skldl.utils.held_out import row_weights as row_weights
+from skldl.utils.typing import FloatArray
 
 
 class CrossEntropy:

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
-from skldl._missing import has_gaps, mean_distribution, rest_of
-from skldl._typing import FloatArray
 from skldl.maxent._objective import CrossEntropy, weighted_softmax
+from skldl.utils.missing import has_gaps, mean_distribution, rest_of
+from skldl.utils.typing import FloatArray
 
 
 class PartialCrossEntropy(CrossEntropy):
@@ -33,7 +33,7 @@ class PartialCrossEntropy(CrossEntropy):
     X : ndarray or CSR matrix of shape (n_samples, n_columns)
         Features.
     D : ndarray of shape (n_samples, n_labels)
-        Distributions with NaN, as `skldl._missing.check_partial_distributions` gives them; every row carries something.
+        Distributions with NaN, as `skldl.utils.missing.check_partial_distributions` gives them; no row is empty.
     weight : ndarray of shape (n_samples,)
         Row weights that sum to one.
     reading : {"degrees", "renormalised"}

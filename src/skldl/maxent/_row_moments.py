@@ -16,9 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from skldl._held_out import two_valued_columns
-from skldl._squares import check_range, sparse_minus
-from skldl._typing import BoolArray, FloatArray
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums
 from skldl.maxent import _blocks
@@ -27,6 +24,9 @@ from skldl.maxent._feature_scaling import rare_columns, scaling_factors
 from skldl.maxent._folds import Folds
 from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
 from skldl.simplex import entropy
+from skldl.utils.held_out import two_valued_columns
+from skldl.utils.squares import check_range, sparse_minus
+from skldl.utils.typing import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._typing import FloatArray
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums
 from skldl.maxent import _blocks
@@ -14,6 +13,7 @@ from skldl.maxent._folds import ALL_TOGETHER
 from skldl.maxent._objective import CrossEntropy
 from skldl.maxent._row_moments import Moments, read_moments
 from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
+from skldl.utils.typing import FloatArray
 
 Evaluate = Callable[[FloatArray, FloatArray | None], tuple[float, FloatArray, FloatArray]]
 """From U and b to Σ ω ln Σ exp s, its gradient over U, and the mean prediction."""

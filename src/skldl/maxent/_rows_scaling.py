@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from skldl._typing import FloatArray
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums
 from skldl.maxent._iterations import Scaling, State
@@ -35,6 +34,7 @@ from skldl.maxent._scaling import (
     sums_by_sign,
     value_shares,
 )
+from skldl.utils.typing import FloatArray
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums
 from skldl.maxent._fitting import Settings, Weights, fit_objective, walk_path
@@ -20,6 +19,7 @@ from skldl.maxent._lockstep import run_together
 from skldl.maxent._row_moments import Moments, merged, read_moments
 from skldl.maxent._rows_objective import Evaluate, RowsCrossEntropy, few_rows, pass_over, sums_of_rows
 from skldl.simplex import entropy, log_softmax
+from skldl.utils.typing import FloatArray
 
 NUMBERS_OF_A_SEARCH = 40
 """Arrays of the size of the weights that a search keeps."""

@@ -16,13 +16,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import special
 
-from skldl._array_api import is_device_array, rows_on_host
-from skldl._missing import COMPLETE, has_gaps
-from skldl._parameters import COUNT, N_JOBS, NOT_NEGATIVE, TRUTH, number, one_of
 from skldl._partial_base import MISSING, PartialLDL
-from skldl._squares import check_squares
-from skldl._typing import FloatArray
-from skldl._warn import warn
 from skldl.base import in_safe_range
 from skldl.chunks import Rows
 from skldl.chunks._rows import in_memory
@@ -32,6 +26,12 @@ from skldl.maxent._objective import CrossEntropy, probabilities, row_weights
 from skldl.maxent._rows_objective import rows_problem
 from skldl.maxent._start import INIT, Init, starting_weights
 from skldl.maxent._whitening import Factorisation
+from skldl.utils.arrays import is_device_array, rows_on_host
+from skldl.utils.missing import COMPLETE, has_gaps
+from skldl.utils.parameters import COUNT, N_JOBS, NOT_NEGATIVE, TRUTH, number, one_of
+from skldl.utils.squares import check_squares
+from skldl.utils.typing import FloatArray
+from skldl.utils.warn import warn
 
 ALPHA = number(at_least=0, cure="0 means no penalty")
 WORSE_THAN_MEAN = 1.25

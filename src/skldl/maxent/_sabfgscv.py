@@ -9,13 +9,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy import sparse
 
-from skldl._array_api import as_type_of, computing_on, is_device_array, rows_on_host
-from skldl._held_out import check_groups, two_valued_columns
-from skldl._missing import COMPLETE, has_gaps, informative, row_divergences
-from skldl._parameters import COUNT, FOLDS, N_JOBS, NOT_NEGATIVE, NOTHING, TRUTH, one_of, sequence_of
 from skldl._partial_base import MISSING, PartialLDL
-from skldl._squares import check_squares
-from skldl._typing import FloatArray, IntArray
 from skldl.base import in_safe_range, kept_rows
 from skldl.chunks import Rows
 from skldl.chunks._rows import in_memory
@@ -31,6 +25,12 @@ from skldl.maxent._splits import Split, holds_out_once, splits_of
 from skldl.maxent._whitening import column_deviations
 from skldl.selection._folds import pairs_of, shuffled_folds
 from skldl.simplex import entropy, log_softmax
+from skldl.utils.arrays import as_type_of, computing_on, is_device_array, rows_on_host
+from skldl.utils.held_out import check_groups, two_valued_columns
+from skldl.utils.missing import COMPLETE, has_gaps, informative, row_divergences
+from skldl.utils.parameters import COUNT, FOLDS, N_JOBS, NOT_NEGATIVE, NOTHING, TRUTH, one_of, sequence_of
+from skldl.utils.squares import check_squares
+from skldl.utils.typing import FloatArray, IntArray
 
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
 MOST_KEPT_NUMBERS = 20_000_000

@@ -10,9 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl._parameters import COUNT, NOT_NEGATIVE, TRUTH
-from skldl._typing import FloatArray
-from skldl._warn import warn
 from skldl.base import BaseLDL
 from skldl.chunks import Rows
 from skldl.maxent._device_scaling import scaling_for
@@ -20,6 +17,9 @@ from skldl.maxent._iterations import Scaling, run_iterations
 from skldl.maxent._objective import probabilities
 from skldl.maxent._rows_scaling import RowsScaling
 from skldl.maxent._start import INIT, Init, starting_weights
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE, TRUTH
+from skldl.utils.typing import FloatArray
+from skldl.utils.warn import warn
 
 
 class SAIIS(BaseLDL):

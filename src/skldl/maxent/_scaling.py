@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-from skldl._array_api import is_device_array, namespace
-from skldl._typing import FloatArray
+from skldl.utils.arrays import is_device_array, namespace
+from skldl.utils.typing import FloatArray
 
 CONSTANT = 1e-13  # relative range below which g is one value up to rounding
 FEW_VALUES = 8

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl._typing import IntArray
+from skldl.utils.typing import IntArray
 
 Split = tuple[IntArray, IntArray]
 

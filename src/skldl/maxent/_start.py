@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from skldl._parameters import Constraint, one_of
-from skldl._typing import FloatArray
+from skldl.utils.parameters import Constraint, one_of
+from skldl.utils.typing import FloatArray
 
 Init = Literal["zeros", "eye"] | npt.ArrayLike
 

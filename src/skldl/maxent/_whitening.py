@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from skldl._typing import BoolArray, FloatArray
 from skldl.maxent import _blocks
 from skldl.maxent._constant_columns import CONSTANT_COLUMN, constant_columns, facts_of, without_common_values
+from skldl.utils.typing import BoolArray, FloatArray
 
 LARGEST_MATRIX = 5000
 RIDGES = (1e-10, 1e-6, 1e-2)  # the next one only where rounding in G defeats the Cholesky factor

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from skldl._array_api import as_double, as_type_of, namespace, take_rows
-from skldl._typing import FloatArray
 from skldl.metrics._bounds import HALF, ONE
 from skldl.metrics._measure import Measure
 from skldl.metrics._ordered import ORDERED
 from skldl.metrics._pair import Pair, column_dot, divide, sum_over_labels
+from skldl.utils.arrays import as_double, as_type_of, namespace, take_rows
+from skldl.utils.typing import FloatArray
 
 DECISIONS = "decisions"
 RANKS = "rank correlation"

@@ -1,8 +1,8 @@
 """Measures 24 to 36 of Cha (2007): the fidelity or squared chord family and the squared L2 or χ² family."""
 
-from skldl._array_api import at_least
 from skldl.metrics._bounds import FOUR, ONE, ROOT_LABELS, ROOT_TWO, TWICE_LABELS, TWO
 from skldl.metrics._measure import Measure
+from skldl.utils.arrays import at_least
 
 FIDELITY = "fidelity or squared chord"
 CHI2 = "squared L2 or χ²"

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from skldl._array_api import library_name, space_of
-from skldl._device_door import ROUNDING, check_device_weights
 from skldl.metrics._pair import Pair, values_of
 from skldl.metrics._trace import NotTraceable, Recording, c_function
+from skldl.utils.arrays import library_name, space_of
+from skldl.utils.device_validation import ROUNDING, check_device_weights
 
 LEAST_CELLS = 2**22
 """Smaller tables are computed operation by operation: the translation takes longer."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from skldl._array_api import as_double, computing_on, is_device_array, namespace
-from skldl._typing import FloatArray
-from skldl._validation import check_pair, check_weights
 from skldl.metrics._bounds import INFINITY, Bound
 from skldl.metrics._fused import fused_means
 from skldl.metrics._pair import blocks, values_of
 from skldl.metrics._skill import without_rounding
+from skldl.utils.arrays import as_double, computing_on, is_device_array, namespace
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_pair, check_weights
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
 

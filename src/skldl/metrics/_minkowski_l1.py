@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.metrics._bounds import LABELS, ONE, ROOT_TWO, TWO, TWO_PER_LABEL, Bound
 from skldl.metrics._measure import Measure
 from skldl.metrics._pair import Pair, sum_over_labels
+from skldl.utils.typing import FloatArray
 
 MINKOWSKI = "Lp Minkowski"
 L1 = "L1"

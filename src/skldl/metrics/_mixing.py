@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-from skldl._typing import FloatArray
+from skldl.utils.typing import FloatArray
 
 N_SUPPORT_ROWS = 200
 DRAWS_PER_ROW = 2

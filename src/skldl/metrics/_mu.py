@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from skldl._array_api import namespace
-from skldl._validation import check_weights
 from skldl.metrics._measure import checked_pair, compute_rows, mean
 from skldl.metrics._shannon_combinations import kullback_leibler
 from skldl.metrics._skill import without_rounding
+from skldl.utils.arrays import namespace
+from skldl.utils.validation import check_weights
 
 
 def mu(D_true: Any, D_pred: Any, sample_weight: Any = None) -> float:

@@ -38,13 +38,13 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, entr
 
-from skldl._held_out import group_codes
-from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_distributions, check_weights, column_names, order_of_labels
 from skldl.exceptions import DataError, LengthMismatchError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
 from skldl.metrics._evaluate import resolve
 from skldl.metrics._mixing import fit_dirichlet, fit_mixing
+from skldl.utils.held_out import group_codes
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_distributions, check_weights, column_names, order_of_labels
 
 MOST_ROWS = 1000
 N_BLOCKS = 10

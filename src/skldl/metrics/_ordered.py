@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from skldl._array_api import as_double, as_type_of, at_least
-from skldl._typing import FloatArray
 from skldl.metrics._bounds import Bound
 from skldl.metrics._measure import Measure
 from skldl.metrics._pair import Pair, k_divergence
+from skldl.utils.arrays import as_double, as_type_of, at_least
+from skldl.utils.typing import FloatArray
 
 ORDERED = "ordered labels"
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from skldl._array_api import as_double, at_least, namespace, row_blocks, sum_in_double
-from skldl._typing import FloatArray
+from skldl.utils.arrays import as_double, at_least, namespace, row_blocks, sum_in_double
+from skldl.utils.typing import FloatArray
 
 BLOCK_CELLS = 2**15  # a few such blocks fit into the cache of one core
 LEAST_FLOOR = 1e-30  # a degree divided by a larger floor does not overflow, in single precision either

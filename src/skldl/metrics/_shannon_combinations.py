@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from skldl._array_api import at_least
-from skldl._typing import FloatArray
 from skldl.metrics._bounds import LN_TWO, THREE_HALVES, TWICE_LN_TWO
 from skldl.metrics._measure import Measure
 from skldl.metrics._pair import Pair, divide, sum_over_labels
+from skldl.utils.arrays import at_least
+from skldl.utils.typing import FloatArray
 
 SHANNON = "Shannon's entropy"
 COMBINATIONS = "combinations"

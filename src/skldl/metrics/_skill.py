@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from skldl._held_out import group_codes
-from skldl._parameters import check_value, number
-from skldl._typing import FloatArray
-from skldl._validation import check_weights
 from skldl.exceptions import DataError, LengthMismatchError
+from skldl.utils.held_out import group_codes
+from skldl.utils.parameters import check_value, number
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_weights
 
 CONFIDENCE = number(above=0, below=1, cure="0.95 gives an interval of 95 %")
 ROUNDING = 1e-14

@@ -16,14 +16,14 @@ from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._array_api import computing_on, copy_of, is_device_array, space
-from skldl._parameters import CALLABLE, COUNT, N_JOBS, NOTHING, Constraint, check_value, one_of
-from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_features, check_same_space
 from skldl.base import BaseLDL, kept_rows
 from skldl.neighbors._averages import Weights, average, averages, neighbor_weights
 from skldl.neighbors._device_search import DeviceSearch
 from skldl.neighbors._search import StableSearch
+from skldl.utils.arrays import computing_on, copy_of, is_device_array, space
+from skldl.utils.parameters import CALLABLE, COUNT, N_JOBS, NOTHING, Constraint, check_value, one_of
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_features, check_same_space
 
 
 class AAKNN(BaseLDL):

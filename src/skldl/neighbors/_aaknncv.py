@@ -16,7 +16,9 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils import check_random_state
 
-from skldl._held_out import (
+from skldl.base import GroupedLDL
+from skldl.neighbors._search import BLOCK_CELLS, StableSearch, row_blocks
+from skldl.utils.held_out import (
     MEAN_SHARES,
     SCALINGS,
     SCREENING_SHARES,
@@ -29,10 +31,8 @@ from skldl._held_out import (
     mix,
     share_divergences,
 )
-from skldl._parameters import COUNT, NOTHING, RANDOM_STATE, SHARE, one_of
-from skldl._typing import FloatArray, IntArray
-from skldl.base import GroupedLDL
-from skldl.neighbors._search import BLOCK_CELLS, StableSearch, row_blocks
+from skldl.utils.parameters import COUNT, NOTHING, RANDOM_STATE, SHARE, one_of
+from skldl.utils.typing import FloatArray, IntArray
 
 METRICS = ("euclidean", "manhattan")
 WEIGHTS = ("epanechnikov", "uniform")

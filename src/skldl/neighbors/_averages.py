@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._array_api import as_double, as_type_of, namespace, row_blocks, take_rows
-from skldl._typing import FloatArray, IntArray
+from skldl.utils.arrays import as_double, as_type_of, namespace, row_blocks, take_rows
+from skldl.utils.typing import FloatArray, IntArray
 
 Weights = str | Callable[[FloatArray], FloatArray]
 

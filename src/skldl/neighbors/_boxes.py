@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from skldl._typing import FloatArray, IntArray
+from skldl.utils.typing import FloatArray, IntArray
 
 MOST_COORDINATES = 8
 """Boxes are measured in the first coordinates alone: a box of 2,048 among 10⁶ rows was cut nine times."""

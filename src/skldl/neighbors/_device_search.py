@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from skldl._array_api import as_double, least_of_rows, namespace, row_blocks, space, take_rows, to_numpy
 from skldl.exceptions import DeviceError
 from skldl.neighbors._search import EUCLIDEAN, StableSearch, is_euclidean
+from skldl.utils.arrays import as_double, least_of_rows, namespace, row_blocks, space, take_rows, to_numpy
 
 CELLS = 2**28
 """A block of products holds at most about this many numbers (2 GiB)."""

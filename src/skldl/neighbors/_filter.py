@@ -23,8 +23,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from skldl._typing import FloatArray, IntArray
 from skldl.neighbors._boxes import RowBoxes
+from skldl.utils.typing import FloatArray, IntArray
 
 LEAST_ROWS = 20_000
 """On fewer training rows scikit-learn's search is as quick."""

@@ -27,9 +27,9 @@ from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
-from skldl import _array_api
-from skldl._typing import FloatArray, IntArray
 from skldl.neighbors._filter import LARGEST_NORM, LEAST_ROWS, MOST_FEATURES, LowerBoundFilter
+from skldl.utils import arrays
+from skldl.utils.typing import FloatArray, IntArray
 
 BLOCK_CELLS = 2**22
 """Temporary arrays hold at most about this many numbers (32 MiB)."""
@@ -391,4 +391,4 @@ def _sums_of_products(left: Any, right: Any) -> FloatArray:
 
 def row_blocks(n_rows: int, cells_per_row: int, cells: int | None = None) -> Iterator[slice]:
     """Cut the rows into blocks of a bounded number of cells, `BLOCK_CELLS` if not given."""
-    return _array_api.row_blocks(n_rows, cells_per_row, BLOCK_CELLS if cells is None else cells)
+    return arrays.row_blocks(n_rows, cells_per_row, BLOCK_CELLS if cells is None else cells)

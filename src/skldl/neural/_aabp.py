@@ -16,21 +16,6 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from skldl._array_api import (
-    as_double,
-    as_type_of,
-    is_device_array,
-    namespace,
-    ones_for,
-    row_blocks,
-    space,
-    take_rows,
-    to_numpy,
-    weighted_mean,
-)
-from skldl._parameters import COUNT, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, sequence_of
-from skldl._typing import FloatArray
-from skldl._warn import warn
 from skldl.base import BaseLDL
 from skldl.losses._rows import LOSS, RowLoss, check_device_loss, resolve_loss
 from skldl.neural._network import (
@@ -46,6 +31,21 @@ from skldl.neural._network import (
     unflatten,
 )
 from skldl.neural._training import Watch, run_adam, run_lbfgs
+from skldl.utils.arrays import (
+    as_double,
+    as_type_of,
+    is_device_array,
+    namespace,
+    ones_for,
+    row_blocks,
+    space,
+    take_rows,
+    to_numpy,
+    weighted_mean,
+)
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, sequence_of
+from skldl.utils.typing import FloatArray
+from skldl.utils.warn import warn
 
 SINGLE_ROWS = 2**17
 """On a device, fewer rows of single precision are computed in double: it costs little, and the path is the same."""

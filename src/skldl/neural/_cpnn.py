@@ -21,15 +21,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from skldl._held_out import column_divisors, mean_distribution, row_weights
-from skldl._parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE, one_of
-from skldl._solvers import Minimum, minimise
-from skldl._typing import FloatArray, IntArray
-from skldl._warn import warn
 from skldl.base import GroupedLDL
 from skldl.neural._network import ACTIVATIONS, Activation, StandardizedFeatures, standardize
 from skldl.selection import hold_out
 from skldl.simplex import log_softmax, softmax
+from skldl.utils.held_out import column_divisors, mean_distribution, row_weights
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE, one_of
+from skldl.utils.solvers import Minimum, minimise
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.warn import warn
 
 BLOCK_CELLS = 1 << 17
 """Hidden units of rows and labels are computed in blocks of about this many numbers, small enough for the cache."""

@@ -15,7 +15,9 @@ import numpy as np
 from scipy import sparse, special
 from sklearn.preprocessing import StandardScaler
 
-from skldl._array_api import (
+from skldl.losses._rows import RowLoss, squared_error
+from skldl.simplex import log_softmax
+from skldl.utils.arrays import (
     as_double,
     as_type_of,
     at_least,
@@ -28,10 +30,8 @@ from skldl._array_api import (
     sum_in_double,
     take_rows,
 )
-from skldl._array_api import log_softmax as device_log_softmax
-from skldl._typing import FloatArray
-from skldl.losses._rows import RowLoss, squared_error
-from skldl.simplex import log_softmax
+from skldl.utils.arrays import log_softmax as device_log_softmax
+from skldl.utils.typing import FloatArray
 
 Layers = list[tuple[FloatArray, FloatArray]]
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
-from skldl._array_api import copy_of, namespace
-from skldl._typing import FloatArray
+from skldl.utils.arrays import copy_of, namespace
+from skldl.utils.typing import FloatArray
 
 Objective = Callable[..., tuple[float, FloatArray]]
 

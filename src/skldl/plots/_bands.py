@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
 from skldl.metrics import Measure
 from skldl.plots._display import Display
 from skldl.plots._inputs import axis_title
 from skldl.plots._style import legend_beside, looks, plain
+from skldl.utils.typing import FloatArray
 
 
 class BandDisplay(Display):

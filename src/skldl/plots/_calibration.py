@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
 from skldl.plots._style import MUTED, columns_that_fit, legend_beside, looks, panels, plain
+from skldl.utils.typing import FloatArray
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
-from skldl._validation import check_distributions
 from skldl.plots._display import Display
 from skldl.plots._inputs import labels_known_to, names_of_labels
 from skldl.plots._style import columns_that_fit, looks, name_axis, panels
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_distributions
 
 TITLES = ("one label", "a set of labels", "a label distribution")
 MOST_NUMBERS = 10  # with more labels, numbers above the bars would touch each other

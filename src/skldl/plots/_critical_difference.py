@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
 from skldl.exceptions import LengthMismatchError
 from skldl.experiments.output.scores import nemenyi_difference, rank_rows
 from skldl.plots._display import Display
 from skldl.plots._inputs import names_of_columns
 from skldl.plots._style import MUTED, TRUTH, columns_that_fit, plain
+from skldl.utils.typing import FloatArray
 
 
 @dataclass(eq=False)

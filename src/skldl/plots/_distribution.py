@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
 from skldl.plots._style import FAINT, MUTED, legend_beside, looks, name_axis, plain
+from skldl.utils.typing import FloatArray
 
 LONGEST_NAME = 18
 

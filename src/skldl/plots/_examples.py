@@ -13,11 +13,11 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import PAPER_MEASURES, evaluate
 from skldl.plots._inputs import PredictionDisplay
 from skldl.plots._style import TRUTH, looks, panels, plain
+from skldl.utils.typing import FloatArray
 
 SHORT = {
     "chebyshev": "Cheb",

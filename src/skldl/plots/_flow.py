@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions
 from skldl.plots._style import FAINT, MUTED, TRUTH, looks
+from skldl.utils.typing import FloatArray
 
 _BLUE = looks(["SA-BFGS"])["SA-BFGS"].colour
 _ORANGE = looks(["SA-IIS"])["SA-IIS"].colour

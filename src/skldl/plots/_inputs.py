@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skldl._typing import FloatArray
-from skldl._validation import check_distributions, check_pair, column_names, label_names
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import MEASURES, Measure
 from skldl.plots._display import Display
 from skldl.plots._style import plain
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_distributions, check_pair, column_names, label_names
 
 
 class PredictionDisplay(Display):

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
+from skldl.utils.typing import FloatArray
 
 if TYPE_CHECKING:  # tables need pandas, which the extra "plot" does not bring
     from skldl.tabular import ColumnEffects, RowExplanation

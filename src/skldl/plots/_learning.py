@@ -6,10 +6,10 @@ from typing import Any, Self
 from matplotlib.axes import Axes
 from sklearn.model_selection import learning_curve
 
-from skldl._typing import FloatArray
 from skldl.metrics import SCORERS, Measure
 from skldl.plots._bands import BandDisplay, as_values
 from skldl.plots._inputs import find_measure, named_estimators
+from skldl.utils.typing import FloatArray
 
 
 @dataclass(eq=False)

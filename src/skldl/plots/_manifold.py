@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
 from skldl.exceptions import DimensionError
 from skldl.metrics import kullback_leibler
 from skldl.plots._inputs import PredictionDisplay, named_predictions
 from skldl.plots._style import columns_that_fit, panels, plain
+from skldl.utils.typing import FloatArray
 
 
 def decorrelation_stretch(

@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
 from skldl.metrics import Measure
 from skldl.plots._bands import BandDisplay
+from skldl.utils.typing import FloatArray
 
 
 @dataclass(eq=False)

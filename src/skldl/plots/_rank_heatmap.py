@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
 from skldl.experiments.output.scores import rank_rows
 from skldl.plots._display import Display
 from skldl.plots._inputs import names_of_columns
 from skldl.plots._style import SEQUENTIAL, name_axis, plain
+from skldl.utils.typing import FloatArray
 
 MOST_NUMBERS = 1000
 """Larger maps show ranks by colour only, because so many numbers cannot be read."""

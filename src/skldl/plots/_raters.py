@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray, IntArray
 from skldl.annotators import DawidSkene, RaterSummary, RaterTable
 from skldl.plots._display import Display
 from skldl.plots._style import FAINT, MUTED, SEQUENTIAL, columns_that_fit, height_for, name_axis, panels
+from skldl.utils.typing import FloatArray, IntArray
 
 _NAMED = 40  # more raters than this are drawn as a curve, without names
 _MARKS = {"": ("o", "#0072B2"), "spammer": ("X", "#D55E00"), "contrary": ("v", "#CC79A7"), "habit": ("s", "#E69F00")}

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
 from skldl.plots._style import MUTED, height_for, legend_beside, looks, name_axis, plain
+from skldl.utils.typing import FloatArray
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.model_selection import validation_curve
 
-from skldl._typing import FloatArray
 from skldl.metrics import SCORERS, Measure
 from skldl.plots._bands import BandDisplay, as_values
 from skldl.plots._inputs import find_measure, named_estimators
 from skldl.plots._style import name_axis, plain
+from skldl.utils.typing import FloatArray
 
 
 @dataclass(eq=False)

@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from skldl._typing import FloatArray
 from skldl.exceptions import DimensionError
 from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
 from skldl.plots._style import FAINT, MUTED, TRUTH, looks, plain
+from skldl.utils.typing import FloatArray
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
-from skldl._held_out import means_without
-from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
 from skldl.experiments.output.scores import losses_of
 from skldl.experiments.output.uncertainty import kept_predictions
@@ -19,6 +17,8 @@ from skldl.uncertainty import coverage_curve
 from skldl.uncertainty._calibration_maps import METHODS, cross_fit_maps
 from skldl.uncertainty._coverage import dirichlet_ranks
 from skldl.uncertainty._dirichlet import fill_zeros, fit_concentration
+from skldl.utils.held_out import means_without
+from skldl.utils.typing import FloatArray
 
 ENOUGH_ROWS = 100
 _WORDS = {

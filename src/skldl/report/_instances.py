@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
 from skldl.metrics import MEASURES
 from skldl.plots._style import looks
+from skldl.utils.typing import FloatArray
 
 MOST_INSTANCES = 20  # of each dataset: with all predictions kept, a page of every row would be too large
 MOST_NUMBERS = 60_000  # of the page: large studies show fewer instances of each dataset, but at least one

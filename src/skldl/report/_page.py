@@ -12,7 +12,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import skldl
-from skldl._whole_files import whole_file
 from skldl.experiments import StudyResults
 from skldl.experiments.output.agreement import agreement_table, differences
 from skldl.experiments.output.claims import RULE as CLAIM_RULE
@@ -34,6 +33,7 @@ from skldl.report._rater_figures import rater_figures
 from skldl.report._sensitivity_figures import sensitivity_figures
 from skldl.report._skill import MOST_ROWS, skill_figure, skill_summary_figure, skills_with_intervals
 from skldl.report._tables import page_statistics, page_tables, with_shared_notes
+from skldl.utils.files import whole_file
 
 FILE_NAME = "report.html"
 _UNITS = {"ms": 1e-3, "s": 1.0, "%": 1e-2}

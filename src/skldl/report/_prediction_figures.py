@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
 from skldl.plots import (
     CalibrationDisplay,
@@ -19,6 +18,7 @@ from skldl.plots import (
 )
 from skldl.plots._style import figure_of, name_axis
 from skldl.report._figures import ReportFigure, best_candidates, draw
+from skldl.utils.typing import FloatArray
 
 ENOUGH_ROWS = 100  # fewer predictions say little about calibration and residuals
 EXAMPLE_LABELS = (18, 7, 4, 2)  # as in the paper

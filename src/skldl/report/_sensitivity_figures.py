@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
 from skldl.experiments.output.grids import best_by_value, candidate_of, validation_losses
 from skldl.experiments.output.texts import parameter_titles
 from skldl.metrics import MEASURES
 from skldl.plots import SensitivityDisplay
 from skldl.report._figures import ReportFigure, best_candidates, draw
+from skldl.utils.typing import FloatArray
 
 MOST_FIGURES = 8  # in studies with more candidates, those with the best average rank
 MOST_CURVES = 12  # with more datasets, the figure shows the median and the quartiles over them

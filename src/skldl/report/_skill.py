@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.experiments import StudyResults
 from skldl.experiments.output.layout import Cell, ResultTable, show_share
 from skldl.experiments.output.scores import skill_of
@@ -16,6 +15,7 @@ from skldl.metrics import MEASURES, Skill
 from skldl.metrics._skill import skill_of_sums
 from skldl.plots import SkillDisplay
 from skldl.report._figures import ReportFigure, best_candidates, draw
+from skldl.utils.typing import FloatArray
 
 CONFIDENCE = 0.95
 MOST_MARKS = 400  # with more marks the figure shows only the best candidates; the table has all of them

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skldl._typing import FloatArray, IntArray
 from skldl.data._dataset import Dataset, rows_of
 from skldl.exceptions import StudyError
 from skldl.metrics import MEASURES, Skill, skill_of_losses
 from skldl.metrics._skill import without_rounding
 from skldl.selection._trials import SearchResult, Setting, Trials
+from skldl.utils.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from skldl._typing import IntArray
 from skldl.data._dataset import Dataset
 from skldl.selection._candidate import Candidate
+from skldl.utils.typing import IntArray
 
 MODEL_STEP = "model"
 

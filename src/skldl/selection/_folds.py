@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 
-from skldl._typing import IntArray
 from skldl.exceptions import StudyError
+from skldl.utils.typing import IntArray
 
 
 def derive_seed(*parts: object) -> int:

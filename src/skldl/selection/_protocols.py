@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skldl._typing import IntArray
 from skldl.data._dataset import Dataset, rows_of
 from skldl.exceptions import StudyError
 from skldl.selection._folds import assign_folds, derive_seed, hold_out, pairs_of, shuffled_folds
+from skldl.utils.typing import IntArray
 
 HELD_OUT_SHARE = 0.2
 

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skldl._array_api import is_device_memory_fault
-from skldl._missing import comparable_rows
-from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_weights
 from skldl.data._dataset import Dataset, rows_of
 from skldl.metrics import MEASURES
 from skldl.metrics._measure import mean
 from skldl.selection._candidate import Candidate
 from skldl.selection._fitting import fit_arguments, needs_dense
 from skldl.selection._trials import Failure, Pair, SearchResult, Setting, Trials
+from skldl.utils.arrays import is_device_memory_fault
+from skldl.utils.missing import comparable_rows
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_weights
 
 MACHINE_FAULTS = (MemoryError, OSError, BrokenExecutor)
 MOST_REFINEMENTS = 3

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray, IntArray
 from skldl.exceptions import StudyError
 from skldl.selection._candidate import Candidate
+from skldl.utils.typing import FloatArray, IntArray
 
 Setting = Mapping[str, Any]
 Pair = tuple[IntArray, IntArray]

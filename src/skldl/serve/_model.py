@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from skldl._predictions import sum_to_one
-from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
 from skldl.exceptions import ModelFileError
@@ -24,6 +22,8 @@ from skldl.tabular import TableEncoder, predict_table
 from skldl.tabular._interval_columns import COVERS, LEVEL, interval_columns
 from skldl.tabular._known_categories import known_categories
 from skldl.tabular._softmax_weights import softmax_weights
+from skldl.utils.predictions import sum_to_one
+from skldl.utils.typing import FloatArray
 
 MOST_CATEGORIES = 1000
 AGREEMENT = 1e-9

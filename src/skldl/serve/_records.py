@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import BoolArray, FloatArray, IntArray
 from skldl.data._cells import _TRUTH_OR_DIGIT, BOOLEAN, CATEGORY, NUMBER, _word
 from skldl.tabular import TableEncoder
 from skldl.tabular._encoder_steps import FORMAT, MISSING_CATEGORY
 from skldl.tabular._known_categories import NO_FEATURE, known_categories
+from skldl.utils.typing import BoolArray, FloatArray, IntArray
 
 MOST_FEATURES = 5000
 """Encoders with more features make sparse matrices, which the fast path does not."""

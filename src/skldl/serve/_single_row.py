@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.serve._records import RecordEncoder
+from skldl.utils.typing import FloatArray
 
 
 class SingleRow:

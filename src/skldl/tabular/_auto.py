@@ -19,9 +19,6 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from skldl._array_api import weighted_mean
-from skldl._held_out import first_best
-from skldl._typing import FloatArray, IntArray
 from skldl.data._dataset import Dataset, rows_of
 from skldl.ensemble import AutoLDL
 from skldl.ensemble._auto import N_FOLDS, parse_budget
@@ -32,6 +29,9 @@ from skldl.selection._estimate import estimate_from_losses
 from skldl.selection._fitting import MODEL_STEP
 from skldl.tabular._choice import Choice, Trial, best_first, judged_as_kept, labels_of_one_fold
 from skldl.trees import RandomForestLDL
+from skldl.utils.arrays import weighted_mean
+from skldl.utils.held_out import first_best
+from skldl.utils.typing import FloatArray, IntArray
 
 LEAST_GAIN = 0.01
 LEAST_ROWS, MOST_ROWS = 30, 50_000

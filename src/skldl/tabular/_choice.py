@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skldl._held_out import first_best
-from skldl._typing import IntArray
 from skldl.data._cells import list_names
 from skldl.data._dataset import Dataset
 from skldl.exceptions import DataError, TableError
@@ -33,6 +31,8 @@ from skldl.selection import (
 )
 from skldl.selection._estimate import estimate_from_losses
 from skldl.tabular._models import limited_to
+from skldl.utils.held_out import first_best
+from skldl.utils.typing import IntArray
 
 FOLDS = 5
 SELECTION_ROWS = 5000

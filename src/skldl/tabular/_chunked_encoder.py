@@ -21,7 +21,6 @@ from sklearn import config_context
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
-from skldl._typing import FloatArray
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame
 from skldl.data._column_kinds import ColumnKind, notes_on_columns
 from skldl.data._dates import date_parts, show_date
@@ -43,6 +42,7 @@ from skldl.tabular._encoder_steps import (
 from skldl.tabular._known_categories import known_categories
 from skldl.tabular._medians import BUCKETS, MedianSearch
 from skldl.tabular._row_sample import RowSample
+from skldl.utils.typing import FloatArray
 
 SAMPLE_ROWS = 5000
 MOST_CATEGORIES = 100_000

@@ -16,7 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin_min
 
-from skldl._typing import FloatArray
+from skldl.utils.typing import FloatArray
 
 MOST_CENTRES = 100
 MOST_CENTRE_CELLS = 500_000

@@ -18,7 +18,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._typing import AnyArray
 from skldl.data._cells import (
     BOOLEAN,
     CATEGORY,
@@ -52,6 +51,7 @@ from skldl.tabular._encoder_steps import (
     written_and_varying,
 )
 from skldl.tabular._known_categories import known_categories
+from skldl.utils.typing import AnyArray
 
 BLOCK_ROWS = 10_000
 LARGE = 50_000

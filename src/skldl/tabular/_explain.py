@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from skldl._missing import check_partial_distributions, has_gaps, observed_pair
-from skldl._typing import FloatArray
-from skldl._validation import check_weights
 from skldl.data._cells import as_frame, with_columns
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import kullback_leibler
+from skldl.utils.missing import check_partial_distributions, has_gaps, observed_pair
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_weights
 
 
 @dataclass(frozen=True)

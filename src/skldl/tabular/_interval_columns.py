@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from skldl._parameters import number
-from skldl._typing import FloatArray
 from skldl.exceptions import DataError
 from skldl.tabular._prediction import _free_name
 from skldl.uncertainty._intervals import Intervals
+from skldl.utils.parameters import number
+from skldl.utils.typing import FloatArray
 
 LEVEL = 0.9
 """Probability of coverage, unless another is asked for."""

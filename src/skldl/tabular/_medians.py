@@ -10,8 +10,8 @@ does not hold the middle rank, the pass has shown on which side that lies.
 
 import numpy as np
 
-from skldl._typing import AnyArray, FloatArray
 from skldl.exceptions import DataError
+from skldl.utils.typing import AnyArray, FloatArray
 
 BUCKETS = 4096
 _HIGHEST = 2**64 - 1

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skldl._typing import AnyArray, BoolArray
+from skldl.utils.typing import AnyArray, BoolArray
 
 
 def row_keys(first: int, n_rows: int, seed: int) -> AnyArray:

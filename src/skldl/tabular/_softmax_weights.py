@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.losses._linear_softmax import LinearSoftmaxLDL
 from skldl.maxent import SABFGS, SABFGSCV, SAIIS
+from skldl.utils.typing import FloatArray
 
 _LINEAR = (SABFGS._predict, SABFGSCV._predict, SAIIS._predict, LinearSoftmaxLDL._predict)
 

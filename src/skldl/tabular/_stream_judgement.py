@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from skldl._typing import AnyArray, FloatArray
 from skldl.base import BaseLDL
 from skldl.data._dataset import Dataset
 from skldl.data._leaks import label_leaks
@@ -22,6 +21,7 @@ from skldl.tabular._row_sample import RowSample
 from skldl.tabular._streamed_rows import HeldOut
 from skldl.tabular._streamed_table import StreamedTable, naming
 from skldl.tabular._uncertain_fit import MOST_REFERENCE, add_uncertainty, noise_floor_of
+from skldl.utils.typing import AnyArray, FloatArray
 
 SAMPLE_ROWS = 5000
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import BoolArray
 from skldl.chunks import Layout, Piece, Rows
 from skldl.tabular._chunk_cache import ChunkCache
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._row_sample import drawn, mixed_keys, row_keys
 from skldl.tabular._streamed_table import StreamedTable, TableChunk, naming
+from skldl.utils.typing import BoolArray
 
 _KEYS_AT_ONCE = 2**20
 

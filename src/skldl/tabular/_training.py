@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from skldl._missing import has_gaps
-from skldl._parameters import check_value
 from skldl.data import Dataset, find_columns, from_table, label_values
 from skldl.data._cells import as_frame
 from skldl.data._gaps import rows_to_judge_by
@@ -27,6 +25,8 @@ from skldl.tabular._models import candidates_for, quick_candidates
 from skldl.tabular._training_rows import MOST_ROWS as MOST_HASHES
 from skldl.tabular._training_rows import row_hashes
 from skldl.tabular._uncertain_fit import add_uncertainty, keep_calibration_rows
+from skldl.utils.missing import has_gaps
+from skldl.utils.parameters import check_value
 
 
 @dataclass(frozen=True)

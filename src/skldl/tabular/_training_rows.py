@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import BoolArray
 from skldl.data._cells import as_frame
 from skldl.tabular._encoder_steps import typed_columns
+from skldl.utils.typing import BoolArray
 
 MOST_ROWS = 100_000
 """For larger tables no hashes are kept: they would need more space than the model."""

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from skldl._missing import has_gaps
 from skldl.data._dataset import Dataset
 from skldl.exceptions import DataError
 from skldl.selection import Estimate, hold_out
 from skldl.tabular._drift import TrainingReference
 from skldl.uncertainty import explainable_share
 from skldl.uncertainty._intervals import Intervals
+from skldl.utils.missing import has_gaps
 
 CALIBRATION_SHARE = 0.25
 MOST_REFERENCE = 2000

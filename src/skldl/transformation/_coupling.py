@@ -16,7 +16,7 @@ References
 import numpy as np
 import numpy.typing as npt
 
-from skldl._typing import FloatArray
+from skldl.utils.typing import FloatArray
 
 SMALLEST_PROBABILITY = 1e-7
 """Pair probabilities are kept this far from 0 and 1, as LIBSVM does, so that every system has one solution."""

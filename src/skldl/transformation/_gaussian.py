@@ -13,10 +13,10 @@ from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.extmath import row_norms
 
-from skldl._squares import row_size
-from skldl._typing import BoolArray, FloatArray
 from skldl.exceptions import DataError
 from skldl.transformation._origin import measured_from
+from skldl.utils.squares import row_size
+from skldl.utils.typing import BoolArray, FloatArray
 
 BLOCK = 2**19
 """Numbers in the largest temporary array, 4 MiB."""

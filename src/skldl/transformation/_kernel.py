@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skldl._typing import FloatArray, IntArray
+from skldl.utils.typing import FloatArray, IntArray
 
 
 class System(NamedTuple):

@@ -34,10 +34,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError
 
-from skldl._typing import FloatArray, IntArray
 from skldl.transformation._kernel import Kernel, KernelMatrix, System
 from skldl.transformation._splitting import MOST_STEPS as SPLIT_STEPS
 from skldl.transformation._splitting import come_near
+from skldl.utils.typing import FloatArray, IntArray
 
 TOLERANCE = 1e-8
 """Largest violation of the optimality condition, in units of f, where the margins are at ±1."""

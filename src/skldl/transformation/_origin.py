@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._squares import sparse_minus
-from skldl._typing import BoolArray, FloatArray
+from skldl.utils.squares import sparse_minus
+from skldl.utils.typing import BoolArray, FloatArray
 
 
 def movable_columns(rows: Any) -> BoolArray:

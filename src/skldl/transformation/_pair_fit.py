@@ -15,8 +15,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl._typing import FloatArray, IntArray
-from skldl._warn import warn
 from skldl.transformation._gaussian import blocks
 from skldl.transformation._kernel import Kernel, KernelMatrix
 from skldl.transformation._newton_svm import Solutions, primal_objective, solve_machines
@@ -31,6 +29,8 @@ from skldl.transformation._pairwise_svm import (
     solve_pairs,
 )
 from skldl.transformation._platt import fit_sigmoids
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.warn import warn
 
 SOLVER_BLOCK = 2**20
 """Numbers in each of the arrays of machines that are solved together, 8 MiB."""

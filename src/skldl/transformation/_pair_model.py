@@ -10,13 +10,13 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.metrics.pairwise import linear_kernel
 
-from skldl._typing import FloatArray, IntArray
-from skldl._warn import warn
 from skldl.transformation._coupling import couple
 from skldl.transformation._gaussian import blocks, gaussian_kernel
 from skldl.transformation._kernel import Kernel, KernelFactor, KernelMatrix, pivoted_cholesky
 from skldl.transformation._origin import measured_from
 from skldl.transformation._pairwise_svm import Machines
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.warn import warn
 
 LARGEST_RANK = 1000
 """Of the factor that takes the place of a kernel matrix which does not fit into memory."""

@@ -24,8 +24,8 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.svm import SVC
 
-from skldl._typing import FloatArray, IntArray
 from skldl.exceptions import DataError
+from skldl.utils.typing import FloatArray, IntArray
 
 LIBSVM_TOLERANCE = 1e-6
 """Smaller than LIBSVM's default 1e-3, at little cost, so that rounding of the weights does not affect predictions."""

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from scipy.special import expit, log_expit
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl._typing import FloatArray
-from skldl._warn import warn
+from skldl.utils.typing import FloatArray
+from skldl.utils.warn import warn
 
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 40

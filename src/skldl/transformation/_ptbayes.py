@@ -17,9 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 
-from skldl._parameters import NOT_NEGATIVE, NOTHING, RANDOM_STATE, SHARE, one_of
-from skldl._squares import SPARSE_DIGITS, check_range, check_squares
-from skldl._typing import BoolArray, FloatArray
 from skldl.base import BaseLDL
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums, add
@@ -27,6 +24,9 @@ from skldl.exceptions import DataError
 from skldl.simplex import softmax
 from skldl.transformation._origin import measured_from, movable_columns
 from skldl.transformation._resampling import RandomState, multinomial_counts
+from skldl.utils.parameters import NOT_NEGATIVE, NOTHING, RANDOM_STATE, SHARE, one_of
+from skldl.utils.squares import SPARSE_DIGITS, check_range, check_squares
+from skldl.utils.typing import BoolArray, FloatArray
 
 BLOCK_CELLS = 2**22
 """Temporary arrays in ``predict`` hold at most about this many numbers (32 MiB)."""

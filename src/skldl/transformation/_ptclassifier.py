@@ -15,12 +15,12 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from skldl._parameters import COUNT, NOTHING, RANDOM_STATE, has_methods, one_of
-from skldl._typing import FloatArray
-from skldl._warn import warn
 from skldl.base import BaseLDL
 from skldl.exceptions import ParameterError
 from skldl.transformation._resampling import RandomState, multinomial_examples, weighted_examples
+from skldl.utils.parameters import COUNT, NOTHING, RANDOM_STATE, has_methods, one_of
+from skldl.utils.typing import FloatArray
+from skldl.utils.warn import warn
 
 SUMS_OVER_ROWS = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB)
 """Classifiers whose model consists of sums over rows, so that they can be fitted one label after the other."""

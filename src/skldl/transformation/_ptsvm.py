@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from skldl._parameters import COUNT, N_JOBS, NOTHING, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
-from skldl._squares import check_squares
-from skldl._typing import FloatArray
 from skldl.base import BaseLDL
 from skldl.transformation._gaussian import kernel_width
 from skldl.transformation._origin import column_medians, measured_from
 from skldl.transformation._pair_fit import PairFit, fit_pair_model
 from skldl.transformation._pair_model import Examples, PairModel
 from skldl.transformation._resampling import multinomial_counts
+from skldl.utils.parameters import COUNT, N_JOBS, NOTHING, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
+from skldl.utils.squares import check_squares
+from skldl.utils.typing import FloatArray
 
 
 class PTSVM(BaseLDL):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skldl._typing import FloatArray, IntArray
+from skldl.utils.typing import FloatArray, IntArray
 
 RandomState = int | np.random.RandomState | None
 

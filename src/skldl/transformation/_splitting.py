@@ -19,8 +19,8 @@ References
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.transformation._kernel import KernelMatrix
+from skldl.utils.typing import FloatArray
 
 MOST_STEPS = 500
 PENALTY = 0.3

@@ -8,10 +8,10 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
-from skldl._held_out import means_without
-from skldl._typing import FloatArray, IntArray
 from skldl.data._dataset import rows_of
 from skldl.trees._flat_trees import FlatTrees
+from skldl.utils.held_out import means_without
+from skldl.utils.typing import FloatArray, IntArray
 
 
 class Settings(NamedTuple):

@@ -8,8 +8,6 @@ from joblib import Parallel, delayed
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from skldl._parameters import COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
-from skldl._typing import FloatArray, IntArray
 from skldl.base import GroupedLDL, kept_rows
 from skldl.selection import assign_folds, pairs_of
 from skldl.trees._bag import of_all_rows
@@ -17,6 +15,8 @@ from skldl.trees._boosting_fold import BoostingSettings, Fold, divergences, log_
 from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
 from skldl.trees._label_order import put_in_order
 from skldl.trees._vector_booster import VectorLeafFold
+from skldl.utils.parameters import COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
+from skldl.utils.typing import FloatArray, IntArray
 
 ROUNDS_AT_ONCE = 10  # between two evaluations of the held-out divergence
 DIGITS = 10  # of the degrees, so that the rounding errors of a division cannot decide between equally good splits

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import log_softmax, xlogy
 
-from skldl._held_out import mean_distribution
-from skldl._typing import FloatArray, IntArray
 from skldl.trees._flat_trees import FlatTrees
+from skldl.utils.held_out import mean_distribution
+from skldl.utils.typing import FloatArray, IntArray
 
 
 class BoostingSettings(NamedTuple):

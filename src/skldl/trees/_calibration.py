@@ -12,8 +12,8 @@ prediction strictly positive) and ``mean`` the mean training distribution.
 import numpy as np
 from scipy.special import xlogy
 
-from skldl._held_out import row_weights
-from skldl._typing import FloatArray
+from skldl.utils.held_out import row_weights
+from skldl.utils.typing import FloatArray
 
 SHARPNESSES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0)
 MEAN_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)

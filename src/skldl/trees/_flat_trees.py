@@ -18,8 +18,8 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.tree import DecisionTreeRegressor
 
-from skldl._typing import FloatArray, IntArray
 from skldl.exceptions import DataError, NonFiniteError
+from skldl.utils.typing import FloatArray, IntArray
 
 ROWS_AT_ONCE = 16384
 FEW_ROWS = 32  # up to here one NumPy pass over all trees is quicker than one call for each of them

@@ -6,9 +6,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from skldl._held_out import mean_distribution
-from skldl._parameters import COUNT, N_JOBS, NOTHING, POSITIVE, RANDOM_STATE, SHARE, number, one_of
-from skldl._typing import FloatArray, IntArray
 from skldl.base import GroupedLDL, kept_rows
 from skldl.trees._bag import Bag, Settings, add_up, grow_trees, of_all_rows, out_of_bag
 from skldl.trees._calibration import (
@@ -20,6 +17,9 @@ from skldl.trees._calibration import (
 )
 from skldl.trees._flat_trees import ROWS_AT_ONCE, single_precision
 from skldl.trees._label_order import put_in_order
+from skldl.utils.held_out import mean_distribution
+from skldl.utils.parameters import COUNT, N_JOBS, NOTHING, POSITIVE, RANDOM_STATE, SHARE, number, one_of
+from skldl.utils.typing import FloatArray, IntArray
 
 LEAF_SIZES = (1, 8, 3, 20)  # the first two are tried with every kind and max_features, the others with the best
 KINDS = ("extra", "random")

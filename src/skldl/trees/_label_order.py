@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skldl._typing import FloatArray, IntArray
+from skldl.utils.typing import FloatArray, IntArray
 
 
 def put_in_order(D: FloatArray) -> IntArray:

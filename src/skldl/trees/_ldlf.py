@@ -17,11 +17,11 @@ import numpy as np
 from scipy import sparse, special
 from sklearn.utils import check_random_state
 
-from skldl._held_out import column_divisors, row_weights
-from skldl._parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE
-from skldl._solvers import minimise
-from skldl._typing import FloatArray
 from skldl.base import BaseLDL
+from skldl.utils.held_out import column_divisors, row_weights
+from skldl.utils.parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE
+from skldl.utils.solvers import minimise
+from skldl.utils.typing import FloatArray
 
 SMALLEST = 1e-300
 

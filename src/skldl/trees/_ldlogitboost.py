@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skldl._held_out import row_weights
-from skldl._parameters import COUNT, POSITIVE, number, one_of, whole
-from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.simplex import softmax
 from skldl.trees._newton_tree import Bins, NewtonTree, grow_tree
+from skldl.utils.held_out import row_weights
+from skldl.utils.parameters import COUNT, POSITIVE, number, one_of, whole
+from skldl.utils.typing import FloatArray, IntArray
 
 LARGEST_STEP = 4.0  # |t| is cut here, as LogitBoost cuts z
 

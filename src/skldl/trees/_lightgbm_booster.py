@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray, IntArray
 from skldl.trees._boosting_fold import BoostingSettings, derivatives, divergences, log_mean
 from skldl.trees._flat_trees import FlatTrees
+from skldl.utils.typing import FloatArray, IntArray
 
 N_BINS = 63
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING_SHIFT, _MISSING_IS_NAN = 1, 2, 2, 2  # bits of LightGBM's decision_type

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl._typing import FloatArray, IntArray
+from skldl.utils.typing import FloatArray, IntArray
 
 Statistics = Callable[[IntArray], tuple[FloatArray, FloatArray]]
 LeafValue = Callable[[IntArray], FloatArray]

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from skldl._parameters import COUNT, RANDOM_STATE, number
-from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL
 from skldl.trees._information_gain import RankedColumns, best_split
 from skldl.trees._newton_tree import NewtonTree
+from skldl.utils.parameters import COUNT, RANDOM_STATE, number
+from skldl.utils.typing import FloatArray, IntArray
 
 LARGEST_NUMBER_OF_ROUNDS = 50
 

@@ -6,9 +6,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
-from skldl._typing import FloatArray, IntArray
 from skldl.trees._boosting_fold import BoostingSettings, derivatives, divergences, log_mean
 from skldl.trees._flat_trees import FlatTrees
+from skldl.utils.typing import FloatArray, IntArray
 
 
 class VectorLeafFold:

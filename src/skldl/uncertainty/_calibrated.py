@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import rel_entr
 
-from skldl._held_out import first_best, mean_distribution, means_without
-from skldl._parameters import RANDOM_STATE, one_of, whole
-from skldl._typing import FloatArray, IntArray
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import seed_of
 from skldl.uncertainty._calibration_maps import METHODS, CalibrationMap, cross_fit_maps, fit_map
 from skldl.uncertainty._wrapper import LEARNER, HeldOutWrapper
+from skldl.utils.held_out import first_best, mean_distribution, means_without
+from skldl.utils.parameters import RANDOM_STATE, one_of, whole
+from skldl.utils.typing import FloatArray, IntArray
 
 
 class CalibratedLDL(HeldOutWrapper):

@@ -21,9 +21,9 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from skldl._held_out import SMALLEST_DEGREE, best_share, mix, row_weights
-from skldl._typing import FloatArray, IntArray
 from skldl.data._dataset import rows_of
+from skldl.utils.held_out import SMALLEST_DEGREE, best_share, mix, row_weights
+from skldl.utils.typing import FloatArray, IntArray
 
 METHODS = ("none", "temperature", "vector", "shrink")
 SHARES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)

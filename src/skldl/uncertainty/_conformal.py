@@ -17,10 +17,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._algorithms import MISSING_DEGREES_CURE
-from skldl._parameters import RANDOM_STATE, TRUTH, Constraint, check_parameters, check_value, number, one_of, whole
-from skldl._typing import AnyArray, BoolArray, FloatArray, IntArray
-from skldl._validation import check_distributions, check_weights, refuse_device_arrays
-from skldl._warn import warn
 from skldl.base import BaseLDL, check_groups
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import fit_rows, seed_of, shuffled_folds
@@ -30,6 +26,10 @@ from skldl.selection._candidate import with_seed
 from skldl.uncertainty._dirichlet import check_votes, plausible_truths
 from skldl.uncertainty._region import LEVEL, Region, TooFewCalibrationRowsWarning
 from skldl.uncertainty._scores import SCORES, bounds, conformal_quantile, score_rows
+from skldl.utils.parameters import RANDOM_STATE, TRUTH, Constraint, check_parameters, check_value, number, one_of, whole
+from skldl.utils.typing import AnyArray, BoolArray, FloatArray, IntArray
+from skldl.utils.validation import check_distributions, check_weights, refuse_device_arrays
+from skldl.utils.warn import warn
 
 LEAST_DIFFICULTY = 0.1
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 from sklearn.utils import check_random_state
 
-from skldl._typing import FloatArray
+from skldl.utils.typing import FloatArray
 
 LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _LEAST = 1e-12

@@ -15,9 +15,9 @@ import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import digamma, gammaln
 
-from skldl._held_out import row_weights
-from skldl._typing import FloatArray
 from skldl.exceptions import DataError
+from skldl.utils.held_out import row_weights
+from skldl.utils.typing import FloatArray
 
 FLOOR = 1e-4
 N_PLAUSIBLE = 20

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from skldl._parameters import number
-from skldl._typing import BoolArray, FloatArray
-from skldl._validation import check_distributions
 from skldl.exceptions import LengthMismatchError
+from skldl.utils.parameters import number
+from skldl.utils.typing import BoolArray, FloatArray
+from skldl.utils.validation import check_distributions
 
 LEVEL = number(above=0, below=1, cure="it is a probability, for instance 0.9")
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import rel_entr
 
-from skldl._typing import BoolArray, FloatArray
+from skldl.utils.typing import BoolArray, FloatArray
 
 SCORES = ("total_variation", "kullback_leibler", "label")
 _BISECTIONS = 60

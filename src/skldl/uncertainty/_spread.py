@@ -7,10 +7,6 @@ from scipy import sparse, stats
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._held_out import Scaling, first_best
-from skldl._parameters import RANDOM_STATE, check_value, number, one_of, whole
-from skldl._typing import FloatArray, IntArray
-from skldl._validation import check_distributions, check_features
 from skldl.base import kept_rows
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import TrainingRows, seed_of
@@ -35,6 +31,10 @@ from skldl.uncertainty._dirichlet import (
 )
 from skldl.uncertainty._region import LEVEL
 from skldl.uncertainty._wrapper import LEARNER, HeldOutWrapper
+from skldl.utils.held_out import Scaling, first_best
+from skldl.utils.parameters import RANDOM_STATE, check_value, number, one_of, whole
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_distributions, check_features
 
 PENALTIES = (np.inf, 1.0, 0.1, 0.01, 1e-3)
 

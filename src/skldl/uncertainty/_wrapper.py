@@ -5,11 +5,11 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.utils import Tags, get_tags
 
-from skldl._parameters import Constraint
-from skldl._typing import FloatArray, IntArray
 from skldl.base import BaseLDL, GroupedLDL
 from skldl.ensemble._members import TrainingRows, out_of_sample
 from skldl.selection._candidate import with_seed
+from skldl.utils.parameters import Constraint
+from skldl.utils.typing import FloatArray, IntArray
 
 LEARNER = Constraint("a label distribution learner", lambda value: isinstance(value, BaseLDL))
 

@@ -13,13 +13,13 @@ from itertools import pairwise
 import numpy as np
 from scipy import stats
 
-from skldl._typing import FloatArray
 from skldl.data._spelling import plain
 from skldl.experiments.output.board import Board, board_of, published_board
 from skldl.experiments.output.scores import losses_of
 from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import ROPE
 from skldl.metrics import MEASURES
+from skldl.utils.typing import FloatArray
 
 USUAL_ORDER = "SA-BFGS ≻ SA-IIS ≻ AA-kNN ≻ PT-SVM ≻ AA-BP ≻ PT-Bayes"
 ORDERS = {"chebyshev": "SA-BFGS ≻ SA-IIS ≻ AA-kNN ≻ PT-SVM = AA-BP ≻ PT-Bayes"}  # other measures: the usual one

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from skldl._whole_files import whole_file
 from skldl.experiments.output.agreement import agreement_text
 from skldl.experiments.output.claims import check_claims, claims_text
 from skldl.experiments.output.grids import grid_end_notes
@@ -30,6 +29,7 @@ from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
 from skldl.selection import PROTOCOLS
 from skldl.selection._protocols import FIXED_TEST_SET
+from skldl.utils.files import whole_file
 
 
 def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.experiments.output.texts import parameter_titles
 from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import ROPE
 from skldl.metrics import MEASURES
 from skldl.selection import Candidate
+from skldl.utils.typing import FloatArray
 
 
 class ChosenEnd(NamedTuple):

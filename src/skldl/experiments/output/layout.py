@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.experiments.output.texts import latex_text, markdown_text
+from skldl.utils.typing import FloatArray
 
 USUAL_DECIMALS = 3
 MOST_DECIMALS = 8

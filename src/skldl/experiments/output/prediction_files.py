@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from skldl._whole_files import whole_file
 from skldl.experiments.results import StudyResults
 from skldl.experiments.tasks import unpack
+from skldl.utils.files import whole_file
 
 FOLDER = "predictions"
 

@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.stats import rankdata, studentized_range
 
-from skldl._typing import FloatArray
 from skldl.experiments.output.layout import same
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES, skill_ratio
+from skldl.utils.typing import FloatArray
 
 
 def losses_of(results: StudyResults, measure: str) -> FloatArray:

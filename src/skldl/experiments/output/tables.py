@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.experiments.output.grids import grid_end_notes, natural_limit_notes, short
 from skldl.experiments.output.layout import (
     NOTHING,
@@ -23,6 +22,7 @@ from skldl.experiments.output.texts import parameter_titles
 from skldl.experiments.output.uncertainty import FLOOR_HEADINGS, FLOOR_NOTE, floor_cells, floor_columns, noise_ceilings
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
+from skldl.utils.typing import FloatArray
 
 
 def measure_table(results: StudyResults, measure: str) -> ResultTable:

@@ -6,11 +6,11 @@ therefore decided only where times differ by a factor of two.
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.data._spelling import plain
 from skldl.experiments.output.board import SIX
 from skldl.experiments.output.claims import FAILS, HOLDS, UNKNOWN, Verdict
 from skldl.experiments.results import StudyResults
+from skldl.utils.typing import FloatArray
 
 MUCH = 2.0
 """Times differ, and one of two algorithms is much faster, from this factor on."""

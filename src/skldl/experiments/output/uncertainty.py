@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import IntArray
 from skldl.experiments.output.layout import NOTHING, Cell, Frame, ResultTable, show_deviation, show_share
 from skldl.experiments.output.scores import losses_of
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES, skill_ratio
 from skldl.uncertainty import explainable_share
 from skldl.uncertainty._intervals import coverage_of_folds
+from skldl.utils.typing import IntArray
 
 LEVEL = 0.9
 FEWEST_ROWS = 40

@@ -8,8 +8,8 @@ from scipy import stats
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
-from skldl._typing import FloatArray
 from skldl.metrics._measure import Measure, compute_rows
+from skldl.utils.typing import FloatArray
 
 Pairs = tuple[FloatArray, FloatArray]
 

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from skldl import simplex
-from skldl._typing import FloatArray
 from skldl.metrics._measure import Measure, compute_rows
+from skldl.utils.typing import FloatArray
 
 # Which general-purpose libraries offer a measure, read from their reference manuals. A proxy: the paper states
 # "widely used in the related areas" and gives no figures.

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import FloatArray
 from skldl.metrics import CHA_MEASURES, MEASURES, PAPER_MEASURES, VICISSITUDE_MEASURES, Measure
 from skldl.metrics._evaluate import resolve
 from skldl.metrics._measure import checked_pair
 from skldl.metrics.selection import _experiments, _principles
+from skldl.utils.typing import FloatArray
 
 FAMILIES = tuple(dict.fromkeys(measure.family for measure in CHA_MEASURES.values()))
 LEAST_ROWS = 10

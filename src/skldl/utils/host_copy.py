@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from skldl._array_api import is_foreign, to_numpy
-from skldl._typing import AnyArray
+from skldl.utils.arrays import is_foreign, to_numpy
+from skldl.utils.typing import AnyArray
 
 _OWN = ("skldl", "sklearn")
 

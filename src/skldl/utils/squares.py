@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl._typing import FloatArray
 from skldl.exceptions import DataError
+from skldl.utils.typing import FloatArray
 
 LARGEST = 1e150
 """Sums of squares of larger numbers would overflow, and those of numbers below 1/LARGEST vanish."""

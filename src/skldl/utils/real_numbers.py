@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from skldl._typing import AnyArray, FloatArray
 from skldl.exceptions import DataError, NonFiniteError, NotNumericError
+from skldl.utils.typing import AnyArray, FloatArray
 
 _UNREAL = np.datetime64 | np.timedelta64 | np.complexfloating | complex
 _DATES = ("datetime", "date", "duration", "timedelta", "time", "period")

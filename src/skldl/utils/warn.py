@@ -24,7 +24,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     Examples
     --------
     >>> import warnings
-    >>> from skldl._warn import warn
+    >>> from skldl.utils.warn import warn
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     warn("what to do")

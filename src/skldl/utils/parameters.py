@@ -22,15 +22,11 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from reprlib import Repr
 from typing import Any
 
 import numpy as np
 
-from skldl.exceptions import ParameterError
-
-_SHORT = Repr()
-_SHORT.maxstring = _SHORT.maxother = 60
+from skldl.exceptions import Parameter, ParameterError
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ def check_value(name: str, value: Any, constraint: Constraint) -> None:
     """Check the value of the parameter with this name."""
     if not constraint.accepts(value):
         cure = f" {constraint.cure[0].upper()}{constraint.cure[1:]}." if constraint.cure else ""
-        raise ParameterError(f"{name}={_SHORT.repr(value)} must be {constraint.text}.{cure}")
+        raise ParameterError(Parameter(name, value), f" must be {constraint.text}.{cure}")
 
 
 def check_declared_parameters(estimator: Any) -> None:

@@ -7,18 +7,6 @@ precision than a float32 or float64 X raises an error that says what to do.
 
 from typing import Any
 
-from skldl._array_api import (
-    Space,
-    as_double,
-    count_true,
-    first_true,
-    is_foreign,
-    library_name,
-    namespace,
-    space,
-    space_of,
-    sum_in_double,
-)
 from skldl.exceptions import (
     DataError,
     DeviceError,
@@ -33,6 +21,18 @@ from skldl.exceptions import (
     SampleWeightError,
     SingleLabelError,
     ZeroRowError,
+)
+from skldl.utils.arrays import (
+    Space,
+    as_double,
+    count_true,
+    first_true,
+    is_foreign,
+    library_name,
+    namespace,
+    space,
+    space_of,
+    sum_in_double,
 )
 
 ROUNDING = 8.0

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl._array_api import as_double, count_true, first_true, is_device_array, namespace, to_numpy
-from skldl._real_numbers import row_sums
-from skldl._typing import FloatArray
+from skldl.utils.arrays import as_double, count_true, first_true, is_device_array, namespace, to_numpy
+from skldl.utils.real_numbers import row_sums
+from skldl.utils.typing import FloatArray
 
 
 def data_frame(distributions: FloatArray, names: list[str], output: str, index: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from skldl._typing import FloatArray
+from skldl.utils.typing import FloatArray
 
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 

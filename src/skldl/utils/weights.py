@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from skldl._array_api import is_device_array, space_of
-from skldl._device_door import check_device_weights, check_one_weight_each, follow
-from skldl._real_numbers import refuse_unreal
-from skldl._row_numbers import row_number as _row
-from skldl._typing import FloatArray
 from skldl.exceptions import SampleWeightError
+from skldl.utils.arrays import is_device_array, space_of
+from skldl.utils.device_validation import check_device_weights, check_one_weight_each, follow
+from skldl.utils.real_numbers import refuse_unreal
+from skldl.utils.row_numbers import row_number as _row
+from skldl.utils.typing import FloatArray
 
 
 def check_weights(

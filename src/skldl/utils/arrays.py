@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import get_config
 
-from skldl._compat import array_api_compat
-from skldl._typing import AnyArray, FloatArray
 from skldl.exceptions import DeviceError
+from skldl.utils.compat import array_api_compat
+from skldl.utils.typing import AnyArray, FloatArray
 
 SETTING = "sklearn.set_config(array_api_dispatch=True)"
 _LIBRARIES = ("torch", "cupy", "jax", "jaxlib", "dpnp", "array_api_strict")
@@ -47,7 +47,7 @@ def is_foreign(values: Any) -> bool:
 
 
 def is_device_array(values: Any) -> bool:
-    """Say whether an array is computed in its own library: then `skldl._validation` has let it through as it is."""
+    """Whether an array is computed in its own library: `skldl.utils.validation` has let it through as it is."""
     return not isinstance(values, np.ndarray) and is_foreign(values)
 
 
@@ -207,7 +207,7 @@ def is_device_memory_fault(error: BaseException) -> bool:
 
     Examples
     --------
-    >>> from skldl._array_api import is_device_memory_fault
+    >>> from skldl.utils.arrays import is_device_memory_fault
     >>> class OutOfMemoryError(RuntimeError): pass  # as in torch
     >>> is_device_memory_fault(OutOfMemoryError()), is_device_memory_fault(RuntimeError())
     (True, False)

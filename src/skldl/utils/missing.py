@@ -14,11 +14,11 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import entr, logsumexp
 from sklearn.utils import TargetTags
 
-from skldl._column_names import column_names
-from skldl._typing import BoolArray, FloatArray
-from skldl._validation import SUM_TOLERANCE, check_degrees, check_distributions, check_numbers, check_row_sums
-from skldl._warn import warn
 from skldl.exceptions import DataError, MissingDegreesWarning, RowSumError
+from skldl.utils.column_names import column_names
+from skldl.utils.typing import BoolArray, FloatArray
+from skldl.utils.validation import SUM_TOLERANCE, check_degrees, check_distributions, check_numbers, check_row_sums
+from skldl.utils.warn import warn
 
 READINGS = ("auto", "degrees", "renormalised")
 COMPLETE = "complete"  # the reading of a table without gaps

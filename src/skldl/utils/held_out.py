@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-from skldl._array_api import (
+from skldl.exceptions import DataError, LengthMismatchError
+from skldl.utils.arrays import (
     as_double,
     as_type_of,
     is_device_array,
@@ -24,8 +25,7 @@ from skldl._array_api import (
     to_numpy,
     weighted_mean,
 )
-from skldl._typing import AnyArray, BoolArray, FloatArray, IntArray
-from skldl.exceptions import DataError, LengthMismatchError
+from skldl.utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 MEAN_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 """Shares of the mean distribution to choose from."""

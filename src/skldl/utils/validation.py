@@ -11,25 +11,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from skldl._array_api import is_device_array, space_of
-from skldl._column_names import check_integer_columns, column_names, label_names, order_of_labels
-from skldl._compat import validate_data
-from skldl._device_door import (
-    ROUNDING,
-    check_device_distributions,
-    check_device_features,
-    check_device_pair,
-    check_same_shape,
-    check_same_space,
-    check_two_labels,
-    follow,
-    refuse_device_arrays,
-)
-from skldl._real_numbers import refuse_unreal, row_sums
-from skldl._row_numbers import row_number as _row
-from skldl._row_numbers import rows_from
-from skldl._typing import FloatArray
-from skldl._weights import check_weights
 from skldl.exceptions import (
     DataError,
     DimensionError,
@@ -43,6 +24,25 @@ from skldl.exceptions import (
     SparseDistributionError,
     ZeroRowError,
 )
+from skldl.utils.arrays import is_device_array, space_of
+from skldl.utils.column_names import check_integer_columns, column_names, label_names, order_of_labels
+from skldl.utils.compat import validate_data
+from skldl.utils.device_validation import (
+    ROUNDING,
+    check_device_distributions,
+    check_device_features,
+    check_device_pair,
+    check_same_shape,
+    check_same_space,
+    check_two_labels,
+    follow,
+    refuse_device_arrays,
+)
+from skldl.utils.real_numbers import refuse_unreal, row_sums
+from skldl.utils.row_numbers import row_number as _row
+from skldl.utils.row_numbers import rows_from
+from skldl.utils.typing import FloatArray
+from skldl.utils.weights import check_weights
 
 SUM_TOLERANCE = 1e-3
 SUM_ROUNDING = ROUNDING * float(np.finfo(np.float64).eps)
