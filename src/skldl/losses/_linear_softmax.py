@@ -5,9 +5,9 @@ With row weights ω that sum to one, scores S = X W + 1 bᵀ and a smooth functi
     f(S) + alpha/2 ‖W‖²,        ∂/∂W = Xᵀ ∂f/∂S + alpha W,        ∂/∂b = Σ_i ∂f/∂s_i.
 
 The search is L-BFGS (`skldl.utils.solvers`) in the whitened coordinates of `skldl.maxent`. It has two phases: a short
-run on the cross-entropy alone, which ends near the optimum of SA-BFGS, and a run on f from there, with the coordinates that
-belong to the mean prediction reached. Where f is not convex the result is the local optimum that this start leads to;
-it does not depend on random numbers.
+run on the cross-entropy alone, which ends near the optimum of SA-BFGS, and a run on f from there, with the coordinates
+that belong to the mean prediction reached. Where f is not convex the result is the local optimum that this start leads
+to; it does not depend on random numbers.
 """
 
 from collections.abc import Callable, Iterator
