@@ -1,4 +1,4 @@
-"""What is special about CUDA devices: measures in one kernel, tensors of the host beside those of the device, memory.
+"""What is special about CUDA devices: views of tables, tensors of the host beside those of the device, memory.
 
 The other files of this folder run on such a device too, if there is one: ``pytest tests/array_api -m cuda``.
 """
@@ -9,15 +9,14 @@ import sklearn
 
 from skldl import AAKNN, KernelRidgeLDL, MeanDistribution
 from skldl.exceptions import DeviceError, NegativeDegreeError, NonFiniteError, RowSumError, SampleWeightError
-from skldl.metrics import MEASURES, PAPER_MEASURES, _fused, evaluate
+from skldl.metrics import PAPER_MEASURES, evaluate
 
 pytestmark = pytest.mark.cuda
 
 
 @pytest.fixture(params=["torch", "cupy"])
-def cuda(request, dispatch, monkeypatch):
-    """Move tables to the device; all sizes of tables are computed by the kernel."""
-    monkeypatch.setattr(_fused, "LEAST_CELLS", 0)
+def cuda(request, dispatch):
+    """Move tables to the device."""
     library = pytest.importorskip(request.param, reason=f"{request.param} is not installed")
     if request.param == "cupy":
         try:
@@ -43,23 +42,6 @@ def expected_means(P, Q, weight, measures):
     exact = [table.astype(np.float64) for table in (P, Q)]
     with sklearn.config_context(array_api_dispatch=False):
         return evaluate(*(table / table.sum(axis=1, keepdims=True) for table in exact), weight, measures=measures)
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-5)])
-@pytest.mark.parametrize(("n_rows", "n_labels"), [(1, 2), (1001, 7), (5000, 10), (777, 24)])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_kernel_computes_the_means_of_numpy(cuda, n_rows, n_labels, dtype, tolerance, weighted):
-    P, Q, weight = tables(n_rows, n_labels, dtype)
-    weight = weight + (n_rows == 1) if weighted else None
-    there = None if weight is None else cuda(weight)
-    chosen = [name for name in MEASURES if _fused._source((MEASURES[name],), n_labels, 1e-16, "float", 4)]
-    assert len(chosen) == 55
-    for names in (list(PAPER_MEASURES), *([chosen] if n_labels == 7 else [])):  # to translate all takes seconds
-        measures = [MEASURES[name] for name in names]
-        found = _fused.fused_means(cuda(P), cuda(Q), there, measures, np.finfo(np.float64).eps)
-        assert found is not None
-        for name, value in expected_means(P, Q, weight, names).items():
-            assert abs(found[name] - value) <= tolerance * max(1.0, abs(value)), name
 
 
 def test_views_and_columns_that_are_not_contiguous(cuda):

@@ -1,8 +1,4 @@
-"""Measures on arrays of other libraries agree with NumPy; their C code, which CUDA devices run, does too."""
-
-import ctypes
-import shutil
-import subprocess
+"""Measures on arrays of other libraries agree with NumPy."""
 
 import numpy as np
 import pytest
@@ -10,11 +6,6 @@ import sklearn
 
 from skldl.exceptions import DeviceError, LengthMismatchError
 from skldl.metrics import MEASURES, PAPER_MEASURES, evaluate, mu, skill
-from skldl.metrics._fused import pack_bytes, row_function
-from skldl.metrics._measure import MACHINE_EPSILON
-from skldl.metrics._trace import NotTraceable
-
-NOT_TRACEABLE = 8
 
 
 @pytest.fixture(scope="module")
@@ -76,52 +67,3 @@ def test_rows_that_do_not_sum_to_one_exactly_are_divided_by_their_sum(backend, t
     with sklearn.config_context(array_api_dispatch=False):
         expected = evaluate(P * 1.0005, Q)
     assert evaluate(backend.array(P * 1.0005), backend.array(Q)) == pytest.approx(expected, rel=1e-10)
-
-
-def test_nearly_all_measures_can_be_written_as_c_code():
-    refused = []
-    for name, measure in MEASURES.items():
-        try:
-            row_function([measure], 5, MACHINE_EPSILON)
-        except NotTraceable:
-            refused.append(name)
-    assert len(refused) == NOT_TRACEABLE, refused
-
-
-@pytest.mark.parametrize(("kind", "tolerance"), [("double", 1e-10), ("float", 1e-5)])
-def test_c_code_of_measures_computes_what_numpy_does(kind, tolerance, tables, tmp_path):
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("there is no C compiler")
-    chosen = []
-    for measure in MEASURES.values():
-        try:
-            row_function([measure], 5, MACHINE_EPSILON)
-        except NotTraceable:
-            continue
-        chosen.append(measure)
-    head = f"#include <math.h>\n#include <stdbool.h>\n#define T {kind}\n#define SUM {kind}\n#define LABELS 5\n"
-    head += "#define QUOTIENT(a, b) ((a) / (b))\n#define DEVICE\n#define UNROLL\n"
-    source, library = tmp_path / "rows.c", tmp_path / "rows.so"
-    source.write_text(head + row_function(chosen, 5, MACHINE_EPSILON), encoding="utf-8")
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], check=True)
-    row_values = ctypes.CDLL(str(library)).row_values
-    dtype = np.float32 if kind == "float" else np.float64
-    P, Q = (np.ascontiguousarray(table, dtype=dtype) for table in tables[:2])
-    exact = [table.astype(np.float64) / table.astype(np.float64).sum(axis=1, keepdims=True) for table in (P, Q)]
-    found = np.empty((len(P), len(chosen)))
-    for row in range(len(P)):
-        row_values(*(ctypes.c_void_p(table[row].ctypes.data) for table in (P, Q, found)))
-    for column, measure in enumerate(chosen):
-        expected = measure.rowwise(*exact)
-        scale = np.maximum(1.0, np.abs(expected))
-        np.testing.assert_allclose(
-            found[:, column] / scale, expected / scale, rtol=0, atol=tolerance, err_msg=measure.name
-        )
-
-
-def test_bytes_read_at_once_fit_the_rows_and_where_the_tables_begin():
-    assert pack_bytes(40, 512, 1024) == 8
-    assert pack_bytes(64, 512, 1024) == 16
-    assert pack_bytes(64, 512, 1028) == 4
-    assert pack_bytes(12, 0) == 4

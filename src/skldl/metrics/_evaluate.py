@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skldl.exceptions import LengthMismatchError, UnknownNameError
-from skldl.metrics._fused import fused_means
-from skldl.metrics._measure import MACHINE_EPSILON, Measure, checked_pair, compute_rows, mean, summing_to_one
+from skldl.metrics._measure import Measure, checked_pair, compute_rows, mean, summing_to_one
 from skldl.metrics._skill import Skill, skill_of_losses
 from skldl.utils.arrays import computing_on, is_device_array, namespace, to_numpy
 from skldl.utils.validation import check_distributions, check_weights, column_names, order_of_labels
@@ -65,9 +64,6 @@ class Score(float):
 def evaluate(D_true: Any, D_pred: Any, sample_weight: Any, measures: Sequence[Measure]) -> dict[str, float]:
     """See `skldl.metrics.evaluate`; the measures come from there."""
     with computing_on(D_true, "evaluate"):
-        fused = fused_means(D_true, D_pred, sample_weight, measures, MACHINE_EPSILON)
-        if fused is not None:
-            return fused
         true, pred = checked_pair(D_true, D_pred)
         weight = check_weights(sample_weight, true.shape[0], true)
         return {name: mean(values, weight) for name, values in compute_rows(true, pred, measures).items()}

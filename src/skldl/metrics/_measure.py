@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from skldl.metrics._bounds import INFINITY, Bound
-from skldl.metrics._fused import fused_means
 from skldl.metrics._pair import blocks, values_of
 from skldl.metrics._skill import without_rounding
 from skldl.utils.arrays import as_double, computing_on, is_device_array, namespace
@@ -214,9 +213,6 @@ class Measure:
         float
             The mean.
         """
-        fused = fused_means(D_true, D_pred, sample_weight, [self], self._floor(eps))
-        if fused is not None:
-            return fused[self.name]
         values = self.rowwise(D_true, D_pred, eps=eps)
         return mean(values, check_weights(sample_weight, values.shape[0], values))
 
