@@ -12,8 +12,7 @@ import pytest
 from scipy import io
 
 import skldl
-from skldl.utils.extras import import_with_extra
-from skldl.utils.versions import PACKAGES
+from skldl.utils.dependencies import PACKAGES, import_with_extra
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = [name.replace("-", "_") for name in (*PACKAGES["extras"], "polars", "torch")]  # the last two in no extra
@@ -93,7 +92,7 @@ def test_show_versions_tells_what_is_installed(capsys, monkeypatch):
     text = capsys.readouterr().out
     assert f"scikit-ldl {skldl.__version__}" in text
     assert re.search(rf"  numpy {re.escape(np.__version__)}\n", text)
-    monkeypatch.setitem(sys.modules["skldl.utils.versions"].PACKAGES, "core", ("no-such-package",))
+    monkeypatch.setitem(sys.modules["skldl.utils.dependencies"].PACKAGES, "core", ("no-such-package",))
     skldl.show_versions()
     assert "no-such-package is not installed" in capsys.readouterr().out
 

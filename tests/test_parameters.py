@@ -18,10 +18,10 @@ from skldl.utils.parameters import (
     check_parameters,
     check_value,
     has_methods,
+    integer,
     number,
     one_of,
     sequence_of,
-    whole,
 )
 
 X, D = make_distributions()
@@ -30,15 +30,15 @@ TAKEN = [
     (number(at_least=0), [0, 0.0, 1e300, np.float32(3), np.int64(2)]),
     (number(above=0, below=1), [1e-9, 0.5]),
     (number(at_most=2), [-5, 2]),
-    (whole(at_least=1), [1, np.int32(7), 10**30, 10**400]),
+    (integer(at_least=1), [1, np.int32(7), 10**30, 10**400]),
     (one_of("auto", "scale") | number(above=0), ["auto", "scale", 0.1]),
-    (declared.TRUTH, [True, False, np.True_]),
-    (declared.NOTHING, [None]),
+    (declared.BOOLEAN, [True, False, np.True_]),
+    (declared.NONE, [None]),
     (declared.CALLABLE, [len, np.exp, lambda value: value]),
     (declared.RANDOM_STATE, [None, 0, 2**32 - 1, np.random.RandomState(0)]),
     (declared.FOLDS, [2, 10, KFold(3), [([0], [1])]]),
     (declared.N_JOBS, [None, 1, -1, np.int64(4)]),
-    (sequence_of(whole(at_least=1)), [[1], (2, 3), np.array([4]), range(1, 3)]),
+    (sequence_of(integer(at_least=1)), [[1], (2, 3), np.array([4]), range(1, 3)]),
     (has_methods("a regressor", "fit", "predict"), [Ridge()]),
 ]
 REFUSED = [
@@ -46,16 +46,16 @@ REFUSED = [
     (number(above=0, below=1), [0, 1, 0.0, 1.0]),
     (number(above=0), [10**400, Fraction(10**400, 3)]),
     (number(at_most=2), [2.1]),
-    (whole(at_least=1), [0, 1.0, 1.5, True, "3", np.float64(2)]),
+    (integer(at_least=1), [0, 1.0, 1.5, True, "3", np.float64(2)]),
     (one_of("auto", "scale") | number(above=0), ["Auto", "", 0, True, b"auto"]),
-    (declared.TRUTH, [0, 1, "no", "True", None, 1.0, []]),
-    (declared.NOTHING, [0, ""]),
+    (declared.BOOLEAN, [0, 1, "no", "True", None, 1.0, []]),
+    (declared.NONE, [0, ""]),
     (declared.CALLABLE, ["len", int, 3]),
     (declared.RANDOM_STATE, [-1, 2**32, "0", 1.5, True]),
     (declared.FOLDS, [1, 0, True, "5", 2.5, None]),
     (has_methods("a regressor", "fit", "predict"), [Ridge, "Ridge", None]),
     (declared.N_JOBS, [0, "all", 1.0, True]),
-    (sequence_of(whole(at_least=1)), [[], (), 1, "12", {1: 1}, {1, 2}, [1, 0], np.array(3), np.array([[1]]), None]),
+    (sequence_of(integer(at_least=1)), [[], (), 1, "12", {1: 1}, {1, 2}, [1, 0], np.array(3), np.array([[1]]), None]),
 ]
 
 
@@ -76,14 +76,14 @@ def test_refused(constraint, values):
     ("constraint", "value", "message"),
     [
         (
-            number(at_least=0, cure="0 means no penalty"),
+            number(at_least=0, hint="0 means no penalty"),
             -1,
             "x=-1 must be a finite number of at least 0. 0 means no penalty.",
         ),
         (number(above=0, below=1), 2, "x=2 must be a finite number above 0 and below 1."),
         (number(), "a", "x='a' must be a finite number."),
-        (one_of("a", "b") | whole(at_least=2), 1, "x=1 must be 'a' or 'b' or a whole number of at least 2."),
-        (declared.TRUTH, "no", "x='no' must be True or False. A word or a number is not read as a truth value."),
+        (one_of("a", "b") | integer(at_least=2), 1, "x=1 must be 'a' or 'b' or a whole number of at least 2."),
+        (declared.BOOLEAN, "no", "x='no' must be True or False. A word or a number is not read as a truth value."),
     ],
 )
 def test_messages(constraint, value, message):
@@ -149,7 +149,7 @@ def test_truth_values_are_true_or_false(name, parameter, value):
     ("constraints", "message"),
     [
         ({"alpha": number()}, r"declared: \['alpha'\], taken: \['alpha', 'center'\]"),
-        ({"alpha": number(), "center": number() | declared.TRUTH}, "center must take True and False only"),
+        ({"alpha": number(), "center": number() | declared.BOOLEAN}, "center must take True and False only"),
     ],
 )
 def test_public_check_finds_what_is_not_declared(constraints, message):
@@ -208,5 +208,5 @@ def test_what_is_not_declared_is_not_looked_at():
 
 
 def test_bounds_are_printed_with_all_their_digits():
-    assert whole(at_most=2**32 - 1).text == "a whole number of at most 4294967295"
+    assert integer(at_most=2**32 - 1).text == "a whole number of at most 4294967295"
     assert number(above=0, below=0.5).text == "a finite number above 0 and below 0.5"

@@ -84,7 +84,7 @@ def test_a_warning_without_any_caller_in_the_package():
 
 
 ELSEWHERE = {
-    "_warn.py": "it is the function itself",
+    "utils/warn.py": "it is the function itself",
     "datasets.py": "of the import of a module: the frames in between are those of the import system",
     "tables.py": "of the import of a module: the frames in between are those of the import system",
     "cli/_parallel.py": "repeats what another process has warned of; its caller is the command line",

@@ -55,7 +55,7 @@ def core() -> None:
 
 def without_extras() -> None:
     """The environment holds no optional dependency, and the command says which extra it needs."""
-    from skldl.utils.versions import PACKAGES
+    from skldl.utils.dependencies import PACKAGES
 
     installed = {distribution.name.lower().replace("_", "-") for distribution in metadata.distributions()}
     found = installed & set(PACKAGES["extras"])

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from skldl._algorithms import ALGORITHMS
-from skldl.utils.extras import import_with_extra
+from skldl.utils.dependencies import import_with_extra
 
 __version__ = "0.2.0"
 
@@ -20,7 +20,7 @@ _HOME_OF |= {
     "BaseLDL": "skldl.base",
     "load": "skldl.persistence",
     "save": "skldl.persistence",
-    "show_versions": "skldl.utils.versions",
+    "show_versions": "skldl.utils.dependencies",
 }
 _SUBMODULES = (
     "annotators",

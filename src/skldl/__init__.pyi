@@ -57,7 +57,7 @@ from skldl.trees._structrf import StructRF as StructRF
 from skldl.uncertainty._calibrated import CalibratedLDL as CalibratedLDL
 from skldl.uncertainty._conformal import ConformalLDL as ConformalLDL
 from skldl.uncertainty._spread import DirichletSpread as DirichletSpread
-from skldl.utils.versions import show_versions as show_versions
+from skldl.utils.dependencies import show_versions as show_versions
 
 ESTIMATORS: tuple[str, ...]
 __version__: str

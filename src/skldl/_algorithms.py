@@ -192,5 +192,5 @@ ALGORITHMS: tuple[Algorithm, ...] = (
 
 _TAKE_MISSING = ", ".join(algorithm.class_name for algorithm in ALGORITHMS if algorithm.missing_degrees)
 _FILL = "Drop such rows, fill them in with skldl.incomplete.complete, or learn from what was observed"
-MISSING_DEGREES_CURE = f"{_FILL}: {_TAKE_MISSING} take NaN in y."
+MISSING_DEGREES_HINT = f"{_FILL}: {_TAKE_MISSING} take NaN in y."
 """What to do about NaN in y."""

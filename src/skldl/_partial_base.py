@@ -21,7 +21,7 @@ from skldl.utils.parameters import one_of
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_numbers, check_same_length, check_weights
 
-MISSING = one_of(*READINGS, cure="'degrees' if the observed degrees are true, 'renormalised' if only ratios are known")
+MISSING = one_of(*READINGS, hint="'degrees' if the observed degrees are true, 'renormalised' if only ratios are known")
 """Valid values of the hyper-parameter ``missing``."""
 
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._algorithms import MISSING_DEGREES_CURE
+from skldl._algorithms import MISSING_DEGREES_HINT
 from skldl.chunks import Rows
 from skldl.chunks import evaluate as evaluate_chunks
 from skldl.chunks import predict as predict_chunks
@@ -19,12 +19,12 @@ from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
 from skldl.utils.arrays import computing_on, is_device_array, least_number, namespace, to_numpy
 from skldl.utils.column_names import column_names, label_names, order_of_labels
-from skldl.utils.held_out import check_groups as check_groups
 from skldl.utils.missing import DistributionTargetTags
-from skldl.utils.parameters import NOTHING, Constraint, check_parameters, check_value, one_of
+from skldl.utils.parameters import NONE, Constraint, check_parameters, check_value, one_of
 from skldl.utils.predictions import data_frame, sum_to_one
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_distributions, check_features, check_same_length, check_weights
+from skldl.utils.validation import check_groups as check_groups
 
 __all__ = ["BaseLDL", "GroupedLDL"]
 
@@ -140,8 +140,8 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         return X, D, weight
 
     def _check_target(self, y: Any, X: Any) -> FloatArray:
-        cure = f"{type(self).__name__} needs every degree. {MISSING_DEGREES_CURE}"
-        return check_distributions(y, leave_rounding=True, nan_cure=cure, like=X)
+        hint = f"{type(self).__name__} needs every degree. {MISSING_DEGREES_HINT}"
+        return check_distributions(y, leave_rounding=True, nan_hint=hint, like=X)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a label distribution for each row.
@@ -192,7 +192,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             no  yes
         0  0.3  0.7
         """
-        check_value("predict", predict, NOTHING | one_of(*OUTPUTS))
+        check_value("predict", predict, NONE | one_of(*OUTPUTS))
         if predict is not None:
             config = dict(getattr(self, "_sklearn_output_config", {}))  # the name under which clone keeps it
             self._sklearn_output_config = {**config, "predict": predict}

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from skldl.distributions._tables import is_missing
 from skldl.exceptions import DataError, MissingLabelError, SampleWeightError, SingleLabelError
-from skldl.utils.parameters import CALLABLE, FOLDS, NOTHING, check_parameters, has_methods, number, one_of
+from skldl.utils.parameters import CALLABLE, FOLDS, NONE, check_parameters, has_methods, number, one_of
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import (
     check_distributions,
@@ -171,8 +171,8 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
 
     _constraints: ClassVar = {
         "estimator": has_methods("a label distribution learner", "fit", "predict", "get_params"),
-        "enhance": NOTHING | has_methods("a transformer", "fit_transform", "get_params") | CALLABLE,
-        "threshold": one_of("learn") | number(above=0, below=1, cure="it is a probability"),
+        "enhance": NONE | has_methods("a transformer", "fit_transform", "get_params") | CALLABLE,
+        "threshold": one_of("learn") | number(above=0, below=1, hint="it is a probability"),
         "cv": FOLDS,
     }
 

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 import skldl
 from skldl._algorithms import ALGORITHMS, MODEL_PARTS
 from skldl.exceptions import DataError, ModelFileError
-from skldl.utils.extras import import_with_extra
+from skldl.utils.dependencies import import_with_extra
 from skldl.utils.files import whole_file
 from skldl.utils.host_copy import host_copy
 from skldl.utils.warn import warn

@@ -2,7 +2,8 @@
 
 import pickle
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -18,7 +19,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator as check_by_scikit_learn
 
 from skldl.exceptions import DataError
-from skldl.utils.compat import distribution_targets_in_estimator_checks
 from skldl.utils.parameters import check_declared_parameters
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
@@ -335,6 +335,35 @@ CHECKS: dict[str, Callable[[Any], None]] = {
 """Our own checks, by name; each takes an estimator and raises if it fails."""
 
 
+@contextmanager
+def _distribution_targets() -> Iterator[None]:
+    """Make scikit-learn's estimator checks use three-label distributions as y.
+
+    The checks make y as whole numbers or class labels. Each of these becomes one row here, equal values
+    equal rows, through the hook by which the checks adapt y to an estimator's tags.
+    """
+    from sklearn.utils import estimator_checks
+
+    original = estimator_checks._enforce_estimator_tags_y
+
+    def enforce(estimator: Any, y: Any) -> Any:
+        y = np.asarray(y)
+        if y.ndim == 2 and y.shape[1] > 1:
+            return y
+        y = np.asarray(original(estimator, y)).ravel()
+        angle = np.unique(y, return_inverse=True)[1].astype(np.float64)
+        if y.dtype.kind == "f":
+            angle[~np.isfinite(y)] = np.nan
+        rows = np.column_stack([2 + np.sin(angle), 2 + np.cos(angle), 1 + angle % 3])
+        return rows / rows.sum(axis=1, keepdims=True)
+
+    estimator_checks._enforce_estimator_tags_y = enforce
+    try:
+        yield
+    finally:
+        estimator_checks._enforce_estimator_tags_y = original
+
+
 def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str] | None = None) -> dict[str, str]:
     """Run scikit-learn's estimator checks and our own on a label distribution learner.
 
@@ -367,7 +396,7 @@ def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str]
     if unknown := sorted(name for name in mine if not name.startswith("check_")):
         raise ValueError(f"These are no names of checks: {unknown}")
     outcomes: dict[str, list[tuple[str, Exception | None]]] = {}
-    with distribution_targets_in_estimator_checks(), warnings.catch_warnings():
+    with _distribution_targets(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # their data are made to provoke warnings
         for result in check_by_scikit_learn(estimator, on_fail=None, on_skip=None):
             outcomes.setdefault(result["check_name"], []).append((result["status"], result["exception"]))

@@ -12,7 +12,7 @@ from skldl.utils.column_names import column_names, label_names
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_distributions, check_features, check_same_length, check_weights, rows_from
 
-NAN_CURE = "Rows in chunks need every degree: drop such rows, or fit in memory an estimator that takes missing degrees."
+NAN_HINT = "Rows in chunks need every degree: drop such rows, or fit in memory an estimator that takes missing degrees."
 
 
 class _Features(BaseEstimator):
@@ -54,7 +54,7 @@ def _checked(
     found_names = None if names is None else tuple(str(name) for name in names)
     D = names_of_labels = None
     if labels and piece.y is not None:
-        D = check_distributions(piece.y, nan_cure=NAN_CURE)
+        D = check_distributions(piece.y, nan_hint=NAN_HINT)
         check_same_length(X, D)
         if column_names(piece.y):
             names_of_labels = tuple(str(name) for name in label_names(piece.y, D.shape[1]))

@@ -22,7 +22,7 @@ from skldl.chunks._checks import check_piece
 from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._rows import Chunk, Merge, Rows, Sums, weight_exponent
 from skldl.exceptions import DataError, EmptyDataError, SampleWeightError
-from skldl.utils.extras import import_with_extra
+from skldl.utils.dependencies import import_with_extra
 
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_WITHOUT_WORKERS = 60.0

@@ -9,7 +9,7 @@ from skldl.chunks._columns import Columns, Names, find_columns
 from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._rows import Merge, Rows, Sums
 from skldl.exceptions import DataError, LengthMismatchError, NotNumericError
-from skldl.utils.extras import import_with_extra
+from skldl.utils.dependencies import import_with_extra
 
 
 class DaskRows(Rows):

@@ -8,7 +8,7 @@ from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._rows import Rows
 from skldl.exceptions import DataError
 
-CURE = "Pass a function that returns a new iterator each time it is called."
+HINT = "Pass a function that returns a new iterator each time it is called."
 
 
 class IterableRows(Rows):
@@ -48,9 +48,9 @@ class IterableRows(Rows):
     ) -> None:
         if not callable(source):
             if not hasattr(source, "__iter__"):
-                raise DataError(f"source is a {type(source).__name__}, which holds no chunks. {CURE}")
+                raise DataError(f"source is a {type(source).__name__}, which holds no chunks. {HINT}")
             if iter(source) is source:
-                raise DataError(f"source is a {type(source).__name__}, which can be read only once. {CURE}")
+                raise DataError(f"source is a {type(source).__name__}, which can be read only once. {HINT}")
         self.source = source
         self.names = feature_names, label_names
         self._iterator: Iterator[Any] | None = None
@@ -60,7 +60,7 @@ class IterableRows(Rows):
         if iterator is self._iterator:
             raise DataError(
                 f"The function {getattr(self.source, '__name__', self.source)!r} returned the same iterator again, "
-                f"which can be read only once. {CURE}"
+                f"which can be read only once. {HINT}"
             )
         self._iterator = iterator
         for number, chunk in enumerate(iterator):

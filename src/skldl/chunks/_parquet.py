@@ -12,7 +12,7 @@ from skldl.chunks._columns import Columns, Names, find_columns
 from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._rows import Rows, check_chunk_rows, rows_in_chunk
 from skldl.exceptions import DatasetNotFoundError, EmptyDataError, NonFiniteError, NotNumericError, TableError
-from skldl.utils.extras import import_with_extra
+from skldl.utils.dependencies import import_with_extra
 from skldl.utils.typing import AnyArray
 
 READ_BUFFER = 1 << 20
@@ -232,11 +232,11 @@ def _check_columns(schema: Any, columns: Columns, file: Path, first_file: Path, 
     wanted = dict.fromkeys((*columns.features, *columns.labels, *([columns.weight] if columns.weight else ())))
     lacking = next((name for name in wanted if name not in schema.names), None)
     further = next((name for name in schema.names if name not in wanted), None) if every else None
-    cure = "All files need the same columns: name them in features=."
+    hint = "All files need the same columns: name them in features=."
     if lacking is not None:
-        raise TableError(f"{file} lacks the column {lacking!r} that {first_file} has. {cure}")
+        raise TableError(f"{file} lacks the column {lacking!r} that {first_file} has. {hint}")
     if further is not None:
-        raise TableError(f"{file} has a column {further!r} that {first_file} does not have. {cure}")
+        raise TableError(f"{file} has a column {further!r} that {first_file} does not have. {hint}")
     single = True
     for name in wanted:
         kind = schema.field(name).type

@@ -117,8 +117,8 @@ _EXTRA_OF = {
 def _say_which_extra(error: ModuleNotFoundError) -> int:
     package = (error.name or "").partition(".")[0]
     extra = _EXTRA_OF.get(package)
-    cure = f"pip install 'scikit-ldl[{extra}]'" if extra else f"pip install {package}"
-    print(f"skldl: this command needs the package {package}: {cure}", file=sys.stderr)
+    hint = f"pip install 'scikit-ldl[{extra}]'" if extra else f"pip install {package}"
+    print(f"skldl: this command needs the package {package}: {hint}", file=sys.stderr)
     return 2
 
 

@@ -16,7 +16,7 @@ from skldl.data._lexicon import load_lexicon
 from skldl.data._noise import exchange_rows, gaussian_log_ratio_noise
 from skldl.data._tweets import load_tweets
 from skldl.data._vader_texts import fetch_vader_texts
-from skldl.utils.extras import lazy_names
+from skldl.utils.dependencies import lazy_names
 
 if TYPE_CHECKING:
     from skldl.data._convert import Converted, convert_table

@@ -218,10 +218,10 @@ def cell_place(column: pd.Series, position: int) -> str:
     return f"Row {row + 1} of column {str(column.name)!r}"
 
 
-def refuse_missing(column: pd.Series, cure: str, error: type[DataError] = TableError) -> None:
+def refuse_missing(column: pd.Series, hint: str, error: type[DataError] = TableError) -> None:
     """Name the first empty cell in an error."""
     if column.isna().any():
-        raise error(f"{cell_place(column, int(np.argmax(column.isna())))} is empty. {cure}")
+        raise error(f"{cell_place(column, int(np.argmax(column.isna())))} is empty. {hint}")
 
 
 def refuse_cells(column: pd.Series, wrong: Any, what: str) -> None:

@@ -107,10 +107,10 @@ def _distributions(path: Path, raw: RawContent, D: FloatArray, convert: Converte
         checked, _ = check_partial_distributions(converted, "auto", name=raw.labels_called, to_learn=False)
         return np.where(np.isnan(np.asarray(converted, dtype=np.float64)), np.nan, checked)
     except DataError as error:
-        cure = ""
+        hint = ""
         if convert is None and D.shape[1] > 1 and np.isfinite(D).all() and D.min() >= 0:
-            cure = " A converter can be handed in: load_dataset(path, convert=skldl.distributions.from_counts)."
-        raise DatasetError(f"{path}: {error}{cure}") from error
+            hint = " A converter can be handed in: load_dataset(path, convert=skldl.distributions.from_counts)."
+        raise DatasetError(f"{path}: {error}{hint}") from error
 
 
 def _check_names(path: Path, names: tuple[str, ...] | None, width: int, what: str) -> None:

@@ -91,12 +91,12 @@ def _next_piece(raw: Any) -> bytes:
 
 
 def fetch_whole(
-    url: str, path: Path, check: Callable[[Path], None], *, cure: str, max_bytes: int | None = None
+    url: str, path: Path, check: Callable[[Path], None], *, hint: str, max_bytes: int | None = None
 ) -> None:
     """Download a file so that it is there whole and right, or not at all.
 
     ``check`` is called with the file in a temporary folder and raises `DatasetError` if it is not the right one;
-    ``cure`` is advice for users without a network, for the message.
+    ``hint`` is advice for users without a network, for the message.
     """
     folder = path.parent
     try:
@@ -114,7 +114,7 @@ def fetch_whole(
         except (OSError, ValueError) as error:  # no network, no such page, connection lost, address that is none
             raise DatasetError(
                 f"{url} could not be downloaded ({short_reason(error)}). Nothing was written. Without a network: get "
-                f"the file on another machine and {cure}"
+                f"the file on another machine and {hint}"
             ) from error
         try:
             check(part)
@@ -124,11 +124,11 @@ def fetch_whole(
         os.replace(part, path)
 
 
-def check_sha256(path: Path, sha256: str, cure: str, of: str = "") -> None:
+def check_sha256(path: Path, sha256: str, hint: str, of: str = "") -> None:
     """Refuse a file with another checksum than the published one."""
     got = pooch.file_hash(str(path), alg="sha256")
     if got != sha256:
-        raise DatasetError(f"{path} is not the published file{of}: its sha256 is {got}, not {sha256}. {cure}")
+        raise DatasetError(f"{path} is not the published file{of}: its sha256 is {got}, not {sha256}. {hint}")
 
 
 def refuse_bomb(path: Path, max_unpacked: int | None = None) -> None:

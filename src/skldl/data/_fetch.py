@@ -69,11 +69,11 @@ def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, ve
             f"No checksum of {entry.file_name} is known, so a download cannot be verified. {entry.note} "
             f"To download it all the same: fetch_dataset({entry.name!r}, verify=False)."
         )
-    cure = (
+    hint = (
         f"put it into {folder}, or into the folder that {FOLDER_VARIABLE} names; {MIRROR_VARIABLE} names another "
         "address to download from."
     )
-    fetch_whole(f"{_base_url()}/{entry.file_name}", path, partial(_check_download, entry, verify=verify), cure=cure)
+    fetch_whole(f"{_base_url()}/{entry.file_name}", path, partial(_check_download, entry, verify=verify), hint=hint)
     return load_entry_file(entry, path, verify=verify)
 
 
@@ -99,11 +99,11 @@ def _load_present(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset
 
 def _check_download(entry: CatalogueEntry, part: Path, *, verify: bool) -> None:
     if verify and entry.sha256 is not None:
-        cure = (
+        hint = (
             "Perhaps the connection broke off: try again. If the published file has changed, "
             f"fetch_dataset({entry.name!r}, verify=False) takes it as it is."
         )
-        check_sha256(part, entry.sha256, cure, of=f" of {entry.name}")
+        check_sha256(part, entry.sha256, hint, of=f" of {entry.name}")
     refuse_bomb(part)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the same warning comes when the file is in its place

@@ -264,11 +264,11 @@ def load_entry_file(entry: CatalogueEntry, path: Path, *, verify: bool) -> Datas
             raise DatasetError(f"{sizes} If this is another dataset, load it by its path.")
         warn(f"{sizes} {entry.note} Results will differ from the paper's.")
     if verify and entry.sha256 is not None:
-        cure = (
+        hint = (
             "If you saved it anew yourself, load it with verify=False or by its path; otherwise delete it and call "
             f"skldl.data.fetch_dataset({entry.name!r})."
         )
-        check_sha256(path, entry.sha256, cure, of=f" of {entry.name}")
+        check_sha256(path, entry.sha256, hint, of=f" of {entry.name}")
     return dataset.changed(
         name=entry.name,
         X=dataset.X.astype(np.float64, copy=False),

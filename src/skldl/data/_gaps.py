@@ -7,7 +7,7 @@ import numpy as np
 from skldl.data._dataset import Dataset
 from skldl.exceptions import DataError
 from skldl.utils.missing import has_gaps, informative
-from skldl.utils.parameters import NOTHING, SHARE, check_value, one_of, whole
+from skldl.utils.parameters import FRACTION, NONE, check_value, integer, one_of
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_distributions
 
@@ -56,9 +56,9 @@ def make_missing(
     array([[nan, 0.3, 0.2],
            [0.2, nan, 0.6]])
     """
-    check_value("rate", rate, SHARE)
+    check_value("rate", rate, FRACTION)
     check_value("mechanism", mechanism, one_of(*MECHANISMS))
-    check_value("random_state", random_state, NOTHING | whole(at_least=0))
+    check_value("random_state", random_state, NONE | integer(at_least=0))
     table = check_distributions(D, name="D")
     n_samples, n_labels = table.shape
     if not 1 <= keep <= n_labels:

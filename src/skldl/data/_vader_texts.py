@@ -193,9 +193,9 @@ def fetch_vader_texts(
     elif archive is not None:
         raise DatasetError(f"There is no file {path}.")
     else:
-        check = partial(check_sha256, sha256=ARCHIVE_SHA256, cure="Perhaps the connection broke off: try again.")
+        check = partial(check_sha256, sha256=ARCHIVE_SHA256, hint="Perhaps the connection broke off: try again.")
         fetch_whole(
-            ARCHIVE_URL, path, check, cure=f"name it with archive=, or put it into {folder}.", max_bytes=_MAX_BYTES
+            ARCHIVE_URL, path, check, hint=f"name it with archive=, or put it into {folder}.", max_bytes=_MAX_BYTES
         )
     read = read_archive(path, name)
     X, words = word_presence(read.texts, n_features, called=name)

@@ -55,7 +55,7 @@ def from_counts(C: Any, smoothing: Any = 0.0, return_weight: bool = False) -> An
            [0.25      , 0.75      ]]), array([4., 2.]))
     """
     counts, names = numbers(C, name="C")
-    _refuse_negative(counts, names, what="count", cure="A count is at least zero; for scores use from_scores.")
+    _refuse_negative(counts, names, what="count", hint="A count is at least zero; for scores use from_scores.")
     alpha = check_smoothing(smoothing, counts.shape[1])
     bare = counts.sum(axis=1) + alpha.sum() == 0
     if bare.any():
@@ -150,7 +150,7 @@ def from_scores(
         return frame_like(S, simplex.softmax(scores / temperature), names)
     scores = scores + shift
     _refuse_negative(
-        scores, names, what="score", cure='Shift the scores to start at zero (shift=...), or use method="softmax".'
+        scores, names, what="score", hint='Shift the scores to start at zero (shift=...), or use method="softmax".'
     )
     peak = scores.max(axis=1, keepdims=True)
     scaled = np.divide(scores, peak, out=np.zeros_like(scores), where=peak > 0)  # no power overflows
@@ -158,9 +158,9 @@ def from_scores(
     return frame_like(S, D, names, rows)
 
 
-def _refuse_negative(values: FloatArray, names: list[Any], *, what: str, cure: str) -> None:
+def _refuse_negative(values: FloatArray, names: list[Any], *, what: str, hint: str) -> None:
     if values.min() < 0:
         row, column = (int(i) for i in np.argwhere(values < 0)[0])
         raise NegativeDegreeError(
-            f"Row {row} holds the negative {what} {values[row, column]:g} for label {names[column]!r}. {cure}"
+            f"Row {row} holds the negative {what} {values[row, column]:g} for label {names[column]!r}. {hint}"
         )

@@ -24,7 +24,7 @@ from skldl.distributions._labels import holds_sets, label_codes, membership
 from skldl.distributions._nearest import nearest_rows
 from skldl.distributions._tables import frame_like, library
 from skldl.exceptions import DataError, ZeroRowError
-from skldl.utils.parameters import COUNT, NOTHING, POSITIVE, check_parameters, number
+from skldl.utils.parameters import COUNT, NONE, POSITIVE, check_parameters, number
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_features, check_same_length
 
@@ -127,9 +127,9 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
     """
 
     _constraints: ClassVar = {
-        "alpha": number(at_least=0, below=1, cure="it is the share of the neighbours"),
-        "n_neighbors": NOTHING | COUNT,
-        "bandwidth": NOTHING | POSITIVE,
+        "alpha": number(at_least=0, below=1, hint="it is the share of the neighbours"),
+        "n_neighbors": NONE | COUNT,
+        "bandwidth": NONE | POSITIVE,
     }
 
     def __init__(self, alpha: float = 0.5, n_neighbors: int | None = 10, bandwidth: float | None = None) -> None:

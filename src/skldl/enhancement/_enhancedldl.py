@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skldl.base import BaseLDL
 from skldl.distributions import from_label_sets, to_label_sets
 from skldl.exceptions import DataError
-from skldl.utils.parameters import NOTHING, SHARE, has_methods
+from skldl.utils.parameters import FRACTION, NONE, has_methods
 from skldl.utils.typing import FloatArray
 
 
@@ -55,9 +55,9 @@ class EnhancedLDL(BaseLDL):
     """
 
     _constraints: ClassVar = {
-        "enhancer": NOTHING | has_methods("an enhancer", "fit_transform"),
-        "estimator": NOTHING | has_methods("a learner", "fit", "predict"),
-        "mass": SHARE,
+        "enhancer": NONE | has_methods("an enhancer", "fit_transform"),
+        "estimator": NONE | has_methods("a learner", "fit", "predict"),
+        "mass": FRACTION,
     }
     _accept_sparse = False
 

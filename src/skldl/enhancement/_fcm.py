@@ -15,7 +15,7 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import pairwise_distances
 
 from skldl.enhancement._base import InductiveEnhancer
-from skldl.utils.parameters import COUNT, NOT_NEGATIVE, NOTHING, RANDOM_STATE, number, whole
+from skldl.utils.parameters import COUNT, NONE, NOT_NEGATIVE, RANDOM_STATE, integer, number
 from skldl.utils.typing import FloatArray
 
 
@@ -68,7 +68,7 @@ class FCM(InductiveEnhancer):
     """
 
     _constraints: ClassVar = {
-        "n_clusters": NOTHING | whole(at_least=2),
+        "n_clusters": NONE | integer(at_least=2),
         "fuzziness": number(above=1),
         "max_iter": COUNT,
         "tol": NOT_NEGATIVE,

@@ -21,7 +21,7 @@ from scipy.sparse.linalg import cg
 from skldl.enhancement._base import InductiveEnhancer, laplacian, mean_distance
 from skldl.exceptions import DataError
 from skldl.kernel._kernels import kernel_times, kernel_values
-from skldl.utils.parameters import COUNT, NOT_NEGATIVE, NOTHING, POSITIVE
+from skldl.utils.parameters import COUNT, NONE, NOT_NEGATIVE, POSITIVE
 from skldl.utils.typing import FloatArray
 
 MOST_KERNEL_ROWS = 10_000
@@ -78,7 +78,7 @@ class GLLE(InductiveEnhancer):
            [0.62, 0.38]])
     """
 
-    _constraints: ClassVar = {"alpha": NOT_NEGATIVE, "n_neighbors": COUNT, "width": NOTHING | POSITIVE}
+    _constraints: ClassVar = {"alpha": NOT_NEGATIVE, "n_neighbors": COUNT, "width": NONE | POSITIVE}
 
     def __init__(self, alpha: float = 0.01, *, n_neighbors: int = 20, width: float | None = None) -> None:
         self.alpha = alpha

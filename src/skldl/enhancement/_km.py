@@ -18,7 +18,7 @@ from skldl.distributions._tables import frame_like
 from skldl.enhancement._base import LabelEnhancer, mean_distance
 from skldl.kernel._kernels import kernel_times
 from skldl.simplex import softmax
-from skldl.utils.parameters import NOTHING, POSITIVE
+from skldl.utils.parameters import NONE, POSITIVE
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_same_length
 
@@ -63,7 +63,7 @@ class KM(LabelEnhancer):
     array([0.53, 0.47])
     """
 
-    _constraints: ClassVar = {"width": NOTHING | POSITIVE, "delta": POSITIVE}
+    _constraints: ClassVar = {"width": NONE | POSITIVE, "delta": POSITIVE}
 
     def __init__(self, width: float | None = None, *, delta: float = 1e-3) -> None:
         self.width = width

@@ -31,10 +31,10 @@ from skldl.neighbors import AAKNNCV
 from skldl.selection._candidate import with_seed
 from skldl.trees import GradientBoostingLDL, RandomForestLDL
 from skldl.utils.parameters import (
+    BOOLEAN,
     CALLABLE,
-    NOTHING,
+    NONE,
     RANDOM_STATE,
-    TRUTH,
     Constraint,
     check_value,
     number,
@@ -144,7 +144,7 @@ _SECONDS = number(above=0)
 BUDGET = Constraint(
     f"a time above 0: seconds, or a number with a unit ({', '.join(_UNITS)}), such as 90, '90s', '10min' or '1h'",
     lambda value: value is None or _SECONDS.accepts(value) or 0 < _seconds(value) < np.inf,
-    cure="leave it out for no limit",
+    hint="leave it out for no limit",
 )
 MEMBER = one_of(*RECIPES) | Constraint("a pair (name, label distribution learner)", _is_learner)
 
@@ -231,10 +231,10 @@ class AutoLDL(PooledLDL):
 
     _constraints: ClassVar = {
         "budget": BUDGET,
-        "members": NOTHING | sequence_of(MEMBER),
+        "members": NONE | sequence_of(MEMBER),
         "random_state": RANDOM_STATE,
-        "least_gain": number(at_least=0, below=1, cure="it is a share"),
-        "verbose": NOTHING | TRUTH | CALLABLE,
+        "least_gain": number(at_least=0, below=1, hint="it is a share"),
+        "verbose": NONE | BOOLEAN | CALLABLE,
     }
 
     def __init__(

@@ -17,8 +17,8 @@ from skldl.metrics import kullback_leibler
 from skldl.metrics._skill import without_rounding
 from skldl.selection import _folds, pairs_of
 from skldl.selection._fitting import fit_arguments
-from skldl.utils.held_out import MEAN_SHARES as SMALLEST_SHARES
-from skldl.utils.held_out import best_share, mean_distribution, means_without, mix
+from skldl.utils.mean_mixture import MEAN_FRACTIONS as SMALLEST_SHARES
+from skldl.utils.mean_mixture import best_fraction, mean_distribution, means_without, mix
 from skldl.utils.typing import FloatArray, IntArray
 
 KEPT_BY_ESTIMATORS = ("loo_predictions_", "oob_predictions_", "oof_predictions_")
@@ -188,7 +188,7 @@ def judge_member(name: str, fitted: Any, predictions: FloatArray, rows: Training
     """
     means = means_without(rows.D, rows.sample_weight, rows.groups)
     known = np.flatnonzero(np.isfinite(predictions[:, 0]))
-    divergence, mean_share = best_share(
+    divergence, mean_share = best_fraction(
         rows.D[known], predictions[known], means[known], rows_of(rows.sample_weight, known), MEAN_SHARES
     )
     held_out = mix(predictions, means, mean_share)

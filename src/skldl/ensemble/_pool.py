@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 from scipy.special import log_softmax, rel_entr, softmax
 
-from skldl.utils.held_out import row_weights
+from skldl.utils.mean_mixture import row_weights
 from skldl.utils.typing import FloatArray
 
 PENALTY = 8.0

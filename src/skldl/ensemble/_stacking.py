@@ -11,7 +11,7 @@ from skldl.ensemble._members import PooledLDL, TrainingRows, cross_fit_pool, fit
 from skldl.ensemble._pool import PENALTY
 from skldl.exceptions import ParameterError
 from skldl.selection._candidate import with_seed
-from skldl.utils.parameters import NOT_NEGATIVE, RANDOM_STATE, Constraint, one_of, whole
+from skldl.utils.parameters import NOT_NEGATIVE, RANDOM_STATE, Constraint, integer, one_of
 from skldl.utils.typing import FloatArray, IntArray
 
 
@@ -99,7 +99,7 @@ class StackingLDL(PooledLDL):
             _are_named,
         ),
         "pool": one_of("log-linear", "linear"),
-        "n_folds": whole(at_least=2),
+        "n_folds": integer(at_least=2),
         "penalty": NOT_NEGATIVE,
         "random_state": RANDOM_STATE,
     }

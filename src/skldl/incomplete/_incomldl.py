@@ -26,7 +26,7 @@ from scipy import linalg
 
 from skldl._partial_base import MISSING
 from skldl.incomplete._rows import LinearProblem, ProjectedLinearLDL, least_error, project_weighted
-from skldl.utils.parameters import COUNT, NOT_NEGATIVE, NOTHING, POSITIVE, one_of, whole
+from skldl.utils.parameters import COUNT, NONE, NOT_NEGATIVE, POSITIVE, integer, one_of
 from skldl.utils.typing import FloatArray
 
 RANK_CUT = 1e-10
@@ -103,10 +103,10 @@ class IncomLDL(ProjectedLinearLDL):
     """
 
     _constraints: ClassVar = {
-        "alpha": NOTHING | NOT_NEGATIVE,
-        "ridge": NOTHING | NOT_NEGATIVE,
+        "alpha": NONE | NOT_NEGATIVE,
+        "ridge": NONE | NOT_NEGATIVE,
         "method": one_of("admm", "prox"),
-        "n_folds": whole(at_least=2),
+        "n_folds": integer(at_least=2),
         "rho": POSITIVE,
         "max_iter": COUNT,
         "tol": NOT_NEGATIVE,

@@ -18,7 +18,7 @@ from scipy import linalg
 
 from skldl._partial_base import MISSING
 from skldl.incomplete._rows import LinearProblem, ProjectedLinearLDL, least_error, project_weighted
-from skldl.utils.parameters import COUNT, NOTHING, POSITIVE, whole
+from skldl.utils.parameters import COUNT, NONE, POSITIVE, integer
 from skldl.utils.typing import FloatArray
 
 RIDGES = (1e-5, 1e-2, 0.1, 1.0, 10.0)
@@ -82,8 +82,8 @@ class WInLDL(ProjectedLinearLDL):
     _constraints: ClassVar = {
         "max_iter": COUNT,
         "rho": POSITIVE,
-        "ridge": NOTHING | POSITIVE,
-        "n_folds": whole(at_least=2),
+        "ridge": NONE | POSITIVE,
+        "n_folds": integer(at_least=2),
         "missing": MISSING,
     }
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from skldl.kernel._kernels import FAMILIES, KernelFunction
 from skldl.utils.arrays import as_type_of, count_true, is_device_array, namespace
-from skldl.utils.held_out import SCALINGS, is_non_negative, two_valued_columns
+from skldl.utils.scaling import SCALINGS, is_non_negative, two_valued_columns
 
 MOST_OPERATIONS = 5e10
 """Operations for the L1 distances of all rows, some 20 s, beyond which they are not tried."""

@@ -16,8 +16,9 @@ from skldl.kernel._solutions import ALPHAS, CG_ROWS, EIGEN_ROWS, Choice, Data, O
 from skldl.kernel._targets import TARGETS, to_distributions
 from skldl.utils.arrays import as_type_of, is_device_array, least_number, namespace
 from skldl.utils.arrays import row_blocks as device_blocks
-from skldl.utils.held_out import MEAN_SHARES, SCALINGS, Scaling, is_non_negative, mean_distribution, mix
-from skldl.utils.parameters import CALLABLE, NOTHING, POSITIVE, RANDOM_STATE, SHARE, one_of, whole
+from skldl.utils.mean_mixture import MEAN_FRACTIONS, mean_distribution, mix
+from skldl.utils.parameters import CALLABLE, FRACTION, NONE, POSITIVE, RANDOM_STATE, integer, one_of
+from skldl.utils.scaling import SCALINGS, Scaling, is_non_negative
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_same_space
 
@@ -155,16 +156,16 @@ class KernelRidgeLDL(GroupedLDL):
     _constraints: ClassVar = {
         "target": one_of("auto", *TARGETS),
         "kernel": one_of("auto", *FAMILIES) | CALLABLE,
-        "width": NOTHING | POSITIVE,
+        "width": NONE | POSITIVE,
         "scaling": one_of("auto", *SCALINGS),
-        "alpha": NOTHING | POSITIVE,
-        "mean_share": NOTHING | SHARE,
+        "alpha": NONE | POSITIVE,
+        "mean_share": NONE | FRACTION,
         "solver": one_of("auto", "exact", "cg", "nystroem"),
-        "max_bytes": whole(at_least=2),
-        "n_screen": whole(at_least=2),
-        "n_landmarks": whole(at_least=2),
+        "max_bytes": integer(at_least=2),
+        "n_screen": integer(at_least=2),
+        "n_landmarks": integer(at_least=2),
         "tol": POSITIVE,
-        "max_iter": whole(at_least=2),
+        "max_iter": integer(at_least=2),
         "random_state": RANDOM_STATE,
     }
 
@@ -283,7 +284,7 @@ class KernelRidgeLDL(GroupedLDL):
             candidates=candidates_for(X, self.kernel, self.scaling, self.width),
             targets=TARGETS if self.target == "auto" else (self.target,),
             alphas=alphas if self.alpha is None else (float(self.alpha),),
-            shares=MEAN_SHARES if self.mean_share is None else (float(self.mean_share),),
+            shares=MEAN_FRACTIONS if self.mean_share is None else (float(self.mean_share),),
             refine_width=self.width is None,
             n_screen=int(self.n_screen),
             n_landmarks=min(int(self.n_landmarks), most),

@@ -23,9 +23,8 @@ from sklearn.utils.extmath import row_norms
 
 from skldl.kernel._device_distances import CLOSE, device_distances
 from skldl.utils import arrays
-from skldl.utils.arrays import as_double, is_device_array, namespace
-from skldl.utils.held_out import two_valued_columns
-from skldl.utils.squares import row_size
+from skldl.utils.arrays import as_double, is_device_array, namespace, row_size
+from skldl.utils.scaling import two_valued_columns
 from skldl.utils.typing import FloatArray
 
 KernelFunction = Callable[[Any, Any], Any]

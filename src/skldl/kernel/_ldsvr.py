@@ -20,7 +20,7 @@ from scipy import linalg, special
 
 from skldl.base import BaseLDL
 from skldl.kernel._kernels import squared_distances
-from skldl.utils.held_out import row_weights
+from skldl.utils.mean_mixture import row_weights
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE, POSITIVE, number
 from skldl.utils.typing import FloatArray
 

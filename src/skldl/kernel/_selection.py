@@ -13,7 +13,8 @@ from skldl.kernel._candidates import Candidate, has_width
 from skldl.kernel._kernels import distances, from_distances, typical_distance
 from skldl.kernel._leave_out import decompose
 from skldl.kernel._solutions import SOLVERS, Choice, Data, Options, Solution, choose_penalty
-from skldl.utils.held_out import MEAN_SHARES, SCALINGS, SCREENING_SHARES, Scaling, means_without
+from skldl.utils.mean_mixture import MEAN_FRACTIONS, SCREENING_FRACTIONS, means_without
+from skldl.utils.scaling import SCALINGS, Scaling
 from skldl.utils.typing import FloatArray, IntArray
 
 FIRST_ROUND_ROWS = 300
@@ -60,7 +61,7 @@ def _n_finalists(n_rows: int) -> int:
 
 
 def _few(shares: Sequence[float]) -> Sequence[float]:
-    return SCREENING_SHARES if tuple(shares) == MEAN_SHARES else shares
+    return SCREENING_FRACTIONS if tuple(shares) == MEAN_FRACTIONS else shares
 
 
 def _some_rows(data: Data, options: Options) -> IntArray:

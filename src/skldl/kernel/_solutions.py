@@ -13,7 +13,7 @@ from skldl.kernel._leave_out import DeviceInverse, ExactInverse, Spectrum, Weigh
 from skldl.kernel._targets import choose, to_distributions, to_target
 from skldl.utils.arrays import as_double, is_device_array, namespace, rows_on_host, space, take_rows
 from skldl.utils.arrays import row_blocks as device_blocks
-from skldl.utils.held_out import means_without, mix
+from skldl.utils.mean_mixture import means_without, mix
 from skldl.utils.typing import FloatArray, IntArray
 
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-11, 0, 23))

@@ -10,7 +10,7 @@ from skldl.simplex import project, softmax
 from skldl.utils.arrays import as_double, at_least, is_device_array, namespace
 from skldl.utils.arrays import project as device_project
 from skldl.utils.arrays import softmax as device_softmax
-from skldl.utils.held_out import first_best, share_divergences
+from skldl.utils.mean_mixture import first_best, mixture_divergences
 from skldl.utils.typing import FloatArray
 
 TARGETS = ("degrees", "clr")
@@ -67,7 +67,7 @@ def choose(
     share : float
         The mean share.
     """
-    divergences = share_divergences(D, to_distributions(scores, target), means, weight, shares)
+    divergences = mixture_divergences(D, to_distributions(scores, target), means, weight, shares)
     least = divergences.min(axis=1)[::-1]  # of equals the largest penalty: the simplest model
     place = len(least) - 1 - first_best(least)
     column = first_best(divergences[place])

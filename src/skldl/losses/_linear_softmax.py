@@ -24,7 +24,7 @@ from skldl.losses._rows import RowLoss
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
 from skldl.simplex import log_softmax, softmax
-from skldl.utils.parameters import COUNT, NOT_NEGATIVE, TRUTH
+from skldl.utils.parameters import BOOLEAN, COUNT, NOT_NEGATIVE
 from skldl.utils.solvers import Minimum, minimise
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
@@ -212,7 +212,7 @@ class LinearSoftmaxLDL(BaseLDL):
 
     _constraints: ClassVar = {
         "alpha": ALPHA,
-        "fit_intercept": TRUTH,
+        "fit_intercept": BOOLEAN,
         "max_iter": COUNT,
         "tol": NOT_NEGATIVE,
     }
@@ -289,10 +289,10 @@ def warn_unless_converged(model: Any, run: Minimum) -> None:
         return
     name = type(model).__name__
     if run.n_iter >= model.max_iter:
-        what, cure = f"stopped at max_iter={model.max_iter}", "Raise max_iter, or set a larger alpha."
+        what, hint = f"stopped at max_iter={model.max_iter}", "Raise max_iter, or set a larger alpha."
     else:
-        what, cure = f"found no lower loss after {run.n_iter} steps", "Raise tol, or set a larger alpha."
+        what, hint = f"found no lower loss after {run.n_iter} steps", "Raise tol, or set a larger alpha."
     warn(
-        f"{name} {what}, with a loss estimated to be {run.excess:.1g} above the optimum (tol={model.tol:g}). {cure}",
+        f"{name} {what}, with a loss estimated to be {run.excess:.1g} above the optimum (tol={model.tol:g}). {hint}",
         ConvergenceWarning,
     )

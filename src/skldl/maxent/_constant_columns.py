@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skldl.utils.held_out import two_valued_columns
-from skldl.utils.squares import SPARSE_DIGITS, sparse_minus
+from skldl.utils.arrays import SPARSE_DIGITS, sparse_minus
+from skldl.utils.scaling import two_valued_columns
 from skldl.utils.typing import BoolArray, FloatArray
 
 CONSTANT_COLUMN = 1e-26  # share of the squared mean up to which an exact variance is rounding error of the mean

@@ -53,14 +53,14 @@ class Weights:
             return
         if self.run.n_iter == settings.max_iter:
             stopped = f"stopped at max_iter={settings.max_iter}"
-            cure = "Raise max_iter"
-            cure += "." if alpha > 0 else ", or set alpha > 0: without it the optimum can lie at infinity."
+            hint = "Raise max_iter"
+            hint += "." if alpha > 0 else ", or set alpha > 0: without it the optimum can lie at infinity."
         else:
             stopped = f"found no lower loss after {self.run.n_iter} steps"
-            cure = "Rounding hides what is left: raise tol, or set a larger alpha."
+            hint = "Rounding hides what is left: raise tol, or set a larger alpha."
         warn(
             f"{name} with alpha={alpha:g} {stopped}, with a mean Kullback-Leibler divergence "
-            f"estimated to be {self.run.excess:.1g} above the optimum (tol={settings.tol:g}). {cure}",
+            f"estimated to be {self.run.excess:.1g} above the optimum (tol={settings.tol:g}). {hint}",
             ConvergenceWarning,
         )
 

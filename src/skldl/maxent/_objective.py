@@ -26,7 +26,7 @@ from skldl.maxent._blocks import weighted_softmax as weighted_softmax
 from skldl.simplex import entropy, softmax
 from skldl.utils.arrays import as_type_of, is_device_array, row_blocks, space
 from skldl.utils.arrays import softmax as device_softmax
-from skldl.utils.held_out import row_weights as row_weights
+from skldl.utils.mean_mixture import row_weights as row_weights
 from skldl.utils.typing import FloatArray
 
 

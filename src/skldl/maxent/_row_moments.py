@@ -24,8 +24,9 @@ from skldl.maxent._feature_scaling import rare_columns, scaling_factors
 from skldl.maxent._folds import Folds
 from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
 from skldl.simplex import entropy
-from skldl.utils.held_out import two_valued_columns
-from skldl.utils.squares import check_range, sparse_minus
+from skldl.utils.arrays import sparse_minus
+from skldl.utils.scaling import two_valued_columns
+from skldl.utils.squares import check_range
 from skldl.utils.typing import BoolArray, FloatArray
 
 

@@ -28,12 +28,12 @@ from skldl.maxent._start import INIT, Init, starting_weights
 from skldl.maxent._whitening import Factorisation
 from skldl.utils.arrays import is_device_array, rows_on_host
 from skldl.utils.missing import COMPLETE, has_gaps
-from skldl.utils.parameters import COUNT, N_JOBS, NOT_NEGATIVE, TRUTH, number, one_of
+from skldl.utils.parameters import BOOLEAN, COUNT, N_JOBS, NOT_NEGATIVE, number, one_of
 from skldl.utils.squares import check_squares
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
 
-ALPHA = number(at_least=0, cure="0 means no penalty")
+ALPHA = number(at_least=0, hint="0 means no penalty")
 WORSE_THAN_MEAN = 1.25
 """From this ratio of its divergence to that of the mean distribution a model without intercept warns."""
 
@@ -153,12 +153,12 @@ class SABFGS(PartialLDL):
     _array_api = True
     _constraints: ClassVar = {
         "alpha": ALPHA,
-        "fit_intercept": TRUTH,
-        "whiten": TRUTH,
+        "fit_intercept": BOOLEAN,
+        "whiten": BOOLEAN,
         "solver": one_of("lbfgs", "bfgs"),
         "max_iter": COUNT,
         "tol": NOT_NEGATIVE,
-        "warm_start": TRUTH,
+        "warm_start": BOOLEAN,
         "init": INIT,
         "missing": MISSING,
         "n_jobs": N_JOBS,

@@ -26,11 +26,12 @@ from skldl.maxent._whitening import column_deviations
 from skldl.selection._folds import pairs_of, shuffled_folds
 from skldl.simplex import entropy, log_softmax
 from skldl.utils.arrays import as_type_of, computing_on, is_device_array, rows_on_host
-from skldl.utils.held_out import check_groups, two_valued_columns
 from skldl.utils.missing import COMPLETE, has_gaps, informative, row_divergences
-from skldl.utils.parameters import COUNT, FOLDS, N_JOBS, NOT_NEGATIVE, NOTHING, TRUTH, one_of, sequence_of
+from skldl.utils.parameters import BOOLEAN, COUNT, FOLDS, N_JOBS, NONE, NOT_NEGATIVE, one_of, sequence_of
+from skldl.utils.scaling import two_valued_columns
 from skldl.utils.squares import check_squares
 from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_groups
 
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
 MOST_KEPT_NUMBERS = 20_000_000
@@ -131,10 +132,10 @@ class SABFGSCV(PartialLDL):
 
     _array_api = True
     _constraints: ClassVar = {
-        "alphas": NOTHING | sequence_of(ALPHA) | ALPHA,
+        "alphas": NONE | sequence_of(ALPHA) | ALPHA,
         "cv": FOLDS,
         "scaling": one_of("auto", "standard", "mixed", "raw"),
-        "one_standard_error": TRUTH,
+        "one_standard_error": BOOLEAN,
         "max_iter": COUNT,
         "tol": NOT_NEGATIVE,
         "n_jobs": N_JOBS,

@@ -17,7 +17,7 @@ from skldl.maxent._iterations import Scaling, run_iterations
 from skldl.maxent._objective import probabilities
 from skldl.maxent._rows_scaling import RowsScaling
 from skldl.maxent._start import INIT, Init, starting_weights
-from skldl.utils.parameters import COUNT, NOT_NEGATIVE, TRUTH
+from skldl.utils.parameters import BOOLEAN, COUNT, NOT_NEGATIVE
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
 
@@ -85,7 +85,7 @@ class SAIIS(BaseLDL):
     """
 
     _array_api = True
-    _constraints: ClassVar = {"max_iter": COUNT, "tol": NOT_NEGATIVE, "accelerate": TRUTH, "init": INIT}
+    _constraints: ClassVar = {"max_iter": COUNT, "tol": NOT_NEGATIVE, "accelerate": BOOLEAN, "init": INIT}
 
     def __init__(
         self, max_iter: int = 500, *, tol: float = 1e-7, accelerate: bool = False, init: Init = "zeros"

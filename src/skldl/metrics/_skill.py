@@ -21,12 +21,11 @@ import numpy as np
 from scipy import stats
 
 from skldl.exceptions import DataError, LengthMismatchError
-from skldl.utils.held_out import group_codes
 from skldl.utils.parameters import check_value, number
 from skldl.utils.typing import FloatArray
-from skldl.utils.validation import check_weights
+from skldl.utils.validation import check_weights, group_codes
 
-CONFIDENCE = number(above=0, below=1, cure="0.95 gives an interval of 95 %")
+CONFIDENCE = number(above=0, below=1, hint="0.95 gives an interval of 95 %")
 ROUNDING = 1e-14
 """Losses up to this are what rounding leaves of no loss; in a sum over labels this holds for each label."""
 

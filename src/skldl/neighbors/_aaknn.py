@@ -21,7 +21,7 @@ from skldl.neighbors._averages import Weights, average, averages, neighbor_weigh
 from skldl.neighbors._device_search import DeviceSearch
 from skldl.neighbors._search import StableSearch
 from skldl.utils.arrays import computing_on, copy_of, is_device_array, space
-from skldl.utils.parameters import CALLABLE, COUNT, N_JOBS, NOTHING, Constraint, check_value, one_of
+from skldl.utils.parameters import CALLABLE, COUNT, N_JOBS, NONE, Constraint, check_value, one_of
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_features, check_same_space
 
@@ -101,7 +101,7 @@ class AAKNN(BaseLDL):
         "n_neighbors": COUNT,
         "weights": one_of("uniform", "distance") | CALLABLE,
         "metric": Constraint("the name of a metric", lambda value: isinstance(value, str)) | CALLABLE,
-        "metric_params": NOTHING | Constraint("a dict", lambda value: isinstance(value, dict)),
+        "metric_params": NONE | Constraint("a dict", lambda value: isinstance(value, dict)),
         "algorithm": one_of("auto", "ball_tree", "kd_tree", "brute"),
         "n_jobs": N_JOBS,
     }

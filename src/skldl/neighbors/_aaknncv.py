@@ -18,20 +18,18 @@ from sklearn.utils import check_random_state
 
 from skldl.base import GroupedLDL
 from skldl.neighbors._search import BLOCK_CELLS, StableSearch, row_blocks
-from skldl.utils.held_out import (
-    MEAN_SHARES,
-    SCALINGS,
-    SCREENING_SHARES,
-    Scaling,
-    best_share,
+from skldl.utils.mean_mixture import (
+    MEAN_FRACTIONS,
+    SCREENING_FRACTIONS,
+    best_fraction,
     first_best,
-    is_non_negative,
     mean_distribution,
     means_without,
     mix,
-    share_divergences,
+    mixture_divergences,
 )
-from skldl.utils.parameters import COUNT, NOTHING, RANDOM_STATE, SHARE, one_of
+from skldl.utils.parameters import COUNT, FRACTION, NONE, RANDOM_STATE, one_of
+from skldl.utils.scaling import SCALINGS, Scaling, is_non_negative
 from skldl.utils.typing import FloatArray, IntArray
 
 METRICS = ("euclidean", "manhattan")
@@ -130,11 +128,11 @@ class AAKNNCV(GroupedLDL):
     """
 
     _constraints: ClassVar = {
-        "n_neighbors": NOTHING | COUNT,
+        "n_neighbors": NONE | COUNT,
         "weights": one_of("auto", *WEIGHTS),
         "metric": one_of("auto", *METRICS),
         "scaling": one_of("auto", *SCALINGS),
-        "mean_share": NOTHING | SHARE,
+        "mean_share": NONE | FRACTION,
         "n_queries": COUNT,
         "max_loo_rows": COUNT,
         "random_state": RANDOM_STATE,
@@ -165,7 +163,7 @@ class AAKNNCV(GroupedLDL):
         weight, codes = sample_weight, groups
         most = len(D) - int(1 if codes is None else np.bincount(codes).max())  # rows that remain for every left-out row
         counts = self._counts(X, most)
-        shares = MEAN_SHARES if self.mean_share is None else (float(self.mean_share),)
+        shares = MEAN_FRACTIONS if self.mean_share is None else (float(self.mean_share),)
         order = check_random_state(self.random_state).permutation(len(D))
         means = means_without(D, weight, codes)
         pairs = self._candidates(X)
@@ -174,7 +172,7 @@ class AAKNNCV(GroupedLDL):
 
         def compare(pair: tuple[str, str], rows: IntArray, few: bool) -> Setting:
             lists = _Lists(scalings[pair[0]].apply(X), pair[1], rows, codes, counts[-1])
-            few_shares = SCREENING_SHARES if few and self.mean_share is None else shares
+            few_shares = SCREENING_FRACTIONS if few and self.mean_share is None else shares
             weights = WEIGHTS if self.weights == "auto" else (self.weights,)
             best = lists.best(D, weight, means, counts, weights, few_shares)
             if not few and self.n_neighbors is None:
@@ -202,7 +200,7 @@ class AAKNNCV(GroupedLDL):
         rows = np.sort(order[: self.max_loo_rows])
         P = self._left_out(scaled, rows, codes)
         kept = None if weight is None else weight[rows]
-        self.loo_divergence_, self.mean_share_ = best_share(D[rows], P, means[rows], kept, shares)
+        self.loo_divergence_, self.mean_share_ = best_fraction(D[rows], P, means[rows], kept, shares)
         self.loo_rows_ = rows
         self.loo_predictions_ = mix(P, means[rows], self.mean_share_)
 
@@ -302,7 +300,7 @@ class _Lists:
                     v = v * weight[neighbors[:, :k]]
                 table[block] = _weighted_means(v, near[:, :k])
         row_weight = None if weight is None else weight[self.rows]
-        divergences = share_divergences(D[self.rows], tables, means[self.rows], row_weight, shares)
+        divergences = mixture_divergences(D[self.rows], tables, means[self.rows], row_weight, shares)
         place = first_best(divergences.min(axis=1))
         column = first_best(divergences[place])
         return Setting(*names[place], float(shares[column]), float(divergences[place, column]))

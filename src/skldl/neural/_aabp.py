@@ -43,7 +43,7 @@ from skldl.utils.arrays import (
     to_numpy,
     weighted_mean,
 )
-from skldl.utils.parameters import COUNT, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, sequence_of
+from skldl.utils.parameters import BOOLEAN, COUNT, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, number, one_of, sequence_of
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
 
@@ -139,7 +139,7 @@ class AABP(BaseLDL):
         "alpha": NOT_NEGATIVE,
         "max_iter": COUNT,
         "tol": NOT_NEGATIVE,
-        "early_stopping": TRUTH,
+        "early_stopping": BOOLEAN,
         "validation_fraction": number(above=0, below=1),
         "n_iter_no_change": COUNT,
         "batch_size": COUNT,

@@ -17,7 +17,7 @@ from skldl.uncertainty import coverage_curve
 from skldl.uncertainty._calibration_maps import METHODS, cross_fit_maps
 from skldl.uncertainty._coverage import dirichlet_ranks
 from skldl.uncertainty._dirichlet import fill_zeros, fit_concentration
-from skldl.utils.held_out import means_without
+from skldl.utils.mean_mixture import means_without
 from skldl.utils.typing import FloatArray
 
 ENOUGH_ROWS = 100

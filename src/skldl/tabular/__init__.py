@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from skldl.utils.extras import lazy_names
+from skldl.utils.dependencies import lazy_names
 
 if TYPE_CHECKING:
     from skldl.tabular._choice import Choice, choose_model

@@ -30,7 +30,7 @@ from skldl.selection._fitting import MODEL_STEP
 from skldl.tabular._choice import Choice, Trial, best_first, judged_as_kept, labels_of_one_fold
 from skldl.trees import RandomForestLDL
 from skldl.utils.arrays import weighted_mean
-from skldl.utils.held_out import first_best
+from skldl.utils.mean_mixture import first_best
 from skldl.utils.typing import FloatArray, IntArray
 
 LEAST_GAIN = 0.01

@@ -31,7 +31,7 @@ from skldl.selection import (
 )
 from skldl.selection._estimate import estimate_from_losses
 from skldl.tabular._models import limited_to
-from skldl.utils.held_out import first_best
+from skldl.utils.mean_mixture import first_best
 from skldl.utils.typing import IntArray
 
 FOLDS = 5

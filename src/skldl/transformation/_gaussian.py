@@ -15,7 +15,7 @@ from sklearn.utils.extmath import row_norms
 
 from skldl.exceptions import DataError
 from skldl.transformation._origin import measured_from
-from skldl.utils.squares import row_size
+from skldl.utils.arrays import row_size
 from skldl.utils.typing import BoolArray, FloatArray
 
 BLOCK = 2**19

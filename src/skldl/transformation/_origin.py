@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl.utils.squares import sparse_minus
+from skldl.utils.arrays import sparse_minus
 from skldl.utils.typing import BoolArray, FloatArray
 
 

@@ -24,8 +24,9 @@ from skldl.exceptions import DataError
 from skldl.simplex import softmax
 from skldl.transformation._origin import measured_from, movable_columns
 from skldl.transformation._resampling import RandomState, multinomial_counts
-from skldl.utils.parameters import NOT_NEGATIVE, NOTHING, RANDOM_STATE, SHARE, one_of
-from skldl.utils.squares import SPARSE_DIGITS, check_range, check_squares
+from skldl.utils.arrays import SPARSE_DIGITS
+from skldl.utils.parameters import FRACTION, NONE, NOT_NEGATIVE, RANDOM_STATE, one_of
+from skldl.utils.squares import check_range, check_squares
 from skldl.utils.typing import BoolArray, FloatArray
 
 BLOCK_CELLS = 2**22
@@ -274,8 +275,8 @@ class PTBayes(BaseLDL):
 
     _constraints: ClassVar = {
         "covariance": one_of("tied", "full", "diag"),
-        "resample": NOTHING | one_of("multinomial"),
-        "pooling": SHARE,
+        "resample": NONE | one_of("multinomial"),
+        "pooling": FRACTION,
         "reg": NOT_NEGATIVE,
         "random_state": RANDOM_STATE,
     }

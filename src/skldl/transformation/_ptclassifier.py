@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from skldl.base import BaseLDL
 from skldl.exceptions import ParameterError
 from skldl.transformation._resampling import RandomState, multinomial_examples, weighted_examples
-from skldl.utils.parameters import COUNT, NOTHING, RANDOM_STATE, has_methods, one_of
+from skldl.utils.parameters import COUNT, NONE, RANDOM_STATE, has_methods, one_of
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
 
@@ -94,10 +94,10 @@ class PTClassifier(BaseLDL):
             "fit",
             "predict_proba",
             "get_params",
-            cure="choose another, or wrap it in sklearn.calibration.CalibratedClassifierCV",
+            hint="choose another, or wrap it in sklearn.calibration.CalibratedClassifierCV",
         ),
-        "resample": NOTHING | one_of("multinomial"),
-        "max_samples": NOTHING | COUNT,
+        "resample": NONE | one_of("multinomial"),
+        "max_samples": NONE | COUNT,
         "random_state": RANDOM_STATE,
     }
 

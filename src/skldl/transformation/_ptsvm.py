@@ -19,7 +19,7 @@ from skldl.transformation._origin import column_medians, measured_from
 from skldl.transformation._pair_fit import PairFit, fit_pair_model
 from skldl.transformation._pair_model import Examples, PairModel
 from skldl.transformation._resampling import multinomial_counts
-from skldl.utils.parameters import COUNT, N_JOBS, NOTHING, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
+from skldl.utils.parameters import BOOLEAN, COUNT, N_JOBS, NONE, POSITIVE, RANDOM_STATE, integer, number, one_of
 from skldl.utils.squares import check_squares
 from skldl.utils.typing import FloatArray
 
@@ -149,17 +149,17 @@ class PTSVM(BaseLDL):
         "kernel": one_of(
             "rbf",
             "linear",
-            cure="for another kernel put its feature map, such as sklearn.kernel_approximation.Nystroem, before a "
+            hint="for another kernel put its feature map, such as sklearn.kernel_approximation.Nystroem, before a "
             "PTSVM(kernel='linear')",
         ),
-        "C": number(above=0, at_most=1e30, cure="sums over all rows must not overflow"),
+        "C": number(above=0, at_most=1e30, hint="sums over all rows must not overflow"),
         "gamma": one_of("auto", "scale") | POSITIVE,
-        "equal_mass": TRUTH,
-        "resample": NOTHING | one_of("multinomial"),
-        "max_samples": NOTHING | whole(at_least=2),
-        "n_folds": whole(at_least=2),
-        "memory_limit": number(above=0, cure="it is in GiB"),
-        "max_machines": NOTHING | COUNT,
+        "equal_mass": BOOLEAN,
+        "resample": NONE | one_of("multinomial"),
+        "max_samples": NONE | integer(at_least=2),
+        "n_folds": integer(at_least=2),
+        "memory_limit": number(above=0, hint="it is in GiB"),
+        "max_machines": NONE | COUNT,
         "n_jobs": N_JOBS,
         "random_state": RANDOM_STATE,
     }

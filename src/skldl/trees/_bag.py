@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from skldl.data._dataset import rows_of
 from skldl.trees._flat_trees import FlatTrees
-from skldl.utils.held_out import means_without
+from skldl.utils.mean_mixture import means_without
 from skldl.utils.typing import FloatArray, IntArray
 
 

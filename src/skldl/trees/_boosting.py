@@ -15,7 +15,7 @@ from skldl.trees._boosting_fold import BoostingSettings, Fold, divergences, log_
 from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
 from skldl.trees._label_order import put_in_order
 from skldl.trees._vector_booster import VectorLeafFold
-from skldl.utils.parameters import COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, TRUTH, number, one_of, whole
+from skldl.utils.parameters import BOOLEAN, COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, integer, number, one_of
 from skldl.utils.typing import FloatArray, IntArray
 
 ROUNDS_AT_ONCE = 10  # between two evaluations of the held-out divergence
@@ -135,15 +135,15 @@ class GradientBoostingLDL(GroupedLDL):
     oof_predictions_: FloatArray
 
     _constraints: ClassVar = {
-        "max_iter": whole(at_least=0),
+        "max_iter": integer(at_least=0),
         "learning_rate": POSITIVE,
-        "max_leaf_nodes": one_of("auto") | whole(at_least=2),
+        "max_leaf_nodes": one_of("auto") | integer(at_least=2),
         "min_samples_leaf": one_of("auto") | COUNT,
         "max_features": one_of("auto") | number(above=0, at_most=1),
         "subsample": number(above=0, at_most=1),
         "l2_regularization": NOT_NEGATIVE,
-        "random_splits": one_of("auto") | TRUTH,
-        "n_folds": one_of("auto") | whole(at_least=2),
+        "random_splits": one_of("auto") | BOOLEAN,
+        "n_folds": one_of("auto") | integer(at_least=2),
         "patience": COUNT,
         "engine": one_of("auto", "lightgbm", "sklearn"),
         "n_jobs": N_JOBS,

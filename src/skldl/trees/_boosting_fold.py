@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import log_softmax, xlogy
 
 from skldl.trees._flat_trees import FlatTrees
-from skldl.utils.held_out import mean_distribution
+from skldl.utils.mean_mixture import mean_distribution
 from skldl.utils.typing import FloatArray, IntArray
 
 

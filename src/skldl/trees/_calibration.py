@@ -12,7 +12,7 @@ prediction strictly positive) and ``mean`` the mean training distribution.
 import numpy as np
 from scipy.special import xlogy
 
-from skldl.utils.held_out import row_weights
+from skldl.utils.mean_mixture import row_weights
 from skldl.utils.typing import FloatArray
 
 SHARPNESSES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0)

@@ -17,8 +17,8 @@ from skldl.trees._calibration import (
 )
 from skldl.trees._flat_trees import ROWS_AT_ONCE, single_precision
 from skldl.trees._label_order import put_in_order
-from skldl.utils.held_out import mean_distribution
-from skldl.utils.parameters import COUNT, N_JOBS, NOTHING, POSITIVE, RANDOM_STATE, SHARE, number, one_of
+from skldl.utils.mean_mixture import mean_distribution
+from skldl.utils.parameters import COUNT, FRACTION, N_JOBS, NONE, POSITIVE, RANDOM_STATE, number, one_of
 from skldl.utils.typing import FloatArray, IntArray
 
 LEAF_SIZES = (1, 8, 3, 20)  # the first two are tried with every kind and max_features, the others with the best
@@ -143,11 +143,11 @@ class RandomForestLDL(GroupedLDL):
         "n_estimators": COUNT,
         "kind": one_of("auto", "extra", "random", "both"),
         "min_samples_leaf": one_of("auto") | COUNT,
-        "max_features": one_of("auto", "sqrt", "log2") | NOTHING | COUNT | number(above=0, at_most=1),
+        "max_features": one_of("auto", "sqrt", "log2") | NONE | COUNT | number(above=0, at_most=1),
         "criterion": one_of("hellinger", "squared_error"),
         "max_samples": one_of("auto") | COUNT | number(above=0, at_most=1),
         "sharpness": one_of("auto") | POSITIVE,
-        "mean_share": one_of("auto") | SHARE,
+        "mean_share": one_of("auto") | FRACTION,
         "n_trial_estimators": COUNT,
         "n_jobs": N_JOBS,
         "random_state": RANDOM_STATE,

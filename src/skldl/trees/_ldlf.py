@@ -18,8 +18,9 @@ from scipy import sparse, special
 from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
-from skldl.utils.held_out import column_divisors, row_weights
+from skldl.utils.mean_mixture import row_weights
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE
+from skldl.utils.scaling import column_divisors
 from skldl.utils.solvers import minimise
 from skldl.utils.typing import FloatArray
 

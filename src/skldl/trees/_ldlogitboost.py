@@ -17,8 +17,8 @@ import numpy as np
 from skldl.base import BaseLDL
 from skldl.simplex import softmax
 from skldl.trees._newton_tree import Bins, NewtonTree, grow_tree
-from skldl.utils.held_out import row_weights
-from skldl.utils.parameters import COUNT, POSITIVE, number, one_of, whole
+from skldl.utils.mean_mixture import row_weights
+from skldl.utils.parameters import COUNT, POSITIVE, integer, number, one_of
 from skldl.utils.typing import FloatArray, IntArray
 
 LARGEST_STEP = 4.0  # |t| is cut here, as LogitBoost cuts z
@@ -119,10 +119,10 @@ class LDLogitBoost(BaseLDL):
         "n_estimators": COUNT,
         "method": one_of("aoso", "logitboost"),
         "learning_rate": POSITIVE,
-        "max_leaf_nodes": whole(at_least=2),
+        "max_leaf_nodes": integer(at_least=2),
         "min_leaf_share": number(at_least=0, below=0.5),
         "ridge": POSITIVE,
-        "max_bins": whole(at_least=2),
+        "max_bins": integer(at_least=2),
     }
 
     def __init__(

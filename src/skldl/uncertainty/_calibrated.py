@@ -9,8 +9,8 @@ from skldl.data._dataset import rows_of
 from skldl.ensemble._members import seed_of
 from skldl.uncertainty._calibration_maps import METHODS, CalibrationMap, cross_fit_maps, fit_map
 from skldl.uncertainty._wrapper import LEARNER, HeldOutWrapper
-from skldl.utils.held_out import first_best, mean_distribution, means_without
-from skldl.utils.parameters import RANDOM_STATE, one_of, whole
+from skldl.utils.mean_mixture import first_best, mean_distribution, means_without
+from skldl.utils.parameters import RANDOM_STATE, integer, one_of
 from skldl.utils.typing import FloatArray, IntArray
 
 
@@ -76,7 +76,7 @@ class CalibratedLDL(HeldOutWrapper):
     _constraints: ClassVar = {
         "estimator": LEARNER,
         "method": one_of("auto", *METHODS),
-        "n_folds": whole(at_least=2),
+        "n_folds": integer(at_least=2),
         "random_state": RANDOM_STATE,
     }
 

@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from skldl.data._dataset import rows_of
-from skldl.utils.held_out import SMALLEST_DEGREE, best_share, mix, row_weights
+from skldl.utils.mean_mixture import MIN_DEGREE, best_fraction, mix, row_weights
 from skldl.utils.typing import FloatArray, IntArray
 
 METHODS = ("none", "temperature", "vector", "shrink")
@@ -95,7 +95,7 @@ def fit_map(method: str, D: FloatArray, P: FloatArray, means: FloatArray, weight
     n_labels = D.shape[1]
     ones, zeros = np.ones(n_labels), np.zeros(n_labels)
     if method == "shrink":
-        return CalibrationMap(ones, zeros, best_share(D, P, means, weight, SHARES)[1])
+        return CalibrationMap(ones, zeros, best_fraction(D, P, means, weight, SHARES)[1])
     if method == "none":
         return CalibrationMap(ones, zeros)
     share, logarithms = row_weights(len(D), weight), _logarithms(P)
@@ -157,4 +157,4 @@ def cross_fit_maps(
 
 
 def _logarithms(P: FloatArray) -> FloatArray:
-    return np.log(np.maximum(P, SMALLEST_DEGREE))
+    return np.log(np.maximum(P, MIN_DEGREE))

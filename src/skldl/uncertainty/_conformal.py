@@ -16,7 +16,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._algorithms import MISSING_DEGREES_CURE
+from skldl._algorithms import MISSING_DEGREES_HINT
 from skldl.base import BaseLDL, check_groups
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import fit_rows, seed_of, shuffled_folds
@@ -26,7 +26,16 @@ from skldl.selection._candidate import with_seed
 from skldl.uncertainty._dirichlet import check_votes, plausible_truths
 from skldl.uncertainty._region import LEVEL, Region, TooFewCalibrationRowsWarning
 from skldl.uncertainty._scores import SCORES, bounds, conformal_quantile, score_rows
-from skldl.utils.parameters import RANDOM_STATE, TRUTH, Constraint, check_parameters, check_value, number, one_of, whole
+from skldl.utils.parameters import (
+    BOOLEAN,
+    RANDOM_STATE,
+    Constraint,
+    check_parameters,
+    check_value,
+    integer,
+    number,
+    one_of,
+)
 from skldl.utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 from skldl.utils.validation import check_distributions, check_weights, refuse_device_arrays
 from skldl.utils.warn import warn
@@ -119,8 +128,8 @@ class ConformalLDL(BaseEstimator):
         "method": one_of("split", "cv+", "prefit"),
         "score": one_of(*SCORES),
         "calibration_size": number(above=0, below=1),
-        "n_folds": whole(at_least=2),
-        "adaptive": TRUTH | Constraint("a regressor", _is_regressor),
+        "n_folds": integer(at_least=2),
+        "adaptive": BOOLEAN | Constraint("a regressor", _is_regressor),
         "covers": one_of("given", "true"),
         "random_state": RANDOM_STATE,
     }
@@ -180,7 +189,7 @@ class ConformalLDL(BaseEstimator):
         """
         self._check_parameters()
         refuse_device_arrays(self, X)
-        D = check_distributions(y, nan_cure=f"ConformalLDL needs every degree. {MISSING_DEGREES_CURE}")
+        D = check_distributions(y, nan_hint=f"ConformalLDL needs every degree. {MISSING_DEGREES_HINT}")
         n_rows = len(D)
         weight = check_weights(sample_weight, n_rows)
         group_of = check_groups(groups, np.arange(n_rows), n_rows)

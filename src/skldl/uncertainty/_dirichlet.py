@@ -16,7 +16,7 @@ from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import digamma, gammaln
 
 from skldl.exceptions import DataError
-from skldl.utils.held_out import row_weights
+from skldl.utils.mean_mixture import row_weights
 from skldl.utils.typing import FloatArray
 
 FLOOR = 1e-4

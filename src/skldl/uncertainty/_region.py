@@ -10,7 +10,7 @@ from skldl.utils.parameters import number
 from skldl.utils.typing import BoolArray, FloatArray
 from skldl.utils.validation import check_distributions
 
-LEVEL = number(above=0, below=1, cure="it is a probability, for instance 0.9")
+LEVEL = number(above=0, below=1, hint="it is a probability, for instance 0.9")
 
 
 class TooFewCalibrationRowsWarning(UserWarning):

@@ -31,8 +31,9 @@ from skldl.uncertainty._dirichlet import (
 )
 from skldl.uncertainty._region import LEVEL
 from skldl.uncertainty._wrapper import LEARNER, HeldOutWrapper
-from skldl.utils.held_out import Scaling, first_best
-from skldl.utils.parameters import RANDOM_STATE, check_value, number, one_of, whole
+from skldl.utils.mean_mixture import first_best
+from skldl.utils.parameters import RANDOM_STATE, check_value, integer, number, one_of
+from skldl.utils.scaling import Scaling
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_distributions, check_features
 
@@ -103,7 +104,7 @@ class DirichletSpread(HeldOutWrapper):
     _constraints: ClassVar = {
         "estimator": LEARNER,
         "concentration": one_of("constant", "features"),
-        "n_folds": whole(at_least=2),
+        "n_folds": integer(at_least=2),
         "floor": number(above=0, below=0.1),
         "random_state": RANDOM_STATE,
     }
@@ -232,7 +233,7 @@ class DirichletSpread(HeldOutWrapper):
         ndarray of shape (n_draws, n_samples, n_labels)
             Distributions.
         """
-        check_value("n_draws", n_draws, whole(at_least=1))
+        check_value("n_draws", n_draws, integer(at_least=1))
         P, tau = self._mean_and_concentration(X)
         alpha = tau[:, None] * np.maximum(P, 1e-12)
         random = check_random_state(random_state)

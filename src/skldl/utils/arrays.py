@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn import get_config
 
 from skldl.exceptions import DeviceError
-from skldl.utils.compat import array_api_compat
+from skldl.utils.dependencies import array_api_compat
 from skldl.utils.typing import AnyArray, FloatArray
 
 SETTING = "sklearn.set_config(array_api_dispatch=True)"
@@ -352,3 +353,28 @@ def mean_and_variance(rows: Any, weight: Any) -> tuple[FloatArray, FloatArray]:
         squares = (as_double(rows[block, ...]) - centre) ** 2
         total = total + (xp.sum(squares, axis=0) if weight is None else weight[block] @ squares)
     return mean, as_numpy_vector(total) / (rows.shape[0] if weight is None else float(xp.sum(weight)))
+
+
+SPARSE_DIGITS = 1e-10
+"""Share of the squared mean up to which the variance of a sparse column, a difference of sums, has too few digits."""
+
+
+def sparse_minus(X: Any, origin: FloatArray) -> Any:
+    """Sparse rows minus an origin, in double precision; cells that become 0 are not stored.
+
+    Examples
+    --------
+    >>> from skldl.utils.arrays import sparse_minus
+    >>> sparse_minus(sparse.csr_matrix([[5.0, 0.0], [0.0, 3.0]]), np.array([5.0, 0.0])).toarray()
+    array([[ 0.,  0.],
+           [-5.,  3.]])
+    """
+    columns, n_rows = np.flatnonzero(origin), X.shape[0]
+    starts = np.arange(n_rows + 1) * len(columns)
+    shift = sparse.csr_matrix((np.tile(origin[columns], n_rows), np.tile(columns, n_rows), starts), shape=X.shape)
+    return X.astype(np.float64) - shift
+
+
+def row_size(rows: Any) -> int:
+    """About how many numbers a row holds."""
+    return 1 + int(rows.nnz // max(1, rows.shape[0]) if sparse.issparse(rows) else rows.shape[1])

@@ -111,10 +111,10 @@ def _check_sums(sums: FloatArray, partial: BoolArray, reading: str, name: str) -
     if wrong.any():
         row = int(np.argmax(wrong))
         rule = "sum to 1" if reading == "renormalised" else "sum to at most 1"
-        cure = " If they are true degrees, set missing='degrees'." if reading == "renormalised" else ""
+        hint = " If they are true degrees, set missing='degrees'." if reading == "renormalised" else ""
         raise RowSumError(
             f"The observed degrees of row {row} of {name} sum to {sums[row]:.6g} ({int(wrong.sum())} such rows), but "
-            f"with missing='{reading}' they must {rule}.{cure} If these are counts or scores, divide each row by the "
+            f"with missing='{reading}' they must {rule}.{hint} If these are counts or scores, divide each row by the "
             "total of all its labels, or by the sum of those observed and set missing='renormalised'."
         )
 

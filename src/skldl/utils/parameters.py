@@ -4,8 +4,8 @@ A class lists its hyper-parameters in ``_constraints``::
 
     class Example(BaseLDL):
         _constraints: ClassVar = {
-            "alpha": number(at_least=0, cure="0 means no penalty"),
-            "fit_intercept": TRUTH,
+            "alpha": number(at_least=0, hint="0 means no penalty"),
+            "fit_intercept": BOOLEAN,
             "max_iter": COUNT,
             "gamma": one_of("auto", "scale") | POSITIVE,
         }
@@ -34,19 +34,19 @@ class Constraint:
     """Valid values of a hyper-parameter.
 
     ``text`` describes them in the error message ("a whole number of at least 1"), ``accepts`` says whether a value is
-    one, and ``cure`` is further text of the message.
+    one, and ``hint`` is further text of the message.
     """
 
     text: str
     accepts: Callable[[Any], bool]
-    cure: str = ""
+    hint: str = ""
 
     def __or__(self, other: "Constraint") -> "Constraint":
         """Either of two."""
         return Constraint(
             f"{self.text} or {other.text}",
             lambda value: self.accepts(value) or other.accepts(value),
-            self.cure or other.cure,
+            self.hint or other.hint,
         )
 
 
@@ -56,7 +56,7 @@ def check_parameters(estimator: Any) -> None:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> check_parameters(SimpleNamespace(max_iter=0, _constraints={"max_iter": whole(at_least=1)}))
+    >>> check_parameters(SimpleNamespace(max_iter=0, _constraints={"max_iter": integer(at_least=1)}))
     Traceback (most recent call last):
         ...
     skldl.exceptions.ParameterError: max_iter=0 must be a whole number of at least 1.
@@ -69,8 +69,8 @@ def check_parameters(estimator: Any) -> None:
 def check_value(name: str, value: Any, constraint: Constraint) -> None:
     """Check the value of the parameter with this name."""
     if not constraint.accepts(value):
-        cure = f" {constraint.cure[0].upper()}{constraint.cure[1:]}." if constraint.cure else ""
-        raise ParameterError(Parameter(name, value), f" must be {constraint.text}.{cure}")
+        hint = f" {constraint.hint[0].upper()}{constraint.hint[1:]}." if constraint.hint else ""
+        raise ParameterError(Parameter(name, value), f" must be {constraint.text}.{hint}")
 
 
 def check_declared_parameters(estimator: Any) -> None:
@@ -94,15 +94,15 @@ def number(
     above: float | None = None,
     at_most: float | None = None,
     below: float | None = None,
-    cure: str = "",
+    hint: str = "",
 ) -> Constraint:
     """A finite number in a range, with or without its bounds; True and False are none."""
-    return _in_range("a finite number", Real, at_least, above, at_most, below, cure)
+    return _in_range("a finite number", Real, at_least, above, at_most, below, hint)
 
 
-def whole(*, at_least: int | None = None, at_most: int | None = None, cure: str = "") -> Constraint:
+def integer(*, at_least: int | None = None, at_most: int | None = None, hint: str = "") -> Constraint:
     """A whole number in a range; True and False are none."""
-    return _in_range("a whole number", Integral, at_least, None, at_most, None, cure)
+    return _in_range("a whole number", Integral, at_least, None, at_most, None, hint)
 
 
 def _in_range(
@@ -112,7 +112,7 @@ def _in_range(
     above: float | None,
     at_most: float | None,
     below: float | None,
-    cure: str,
+    hint: str,
 ) -> Constraint:
     bounds: list[tuple[str, float | None, Callable[[Any, Any], bool]]] = [
         ("of at least", at_least, lambda value, bound: value >= bound),
@@ -127,7 +127,7 @@ def _in_range(
             return False
         return (kind is Integral or _is_finite(value)) and all(fits(value, bound) for _, bound, fits in given)
 
-    return Constraint(f"{text} {' and '.join(f'{words} {bound}' for words, bound, _ in given)}".strip(), accepts, cure)
+    return Constraint(f"{text} {' and '.join(f'{words} {bound}' for words, bound, _ in given)}".strip(), accepts, hint)
 
 
 def _is_finite(value: Any) -> bool:
@@ -138,9 +138,9 @@ def _is_finite(value: Any) -> bool:
         return False
 
 
-def one_of(*words: str, cure: str = "") -> Constraint:
+def one_of(*words: str, hint: str = "") -> Constraint:
     """One of several strings."""
-    return Constraint(" or ".join(map(repr, words)), lambda value: isinstance(value, str) and value in words, cure)
+    return Constraint(" or ".join(map(repr, words)), lambda value: isinstance(value, str) and value in words, hint)
 
 
 def sequence_of(item: Constraint) -> Constraint:
@@ -153,35 +153,35 @@ def sequence_of(item: Constraint) -> Constraint:
             return False
         return len(value) > 0 and all(item.accepts(each) for each in value)
 
-    return Constraint(f"a sequence of at least one item, each of them {item.text}", accepts, item.cure)
+    return Constraint(f"a sequence of at least one item, each of them {item.text}", accepts, item.hint)
 
 
-def has_methods(text: str, *methods: str, cure: str = "") -> Constraint:
+def has_methods(text: str, *methods: str, hint: str = "") -> Constraint:
     """An object with certain methods, which the error calls ``text``, such as "a regressor"; a class is none."""
     return Constraint(
         f"{text} with {' and '.join(methods)}",
         lambda value: not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in methods),
-        cure,
+        hint,
     )
 
 
-TRUTH = Constraint(
+BOOLEAN = Constraint(
     "True or False", lambda value: isinstance(value, bool | np.bool_), "a word or a number is not read as a truth value"
 )
-NOTHING = Constraint("None", lambda value: value is None)
+NONE = Constraint("None", lambda value: value is None)
 CALLABLE = Constraint("a callable", lambda value: callable(value) and not isinstance(value, type))
 POSITIVE = number(above=0)
 NOT_NEGATIVE = number(at_least=0)
-SHARE = number(at_least=0, at_most=1)
-COUNT = whole(at_least=1)
-N_JOBS = NOTHING | Constraint("a whole number other than 0", lambda value: whole().accepts(value) and value != 0)
+FRACTION = number(at_least=0, at_most=1)
+COUNT = integer(at_least=1)
+N_JOBS = NONE | Constraint("a whole number other than 0", lambda value: integer().accepts(value) and value != 0)
 RANDOM_STATE = (
-    NOTHING
-    | whole(at_least=0, at_most=2**32 - 1)
+    NONE
+    | integer(at_least=0, at_most=2**32 - 1)
     | Constraint("a numpy.random.RandomState", lambda value: isinstance(value, np.random.RandomState))
 )
 FOLDS = (
-    whole(at_least=2)
+    integer(at_least=2)
     | has_methods("a splitter", "split", "get_n_splits")
     | Constraint(
         "pairs of (train, test)", lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes)

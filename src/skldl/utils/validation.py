@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from skldl.exceptions import (
     DataError,
@@ -26,7 +27,6 @@ from skldl.exceptions import (
 )
 from skldl.utils.arrays import is_device_array, space_of
 from skldl.utils.column_names import check_integer_columns, column_names, label_names, order_of_labels
-from skldl.utils.compat import validate_data
 from skldl.utils.device_validation import (
     ROUNDING,
     check_device_distributions,
@@ -41,17 +41,18 @@ from skldl.utils.device_validation import (
 from skldl.utils.real_numbers import refuse_unreal, row_sums
 from skldl.utils.row_numbers import row_number as _row
 from skldl.utils.row_numbers import rows_from
-from skldl.utils.typing import FloatArray
+from skldl.utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 from skldl.utils.weights import check_weights
 
 SUM_TOLERANCE = 1e-3
 SUM_ROUNDING = ROUNDING * float(np.finfo(np.float64).eps)
-DEFAULT_NAN_CURE = "Drop such rows or fill in the degree before fitting or scoring."
+DEFAULT_NAN_HINT = "Drop such rows or fill in the degree before fitting or scoring."
 
 __all__ = [
     "check_degrees",
     "check_distributions",
     "check_features",
+    "check_groups",
     "check_numbers",
     "check_pair",
     "check_row_sums",
@@ -60,6 +61,7 @@ __all__ = [
     "check_same_space",
     "check_weights",
     "column_names",
+    "group_codes",
     "label_names",
     "order_of_labels",
     "refuse_device_arrays",
@@ -155,8 +157,8 @@ def _explain_features(estimator: BaseEstimator, X: Any, message: str, *, reset: 
     else:
         columns = column_names(X)
     if not reset and hasattr(estimator, "n_features_in_") and ("features" in message or "feature names" in message):
-        cure = "Pass the columns that fit saw, in the same order."
-        return FeatureMismatchError(f"{message.rstrip()}\n{cure}")
+        hint = "Pass the columns that fit saw, in the same order."
+        return FeatureMismatchError(f"{message.rstrip()}\n{hint}")
     if "omplex data" in message:
         return NotNumericError(f"{message} Features must be real numbers.")
     place = _first_text_cell(X, columns)
@@ -212,10 +214,10 @@ def _first_non_finite_cell(X: Any, columns: list[Any]) -> str:
     return f" The first of {len(bad)} such cells is {values[row, column]} in row {_row(row)}, column {label}."
 
 
-def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: str = "") -> FloatArray:
+def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_hint: str = "") -> FloatArray:
     """Return a two-dimensional, non-empty, finite float64 array, or say what keeps it from being one.
 
-    With ``allow_nan``, cells may be missing (NaN, None, ``pandas.NA``); ``nan_cure`` is what the error says otherwise.
+    With ``allow_nan``, cells may be missing (NaN, None, ``pandas.NA``); ``nan_hint`` is what the error says otherwise.
     """
     follow(values, None, name=name)
     if sparse.issparse(values):
@@ -228,7 +230,7 @@ def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: 
             raise ValueError
         array = array.astype(np.float64, copy=False)
     except (ValueError, TypeError):
-        array = _from_objects(values, columns, name, allow_nan=allow_nan, nan_cure=nan_cure)
+        array = _from_objects(values, columns, name, allow_nan=allow_nan, nan_hint=nan_hint)
     if array.ndim != 2:
         raise DimensionError(
             f"{name} has {array.ndim} dimension{'s' * (array.ndim != 1)} (shape {array.shape}), but needs two: "
@@ -244,12 +246,12 @@ def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_cure: 
         if len(bad):
             row, column = (int(i) for i in bad[0])
             kind = "NaN" if np.isnan(array[row, column]) else "infinity"
-            cure = nan_cure if nan_cure and kind == "NaN" else DEFAULT_NAN_CURE
-            raise NonFiniteError(f"Input {name} contains {kind}: row {_row(row)}, {_label(columns, column)}. {cure}")
+            hint = nan_hint if nan_hint and kind == "NaN" else DEFAULT_NAN_HINT
+            raise NonFiniteError(f"Input {name} contains {kind}: row {_row(row)}, {_label(columns, column)}. {hint}")
     return array
 
 
-def _from_objects(values: Any, columns: list[Any], name: str, *, allow_nan: bool, nan_cure: str) -> FloatArray:
+def _from_objects(values: Any, columns: list[Any], name: str, *, allow_nan: bool, nan_hint: str) -> FloatArray:
     """Numbers in disguise (Decimal, pandas.NA, lists of different length): convert, or say which cell it is."""
     try:
         cells = np.array(values, dtype=object)
@@ -275,7 +277,7 @@ def _from_objects(values: Any, columns: list[Any], name: str, *, allow_nan: bool
                     cells[row, column] = np.nan
                     continue
                 where = f"row {_row(row)}, {_label(columns, column)} is missing."
-                raise NonFiniteError(f"Input {name} contains NaN: {where} {nan_cure}".rstrip())
+                raise NonFiniteError(f"Input {name} contains NaN: {where} {nan_hint}".rstrip())
             raise NotNumericError(
                 f"{name} holds {cell!r} in row {_row(row)}, {_label(columns, column)}, where a number belongs. "
                 "For single labels or label sets use skldl.distributions.from_labels or from_label_sets."
@@ -301,7 +303,7 @@ def check_distributions(
     name: str = "y",
     renormalize: bool = True,
     leave_rounding: bool = False,
-    nan_cure: str = "",
+    nan_hint: str = "",
     like: Any = None,
 ) -> FloatArray:
     """Return D as rows that sum to one, in float64; the argument itself is never changed, but may be what is returned.
@@ -317,7 +319,7 @@ def check_distributions(
     leave_rounding : bool, default=False
         Leave D as it is, without a copy, if all sums are one up to rounding: a division would only put one rounding
         error in the place of another. Not for datasets, whose digits are the fingerprint that records carry.
-    nan_cure : str, default=""
+    nan_hint : str, default=""
         What the error about NaN says instead of "drop or fill in".
     like : array, default=None
         Checked features. If they are on a device, D must be there too, and takes their precision.
@@ -327,7 +329,7 @@ def check_distributions(
         follow(D, where, name=name)
         assert where is not None  # `follow` refuses arrays of another library
         return check_device_distributions(D, where, dtype=like.dtype, name=name, renormalize=renormalize)
-    array = check_numbers(D, name=name, nan_cure=nan_cure)
+    array = check_numbers(D, name=name, nan_hint=nan_hint)
     check_degrees(array, D, name=name)
     sums = row_sums(array)
     deviation = float(np.abs(sums - 1.0).max())
@@ -394,3 +396,50 @@ def check_same_length(X: Any, D: FloatArray) -> None:
             f"X has {X.shape[0]} rows and y has {D.shape[0]}: found input variables with inconsistent numbers of "
             "samples. Pass one distribution per row of X."
         )
+
+
+def group_codes(groups: Any, n_samples: int) -> IntArray:
+    """Number the groups of all rows from 0, in the order of their names; every row needs a group."""
+    labels = np.asarray(groups)
+    if labels.shape != (n_samples,):
+        raise LengthMismatchError(
+            f"groups has shape {labels.shape}, but there are {n_samples} rows. Pass one group for each row of X."
+        )
+    missing = _missing(labels) | np.ma.getmaskarray(groups) if np.ma.isMaskedArray(groups) else _missing(labels)
+    if missing.any():
+        row = int(missing.argmax())
+        raise DataError(
+            f"groups holds missing values, the first in row {row} ({int(missing.sum())} in all). "
+            "Every row needs a group: fill them in, or drop these rows."
+        )
+    return np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)[1].astype(np.intp)
+
+
+def _missing(labels: AnyArray) -> BoolArray:
+    """Which labels are NaN, infinity, NaT, None or pandas.NA."""
+    if labels.dtype.kind in "fc":
+        return ~np.isfinite(labels)
+    if labels.dtype.kind in "mM":
+        return np.isnat(labels)
+    if labels.dtype != object:
+        return np.zeros(labels.shape, dtype=bool)
+    # NaN and NaT differ from themselves; pandas.NA, without a truth value, is known by the name of its type
+    return np.array(
+        [label is None or type(label).__name__ == "NAType" or bool(label != label) for label in labels], dtype=bool
+    )
+
+
+def check_groups(groups: Any, rows: IntArray, n_samples: int) -> IntArray | None:
+    """Number the groups of some rows from 0; at least two are needed, since one group alone cannot be held out.
+
+    ``groups`` are those of all ``n_samples`` rows given to ``fit``, and ``rows`` the positions of those wanted. None
+    stays None.
+    """
+    if groups is None:
+        return None
+    present, codes = np.unique(group_codes(groups, n_samples)[rows], return_inverse=True)
+    if len(present) < 2:
+        raise DataError(
+            "All rows belong to one group, so none can be held out. Pass groups=None, or two groups or more."
+        )
+    return codes.astype(np.intp)

@@ -7,17 +7,8 @@ from scipy import sparse
 from skldl.metrics import kullback_leibler
 from skldl.testing import make_distributions
 from skldl.utils.arrays import weighted_mean
-from skldl.utils.held_out import (
-    Scaling,
-    best_share,
-    first_best,
-    is_non_negative,
-    mean_distribution,
-    means_without,
-    mix,
-    standardisation,
-    two_valued_columns,
-)
+from skldl.utils.mean_mixture import best_fraction, first_best, mean_distribution, means_without, mix
+from skldl.utils.scaling import Scaling, is_non_negative, standardisation, two_valued_columns
 
 
 def test_means_without_rows_or_groups_equal_the_means_of_the_rest():
@@ -68,7 +59,7 @@ def test_best_share_is_the_best_of_all_mixtures():
     P[3] = [0.0, 0.5, 0.5]
     shares = (0.0, 0.01, 0.3, 0.6, 0.9)
     expected = [kullback_leibler(D, mix(P, means, share), sample_weight=weight) for share in shares]
-    divergence, share = best_share(D, P, means, weight, shares)
+    divergence, share = best_fraction(D, P, means, weight, shares)
     assert divergence == pytest.approx(min(expected), rel=1e-12)
     assert share == shares[int(np.argmin(expected))]
 

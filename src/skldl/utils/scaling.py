@@ -1,0 +1,106 @@
+"""Scaling of features before distances are measured."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from skldl.utils.arrays import (
+    as_double,
+    as_type_of,
+    is_device_array,
+    least_number,
+    mean_and_variance,
+    namespace,
+    to_numpy,
+)
+from skldl.utils.mean_mixture import row_weights
+from skldl.utils.typing import BoolArray, FloatArray
+
+SCALINGS = ("standard", "raw", "sqrt")
+"""Names of the feature scalings."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A feature scaling, fitted to training rows.
+
+    "raw" leaves the features as they are. "standard" divides by the standard deviation, but a column with two values
+    by their difference, so that binary features stay 0 and 1. "sqrt" takes square roots (of negative values, which
+    only new rows can hold, minus the root of the absolute value). No scaling moves the origin: distances do not see
+    it and sparse features stay sparse.
+    """
+
+    name: str
+    divisor: FloatArray | None = None
+
+    @classmethod
+    def fit(cls, name: str, X: Any, weight: FloatArray | None) -> "Scaling":
+        """Learn the divisors that the scaling needs from the training rows."""
+        return cls(name, column_divisors(X, weight) if name == "standard" else None)
+
+    def apply(self, X: Any, *, copy: bool = False) -> Any:
+        """Scale rows, in double precision; with ``copy`` the result never shares memory with X."""
+        copy = copy and self.name == "raw"  # the others make a new array
+        if sparse.issparse(X):
+            X = X.astype(np.float64, copy=copy)
+            if self.divisor is not None:
+                return X.multiply(1 / self.divisor).tocsr()
+            return X.sign().multiply(abs(X).sqrt()).tocsr() if self.name == "sqrt" else X
+        X, xp = as_double(X, copy=copy), namespace(X)
+        if self.divisor is not None:
+            return X / as_type_of(self.divisor, X)
+        return xp.sign(X) * xp.sqrt(xp.abs(X)) if self.name == "sqrt" else X
+
+
+def is_non_negative(X: Any) -> bool:
+    """Say whether no feature is negative."""
+    return least_number(X) >= 0
+
+
+def two_valued_columns(X: Any) -> npt.NDArray[np.bool_]:
+    """Say for each column whether it holds exactly two different values."""
+    if not sparse.issparse(X):
+        xp = namespace(X)
+        low, high = xp.min(X, axis=0), xp.max(X, axis=0)
+        return to_numpy((low < high) & xp.all((low == X) | (high == X), axis=0))
+    low, high = (np.ravel(bound.toarray()) for bound in (X.min(axis=0), X.max(axis=0)))
+    inside = (X.data != low[X.indices]) & (X.data != high[X.indices]) & (X.data != 0)
+    odd = np.bincount(X.indices[inside], minlength=X.shape[1]) > 0
+    return np.asarray((low < high) & ~odd & ((low == 0) | (high == 0) | (np.diff(X.tocsc().indptr) == X.shape[0])))
+
+
+def column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
+    """Standard deviation of each column, difference of the values of a two-valued one, and 1 for a constant one."""
+    if is_device_array(X):
+        xp = namespace(X)
+        low, high = (to_numpy(as_double(bound(X, axis=0))) for bound in (xp.min, xp.max))
+        return _divisors(mean_and_variance(X, weight)[1], low, high, two_valued_columns(X))
+    w = row_weights(X.shape[0], weight)
+    if sparse.issparse(X):
+        X = X.astype(np.float64)
+        mean = w @ X
+        variance = np.maximum(w @ X.power(2) - mean**2, 0.0)
+        low, high = (np.ravel(bound.toarray()) for bound in (X.min(axis=0), X.max(axis=0)))
+    else:
+        mean = w @ X.astype(np.float64)
+        variance = w @ (X - mean) ** 2
+        low, high = X.min(axis=0), X.max(axis=0)
+    return _divisors(variance, low, high, two_valued_columns(X))
+
+
+def _divisors(variance: FloatArray, low: FloatArray, high: FloatArray, two_valued: BoolArray) -> FloatArray:
+    divisor = np.sqrt(variance)
+    spread = (high - low).astype(np.float64)
+    divisor = np.where(two_valued, spread, divisor)
+    return np.where((spread > 0) & (divisor > 1e-12 * spread), divisor, 1.0)
+
+
+def standardisation(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean of each column and one over its standard deviation, zero for a constant one; the weights sum to one."""
+    mean = weight @ X
+    deviation = np.sqrt(weight @ (X - mean) ** 2)
+    constant = np.ptp(X, axis=0) <= 1e-13 * np.abs(mean)  # the deviation of many equal numbers is not quite zero
+    return mean, np.divide(1.0, deviation, out=np.zeros_like(deviation), where=~constant)
