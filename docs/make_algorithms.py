@@ -1,7 +1,7 @@
 """Write everything that follows from the table of registration: run ``make docs`` after a change of `ALGORITHMS`.
 
 The stub ``src/skldl/__init__.pyi``, by which type checkers and editors know the names that load lazily; the table in
-``README.md``; ``docs/algorithms.md``; and the floor of the families in the import contracts of ``pyproject.toml``. A
+``README.md``; ``docs/algorithms.md``; and the layer of the families in the import contracts of ``pyproject.toml``. A
 test fails while one of them is out of date.
 """
 
@@ -61,13 +61,13 @@ def page() -> str:
 
 
 def contracts(text: str) -> str:
-    """Give ``pyproject.toml`` with every family that is on no other floor on that of the families."""
+    """Return ``pyproject.toml`` with every family in the layer of the families."""
     begin = text.index("layers = [")
     layers = text[begin : text.index("\n]", begin)]
-    pattern = rf'^  "testing \\| .*", # families: {HINT}$'
+    pattern = rf'^  ".* : testing.*", # families: {HINT}$'
     elsewhere = set(re.findall(r"\w+", re.sub(pattern, "", layers, flags=re.MULTILINE)))
     families = {_family(algorithm).removeprefix("skldl.") for algorithm in ALGORITHMS}
-    line = " | ".join(["testing", *sorted(families - elsewhere)])
+    line = " : ".join(sorted({"testing", *families} - elsewhere))
     return re.sub(pattern, f'  "{line}", # families: {HINT}', text, flags=re.MULTILINE)
 
 

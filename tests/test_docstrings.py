@@ -184,7 +184,7 @@ def test_docstrings_inside_of_the_package_fit_the_signatures():
     wrong = []
     for name, value in inner.items():
         if not inspect.getdoc(value):
-            if "._" not in name:
+            if "._" not in name and not name.startswith("skldl.utils."):
                 wrong.append(f"{name} has no docstring")
         elif not name.startswith(COMMANDS):
             found = documented(parsed(value), "Parameters", "Other Parameters")

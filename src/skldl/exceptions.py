@@ -21,6 +21,13 @@ _NO_VALUE: Any = object()
 class Parameter:
     """A parameter that an error message names, with or without a value.
 
+    Attributes
+    ----------
+    name : str
+        Name of the parameter in Python.
+    value : object
+        Its value; see ``has_value``.
+
     Examples
     --------
     >>> print(Parameter("alpha", -1), Parameter("labels"))

@@ -110,7 +110,7 @@ def test_help_names_every_command():
 
 def test_told_to_end_it_ends_at_once(monkeypatch):
     """The handler of SIGTERM leaves no unfinished file and does not go through exceptions."""
-    from skldl.utils import cli
+    from skldl import cli
     from skldl.utils import files as whole_files
 
     done = []
