@@ -87,7 +87,7 @@ def fake_results(losses: np.ndarray, *, folds: int = 1, noise: float = 0.0, fami
         "candidates": [{"name": name, "estimator": "skldl:MeanDistribution"} for name in names[-1:]],
     }
     study["candidates"] = [{"name": name, "estimator": "some:Thing"} for name in names[:-1]] + study["candidates"]
-    records: list[dict[str, Any]] = [{"kind": "header", "format": 1, "study": study, "missing": []}]
+    records: list[dict[str, Any]] = [{"kind": "header", "format": 2, "study": study, "missing": []}]
     for i, name in enumerate(datasets):
         info = {"n_test": 0, "apart": False, "family": families[i] if families else name, "near_zero_share": 0.0}
         info |= {"n_samples": 10, "n_features": 2, "n_labels": 3, "mean_entropy_share": 0.9, "fingerprint": str(i)}

@@ -1,4 +1,4 @@
-"""Studies that 0.2 and later wrote are read, shown and continued, and their numbers stay; 0.1: see test_files_0_1."""
+"""Studies that published versions wrote are read, shown and continued, and their numbers stay."""
 
 import json
 import shutil

@@ -35,7 +35,7 @@ def as_results(cells, *, candidates=SIX, change=lambda cell: cell.mean, times=No
     study["datasets"] = [{"name": NAMES.get(name, name.replace("-", "_")), "apart": False} for name in datasets]
     study["candidates"] = [{"name": name, "estimator": f"skldl:{name}"} for name in candidates]
     study["candidates"].append({"name": "Mean", "estimator": "skldl:MeanDistribution"})
-    records = [{"kind": "header", "format": 1, "study": study, "missing": [], "versions": {}}]
+    records = [{"kind": "header", "format": 2, "study": study, "missing": [], "versions": {}}]
     means = {(cell.dataset, cell.algorithm, cell.measure): change(cell) for cell in cells}
     for name, entry in zip(datasets, study["datasets"], strict=True):
         info = {

@@ -5,10 +5,7 @@ import tomllib
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from skldl import PTBayes
 from skldl.exceptions import RecordsError
 from skldl.experiments import Candidate, Study, StudyResults, run_study
 from skldl.experiments.output.files import write_outputs
@@ -108,33 +105,3 @@ def test_an_empty_record_file_is_explained(tmp_path):
     (tmp_path / "records.jsonl").touch()
     with pytest.raises(RecordsError, match="stopped before it began"):
         StudyResults.load(tmp_path)
-
-
-def written_by(folder, version):
-    """Make the records look as if another version had written them."""
-    path = folder / "records.jsonl"
-    header, *rest = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(encode(json.loads(header) | {"skldl": version}) + b"".join(rest))
-
-
-@pytest.mark.parametrize(
-    ("candidate", "refused"),
-    [
-        (Candidate("b", "skldl:PTBayes"), True),
-        (Candidate("b", "skldl:PTBayes", {"covariance": "full"}), False),  # only its default changed
-        (Candidate("b", "skldl:PTBayes", grid={"covariance": ("full", "tied")}), False),
-        (Candidate("b", make_pipeline(StandardScaler(), PTBayes())), True),
-        (Candidate("b", "skldl:PTSVM", {"max_samples": 20}), True),
-        (Candidate("b", "skldl:AAKNN", {"n_neighbors": 2}), False),
-    ],
-    ids=lambda value: "" if isinstance(value, bool) else str(value.estimator)[:20],
-)
-def test_candidates_that_changed_since_0_1_are_not_continued(tmp_path, small_study, candidate, refused):
-    study = small_study(datasets=small_study().datasets[:1], candidates=[candidate], protocol="holdout")
-    run_study(study, out=tmp_path)
-    written_by(tmp_path, "0.1.0")
-    if refused:
-        with pytest.raises(RecordsError, match=r"must not mix \(b would compute other numbers\)"):
-            run_study(study, out=tmp_path, resume=True)
-    else:
-        assert "begun with scikit-ldl 0.1.0" in run_study(study, out=tmp_path, resume=True).notices[0]

@@ -1,7 +1,5 @@
 """Names, candidates and studies: what is accepted, what is refused and with which words."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -228,18 +226,3 @@ def test_long_descriptions_are_not_cut():
         Candidate("c", make_pipeline(*[StandardScaler(with_mean=n == place) for n in range(28)])) for place in (13, 14)
     ]
     assert long[0].to_dict() != long[1].to_dict()
-
-
-def test_names_of_0_1_as_arguments_and_attributes():
-    with pytest.warns(DeprecationWarning, match="contenders of a Study is now candidates"):
-        study = Study(["a"], contenders=[MEAN])
-    assert study.candidates == (MEAN,)
-    with pytest.warns(DeprecationWarning, match="seed of a Study is now random_state"):
-        study = Study(["a"], [MEAN], seed=3)
-    assert study.random_state == 3
-    with pytest.warns(DeprecationWarning, match="random_state"):
-        assert study.seed == 3
-    with pytest.warns(DeprecationWarning, match="candidates"):
-        assert study.contenders == (MEAN,)
-    assert replace(study, random_state=5).random_state == 5
-    assert study.with_options(folds=3).random_state == 3

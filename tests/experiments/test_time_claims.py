@@ -15,7 +15,7 @@ def timed(train, test, *, datasets=DATASETS, candidates=tuple(PRINTED), elsewher
     study |= {"folds": 1, "repeats": 1, "order": "file", "seed": 0, "control": "Mean"}
     study["datasets"] = [{"name": name, "apart": name == "Artificial"} for name in datasets]
     study["candidates"] = [{"name": name, "estimator": f"skldl:{name}"} for name in [*candidates, "Mean"]]
-    records = [{"kind": "header", "format": 1, "study": study, "missing": [], "versions": HERE}]
+    records = [{"kind": "header", "format": 2, "study": study, "missing": [], "versions": HERE}]
     for dataset in datasets:
         info = {"kind": "dataset", "name": dataset, "apart": dataset == "Artificial", "family": dataset}
         info |= {"n_test": 0, "n_samples": 9, "n_features": 2, "n_labels": 3, "fingerprint": dataset}

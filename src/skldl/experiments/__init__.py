@@ -3,7 +3,6 @@
 `run_study` runs a `Study`; the command line calls it as ``skldl bench``.
 """
 
-from skldl.experiments._deprecated import Contender, Problem, load_problem
 from skldl.experiments.results import StudyResults
 from skldl.experiments.run import Plan, Progress, plan_study, run_study
 from skldl.experiments.study import DatasetSpec, Study
@@ -13,16 +12,13 @@ from skldl.selection import PROTOCOLS, Candidate
 __all__ = [
     "PROTOCOLS",
     "Candidate",
-    "Contender",
     "DatasetSpec",
     "Plan",
-    "Problem",
     "Progress",
     "Study",
     "StudyResults",
     "builtin_studies",
     "dump_study",
-    "load_problem",
     "load_study",
     "plan_study",
     "run_study",

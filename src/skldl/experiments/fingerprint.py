@@ -19,7 +19,7 @@ COLUMNS = (*ROLES, *READING)
 def fingerprint_of(entries: Mapping[str, Any]) -> str:
     """Hash what `Study.to_dict` gives, or the header of a record file holds, into 16 hexadecimal digits.
 
-    The names are those of 0.1, so that its records stay valid.
+    The candidates are hashed under the name ``contenders``, which recorded fingerprints contain.
     """
     hashed = {key: value for key, value in entries.items() if key not in ("candidates", "timeout")} | {"title": ""}
     # a file may move, and columns have their effect through the data, which have their own fingerprint

@@ -1,7 +1,5 @@
 """The header of a record file: what the study is, and whether records that are there belong to it."""
 
-import json
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +17,6 @@ from skldl.experiments.study import Study
 from skldl.experiments.study_file import dump_study
 from skldl.experiments.tasks import Rules, kept_rows, pack, versions
 from skldl.utils.files import whole_file
-
-CHANGED = {"0.1.0": {"PTBayes": "covariance", "PTSVM": "", "SABFGSCV": ""}}
-"""For each older version whose records are continued, the classes that compute other numbers now, with the
-hyper-parameter that keeps the old ones where it is given, since only its default changed; empty where none does."""
 
 
 def open_store(
@@ -107,14 +101,10 @@ def compare_headers(store: MemoryStore, now: Record) -> bool:
     header = store.records[0]
     check_records(store.records)
     if header["skldl"] != now["skldl"]:
-        different = _candidates_that_changed(header)
-        if header["skldl"] not in CHANGED or different:
-            which = f" ({', '.join(different)} would compute other numbers)" if different else ""
-            raise RecordsError(
-                f"These records were written by scikit-ldl {header['skldl']}, this is {now['skldl']}; numbers of two "
-                f"versions must not mix{which}. Continue with that version, or start in another folder."
-            )
-        store.notices.append(f"The study was begun with scikit-ldl {header['skldl']}; this is {now['skldl']}.")
+        raise RecordsError(
+            f"These records were written by scikit-ldl {header['skldl']}, this is {now['skldl']}; numbers of two "
+            "versions must not mix. Continue with that version, or start in another folder."
+        )
     then, today = current_study(store.records), now["study"]
     if fingerprint_of(then) != now["fingerprint"] and not (
         today["repeats"] > then["repeats"]
@@ -140,18 +130,6 @@ def compare_headers(store: MemoryStore, now: Record) -> bool:
         changed = ", ".join(f"{name} {before[name]} → {after[name]}" for name in names)
         store.notices.append(f"Other versions than when the study began: {changed}. Numbers may differ.")
     return bool(today["repeats"] > then["repeats"])
-
-
-def _candidates_that_changed(header: Record) -> list[str]:
-    """Names of the candidates that compute other numbers than in the version that wrote the records."""
-    names = []
-    for entry in header["study"]["candidates"]:
-        given = {**entry.get("params", {}), **entry.get("grid", {})}
-        built = json.dumps([entry.get("estimator"), entry.get("described"), given], default=str)
-        for class_name, parameter in CHANGED.get(header["skldl"], {}).items():
-            if re.search(rf"\b{class_name}\b", built) and not (parameter and parameter in given):
-                names.append(entry["name"])
-    return names
 
 
 def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -20,7 +20,6 @@ except ImportError:  # Windows: the file is written as safely, only two studies 
     fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 FORMAT = 2
-READABLE = (1, 2)
 FILE_NAME = "records.jsonl"
 Record = dict[str, Any]
 
@@ -70,41 +69,30 @@ def read_records(path: Path) -> tuple[list[Record], bytes]:
             record = json.loads(line)
         except (ValueError, RecursionError):
             record = None
-        if not isinstance(record, dict) or "kind" not in record or not _is_whole(record, records):
+        if not isinstance(record, dict) or "kind" not in record or not _is_whole(record):
             raise RecordsError(
                 f"Line {number} of {path} is not a record: the file was changed or damaged after it was written. "
                 "Delete this line to run its task again with resume=True, or start in another folder."
             )
-        records.append(_renamed(record))
+        records.append(record)
     if records:
         _check_header(records[0], path)
     return records, content[end:]
 
 
-def _is_whole(record: Record, before: list[Record]) -> bool:
-    """Whether the checksum is right; records of format 1 had none."""
+def _is_whole(record: Record) -> bool:
+    """Whether the checksum of a record is right; the checksum is removed from the record."""
     found = record.pop("checksum", None)
-    if found is None:
-        return (before[0] if before else record).get("format") == 1
     return bool(found == checksum(record))
-
-
-def _renamed(record: Record) -> Record:
-    """A record of 0.1 with the current names: candidates were called contenders."""
-    study = record.get("study")
-    if isinstance(study, dict) and "contenders" in study:
-        study = {("candidates" if key == "contenders" else key): value for key, value in study.items()}
-        record = record | {"study": study}
-    return {("candidate" if key == "contender" else key): value for key, value in record.items()}
 
 
 def _check_header(header: Record, path: Path) -> None:
     if header["kind"] != "header":
         raise RecordsError(f"{path} does not begin with the header of a study: it is not a record file of skldl bench.")
-    if header.get("format") not in READABLE:
+    if header.get("format") != FORMAT:
         raise RecordsError(
             f"{path} has record format {header.get('format')}, written by scikit-ldl {header.get('skldl')}; this "
-            f"version reads format {READABLE[0]} to {FORMAT}. Use that version, or run the study again in another "
+            f"version reads format {FORMAT}. Use that version, or run the study again in another "
             "folder."
         )
 

@@ -1,9 +1,7 @@
 """`Study`: datasets, candidates, protocol and measures; from a TOML file or from Python."""
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import wraps
 from typing import Any
 
 from skldl.data._dataset import Dataset
@@ -209,11 +207,6 @@ class Study:
         Seconds after which a task is ended and recorded as failed; None means no limit. It needs separate processes
         for the tasks, so that ``run_study`` starts at least one.
 
-    Notes
-    -----
-    ``contenders`` and ``seed`` are the names of ``candidates`` and ``random_state`` until 0.1, as arguments and as
-    attributes; they go in 0.4.
-
     Examples
     --------
     >>> import numpy as np
@@ -320,18 +313,6 @@ class Study:
         """Name of the mean baseline among the candidates."""
         return next(candidate.name for candidate in self.candidates if candidate.is_baseline)
 
-    @property
-    def contenders(self) -> Sequence[Candidate]:
-        """The candidates, by their name of 0.1."""
-        _warn_of_old_name("contenders", "candidates")
-        return self.candidates
-
-    @property
-    def seed(self) -> int:
-        """The random state, by its name of 0.1."""
-        _warn_of_old_name("seed", "random_state")
-        return self.random_state
-
     def with_options(self, **options: Any) -> "Study":
         """Copy the study with other fields; an order that followed from the protocol follows from the new one.
 
@@ -377,24 +358,3 @@ class Study:
             16 hexadecimal digits, see `skldl.experiments.fingerprint`.
         """
         return fingerprint_of(self.to_dict())
-
-
-def _warn_of_old_name(old: str, new: str) -> None:
-    warnings.warn(f"{old} of a Study is now {new}; the old name is removed in 0.4.", DeprecationWarning, stacklevel=3)
-
-
-def _with_old_names(made: Callable[..., None]) -> Callable[..., None]:
-    """Accept the arguments of 0.1, too. They are no fields: `dataclasses.replace` would pass them in addition."""
-
-    @wraps(made)
-    def __init__(self: Any, *args: Any, **options: Any) -> None:
-        for old, new in (("contenders", "candidates"), ("seed", "random_state")):
-            if (value := options.pop(old, None)) is not None:
-                _warn_of_old_name(old, new)
-                options[new] = value
-        made(self, *args, **options)
-
-    return __init__
-
-
-Study.__init__ = _with_old_names(Study.__init__)  # type: ignore[method-assign]  # in place, so that Study stays one class

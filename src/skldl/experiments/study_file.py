@@ -81,8 +81,6 @@ def parse_study(text: str, *, where: str = "the study", trust: Iterable[str] = (
         raise StudyError(f"{where} is not valid TOML: {error}.") from None
     except RecursionError:
         raise StudyError(f"{where}: its lists or tables are nested too deeply.") from None
-    if "contenders" in content:  # as 0.1 called them
-        content.setdefault("candidates", content.pop("contenders"))
     _refuse_unknown(content, _KEYS, where)
     for key in ("datasets", "candidates"):
         if key not in content:
