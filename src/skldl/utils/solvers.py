@@ -2,8 +2,12 @@
 
 Two methods share one loop: L-BFGS, which remembers the last steps, and the dense BFGS of Nocedal and Wright [1]_, which
 keeps the whole inverse Hessian. Both take steps that satisfy the strong Wolfe conditions. scipy's own solvers stop by
-gradient size or by relative change; here a run ends when
-the function is estimated to lie within ``tol`` of its minimum.
+gradient size or by relative change; here a run ends when the function is estimated to lie within ``tol`` of its
+minimum.
+
+`minimisation` is the algorithm as a generator: it yields the points at which it needs the function, so that several
+runs can be answered together, for example from one pass over rows that are read in chunks. `minimise` runs it for a
+function of Python.
 
 References
 ----------
@@ -11,9 +15,9 @@ References
 """
 
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, cast
 
 import numpy as np
 
@@ -27,7 +31,7 @@ MAX_TRIALS = 30
 MEMORY = 20
 ROUNDING = 256 * float(np.finfo(np.float64).eps)
 """Rises of the loss by at most this share are taken for rounding: it is a sum of terms that can be larger than it."""
-MOST_LEVEL_STEPS = 5
+MAX_LEVEL_STEPS = 5
 """Steps in a row that may lower neither the loss, because of its rounding, nor the gradient by half."""
 
 
@@ -51,6 +55,10 @@ class Euclidean:
         return float(gradient @ gradient)
 
 
+Answer = tuple[float, FloatArray, Metric]
+"""What the search needs to know about a point: the function, its gradient, and the metric there."""
+
+
 @dataclass
 class Minimum:
     """Where a run ended and what it cost.
@@ -61,6 +69,8 @@ class Minimum:
         The last point; no point before had a loss that is lower by more than rounding.
     loss : float
         The function there.
+    metric : Metric
+        The metric there.
     excess : float
         Estimate of how far the function lies above its minimum, not a bound: see `minimise`.
     converged : bool
@@ -68,19 +78,23 @@ class Minimum:
     curvature : float
         μ, the smallest curvature among the last steps.
     n_iter, n_evaluations : int
-        Steps taken, and calls of the function.
+        Steps taken, and evaluations of the function.
     loss_curve : list of float
         The function at the start and after each step.
     """
 
     x: FloatArray
     loss: float
+    metric: Metric
     excess: float = np.inf
     converged: bool = False
     curvature: float = 1.0
     n_iter: int = 0
     n_evaluations: int = 1
     loss_curve: list[float] = field(default_factory=list)
+
+
+Minimisation = Generator[FloatArray, Answer, Minimum]
 
 
 def minimise(
@@ -124,15 +138,43 @@ def minimise(
     Returns
     -------
     Minimum
-        The end of the run. A line search that finds no step, or more than `MOST_LEVEL_STEPS` steps in a row that lower
+        The end of the run. A line search that finds no step, or more than `MAX_LEVEL_STEPS` steps in a row that lower
         neither the function nor its gradient, end it early: then rounding hides what is left, and ``converged`` is
         false.
     """
     metric = metric or Euclidean()
+    search = minimisation(
+        start,
+        method=method,
+        tol=tol,
+        max_iter=max_iter,
+        lower_bound=lower_bound,
+        curvature=curvature,
+        callback=callback,
+    )
+    x = next(search)
+    while True:
+        try:
+            x = search.send((*objective(x), metric))
+        except StopIteration as end:
+            return cast(Minimum, end.value)
+
+
+def minimisation(
+    start: FloatArray,
+    *,
+    method: Literal["lbfgs", "bfgs"] = "lbfgs",
+    tol: float,
+    max_iter: int,
+    lower_bound: float = -np.inf,
+    curvature: float = 1.0,
+    callback: Callable[[int, FloatArray], None] | None = None,
+) -> Minimisation:
+    """The search of `minimise`, as a generator: ``loss, gradient, metric = yield x``; it returns the `Minimum`."""
     memory = LimitedMemory() if method == "lbfgs" else DenseInverse(start.size)
     x = start
-    loss, gradient = objective(x)
-    run = Minimum(x=x, loss=loss, curvature=curvature, loss_curve=[loss])
+    loss, gradient, metric = yield x
+    run = Minimum(x=x, loss=loss, metric=metric, curvature=curvature, loss_curve=[loss])
     curvatures: deque[float] = deque(maxlen=MEMORY)
     dual = metric.dual(gradient)
     least, least_dual, n_level = loss, dual, 0
@@ -144,21 +186,23 @@ def minimise(
         run.converged = run.excess <= tol
         if run.converged or run.n_iter == max_iter:
             return run
-        direction = -memory.times(gradient)
-        found = _line_search(objective, x, loss, gradient, direction, first_step=memory.first_step(gradient))
-        run.n_evaluations += found.n_evaluations
-        dual = metric.dual(found.gradient)
+        here = _Trial(0.0, loss, 0.0, x, gradient, metric)
+        found, n_trials = yield from _line_search(
+            here, -memory.times(gradient), first_step=memory.first_step(gradient)
+        )
+        run.n_evaluations += n_trials
+        dual = found.metric.dual(found.gradient)
         fell = found.loss < least or dual < 0.5 * least_dual
         least, least_dual = min(least, found.loss), min(least_dual, dual)
         n_level = 0 if fell else n_level + 1
-        if found.x is x or n_level > MOST_LEVEL_STEPS:
+        if found.x is x or n_level > MAX_LEVEL_STEPS:
             return run  # what is left is rounding
         step, change = found.x - x, found.gradient - gradient
         if step @ change > 0:  # rounding errors can affect the last digits of a convex function
             memory.remember(step, change)
-            curvatures.append(float(step @ change) / metric.primal(step))
-        x, loss, gradient = found.x, found.loss, found.gradient
-        run.x, run.loss, run.n_iter = x, loss, run.n_iter + 1
+            curvatures.append(float(step @ change) / found.metric.primal(step))
+        x, loss, gradient, metric = found.x, found.loss, found.gradient, found.metric
+        run.x, run.loss, run.metric, run.n_iter = x, loss, metric, run.n_iter + 1
         run.loss_curve.append(loss)
 
 
@@ -228,27 +272,27 @@ class _Trial:
     slope: float
     x: FloatArray
     gradient: FloatArray
-    n_evaluations: int = 0
+    metric: Metric
 
 
 def _line_search(
-    objective: Objective, x: FloatArray, loss: float, gradient: FloatArray, direction: FloatArray, *, first_step: float
-) -> _Trial:
-    """Find a step that satisfies the strong Wolfe conditions, or return the best step met.
+    here: _Trial, direction: FloatArray, *, first_step: float
+) -> Generator[FloatArray, Answer, tuple[_Trial, int]]:
+    """Find a step that satisfies the strong Wolfe conditions, or return the best step met; and the number of trials.
 
     The interval [low, high] holds such a step once ``high`` is known: ``low`` has the least value met so far among
     those with sufficient decrease. Until then the step grows. New lengths come from the cubic through both ends.
     """
-    start = _Trial(0.0, loss, float(gradient @ direction), x, gradient)
-    slack = ROUNDING * abs(loss)
+    start = replace(here, slope=float(here.gradient @ direction))
+    slack = ROUNDING * abs(start.loss)
     low, high, length = start, None, first_step
-    n_evaluations = 0
-    while n_evaluations < MAX_TRIALS:
-        n_evaluations += 1
-        point = x + length * direction
-        value, slope_vector = objective(point)
-        trial = _Trial(length, value, float(slope_vector @ direction), point, slope_vector)
-        too_high = not value <= loss + SUFFICIENT_DECREASE * length * start.slope + slack  # also true for nan
+    n_trials = 0
+    while n_trials < MAX_TRIALS:
+        n_trials += 1
+        point = start.x + length * direction
+        value, gradient, metric = yield point
+        trial = _Trial(length, value, float(gradient @ direction), point, gradient, metric)
+        too_high = not value <= start.loss + SUFFICIENT_DECREASE * length * start.slope + slack  # also true for nan
         if too_high or value > low.loss + slack:
             high = trial
         elif abs(trial.slope) <= -CURVATURE * start.slope:
@@ -263,13 +307,13 @@ def _line_search(
             length = min(max(ahead, 2.0 * length), 10.0 * length) if ahead > 0 else 10.0 * length  # nan included
         else:
             width = high.length - low.length
-            if abs(width) <= 1e-12 * max(low.length, high.length):
+            if abs(width) <= 1e-12 * max(low.length, high.length):  # both ends are one point up to rounding
                 break
+            # the cubic may point to an end of the interval, where it would not shrink: stay a tenth away from both
             inner = _cubic_minimum(low, high)
             near, far = low.length + 0.1 * width, low.length + 0.9 * width
             length = min(max(inner, min(near, far)), max(near, far)) if np.isfinite(inner) else low.length + 0.5 * width
-    low.n_evaluations = n_evaluations
-    return low
+    return low, n_trials
 
 
 def _cubic_minimum(a: _Trial, b: _Trial) -> float:
