@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skldl.base import BaseLDL
+from skldl.chunks import Rows
 from skldl.metrics import kullback_leibler
 from skldl.utils.arrays import is_device_array, is_foreign
 from skldl.utils.missing import (
@@ -42,6 +43,10 @@ class PartialLDL(BaseLDL):
 
     _allow_missing_degrees = True
     missing: str = "auto"  # models of versions that did not have it
+
+    def _check_rows(self, rows: Rows, y: Any, sample_weight: Any) -> None:
+        super()._check_rows(rows, y, sample_weight)
+        self.missing_, self.n_left_out_ = COMPLETE, 0  # chunks with gaps are rejected
 
     def _check_target(self, y: Any, X: Any) -> FloatArray:
         if is_device_array(X):  # NaN is refused there

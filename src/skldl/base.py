@@ -13,6 +13,7 @@ from skldl._algorithms import MISSING_DEGREES_HINT
 from skldl.chunks import Rows
 from skldl.chunks import evaluate as evaluate_chunks
 from skldl.chunks import predict as predict_chunks
+from skldl.chunks._arrays import CheckedRows
 from skldl.chunks._names import keep_names, refuse_more, refuse_rows
 from skldl.chunks._rows import weight_exponent
 from skldl.exceptions import DataError, UnknownNameError
@@ -41,8 +42,8 @@ class BaseLDL(RegressorMixin, BaseEstimator):
       not change what an earlier fit has assigned;
     - ``_predict(X)``: the distributions for a checked X.
 
-    One that can learn from sums over rows may write a third, ``_fit_rows(rows)``, for rows that are read in chunks
-    (`skldl.chunks`): each call of ``rows.sum`` is a pass over them.
+    One that can learn from sums over rows writes ``_fit_rows(rows)`` instead of ``_fit``. It receives a source of rows
+    (`skldl.chunks.Rows`), in memory, on a device or in chunks, and each call of ``rows.sum`` is a pass over them.
 
     The base class checks everything that comes in, keeps names, and makes sure that what goes out sums to one. What a
     subclass declares in ``_constraints`` (see `skldl.utils.parameters`) is checked before the data are.
@@ -100,7 +101,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         with self._unchanged_on_failure(), computing_on(X, f"{type(self).__name__}.fit"):
             if isinstance(X, Rows) and type(self)._fit_rows is not BaseLDL._fit_rows:
                 check_parameters(self)
-                keep_names(self, X, y, sample_weight)
+                self._check_rows(X, y, sample_weight)
                 self._fit_rows(X)
             else:
                 self._fit(*self._check_training_set(X, y, sample_weight))
@@ -138,6 +139,10 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         self.label_names_ = label_names(y, D.shape[1])
         self.n_labels_ = D.shape[1]
         return X, D, weight
+
+    def _check_rows(self, rows: Rows, y: Any, sample_weight: Any) -> None:
+        """Check what was given besides rows in chunks, and keep the names of their features and labels."""
+        keep_names(self, rows, y, sample_weight)
 
     def _check_target(self, y: Any, X: Any) -> FloatArray:
         hint = f"{type(self).__name__} needs every degree. {MISSING_DEGREES_HINT}"
@@ -281,10 +286,11 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         return predicted if order is None else predicted[:, order]
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        raise NotImplementedError
+        """Learn from checked arrays."""
+        self._fit_rows(CheckedRows(X, D, sample_weight))
 
     def _fit_rows(self, rows: Rows) -> None:
-        """Learn from rows that are read in chunks, whose names are known already."""
+        """Learn from a source of rows, whose names are known already."""
         raise NotImplementedError
 
     def _predict(self, X: Any) -> FloatArray:

@@ -10,6 +10,8 @@ import numpy as np
 
 from skldl._partial_base import MISSING, PartialLDL
 from skldl.chunks import Chunk, Rows
+from skldl.chunks._arrays import in_memory
+from skldl.chunks._rows import Sums
 from skldl.utils.arrays import as_type_of, is_device_array, namespace, weighted_mean
 from skldl.utils.missing import COMPLETE, mean_distribution
 from skldl.utils.typing import FloatArray
@@ -55,17 +57,12 @@ class MeanDistribution(PartialLDL):
     def __init__(self, missing: str = "auto") -> None:
         self.missing = missing
 
-    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        if self.missing_ != COMPLETE:
-            weight = np.ones(len(D)) if sample_weight is None else sample_weight
-            self.distribution_ = mean_distribution(D, weight, self.missing_)
-            return
-        self.distribution_ = weighted_mean(D, sample_weight)
-
     def _fit_rows(self, rows: Rows) -> None:
-        self.missing_, self.n_left_out_ = COMPLETE, 0
-        mass, total = rows.sum(_mass)
-        self.distribution_ = mass / total
+        if self.missing_ != COMPLETE:
+            chunk = in_memory(rows).chunk
+            self.distribution_ = mean_distribution(np.asarray(chunk.D), chunk.weights(), self.missing_)
+        else:
+            self.distribution_, _ = rows.sum(_mean, merge=_merge_means)
 
     def _predict(self, X: Any) -> FloatArray:
         if is_device_array(X):
@@ -74,9 +71,13 @@ class MeanDistribution(PartialLDL):
         return np.tile(self.distribution_, (X.shape[0], 1))
 
 
-def _mass(chunk: Chunk) -> tuple[FloatArray, float]:
-    """Weighted sum of the distributions of a chunk, and the sum of the weights."""
-    D = np.asarray(chunk.D)
-    if chunk.weight is None:
-        return D.sum(axis=0), float(len(D))
-    return chunk.weight @ D, float(chunk.weight.sum())
+def _mean(chunk: Chunk) -> Sums:
+    """Weighted mean of the distributions of a chunk, and the sum of the weights."""
+    total = len(chunk) if chunk.weight is None else namespace(chunk.weight).sum(chunk.weight)
+    return weighted_mean(chunk.D, chunk.weight), float(total)
+
+
+def _merge_means(first: Sums, second: Sums) -> Sums:
+    """Put two means together; that of two equal ones is the same to the last digit."""
+    total = first[1] + second[1]
+    return first[0] + (second[0] - first[0]) * (second[1] / total), total

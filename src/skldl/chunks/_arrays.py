@@ -1,6 +1,6 @@
-"""Rows from arrays: in memory, memory-mapped or sparse."""
+"""Rows from arrays: in memory, memory-mapped, sparse, or on a device."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any
@@ -9,8 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Rows, check_chunk_rows, rows_in_chunk
+from skldl.chunks._rows import Chunk, Merge, Rows, Sums, check_chunk_rows, rows_in_chunk
 from skldl.exceptions import DatasetError, LengthMismatchError
+from skldl.utils.arrays import is_device_array, rows_on_host, to_numpy_together
+from skldl.utils.typing import FloatArray
 
 
 class ArrayRows(Rows):
@@ -92,6 +94,62 @@ class ArrayRows(Rows):
     def n_rows(self) -> int | None:
         """Number of rows."""
         return int(self.X.shape[0])
+
+
+class CheckedRows(Rows):
+    """Rows that have been checked, all of them with weight, in memory or on a device.
+
+    They are one chunk: a pass is one call of its function, without a copy or a further check. What the function returns
+    on a device comes back as NumPy arrays.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or array on a device, of shape (n_samples, n_features)
+        Features.
+    D : array of shape (n_samples, n_labels)
+        Distributions, where X is.
+    weight : array of shape (n_samples,) or None
+        Positive weights, where X is; None means that all rows count the same.
+    """
+
+    def __init__(self, X: Any, D: Any, weight: Any = None) -> None:
+        self.chunk = Chunk(X, D, weight)
+
+    def _pieces(self, labels: bool) -> Iterator[Piece]:
+        yield Piece(self.chunk.X, self.chunk.D if labels else None, self.chunk.weight)
+
+    def _known_layout(self) -> Layout:
+        X, D = self.chunk.X, self.chunk.D
+        n_labels = None if D is None else int(D.shape[1])
+        return Layout(int(X.shape[1]), n_labels, None, None, self.chunk.weight is not None, sparse.issparse(X))
+
+    def _chunks(self, labels: bool) -> Iterator[Chunk]:
+        yield self.chunk
+
+    def _pass(self, function: Callable[..., Sums], arguments: tuple[Any, ...], merge: Merge, labels: bool) -> Sums:
+        self.n_passes += 1
+        return to_numpy_together(function(self.chunk, *arguments))
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows."""
+        return len(self.chunk)
+
+
+def in_memory(rows: Rows) -> CheckedRows:
+    """All rows with weight in the main memory, for what needs all at once and is wanted only where they are few."""
+    if isinstance(rows, CheckedRows):
+        chunk = rows.chunk
+        return CheckedRows(*rows_on_host(chunk.X, chunk.D, chunk.weight)) if is_device_array(chunk.X) else rows
+    chunks = [chunk.with_weight() for chunk in rows.read()]
+    X = [chunk.X for chunk in chunks]
+    D: list[FloatArray] = [chunk.D for chunk in chunks if chunk.D is not None]
+    weights = [chunk.weight for chunk in chunks if chunk.weight is not None]
+    return CheckedRows(
+        sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X),
+        np.concatenate(D),
+        np.concatenate(weights) if weights else None,
+    )
 
 
 def with_names(layout: Layout, feature_names: Sequence[str] | None, label_names: Sequence[str] | None) -> Layout:

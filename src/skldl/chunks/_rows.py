@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from skldl.chunks._checks import check_piece
 from skldl.chunks._layout import Layout, Piece
 from skldl.exceptions import DataError, EmptyDataError, SampleWeightError
+from skldl.utils.arrays import ones_for
 from skldl.utils.typing import FloatArray
 
 CHUNK_CELLS = 1 << 21
@@ -82,7 +82,7 @@ class Chunk:
         ndarray of shape (n_rows,)
             The weights; ones if there are none.
         """
-        return np.ones(len(self)) if self.weight is None else self.weight
+        return ones_for(self.X) if self.weight is None else self.weight
 
     def reduced(self, exponent: int) -> "Chunk":
         """The rows with smaller weights.
@@ -299,18 +299,6 @@ class Rows(ABC):
                 raise SampleWeightError(f"{self._name()}: the weight is zero for every row, so nothing is left.")
             raise EmptyDataError(f"{self._name()} holds no rows. At least one is needed.")
         return total
-
-
-def in_memory(rows: Rows) -> tuple[Any, FloatArray, FloatArray | None]:
-    """X, D and weights of all rows with weight, for what needs all at once and is wanted only where they are few."""
-    chunks = [chunk.with_weight() for chunk in rows.read()]
-    X = [chunk.X for chunk in chunks]
-    weights = [chunk.weight for chunk in chunks if chunk.weight is not None]
-    return (
-        sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X),
-        np.concatenate([chunk.D for chunk in chunks if chunk.D is not None]),
-        np.concatenate(weights) if weights else None,
-    )
 
 
 def weight_exponent(largest: float) -> int:

@@ -19,7 +19,7 @@ from scipy import special
 from skldl._partial_base import MISSING, PartialLDL
 from skldl.base import in_safe_range
 from skldl.chunks import Rows
-from skldl.chunks._rows import in_memory
+from skldl.chunks._arrays import in_memory
 from skldl.maxent._device_rows import device_problem
 from skldl.maxent._fitting import Settings, Weights, fit_objective, fit_path, fit_weights, walk_path
 from skldl.maxent._objective import CrossEntropy, probabilities, row_weights
@@ -27,7 +27,7 @@ from skldl.maxent._rows_objective import rows_problem
 from skldl.maxent._start import INIT, Init, starting_weights
 from skldl.maxent._whitening import Factorisation
 from skldl.utils.arrays import is_device_array, rows_on_host
-from skldl.utils.missing import COMPLETE, has_gaps
+from skldl.utils.missing import has_gaps
 from skldl.utils.parameters import BOOLEAN, COUNT, N_JOBS, NOT_NEGATIVE, number, one_of
 from skldl.utils.squares import check_squares
 from skldl.utils.typing import FloatArray
@@ -209,12 +209,12 @@ class SABFGS(PartialLDL):
         self._store(weights)
 
     def _fit_rows(self, rows: Rows) -> None:
-        self.missing_, self.n_left_out_ = COMPLETE, 0
         settings = self._settings()
         start = self._start_of_fit(self.n_features_in_, self.n_labels_)
         problem = rows_problem(rows, self.alpha, fit_intercept=settings.fit_intercept)
         if problem is None:  # few rows of many features are whitened in the space of the rows
-            X, D, weight = in_memory(rows)
+            chunk = in_memory(rows).chunk
+            X, D, weight = chunk.X, np.asarray(chunk.D), chunk.weight
             self._fit(X, D, None if weight is None else in_safe_range(weight))
             return
         self._fit_problem(*problem, settings, start)

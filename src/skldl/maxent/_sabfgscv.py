@@ -12,7 +12,7 @@ from scipy import sparse
 from skldl._partial_base import MISSING, PartialLDL
 from skldl.base import in_safe_range, kept_rows
 from skldl.chunks import Rows
-from skldl.chunks._rows import in_memory
+from skldl.chunks._arrays import in_memory
 from skldl.exceptions import DataError
 from skldl.maxent._device_selection import device_rare_columns, fit_on_device, held_out_on_device, together
 from skldl.maxent._feature_scaling import rare_columns, scaling_factors
@@ -26,7 +26,7 @@ from skldl.maxent._whitening import column_deviations
 from skldl.selection._folds import pairs_of, shuffled_folds
 from skldl.simplex import entropy, log_softmax
 from skldl.utils.arrays import as_type_of, computing_on, is_device_array, rows_on_host
-from skldl.utils.missing import COMPLETE, has_gaps, informative, row_divergences
+from skldl.utils.missing import has_gaps, informative, row_divergences
 from skldl.utils.parameters import BOOLEAN, COUNT, FOLDS, N_JOBS, NONE, NOT_NEGATIVE, one_of, sequence_of
 from skldl.utils.scaling import two_valued_columns
 from skldl.utils.squares import check_squares
@@ -245,12 +245,12 @@ class SABFGSCV(PartialLDL):
         self._store(*fit_on_device(X, D, sample_weight, self.alpha_, self.scaling_, settings), settings)
 
     def _fit_rows(self, rows: Rows) -> None:
-        self.missing_, self.n_left_out_ = COMPLETE, 0
         if not isinstance(self.cv, Integral):
             raise DataError(f"cv={self.cv!r}, but rows in chunks take a number of folds. Set one, or pass arrays.")
         folded = fold_rows(rows, int(self.cv))
         if folded is None:  # few rows of many features are whitened in the space of the rows
-            X, D, weight = in_memory(rows)
+            chunk = in_memory(rows).chunk
+            X, D, weight = chunk.X, np.asarray(chunk.D), chunk.weight
             self._fit(X, D, None if weight is None else in_safe_range(weight))
             return
         alphas, settings = self._alphas(), self._settings()

@@ -5,6 +5,7 @@ other libraries are taken as they are if ``sklearn.set_config(array_api_dispatch
 Then everything follows X: its library, its device and its precision.
 """
 
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -100,6 +101,18 @@ def to_numpy(array: Any) -> AnyArray:
         xp = namespace(array)
         return np.asarray(xp.asarray(array, device=xp.Device("CPU_DEVICE")))
     return np.asarray(array)
+
+
+def to_numpy_together(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arrays and numbers with those of a device in NumPy and double precision, all in one copy: each copy waits."""
+    there = [value for value in values if is_device_array(value)]
+    if not there:
+        return values
+    xp = namespace(there[0])
+    host = to_numpy(xp.concat([xp.reshape(as_double(value), (-1,)) for value in there]))
+    ends = np.cumsum([math.prod(value.shape) for value in there])
+    parts = iter([part.reshape(value.shape) for part, value in zip(np.split(host, ends[:-1]), there, strict=True)])
+    return tuple(next(parts) if is_device_array(value) else value for value in values)
 
 
 def rows_on_host(X: Any, D: Any, weight: Any) -> tuple[AnyArray, FloatArray, FloatArray | None]:

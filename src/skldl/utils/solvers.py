@@ -187,9 +187,7 @@ def minimisation(
         if run.converged or run.n_iter == max_iter:
             return run
         here = _Trial(0.0, loss, 0.0, x, gradient, metric)
-        found, n_trials = yield from _line_search(
-            here, -memory.times(gradient), first_step=memory.first_step(gradient)
-        )
+        found, n_trials = yield from _line_search(here, -memory.times(gradient), first_step=memory.first_step(gradient))
         run.n_evaluations += n_trials
         dual = found.metric.dual(found.gradient)
         fell = found.loss < least or dual < 0.5 * least_dual
