@@ -216,8 +216,10 @@ def _check_neighbors(model: Any) -> None:
 
 
 def _check_search(search: StableSearch) -> None:
-    _require(isinstance(search._index, NearestNeighbors), "a neighbour search holds something else")
-    _require(search._X.shape == search._index._fit_X.shape, "a neighbour search has two sets of training rows")
+    index = search._index
+    _require(index is None or isinstance(index, NearestNeighbors), "a neighbour search holds something else")
+    same = index is None or search._X.shape == index._fit_X.shape
+    _require(same, "a neighbour search has two sets of training rows")
     _require(search.n_samples == search._X.shape[0], "a neighbour search has another number of training rows")
 
 

@@ -8,6 +8,7 @@ from skldl import AABP, AAKNN, SABFGS, SABFGSCV, SAIIS, KernelRidgeLDL, MeanDist
 from skldl.exceptions import DeviceError
 from skldl.kernel import _kernelridge
 from skldl.maxent import _device_scaling
+from skldl.neighbors._search import DeviceSearch
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few iterations are compared
 
@@ -175,18 +176,19 @@ def test_neighbours_are_those_of_numpy_in_the_same_order(weights, backend, probl
 
 
 def test_neighbours_are_found_in_groups_and_blocks(backend, monkeypatch):
-    from skldl.neighbors import _device_search
-
+    """Blocks of a device hold gigabytes: small ones show that nothing is lost between them."""
+    monkeypatch.setattr(DeviceSearch, "_group", 8)
+    monkeypatch.setattr(DeviceSearch, "_min_queries", 20)
+    monkeypatch.setattr(DeviceSearch, "_product_cells", 20 * 1000)
+    monkeypatch.setattr(DeviceSearch, "_cells", 2**10)
     generator = np.random.default_rng(2)
     X = generator.integers(0, 6, (1300, 3)).astype(np.float64)  # many distances are equal
     D = generator.dirichlet(np.ones(3), len(X))
-    monkeypatch.setattr(_device_search, "GROUP", 8)
-    monkeypatch.setattr(_device_search, "CELLS", 2**12)
     reference = on_numpy(AAKNN(n_neighbors=3), X, D)
     model = AAKNN(n_neighbors=3).fit(backend.array(X), backend.array(D))
-    distances, neighbors = model.kneighbors(backend.array(X[:12]))
+    distances, neighbors = model.kneighbors(backend.array(X[:50]))
     with sklearn.config_context(array_api_dispatch=False):
-        expected, places = reference.kneighbors(X[:12])
+        expected, places = reference.kneighbors(X[:50])
     np.testing.assert_array_equal(backend.numpy(neighbors), places)
     np.testing.assert_array_equal(backend.numpy(distances), expected)
 

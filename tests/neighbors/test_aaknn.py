@@ -1,5 +1,8 @@
 """AAKNN against brute force in plain Python, its ties, all k at once, leave-one-out, and the paper's numbers."""
 
+import pickle
+import threading
+
 import numpy as np
 import pytest
 import sklearn
@@ -11,8 +14,6 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from skldl import AAKNN
 from skldl.metrics import PAPER_MEASURES, evaluate
-from skldl.neighbors import _averages, _search
-from skldl.neighbors._search import StableSearch
 from skldl.testing import CHECKS, check_estimator, make_distributions
 
 TWO_PLACES = "a copied row takes two of the k places"
@@ -139,12 +140,98 @@ def test_ties_on_a_grid_of_whole_numbers(dtype, n_features, form):
             np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :k], atol=1e-12)
 
 
-def test_ties_beyond_all_candidates_are_settled_in_small_blocks(monkeypatch):
-    X, D = np.ones((500, 2)), make_distributions(500, 2, 3)[1]
+def test_ties_beyond_all_candidates_are_settled():
+    """All but 600 of 3,000 rows are at the same distance from 1,000 queries, which are settled in several blocks."""
+    X, D = np.ones((3000, 3)), make_distributions(3000, 2, 3)[1]
     X[::5] = 2.0
-    monkeypatch.setattr(_search, "BLOCK_CELLS", 2000)
-    P = AAKNN(3).fit(X, D).predict(np.ones((30, 2)))
-    np.testing.assert_allclose(P, np.tile(D[1:4].mean(axis=0), (30, 1)), atol=1e-14)
+    P = AAKNN(3).fit(X, D).predict(np.ones((1000, 3)))
+    np.testing.assert_allclose(P, np.tile(D[1:4].mean(axis=0), (1000, 1)), atol=1e-14)
+
+
+def tables():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 12))
+    return {
+        "independent": X,
+        "few directions": X @ (rng.normal(size=(12, 12)) * 0.5 ** np.arange(12)[:, None]),
+        "single precision": X.astype(np.float32),
+        "far from zero": X + 1e7,
+        "whole numbers with ties": rng.integers(0, 3, size=(3000, 12)).astype(float),
+        "whole numbers far from zero": rng.integers(0, 3, size=(3000, 4)) + 1e5,
+        "one constant column": np.column_stack([X, np.ones(3000)]),
+        "nothing but ties": np.ones((3000, 5)),
+    }
+
+
+@pytest.mark.parametrize("kind", tables())
+@pytest.mark.parametrize("algorithm", ["brute", "auto"])
+@pytest.mark.parametrize("n_neighbors", [1, 7, 190])
+def test_every_table_is_searched_as_by_a_look_at_every_pair(kind, algorithm, n_neighbors):
+    X = tables()[kind]
+    queries = np.vstack([X[:20], X[40:80] + X.dtype.type(0.1)])
+    difference = queries[:, None].astype(np.float64) - X.astype(np.float64)
+    exact = np.sqrt(np.einsum("ijk,ijk->ij", difference, difference))
+    distances, neighbors = AAKNN(algorithm=algorithm).fit(X, np.full((3000, 2), 0.5)).kneighbors(queries, n_neighbors)
+    np.testing.assert_array_equal(neighbors, np.argsort(exact, axis=1, kind="stable")[:, :n_neighbors])
+    np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :n_neighbors], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_samples", [*range(130, 160, 3), 331, 1500, 2049])
+def test_no_training_row_is_left_out(n_samples):
+    """Rows on a circle, so that the nearest of each is itself and then the two beside it, whatever their positions."""
+    angles = 2 * np.pi * np.arange(n_samples) / n_samples
+    X = np.column_stack([np.cos(angles), np.sin(angles), *np.zeros((14, n_samples))])
+    model = AAKNN(1).fit(X, np.full((n_samples, 2), 0.5))
+    rows = np.arange(n_samples)
+    np.testing.assert_array_equal(model.kneighbors(X, 1)[1][:, 0], rows)
+    beside = np.sort(np.column_stack([(rows - 1) % n_samples, (rows + 1) % n_samples]))
+    np.testing.assert_array_equal(np.sort(model.kneighbors(X, 3)[1][:, 1:]), beside)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_many_training_rows_are_searched_like_few(metric, dtype):
+    """The 5 nearest of 20,000 rows are those among the 400 rows that are not far away, duplicates included."""
+    X, D = make_distributions(20_000, 20, 3)
+    X[200:400] = X[:200]
+    X[400:] += 1000.0
+    X = X.astype(dtype)
+    many = AAKNN(metric=metric, weights="distance").fit(X, D)
+    few = AAKNN(metric=metric, weights="distance").fit(X[:400], D[:400])
+    queries = X[:300] + dtype(0.01)
+    np.testing.assert_array_equal(many.kneighbors(queries)[1], few.kneighbors(queries)[1])
+    np.testing.assert_allclose(many.predict(queries), few.predict(queries), atol=1e-12)
+    np.testing.assert_allclose(many.predict_all(queries, 9), few.predict_all(queries, 9), atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e16, 1e20, 1e100])
+def test_one_huge_query_changes_no_other(size):
+    rng = np.random.default_rng(2)
+    X, D = rng.normal(size=(1000, 20)), rng.dirichlet(np.ones(3), 1000)
+    model = AAKNN().fit(X, D)
+    queries = rng.normal(size=(50, 20))
+    expected = model.predict(queries)
+    queries[7] *= size
+    np.testing.assert_array_equal(np.delete(model.predict(queries), 7, axis=0), np.delete(expected, 7, axis=0))
+
+
+@pytest.mark.parametrize("n_queries", [3, 300])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_single_precision_far_from_zero_loses_no_neighbours(n_queries, form):
+    """‖x‖² − 2xᵀy + ‖y‖² is right only if each of its terms is in double precision."""
+    rng = np.random.default_rng(5)
+    X, queries = ((rng.normal(size=(n, 4)) + 3000).astype(np.float32) for n in (400, n_queries))
+    model = AAKNN(algorithm="brute").fit(form(X), rng.dirichlet(np.ones(3), 400))
+    exact = cdist(queries.astype(np.float64), X.astype(np.float64))
+    expected = np.argsort(exact, axis=1, kind="stable")[:, :5]
+    np.testing.assert_array_equal(model.kneighbors(form(queries), 5)[1], expected)
+
+
+@pytest.mark.parametrize("n_features", [3, 20])
+def test_models_can_be_pickled(n_features):
+    X, D = make_distributions(300, n_features, 3)
+    model = AAKNN().fit(X, D)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
 def test_a_far_origin_does_not_change_the_neighbours():
@@ -208,15 +295,16 @@ def test_leave_one_out_is_a_fit_without_the_row(weights, form):
         np.testing.assert_allclose(tables[:, row], model.predict_all(form(X[row : row + 1]), 8)[:, 0], atol=1e-12)
 
 
-def test_predict_path_shares_one_search(monkeypatch):
+def test_predict_path_searches_once():
     X, D = with_duplicates()
     values = [7, 1, 3, 3]
-    expected = [AAKNN(k).fit(X, D).predict(X[:9]) for k in values]
-    searches = []
-    query = StableSearch.query
-    monkeypatch.setattr(StableSearch, "query", lambda *args, **kwargs: searches.append(1) or query(*args, **kwargs))
-    path = list(AAKNN().predict_path(X, D, X[:9], param="n_neighbors", values=values))
-    assert len(searches) == 1
+    calls = []
+    metric = lambda a, b: calls.append(1) or float(np.abs(a - b).sum())  # noqa: E731
+    AAKNN(7, metric=metric).fit(X, D).predict(X[:9])
+    n_calls = len(calls)
+    path = list(AAKNN(metric=metric).predict_path(X, D, X[:9], param="n_neighbors", values=values))
+    assert len(calls) == 2 * n_calls
+    expected = [AAKNN(k, metric="manhattan").fit(X, D).predict(X[:9]) for k in values]
     np.testing.assert_allclose(path, expected, atol=1e-13)
     metrics = list(AAKNN().predict_path(X, D, X[:9], param="metric", values=["euclidean", "cosine"]))
     np.testing.assert_allclose(metrics[1], AAKNN(metric="cosine").fit(X, D).predict(X[:9]), atol=1e-13)
@@ -243,7 +331,7 @@ def test_precomputed_distances_to_rows_of_weight_zero_are_not_used():
     np.testing.assert_array_equal(model.kneighbors(cdist(X, X))[1], expected.kneighbors(X)[1])
 
 
-def test_precomputed_refuses_what_is_no_table_of_distances():
+def test_precomputed_rejects_what_is_not_a_distance_matrix():
     X, D = make_distributions(30, 3, 3)
     with pytest.raises(ValueError, match="square matrix"):
         AAKNN(metric="precomputed").fit(X, D)
@@ -272,6 +360,46 @@ def test_callable_metric():
     )
 
 
+def test_scikit_learn_rejects_wrong_settings_in_fit():
+    X, D = np.random.default_rng(4).normal(size=(40, 20)), np.full((40, 2), 0.5)
+    with pytest.raises(ValueError, match="metric"):
+        AAKNN(metric="no such metric").fit(X, D)
+    with pytest.raises(ValueError, match="sqeuclidean"):
+        AAKNN(metric="sqeuclidean", algorithm="kd_tree").fit(X, D)
+    with pytest.raises(ValueError, match="'p' parameter"):
+        AAKNN(metric="euclidean", metric_params={"p": -3}, algorithm="brute").fit(X, D)
+
+
+def test_a_metric_need_not_be_copied():
+    class Counting:
+        def __init__(self):
+            self.n_calls, self.lock = 0, threading.Lock()  # a lock cannot be copied
+
+        def __call__(self, left, right):
+            with self.lock:
+                self.n_calls += 1
+            return float(np.abs(left - right).sum())
+
+    rng = np.random.default_rng(6)
+    X, D, metric = rng.normal(size=(20, 3)), rng.dirichlet(np.ones(3), 20), Counting()
+    same = AAKNN(metric="manhattan").fit(X, D).predict(X)
+    np.testing.assert_allclose(AAKNN(metric=metric).fit(X, D).predict(X), same, rtol=1e-12)
+    assert metric.n_calls >= 20
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "auto"])
+@pytest.mark.parametrize("power", [{}, {"p": 2}, {"p": 3}])
+def test_weights_of_features_reach_the_metric(power, algorithm):
+    """With p = 2 too, which without weights is the Euclidean distance."""
+    rng = np.random.default_rng(7)
+    X, D, params = rng.normal(size=(50, 20)), rng.dirichlet(np.ones(3), 50), {"w": np.linspace(0.0, 5.0, 20)}
+    model = AAKNN(metric="minkowski", metric_params=power | params, algorithm=algorithm).fit(X, D)
+    exact = cdist(X, X, "minkowski", **({"p": 2} | power | params))
+    distances, neighbors = model.kneighbors(X, 4)
+    np.testing.assert_array_equal(neighbors, np.argsort(exact, axis=1)[:, :4])
+    np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :4], atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -282,7 +410,7 @@ def test_callable_metric():
         ({"weights": "far"}, "weights='far'"),
     ],
 )
-def test_bad_parameters_are_refused_in_fit(params, message):
+def test_bad_parameters_are_rejected_in_fit(params, message):
     with pytest.raises(ValueError, match=message):
         AAKNN(**params).fit(*make_distributions())
 
@@ -295,13 +423,13 @@ def test_bad_parameters_are_refused_in_fit(params, message):
         (lambda distances: np.where(distances > 0.01, 0.0, 1.0), "row 1"),
     ],
 )
-def test_bad_weights_are_refused(weights, message):
+def test_bad_weights_are_rejected(weights, message):
     X, D = make_distributions()
     with pytest.raises(ValueError, match=message):
         AAKNN(weights=weights).fit(X, D).predict(np.vstack([X[0], X[0] + 5]))
 
 
-def test_too_many_neighbours_for_the_helpers():
+def test_too_many_neighbours():
     model = AAKNN().fit(*make_distributions())
     X = make_distributions()[0]
     with pytest.raises(ValueError, match="max_neighbors=41"):
@@ -366,21 +494,6 @@ def test_the_model_keeps_copies(scale):
     D[:] = 1 / 3
     np.testing.assert_array_equal(model.predict(new), expected)
     np.testing.assert_array_equal(model.leave_one_out(2), own)
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_small_searches_equal_large_ones(monkeypatch, metric, dtype):
-    X, D = make_distributions(n_samples=60)
-    X[30:40] = X[:10]
-    X = X.astype(dtype)
-    small = AAKNN(4, metric=metric, weights="distance").fit(X, D)
-    predictions = [small.predict(X), *small.predict_all(X, 60)]
-    monkeypatch.setattr(_search, "DIRECT_CELLS", 0)
-    monkeypatch.setattr(_averages, "GATHER_CELLS", 0)
-    large = AAKNN(4, metric=metric, weights="distance").fit(X, D)
-    np.testing.assert_allclose(predictions[0], large.predict(X), atol=1e-12)
-    np.testing.assert_allclose(predictions[1:], large.predict_all(X, 60), atol=1e-12)
 
 
 def test_extreme_weights():

@@ -6,8 +6,8 @@ from sklearn.metrics import pairwise_distances
 
 from skldl.metrics import kullback_leibler
 from skldl.neighbors import AAKNN, AAKNNCV
-from skldl.neighbors import _aaknncv as module
 from skldl.testing import check_estimator, check_keeps_copies, make_distributions
+from skldl.utils.mean_mixture import MEAN_FRACTIONS
 
 COPIES = dict.fromkeys(
     (
@@ -77,7 +77,7 @@ def test_the_best_of_all_settings_is_chosen(weighted):
     for k in range(1, 11):
         for weights in ("epanechnikov", "uniform"):
             P = left_out_plainly(X, D, weight, np.arange(11), k, weights, "manhattan")
-            for share in module.MEAN_SHARES:
+            for share in MEAN_FRACTIONS:
                 mixture = (1 - share) * P + share * means
                 scores[k, weights, share] = kullback_leibler(D, mixture, sample_weight=weight)
     model = AAKNNCV(metric="manhattan", scaling="raw").fit(X, D, weight if weighted else None)
@@ -118,7 +118,7 @@ def test_order_of_features_and_units_do_not_matter():
     np.testing.assert_allclose(other.predict((X * units)[:, columns]), model.predict(X), atol=1e-9)
 
 
-def test_blocks_and_drawn_rows(monkeypatch):
+def test_drawn_rows():
     X, D = make_distributions(200)
     whole = AAKNNCV().fit(X, D)
     few = AAKNNCV(
@@ -133,12 +133,15 @@ def test_blocks_and_drawn_rows(monkeypatch):
     np.testing.assert_array_equal(whole.loo_rows_, np.arange(200))
     assert len(few.loo_rows_) == 30
     np.testing.assert_allclose(few.loo_predictions_, whole.loo_predictions_[few.loo_rows_], atol=1e-12)
-    monkeypatch.setattr("skldl.neighbors._search.BLOCK_CELLS", 20_000)
-    monkeypatch.setattr(module, "BLOCK_CELLS", 20_000)
-    in_blocks = AAKNNCV().fit(X, D)
-    np.testing.assert_allclose(in_blocks.predict(X), whole.predict(X), atol=1e-12)
-    np.testing.assert_allclose(in_blocks.loo_predictions_, whole.loo_predictions_, atol=1e-12)
     assert [record["n_rows"] for record in whole.candidates_] == [200] * 8
+
+
+def test_many_rows_are_compared_and_left_out_in_blocks():
+    X, D = make_distributions(2500)
+    fixed = {"weights": "uniform", "metric": "euclidean", "scaling": "raw", "mean_share": 0.0}
+    model = AAKNNCV(7, **fixed).fit(X, D)
+    np.testing.assert_allclose(model.loo_predictions_, AAKNN(7).fit(X, D).leave_one_out(7)[-1], atol=1e-12)
+    assert model.candidates_[0]["divergence"] == pytest.approx(model.loo_divergence_, rel=1e-12)
 
 
 def test_degrees_are_positive_even_of_labels_never_seen():

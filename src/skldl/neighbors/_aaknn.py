@@ -4,8 +4,8 @@ For N_k(x), the k training rows nearest to x,
 
     p(y_j | x) = 1/k Σ_{i ∈ N_k(x)} d_ij,
 
-or the weighted mean if neighbours count by their distance or the rows carry weights. The neighbours for k contain those
-for every smaller k, so one search serves all k, and leaving a row out only strikes it from its own list.
+or the weighted mean if neighbours are weighted by distance or rows have weights. The neighbours for k contain those for
+every smaller k, so one search serves all k, and leaving a row out means removing it from its own list.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,32 +17,46 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldl.base import BaseLDL, kept_rows
-from skldl.neighbors._averages import Weights, average, averages, neighbor_weights
-from skldl.neighbors._device_search import DeviceSearch
-from skldl.neighbors._search import StableSearch
-from skldl.utils.arrays import computing_on, copy_of, is_device_array, space
+from skldl.exceptions import DimensionError, Parameter, ParameterError
+from skldl.neighbors._search import DeviceSearch, StableSearch
+from skldl.utils.arrays import (
+    as_double,
+    as_type_of,
+    computing_on,
+    copy_of,
+    is_device_array,
+    namespace,
+    row_blocks,
+    space,
+    take_rows,
+)
 from skldl.utils.parameters import CALLABLE, COUNT, N_JOBS, NONE, Constraint, check_value, one_of
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_features, check_same_space
+
+Weights = str | Callable[[FloatArray], FloatArray]
+
+MAX_COPIED_CELLS = 2**15
+"""Up to so many numbers (256 KiB) the neighbours' distributions are copied, which is faster than a sparse product."""
 
 
 class AAKNN(BaseLDL):
     """Average the label distributions of the nearest neighbours.
 
-    The prediction is the mean of the distributions of the ``n_neighbors`` nearest training rows. The paper names
-    neither k, nor the metric, nor what happens to ties, nor a scaling of the features; its tables on the Yeast sets
-    follow from k = 4 with Euclidean distances on the features as they are. Here equal distances are ordered by the
-    index of the training row, whatever the batch, so a prediction is a function of the data alone. That holds for
-    distances as they are computed; of cosine distances those that differ by no more than rounding count as equal, and
-    of other metrics than these and the Euclidean one, rounding may tell apart what is equal on paper.
+    The prediction is the mean of the distributions of the ``n_neighbors`` nearest training rows [1]_. The paper
+    specifies neither k, nor the metric, nor the treatment of ties, nor a scaling of the features; its tables on the
+    Yeast sets follow from k = 4 with Euclidean distances between the features as they are. Here equal distances are
+    ordered by the index of the training row, so a prediction does not depend on the other rows of the batch. Euclidean
+    distances are compared as computed from differences; cosine distances that differ by no more than rounding count as
+    equal; with other metrics, rounding may separate distances that are equal in theory.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        Number of neighbours k. More than there are training rows is an error, in ``fit`` already: a silent cut would
-        make two settings of a search the same model.
+        Number of neighbours k. More than the number of training rows is an error, already in ``fit``: reducing it
+        silently would make two settings of a search the same model.
     weights : {"uniform", "distance"} or callable, default="uniform"
-        "uniform" counts all k neighbours the same; "distance" by the inverse of the distance (if training rows are at
+        "uniform" weights all k neighbours equally; "distance" by the inverse of the distance (if training rows are at
         distance zero, only those count); a callable takes the distances (n_new × k, ascending) and returns weights of
         the same shape.
     metric : str or callable, default="euclidean"
@@ -51,7 +65,7 @@ class AAKNN(BaseLDL):
     metric_params : dict, default=None
         Parameters of the metric, such as ``{"p": 3}`` for "minkowski".
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        How the neighbours are searched for; the result is the same.
+        Algorithm of the search; the result is the same.
     n_jobs : int, default=None
         Number of threads of the search.
 
@@ -136,7 +150,7 @@ class AAKNN(BaseLDL):
         Returns
         -------
         ndarray of shape (max_neighbors, n_new, n_labels)
-            At place k − 1 the prediction with k neighbours.
+            The prediction with k neighbours at position k − 1.
         """
         check_is_fitted(self)
         _check_count("max_neighbors", max_neighbors, self.n_samples_fit_)
@@ -156,7 +170,7 @@ class AAKNN(BaseLDL):
         Returns
         -------
         ndarray of shape (max_neighbors, n_samples, n_labels)
-            At place k − 1 the predictions with k neighbours, in the order of the training rows.
+            The predictions with k neighbours at position k − 1, in the order of the training rows.
         """
         check_is_fitted(self)
         _check_count("max_neighbors", max_neighbors, self.n_samples_fit_ - 1)
@@ -164,12 +178,12 @@ class AAKNN(BaseLDL):
         if not isinstance(neighbors, np.ndarray):
             return self._averages(*_without_own_row(distances, neighbors), range(1, max_neighbors + 1))
         keep = neighbors != np.arange(len(neighbors))[:, None]
-        keep[keep.all(axis=1), -1] = False  # a row behind so many duplicates that it is not in its own list
+        keep[keep.all(axis=1), -1] = False  # the row is not in its own list, which is full of duplicates of it
         distances, neighbors = (part[keep].reshape(-1, max_neighbors) for part in (distances, neighbors))
         return self._averages(distances, neighbors, range(1, max_neighbors + 1))
 
     def kneighbors(self, X: Any, n_neighbors: int | None = None) -> tuple[FloatArray, IntArray]:
-        """Return the distances and indices of the training rows that a prediction rests on.
+        """Return the distances and indices of the nearest training rows.
 
         Parameters
         ----------
@@ -200,15 +214,16 @@ class AAKNN(BaseLDL):
         if isinstance(self.metric, str) and self.metric == "precomputed":
             if sparse.issparse(X):
                 raise TypeError(
-                    "X is sparse, but metric='precomputed' needs the distances of all pairs of rows: pass a dense X."
+                    "X is sparse, but metric='precomputed' needs the distances between all rows: pass a dense X."
                 )
             if X.shape[1] != len(y):
-                raise ValueError(
-                    f"X has {len(y)} rows and {X.shape[1]} columns, but metric='precomputed' needs a square matrix: "
-                    "the distances between all training rows."
+                raise DimensionError(
+                    f"X has {len(y)} rows and {X.shape[1]} columns, but ",
+                    Parameter("metric", self.metric),
+                    " needs a square matrix: the distances between all training rows.",
                 )
             kept, n_samples = kept_rows(sample_weight, len(D))
-            if len(kept) < n_samples:  # rows without weight are gone: so must be the distances to them
+            if len(kept) < n_samples:  # rows of weight zero were removed: remove the distances to them too
                 self._columns = kept
                 X = X[:, kept]
         return X, D, weight
@@ -229,7 +244,7 @@ class AAKNN(BaseLDL):
     def _predict(self, X: Any) -> FloatArray:
         X = self._known_columns(X)
         check_same_space(self, X, self.distributions_)
-        by_distance = self._by_distance()  # a plain mean does not see the order of its terms
+        by_distance = self._by_distance()  # an unweighted mean does not depend on the order of the neighbours
         distances, neighbors = self._search.query(X, self.n_neighbors, ordered=by_distance, exact=by_distance)
         weights = neighbor_weights(distances, neighbors, self.weights, self._row_weight)
         return average(weights, neighbors, self.distributions_)
@@ -270,27 +285,124 @@ class AAKNN(BaseLDL):
 
 
 def _own(checked: Any, given: Any) -> Any:
-    """What the model keeps of data: changes of the caller's own arrays must not reach it, but one copy is enough."""
+    """Copy the checked data, which the model keeps, unless validation already made a copy of what was given."""
     is_new = (
         isinstance(checked, np.ndarray) and isinstance(given, np.ndarray) and not np.may_share_memory(checked, given)
     )
     return checked if is_new else copy_of(checked)
 
 
+def _check_count(name: str, value: Any, maximum: int) -> None:
+    check_value(name, value, COUNT)
+    if value > maximum:
+        raise ParameterError(
+            Parameter(name, value),
+            f" is more than the {maximum} rows that can be neighbours (n_samples={maximum}). Choose fewer neighbours "
+            "or fit on more rows.",
+        )
+
+
 def _without_own_row(distances: Any, neighbors: Any) -> tuple[Any, Any]:
-    """Strike each row from its own list; a row that is behind so many duplicates that it is not there, the last."""
+    """Remove each row from its own neighbours, or the last neighbour if duplicates pushed the row out."""
     xp, device = space(neighbors)
     own = neighbors == xp.arange(neighbors.shape[0], device=device)[:, None]
     last = xp.arange(neighbors.shape[1], device=device) == neighbors.shape[1] - 1
-    struck = xp.where(xp.any(own, axis=1, keepdims=True), own, last[None, :])
-    order = xp.argsort(xp.astype(struck, xp.int32), axis=1, stable=True)[:, :-1]
+    removed = xp.where(xp.any(own, axis=1, keepdims=True), own, last[None, :])
+    order = xp.argsort(xp.astype(removed, xp.int32), axis=1, stable=True)[:, :-1]
     return xp.take_along_axis(distances, order, axis=1), xp.take_along_axis(neighbors, order, axis=1)
 
 
-def _check_count(name: str, value: Any, most: int) -> None:
-    check_value(name, value, COUNT)
-    if value > most:
+def average(weights: Any, neighbors: Any, distributions: Any) -> Any:
+    """Weighted mean of the neighbours' distributions."""
+    n_new, n_neighbors = neighbors.shape
+    n_samples, n_labels = distributions.shape
+    if not isinstance(distributions, np.ndarray):
+        return _average_on_device(weights, neighbors, distributions)
+    if neighbors.size * n_labels <= MAX_COPIED_CELLS:
+        total = np.einsum("ij,ijk->ik", weights, distributions.take(neighbors, axis=0))
+        return np.asarray(total / weights.sum(axis=1, keepdims=True))
+    starts = np.arange(0, n_new * n_neighbors + 1, n_neighbors)
+    # a sparse matrix times the distributions makes no copies of them
+    chosen = sparse.csr_array((np.ravel(weights), np.ravel(neighbors), starts), shape=(n_new, n_samples))
+    return np.asarray(chosen @ distributions / weights.sum(axis=1, keepdims=True))
+
+
+def _average_on_device(weights: Any, neighbors: Any, distributions: Any) -> Any:
+    xp = namespace(distributions)
+    n_neighbors, n_labels = neighbors.shape[1], distributions.shape[1]
+    parts = []
+    for rows in row_blocks(neighbors.shape[0], n_neighbors * n_labels):
+        chosen = as_double(take_rows(distributions, xp.reshape(neighbors[rows, ...], (-1,))))
+        chosen = xp.reshape(chosen, (-1, n_neighbors, n_labels))
+        fraction = weights[rows, ...] / xp.sum(weights[rows, ...], axis=1, keepdims=True)
+        parts.append(xp.sum(fraction[:, :, None] * chosen, axis=1))
+    return xp.astype(xp.concat(parts), distributions.dtype, copy=False)
+
+
+def averages(
+    distances: Any,
+    neighbors: Any,
+    counts: Sequence[int],
+    distributions: Any,
+    weights: Weights,
+    row_weight: Any,
+) -> Any:
+    """Predictions from the first k neighbours for each k in ``counts``, stacked."""
+    xp = namespace(distributions)
+    if callable(weights):  # it may use a whole row of distances, so it is called for each k
+        tables = [
+            average(
+                neighbor_weights(distances[:, :k], neighbors[:, :k], weights, row_weight),
+                neighbors[:, :k],
+                distributions,
+            )
+            for k in counts
+        ]
+        return xp.stack(tables)
+    of_neighbors = neighbor_weights(distances, neighbors, weights, row_weight)
+    # running sums over the neighbours: the prediction with k of them costs one division more
+    total, total_weight, tables_of = 0.0, 0.0, {}
+    for k in range(1, max(counts) + 1):
+        weight = of_neighbors[:, k - 1 : k]
+        total = total + weight * as_double(take_rows(distributions, neighbors[:, k - 1]))
+        total_weight = total_weight + weight
+        if k in counts:
+            tables_of[k] = as_type_of(total / total_weight, distributions)
+    return xp.stack([tables_of[k] for k in counts])
+
+
+def neighbor_weights(distances: Any, neighbors: Any, weights: Weights, row_weight: Any) -> Any:
+    """Weights of the neighbours up to a factor per row: by distance, times the weights of the training rows."""
+    xp = namespace(distances)
+    if callable(weights):
+        found = _check_callable_weights(weights(distances), distances)
+    elif weights == "distance":
+        nearest = distances[:, :1]
+        # nearest / distance instead of 1 / distance, which overflows for tiny distances
+        with np.errstate(invalid="ignore"):  # 0/0 where the nearest is at distance zero, replaced at once
+            found = xp.where(nearest > 0, nearest / distances, as_double(distances == 0))
+    else:
+        found = xp.ones_like(distances)
+    if row_weight is not None:
+        if xp is np:
+            of_rows = row_weight[neighbors]
+        else:
+            of_rows = xp.reshape(take_rows(row_weight, xp.reshape(neighbors, (-1,))), neighbors.shape)
+        found = found * (of_rows / xp.max(of_rows, axis=1, keepdims=True))  # tiny weights must not vanish in sums
+    return found
+
+
+def _check_callable_weights(weights: Any, distances: Any) -> Any:
+    xp, shape = namespace(distances), tuple(distances.shape)
+    weights = np.asarray(weights, dtype=np.float64) if xp is np else as_type_of(weights, distances)
+    if tuple(weights.shape) != shape:
         raise ValueError(
-            f"{name}={value} is more than the {most} rows that can be neighbours (n_samples={most}). "
-            "Choose fewer neighbours or fit on more rows."
+            f"weights returned shape {tuple(weights.shape)} for distances of shape {shape}. Return one weight for each."
         )
+    if not bool(xp.all(xp.isfinite(weights))) or float(xp.min(weights)) < 0:
+        raise ValueError("weights returned negative or infinite numbers or NaN. Return numbers of at least zero.")
+    is_positive = xp.any(weights != 0, axis=1)
+    if not bool(xp.all(is_positive)):
+        row = int(xp.argmin(is_positive if xp is np else xp.astype(is_positive, xp.int32)))
+        raise ValueError(f"weights returned zero for all neighbours of row {row}. Give distant neighbours some weight.")
+    return weights

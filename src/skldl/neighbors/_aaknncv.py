@@ -4,8 +4,8 @@ With d_1 ≤ d_2 ≤ … the distances from x to the training rows, v_i the weig
 
     p(x) = (1 − s) Σ_{i ≤ k} v_i g(d_i) d(i) / Σ_{i ≤ k} v_i g(d_i) + s·mean,
 
-where g is 1 ("uniform") or 1 − (d_i / d_{k+1})² ("epanechnikov"). Leaving a row out only strikes it, or its group, from
-its own list of neighbours, so one list serves every k, both weights and every share.
+where g is 1 ("uniform") or 1 − (d_i / d_{k+1})² ("epanechnikov"). Leaving a row out means removing it, or its group, from
+its own list of neighbours, so one list serves every k, both kinds of weights and every mean share.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,9 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils import check_random_state
 
 from skldl.base import GroupedLDL
-from skldl.neighbors._search import BLOCK_CELLS, StableSearch, row_blocks
+from skldl.exceptions import Parameter, ParameterError
+from skldl.neighbors._search import StableSearch
+from skldl.utils.arrays import row_blocks
 from skldl.utils.mean_mixture import (
     MEAN_FRACTIONS,
     SCREENING_FRACTIONS,
@@ -35,8 +37,12 @@ from skldl.utils.typing import FloatArray, IntArray
 METRICS = ("euclidean", "manhattan")
 WEIGHTS = ("epanechnikov", "uniform")
 COUNTS = (*range(1, 11), 12, 14, 17, 20, 24, 28, 34, 40, 48, 57, 68, 80, 96, 115, 138, 165, 200)
-"""Numbers of neighbours that are tried first; then all between the neighbours of the best one."""
+"""Numbers of neighbours that are tried first; then all numbers between those beside the best one. Chosen by hand: up to
+10 all, then about 20 % more each."""
 FIRST_ROUND_ROWS = 500
+"""Rows on which all pairs of scaling and metric are compared first; the best two are then compared on more."""
+BLOCK_CELLS = 2**22
+"""Temporary arrays hold at most about this many numbers (32 MiB)."""
 
 
 @dataclass(frozen=True)
@@ -52,32 +58,32 @@ class Setting:
 class AAKNNCV(GroupedLDL):
     """Average the distributions of the nearest neighbours, with every setting chosen by leave-one-out.
 
-    The prediction is the weighted mean of the distributions of the k nearest training rows [1]_, with a small share of
-    the mean distribution of all training rows, so that every degree is positive. The settings that are not fixed are
-    those with the least mean Kullback-Leibler divergence when each row is predicted from the others.
+    The prediction is the weighted mean of the distributions of the k nearest training rows [1]_, mixed with a small
+    fraction of the mean distribution of all training rows, so that every degree is positive. Settings that are not
+    fixed are chosen to minimise the mean Kullback-Leibler divergence when each row is predicted from the others.
 
     Parameters
     ----------
     n_neighbors : int, default=None
         Number of neighbours k. None chooses from 1 to 200.
     weights : {"auto", "epanechnikov", "uniform"}, default="auto"
-        How neighbours count: by 1 − (d/d_{k+1})², where d_{k+1} is the distance of the next row, or all the same. Where
-        all k + 1 distances are equal, or there is no next row, they count the same.
+        Weights of the neighbours: 1 − (d/d_{k+1})², where d_{k+1} is the distance of the next row, or equal ones. Where
+        all k + 1 distances are equal, or there is no next row, the weights are equal.
     metric : {"auto", "euclidean", "manhattan"}, default="auto"
         Distance between rows.
     scaling : {"auto", "raw", "standard", "sqrt"}, default="auto"
-        What is done to the features first: nothing, division by the standard deviation (of a two-valued feature by the
-        difference of its values), or square roots, for non-negative features.
+        Scaling of the features: none, division by the standard deviation (of a two-valued feature by the difference of
+        its values), or square roots, for non-negative features.
     mean_share : float, default=None
-        Share of the mean distribution in predictions, from 0 to 1; with 0 they can hold zeros. None chooses among ten
-        from 0.001 to 0.5.
+        Fraction of the mean distribution in predictions, from 0 to 1; with 0, predicted degrees can be zero. None
+        chooses among ten values from 0.001 to 0.5.
     n_queries : int, default=2500
-        Largest number of rows, drawn at random, that are predicted from all others in order to choose k and weights.
+        Maximum number of rows, drawn at random, that are predicted from all others in order to choose k and weights.
         Scalings and metrics are compared on 500 of them, and the best two on all.
     max_loo_rows : int, default=20000
-        Largest number of rows in ``loo_predictions_``; of more rows, that many are drawn.
+        Maximum number of rows in ``loo_predictions_``; of more rows, so many are drawn.
     random_state : int, RandomState instance or None, default=0
-        Draws these rows. The default gives the same model in every fit.
+        Seed for drawing these rows. With the default, every fit returns the same model.
 
     Attributes
     ----------
@@ -89,9 +95,9 @@ class AAKNNCV(GroupedLDL):
         The rows that they belong to, among the training rows of positive weight: all, unless there are more than
         ``max_loo_rows``.
     loo_divergence_ : float
-        Their mean Kullback-Leibler divergence: slightly optimistic, because it chose the settings.
+        Their mean Kullback-Leibler divergence: slightly optimistic, because the settings were chosen by it.
     candidates_ : list of dict
-        Every comparison of scaling and metric, with the best number of neighbours, weights and mean share of each.
+        All comparisons of scaling and metric, with the best number of neighbours, weights and mean share of each.
     distributions_ : ndarray of shape (n_samples, n_labels)
         Distributions of the training rows.
     distribution_ : ndarray of shape (n_labels,)
@@ -100,7 +106,7 @@ class AAKNNCV(GroupedLDL):
     Notes
     -----
     Equal distances are ordered by the index of the training row, as in `skldl.AAKNN`. ``sample_weight`` multiplies the
-    weights of the neighbours and counts in the divergence. A row of weight two is not the same as the row twice: a copy
+    weights of the neighbours and weights the divergence. A row of weight two is not the same as the row twice: a copy
     would take a second of the k places. With ``groups`` given to ``fit``, a row is predicted from the rows of other
     groups when the settings are chosen.
 
@@ -161,8 +167,8 @@ class AAKNNCV(GroupedLDL):
 
     def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
         weight, codes = sample_weight, groups
-        most = len(D) - int(1 if codes is None else np.bincount(codes).max())  # rows that remain for every left-out row
-        counts = self._counts(X, most)
+        max_count = len(D) - int(1 if codes is None else np.bincount(codes).max())  # rows that remain in the worst case
+        counts = self._counts(X, max_count)
         shares = MEAN_FRACTIONS if self.mean_share is None else (float(self.mean_share),)
         order = check_random_state(self.random_state).permutation(len(D))
         means = means_without(D, weight, codes)
@@ -186,13 +192,13 @@ class AAKNNCV(GroupedLDL):
         if len(pairs) > 2:
             first = [compare(pair, np.sort(order[:FIRST_ROUND_ROWS]), True) for pair in pairs]
             ranking = np.argsort([setting.divergence for setting in first], kind="stable")
-            pairs = [pairs[place] for place in ranking[:2]]
+            pairs = [pairs[rank] for rank in ranking[:2]]
         settings = [compare(pair, np.sort(order[: self.n_queries]), False) for pair in pairs]
-        place = first_best([setting.divergence for setting in settings])
-        (self.scaling_, self.metric_), setting = pairs[place], settings[place]
+        best = first_best([setting.divergence for setting in settings])
+        (self.scaling_, self.metric_), setting = pairs[best], settings[best]
         self.n_neighbors_, self.weights_ = setting.n_neighbors, setting.weights
         self._divisor = scalings[self.scaling_].divisor
-        self.distributions_ = D.copy()  # what the caller does to his own arrays must not reach the model
+        self.distributions_ = D.copy()  # the caller may change the original
         self.distribution_ = mean_distribution(D, weight)
         self._row_weight = weight
         scaled = scalings[self.scaling_].apply(X, copy=True)
@@ -210,12 +216,12 @@ class AAKNNCV(GroupedLDL):
         return [(scaling, metric) for metric in metrics for scaling in scalings]
 
     def _left_out(self, scaled: Any, rows: IntArray, codes: IntArray | None) -> FloatArray:
-        """Averages for training rows, from lists in the exact order without the row itself or its group."""
+        """Predictions of training rows from their nearest rows outside their own group, without the mean share."""
         k, n_samples = self.n_neighbors_, len(self.distributions_)
         group = np.arange(n_samples) if codes is None else codes
         longest = min(n_samples, k + 1 + int(np.bincount(group).max()))
         P = np.empty((len(rows), self.n_labels_))
-        for block in row_blocks(len(rows), longest):
+        for block in row_blocks(len(rows), longest, BLOCK_CELLS):
             some = rows[block]
             distances, neighbors = self._search.query(scaled[some], longest, exact=True)
             others = group[neighbors] != group[some][:, None]
@@ -226,7 +232,7 @@ class AAKNNCV(GroupedLDL):
 
     def _average(self, distances: FloatArray, neighbors: IntArray) -> FloatArray:
         k = self.n_neighbors_
-        weights = neighbor_weights(distances, k, self.weights_)
+        weights = kernel_weights(distances, k, self.weights_)
         if self._row_weight is not None:
             weights = weights * self._row_weight[neighbors[:, :k]]
         return _weighted_means(weights, self.distributions_[neighbors[:, :k]])
@@ -235,25 +241,26 @@ class AAKNNCV(GroupedLDL):
         scaling = Scaling(self.scaling_, self._divisor)
         longest = min(self.n_neighbors_ + 1, len(self.distributions_))
         P = np.empty((X.shape[0], self.n_labels_))
-        for block in row_blocks(X.shape[0], max(longest * self.n_labels_, X.shape[1])):
+        for block in row_blocks(X.shape[0], max(longest * self.n_labels_, X.shape[1]), BLOCK_CELLS):
             P[block] = self._average(*self._search.query(scaling.apply(X[block]), longest, exact=True))
         return mix(P, self.distribution_, self.mean_share_)
 
-    def _counts(self, X: Any, most: int) -> Sequence[int]:
-        """The numbers of neighbours to compare, where at most so many can be found."""
+    def _counts(self, X: Any, max_count: int) -> Sequence[int]:
+        """The numbers of neighbours to compare, if at most ``max_count`` can be found."""
         if self.scaling == "sqrt" and not is_non_negative(X):
-            raise ValueError(
-                f"scaling='sqrt' needs non-negative features, but X holds {X.min():g}. "
-                "Choose another scaling, or 'auto'."
+            raise ParameterError(
+                Parameter("scaling", self.scaling),
+                f" needs non-negative features, but X holds {X.min():g}. Choose another scaling, or 'auto'.",
             )
-        if most < 1:
+        if max_count < 1:
             raise ValueError("AAKNNCV leaves rows out, so it needs at least two rows, but n_samples=1.")
         if self.n_neighbors is None:
-            return tuple(k for k in COUNTS if k <= most)
-        if self.n_neighbors > most:
-            raise ValueError(
-                f"n_neighbors={self.n_neighbors} is more than the {most} rows that remain when a row or its group is "
-                "left out. Choose fewer neighbours, or None."
+            return tuple(k for k in COUNTS if k <= max_count)
+        if self.n_neighbors > max_count:
+            raise ParameterError(
+                Parameter("n_neighbors", self.n_neighbors),
+                f" is more than the {max_count} rows that remain when a row or its group is left out. Choose fewer "
+                "neighbours, or None.",
             )
         return (int(self.n_neighbors),)
 
@@ -268,12 +275,12 @@ class _Lists:
         self.neighbors = np.empty((len(rows), length), dtype=np.intp)
         group = np.arange(scaled.shape[0]) if codes is None else codes
         measure = euclidean_distances if metric == "euclidean" else manhattan_distances
-        for block in row_blocks(len(rows), scaled.shape[0]):
+        for block in row_blocks(len(rows), scaled.shape[0], BLOCK_CELLS):
             some = rows[block]
             values = np.asarray(measure(scaled[some], scaled), dtype=np.float64)
             values[group[some][:, None] == group] = np.inf
             nearest = np.argpartition(values, length - 1, axis=1)[:, :length]
-            nearest.sort(axis=1)  # equal distances then stay in the order of the rows
+            nearest.sort(axis=1)  # so that the stable sort by distance leaves equal ones in the order of the rows
             values = np.take_along_axis(values, nearest, axis=1)
             order = np.argsort(values, axis=1, kind="stable")
             self.distances[block] = np.take_along_axis(values, order, axis=1)
@@ -295,25 +302,26 @@ class _Lists:
             distances, neighbors = self.distances[block], self.neighbors[block]
             near = D[neighbors]
             for table, (k, name) in zip(tables, names, strict=True):
-                v = neighbor_weights(distances, k, name)
+                v = kernel_weights(distances, k, name)
                 if weight is not None:
                     v = v * weight[neighbors[:, :k]]
                 table[block] = _weighted_means(v, near[:, :k])
         row_weight = None if weight is None else weight[self.rows]
         divergences = mixture_divergences(D[self.rows], tables, means[self.rows], row_weight, shares)
-        place = first_best(divergences.min(axis=1))
-        column = first_best(divergences[place])
-        return Setting(*names[place], float(shares[column]), float(divergences[place, column]))
+        best = first_best(divergences.min(axis=1))
+        column = first_best(divergences[best])
+        return Setting(*names[best], float(shares[column]), float(divergences[best, column]))
 
 
-def neighbor_weights(distances: FloatArray, k: int, weights: str) -> FloatArray:
-    """Weights of the first k neighbours from ascending distances to k + 1 (inf or missing: there is no next one)."""
+def kernel_weights(distances: FloatArray, k: int, weights: str) -> FloatArray:
+    """Weights of the first k neighbours from the k + 1 smallest distances (inf or missing: there is no next row)."""
     near = distances[:, :k]
     if weights == "uniform" or distances.shape[1] <= k:
         return np.ones(near.shape)
     reach = distances[:, k : k + 1]
     with np.errstate(invalid="ignore", divide="ignore"):
         found = 1 - (near / reach) ** 2  # 0/0 where all are at distance zero, replaced at once
+    # equal distances leave nothing but rounding errors of 1 − 1, far below 1e-9
     return np.where(found.sum(axis=1, keepdims=True) > 1e-9, found, 1.0)
 
 
@@ -322,6 +330,6 @@ def _weighted_means(weights: FloatArray, near: FloatArray) -> FloatArray:
 
 
 def _between(counts: Sequence[int], k: int) -> Sequence[int]:
-    """All numbers between the neighbours of k in the grid."""
-    place = counts.index(k)
-    return range(counts[max(place - 1, 0)], counts[min(place + 1, len(counts) - 1)] + 1)
+    """All numbers from the one before k to the one after it in ``counts``."""
+    position = counts.index(k)
+    return range(counts[max(position - 1, 0)], counts[min(position + 1, len(counts) - 1)] + 1)

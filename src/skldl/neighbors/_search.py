@@ -1,23 +1,20 @@
-"""Nearest neighbours in a reproducible order: rows at equal distances are in the order of the training rows.
+"""Nearest neighbours in a reproducible order: training rows at equal distances stay in the order of their index.
 
-scikit-learn finds the neighbours. Two of its properties would make a prediction depend on chance: among equal distances
-it keeps any, and its fast Euclidean distances, by ‖x‖² − 2xᵀy + ‖y‖², carry rounding noise that breaks the tie between
-two identical rows and changes with the size of the batch. Here a few neighbours more than needed are asked for. Where
-the gaps between neighbouring distances exceed the noise, the order is proven and nothing more is done; only for the
-other rows are the distances of the candidates computed from differences and sorted by distance, then by index, and more
-candidates asked for if the last place is still tied.
+Candidates come from scikit-learn's search, or, on few rows and on a device, from a matrix product. Both have two
+properties that would make a prediction depend on chance: among equal distances they keep any, and Euclidean distances
+by ‖x‖² − 2xᵀy + ‖y‖² carry rounding noise that breaks the tie between two identical rows and changes with the size of
+the batch. So a few candidates more than needed are asked for. Where the gaps between consecutive distances exceed a
+bound on the noise, the order is proven and nothing more is done. Only for the other rows are the distances computed
+again from differences, and sorted by distance, then by index. If a row that is no candidate could still be among the
+nearest, more candidates are asked for.
 
-Cosine distances are half the squares of Euclidean distances between unit rows, which differences give exactly enough
-for rows that are nearly parallel, too. Dividing a row by its largest number first gives parallel rows the same unit
-row. Equal distances from rows that are not parallel can still differ by rounding: distances that follow each other
-within the error of their computation count as equal, and candidates are asked for until no other row follows them.
-
-Small Euclidean searches are done here, by one matrix product and a partial sort: scikit-learn takes longer to prepare
-such a search than to run it.
+A cosine distance is half the squared Euclidean distance between unit rows, and differences of unit rows are accurate
+for nearly parallel rows too, where 1 − cos loses all digits. Dividing a row by its largest number first gives parallel
+rows the same unit row. Equal distances from rows that are not parallel can still differ by rounding: consecutive
+distances within the error of their computation count as equal, and candidates are asked for until no other row follows.
 """
 
-from collections.abc import Callable, Iterator
-from copy import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,27 +24,22 @@ from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
-from skldl.neighbors._filter import LARGEST_NORM, LEAST_ROWS, MOST_FEATURES, LowerBoundFilter
-from skldl.utils import arrays
+from skldl.exceptions import DeviceError, Parameter
+from skldl.utils.arrays import as_double, at_least, namespace, row_blocks, space, take_rows, to_numpy
 from skldl.utils.typing import FloatArray, IntArray
 
-BLOCK_CELLS = 2**22
-"""Temporary arrays hold at most about this many numbers (32 MiB)."""
-DIRECT_CELLS = 2**14
-"""Up to so many distances between dense rows are computed by one matrix product."""
-GROUPED_CELLS = 2**20
-"""Distances from several rows to at most DIRECT_CELLS others are computed so many at a time, and searched by groups."""
-GROUPS_PER_NEIGHBOR, MOST_IN_GROUP = 16, 16
-"""Least number of training rows for each neighbour in that search, and the size of the groups."""
-LEAST_QUERIES = 32
-"""For fewer rows the filter of large searches is not made."""
-MOST_FEATURES_OF_TREES = 15
-"""With more features, scikit-learn's algorithm "auto" means "brute"."""
-SPARE = 2
-"""Candidates asked for beyond the wanted ones: one shows whether the last place is tied, the next settles a pair."""
-
-
 EUCLIDEAN = ("euclidean", "l2", "sqeuclidean")
+MAX_PRODUCT_ROWS = 2**14
+"""Up to so many dense training rows, brute-force Euclidean searches are products here. scikit-learn's search takes 2.1
+times as long on SJAFFE (fit and predict, 213 rows), 1.5 times on Yeast_alpha (2,465 rows), 2.9 times for a single
+row: it prepares and validates more."""
+MAX_TREE_FEATURES = 15
+"""With more features, scikit-learn's algorithm "auto" means "brute"."""
+EPS = float(np.finfo(np.float64).eps)
+MIN_GROUPED_CELLS = 2**14
+"""Up to so many numbers a partial sort of all is faster than one of groups: so it is for one row of Yeast_alpha."""
+SPARE = 2
+"""Candidates beyond the wanted ones: one shows whether the last one is tied, the next settles a tie of two."""
 
 
 def is_euclidean(metric: Any, metric_params: dict[str, Any] | None) -> bool:
@@ -74,6 +66,11 @@ class StableSearch:
         Number of threads.
     """
 
+    # of 2**14 to 2**20 cells and groups of 8 to 32 these are the fastest on Yeast_alpha, SBU_3DFE and Natural_Scene
+    _product_cells, _min_queries = 2**20, 1
+    _group = 8  # training rows of which only the nearest is looked at first
+    _cells = 2**22  # numbers in other temporary arrays: 32 MiB
+
     def __init__(
         self,
         X: Any,
@@ -85,30 +82,31 @@ class StableSearch:
     ) -> None:
         params = dict(metric_params or {})
         power = params.pop("p", 2)
-        self.n_samples = X.shape[0]
         self._cosine = metric == "cosine" and not params
+        self._has_zero_rows = False
         if self._cosine:
-            directions, is_zero = unit_rows(X)
+            metric, power, (X, is_zero) = "euclidean", 2, unit_rows(X)
             self._has_zero_rows = bool(is_zero.any())
-            X = _with_column(directions, is_zero) if self._has_zero_rows else directions
+            X = _with_column(X, is_zero) if self._has_zero_rows else X
+        self._keep_rows(X, metric, metric_params)
+        self._index: NearestNeighbors | None = None
+        brute = algorithm == "brute" or (algorithm == "auto" and X.shape[1] > MAX_TREE_FEATURES)
+        by_products = self._euclidean and brute and self.n_samples <= MAX_PRODUCT_ROWS and not sparse.issparse(X)
+        if not by_products or metric_params:  # only scikit-learn checks the parameters of a metric
+            index = NearestNeighbors(
+                metric=metric, p=power, metric_params=params or None, algorithm=algorithm, n_jobs=n_jobs
+            )
+            self._index = index.fit(X)
+
+    def _keep_rows(self, X: Any, metric: Any, metric_params: dict[str, Any] | None) -> None:
+        """Keep the training rows, and their norms for Euclidean distances."""
         self._X = X
-        self._index = NearestNeighbors(
-            metric="euclidean" if self._cosine else metric,
-            p=2 if self._cosine else power,
-            metric_params=params or None,
-            algorithm=algorithm,
-            n_jobs=n_jobs,
-        )
+        self.n_samples = X.shape[0]
         self._squared = metric == "sqeuclidean"
         self._euclidean = self._cosine or is_euclidean(metric, metric_params)
-        self._direct = self._euclidean and not sparse.issparse(X)
-        brute = algorithm == "brute" or (algorithm == "auto" and X.shape[1] > MOST_FEATURES_OF_TREES)
-        if not (self._direct and brute and not metric_params):  # else scikit-learn has nothing to prepare or to refuse
-            self._fit_index()
-            self._direct = self._direct and self._index._fit_method == "brute"
-        self._filter: LowerBoundFilter | None = None  # made when it is first needed, and not kept in files
         if self._euclidean:
-            self._find_norms()
+            self._norms = _squared_norms(X)
+            self._largest_norm = float(namespace(self._norms).max(self._norms))
 
     def query(
         self, X: Any, n_neighbors: int, *, ordered: bool = True, exact: bool = False
@@ -137,213 +135,250 @@ class StableSearch:
         distances[is_zero], neighbors[is_zero] = 1.0, np.arange(n_neighbors)  # a row of zeros has no direction
         return distances, neighbors
 
-    def _query(self, X: Any, n_neighbors: int, *, ordered: bool, exact: bool) -> tuple[FloatArray, IntArray]:
-        """The same for rows of the same kind as the training rows, by the distance of the search itself."""
+    def _query(self, X: Any, n_neighbors: int, *, ordered: bool, exact: bool) -> tuple[Any, Any]:
+        """The same for rows that are dense or sparse as the training rows are, with Euclidean for cosine distances."""
         rough, found = self._candidates(X, min(n_neighbors + SPARE, self.n_samples))
-        if self._euclidean and not np.isfinite(rough).all():
-            row = int(np.argmin(np.isfinite(rough).all(axis=1)))
-            raise ValueError(
-                f"Row {row} of X is too far from the training rows: the squares of its distances overflow. Use another "
-                "unit for the features, or scale them."
-            )
-        distances, neighbors = rough[:, :n_neighbors].astype(np.float64), found[:, :n_neighbors].copy()
+        distances, neighbors = self._distances(rough[:, :n_neighbors]), found[:, :n_neighbors]
         if exact and self._euclidean:
             unsure = np.arange(X.shape[0])
         else:
             tied = self._tied(X, rough)[:, 0 if ordered else n_neighbors - 1 : n_neighbors]
-            unsure = np.flatnonzero(tied.any(axis=1))
+            unsure = np.flatnonzero(to_numpy(namespace(tied).any(tied, axis=1)))
         n_candidates, more = rough.shape[1], 8
         while len(unsure):
             open_rows = []
-            for block in row_blocks(len(unsure), n_candidates * X.shape[1]):
+            for block in row_blocks(len(unsure), n_candidates * X.shape[1], self._cells):
                 rows = unsure[block]
+                some = take_rows(X, rows)
                 if n_candidates == rough.shape[1]:
-                    candidates = rough[rows], found[rows]
+                    candidates = take_rows(rough, rows), take_rows(found, rows)
                 else:
-                    candidates = self._candidates(X[rows], n_candidates)
-                settled, *nearest = self._settle(X[rows], *candidates, n_neighbors, exact)
-                distances[rows[settled]], neighbors[rows[settled]] = nearest[0][settled], nearest[1][settled]
+                    candidates = self._candidates(some, n_candidates)
+                settled, near, nearest = self._settle(some, *candidates, n_neighbors, exact)
+                settled = to_numpy(settled)
+                distances = _with_rows(distances, rows, settled, near)
+                neighbors = _with_rows(neighbors, rows, settled, nearest)
                 open_rows.append(rows[~settled])
             unsure = np.concatenate(open_rows)
             n_candidates, more = min(n_candidates + more, self.n_samples), 8 * more
         return distances, neighbors
 
-    def _candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
-        """What scikit-learn finds; X has been checked, so it need not look again."""
-        if self._direct and X.shape[0] * self.n_samples <= DIRECT_CELLS:
-            return self._direct_candidates(X, n_neighbors, _first_of_all)
-        found = self._filtered_candidates(X, n_neighbors)
-        if found is not None:
-            return found
-        if self._direct and GROUPS_PER_NEIGHBOR * n_neighbors <= self.n_samples <= DIRECT_CELLS:
-            extended = None
-            if X.shape[0] > 2 * self._X.shape[1] and self._X.size <= GROUPED_CELLS:
-                extended = np.column_stack([self._X, self._norms]).T
-            parts = [
-                self._direct_candidates(X[block], n_neighbors, _first_of_groups, extended)
-                for block in row_blocks(X.shape[0], self.n_samples, GROUPED_CELLS)
-            ]
-            return np.concatenate([part for part, _ in parts]), np.concatenate([part for _, part in parts])
-        self._fit_index()
-        with config_context(assume_finite=True, skip_parameter_validation=True):
-            distances, neighbors = self._index.kneighbors(X, n_neighbors)
-        return distances, neighbors
+    def _candidates(self, X: Any, count: int) -> tuple[Any, Any]:
+        """Distances (squared if Euclidean) and indices of the nearest rows, up to rounding noise, ascending."""
+        if self._index is None:
+            size = max(self._min_queries, self._product_cells // self.n_samples)
+            parts = [self._candidates_by_product(X[rows, ...], count) for rows in row_blocks(X.shape[0], 1, size)]
+            return _concatenated([part for part, _ in parts]), _concatenated([part for _, part in parts])
+        with config_context(assume_finite=True, skip_parameter_validation=True):  # X has been checked
+            distances, found = self._index.kneighbors(X, count)
+        distances = distances.astype(np.float64, copy=False)
+        return distances**2 if self._euclidean and not self._squared else distances, found
 
-    def _find_norms(self) -> None:
-        self._norms = _squared_norms(self._X)
-        self._largest_norm = float(self._norms.max())
+    def _candidates_by_product(self, X: Any, count: int) -> tuple[Any, Any]:
+        """The same by ‖x‖² − 2xᵀy + ‖y‖² for all pairs of x and a block of training rows y, in double precision."""
+        X = as_double(X)
+        norms = _squared_norms(X)
+        parts = []
+        for rows in row_blocks(self.n_samples, X.shape[0], self._product_cells):
+            smallest, found = _smallest(self._products(X, rows), count, self._group)
+            parts.append((smallest, found + rows.start))
+        smallest, found = (_concatenated(list(part), axis=1) for part in zip(*parts, strict=True))
+        if len(parts) > 1:
+            smallest, positions = _sorted_smallest(smallest, count)
+            found = namespace(found).take_along_axis(found, positions, axis=1)
+        return smallest + norms[:, None], found
 
-    def _fit_index(self) -> None:
-        """Fit scikit-learn's search if it is not fitted: one whose distances are all computed here may not need it."""
-        if not hasattr(self._index, "_fit_X"):
-            self._index = copy(self._index).fit(self._X)  # another thread never sees a search that is half fitted
+    def _products(self, X: Any, rows: slice) -> Any:
+        """‖y‖² − 2xᵀy: ‖x‖² does not change which y is nearest."""
+        products = (-2.0 * X) @ as_double(self._X[rows]).T
+        products += self._norms[rows]
+        return products
 
-    def _filtered_candidates(self, X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray] | None:
-        """The same for many rows among very many; None where it does not pay."""
-        if not self._direct or X.shape[0] < LEAST_QUERIES or self.n_samples < max(LEAST_ROWS, 16 * n_neighbors):
-            return None
-        if self._X.shape[1] > MOST_FEATURES or not self._largest_norm < LARGEST_NORM:
-            return None
-        if self._filter is None:
-            self._filter = LowerBoundFilter(self._X)
-        found = self._filter.query(X, n_neighbors)
-        if found is None:
-            return None
-        return (found[0] if self._squared else np.sqrt(found[0])), found[1]
+    def _tied(self, X: Any, rough: Any) -> Any:
+        """Whether each candidate and the next are too close together to know which is nearer."""
+        return rough[:, 1:] - rough[:, :-1] <= 2 * self._noise(X, rough)[:, None]
 
-    def __getstate__(self) -> dict[str, Any]:
-        self._fit_index()  # what is in a file does not depend on the predictions that were made before
-        return {**self.__dict__, "_filter": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "_unit" in state:  # of a version that searched by cosine distances
-            index = state["_index"]
-            options = {"metric": "cosine", "metric_params": None, "algorithm": index.algorithm, "n_jobs": index.n_jobs}
-            state = StableSearch(state["_X"], **options).__getstate__()
-        self.__dict__.update({"_direct": False, "_filter": None} | state)  # files of version 0.1 have neither
-        if self._euclidean:  # those of older files may have been computed in single precision
-            self._find_norms()
-
-    def _direct_candidates(
-        self,
-        X: FloatArray,
-        n_neighbors: int,
-        first: Callable[[FloatArray, int], tuple[FloatArray, IntArray]],
-        extended: FloatArray | None = None,
-    ) -> tuple[FloatArray, IntArray]:
-        """The same by ‖x‖² − 2xᵀy + ‖y‖² for all pairs at once; ``first`` finds the least numbers of each row.
-
-        ``extended`` holds the training rows and their squared norms, transposed: the product then adds the norms, which
-        is quicker than another pass over all pairs.
-        """
-        X = np.asarray(X, dtype=np.float64)
-        if extended is None:
-            squares: FloatArray = (-2.0 * X) @ self._X.T.astype(np.float64, copy=False)
-            squares += self._norms
-        else:
-            squares = np.column_stack([-2.0 * X, np.ones(len(X))]) @ extended
-        nearest, found = first(squares, n_neighbors)
-        nearest += _squared_norms(X)[:, None]
-        np.maximum(nearest, 0.0, out=nearest)
-        return (nearest if self._squared else np.sqrt(nearest, out=nearest)), found
-
-    def _settle(
-        self, X: Any, rough: FloatArray, found: IntArray, n_neighbors: int, exact: bool
-    ) -> tuple[npt.NDArray[np.bool_], FloatArray, IntArray]:
+    def _settle(self, X: Any, rough: Any, found: Any, n_neighbors: int, exact: bool) -> tuple[Any, Any, Any]:
         """Sort candidates by distance and index; say for which rows no other row can be among the nearest."""
-        distances: FloatArray = rough.astype(np.float64)
-        if self._euclidean:
-            tied = self._tied(X, rough)
-            cells = np.full(rough.shape, exact)
+        xp = namespace(rough)
+        if not self._euclidean:
+            distances = rough
+        elif exact or xp is not np:
+            rows = np.repeat(np.arange(X.shape[0]), found.shape[1])
+            distances = xp.reshape(self._measure(X, rows, xp.reshape(found, (-1,))), found.shape)
+        else:
+            distances, tied = self._distances(rough), self._tied(X, rough)
+            cells = np.zeros(rough.shape, dtype=bool)
             cells[:, 1:] |= tied
             cells[:, :-1] |= tied
             distances[cells] = self._measure(X, np.nonzero(cells)[0], found[cells])
         distances, last = self._equal_within_rounding(distances) if self._cosine else (distances, distances)
-        order = np.lexsort((found, distances), axis=1)[:, :n_neighbors]
-        distances, last = (np.take_along_axis(some, order, axis=1) for some in (distances, last))
-        reach = self._key(rough[:, -1]) - self._noise(X, rough)  # every other row is at least this far
+        order = _order(distances, found)[:, :n_neighbors]
+        distances, last, nearest = (xp.take_along_axis(some, order, axis=1) for some in (distances, last, found))
+        if found.shape[1] == self.n_samples:
+            return xp.ones_like(last[:, 0], dtype=bool if xp is np else xp.bool), distances, nearest
         farthest = last[:, -1] + (2 * self._rounding if self._cosine else 0.0)
-        settled = (self._key(farthest) < reach) | (found.shape[1] == self.n_samples)
-        return settled, distances, np.take_along_axis(found, order, axis=1)
+        farthest = farthest**2 if self._euclidean and not self._squared else farthest
+        # every row that is no candidate is at least as far away as the last candidate, less the noise
+        return farthest < rough[:, -1] - self._noise(X, rough), distances, nearest
+
+    def _noise(self, X: Any, rough: Any) -> Any:
+        """Bound, for each row of X, on the rounding error of the candidates' distances; zero where it has no products.
+
+        An inner product of q terms is accurate to about q ulp of the product of the norms. Distances that scikit-learn
+        computes for rows in single precision have been rounded to it.
+        """
+        if not self._euclidean:
+            return np.zeros(X.shape[0])
+        q = X.shape[1] + 8
+        noise = 4 * q * EPS * (_squared_norms(X) + self._largest_norm)
+        if self._index is not None:
+            noise = noise + 4 * max(float(np.finfo(rows.dtype).eps) for rows in (X, self._X)) * rough[:, -1]
+        if self._cosine:  # what is not proven to be farther than distances that count as equal
+            noise = noise + 2 * self._distances(rough[:, -1]) * self._rounding
+        return noise
+
+    def _measure(self, X: Any, rows: IntArray, neighbors: Any) -> Any:
+        """Distances between pairs of a row of X and a training row, each computed from the pair alone."""
+        if sparse.issparse(X):
+            return self._distances(_squared_norms(X[rows].astype(np.float64) - self._X[neighbors]))
+        return self._distances(_squared_norms(as_double(take_rows(X, rows)) - take_rows(self._X, neighbors)))
+
+    def _distances(self, rough: Any) -> Any:
+        """Distances from the numbers that `_candidates` returns."""
+        if not self._euclidean:
+            return rough
+        squares = at_least(rough, 0.0)  # rounding makes some negative
+        return squares if self._squared else namespace(squares).sqrt(squares)
 
     @property
     def _rounding(self) -> float:
         """Bound on how far rounding moves two equal distances between unit rows apart."""
-        return float(4 * (self._X.shape[1] + 8) * np.finfo(np.float64).eps)
+        return 4 * (self._X.shape[1] + 8) * EPS
 
     def _equal_within_rounding(self, distances: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """For each distance the least and the largest of those that follow each other within the rounding error."""
+        """The smallest and the largest of the consecutive distances that count as equal, for each distance."""
         order = np.argsort(distances, axis=1)
         ascending = np.take_along_axis(distances, order, axis=1)
-        places = np.arange(distances.shape[1])
+        positions = np.arange(distances.shape[1])
         begins = np.diff(ascending, axis=1, prepend=-np.inf) > self._rounding
         ends = np.diff(ascending, axis=1, append=np.inf) > self._rounding
-        first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
-        last = np.minimum.accumulate(np.where(ends, places, places[-1])[:, ::-1], axis=1)[:, ::-1]
-        least, largest = np.empty_like(distances), np.empty_like(distances)
-        for found, place in ((least, first), (largest, last)):
-            np.put_along_axis(found, order, np.take_along_axis(ascending, place, axis=1), axis=1)
-        return least, largest
-
-    def _tied(self, X: Any, rough: FloatArray) -> npt.NDArray[np.bool_]:
-        """Whether each candidate and the next are too close together to know which is nearer."""
-        return np.asarray(np.diff(self._key(rough), axis=1) <= 2 * self._noise(X, rough)[:, None])
-
-    def _key(self, distances: FloatArray) -> FloatArray:
-        """Distances in the unit in which the noise is known: squared for Euclidean ones."""
-        return distances**2 if self._euclidean and not self._squared else distances
-
-    def _noise(self, X: Any, distances: FloatArray) -> FloatArray:
-        """Bound, for each row of X, on the rounding error of scikit-learn's distances; zero where it forms no product.
-
-        Inner products of q terms are exact to about q ulp of the norms; for features in single precision the result has
-        been rounded to that, whatever type it comes in.
-        """
-        eps = max(np.finfo(kind.dtype).eps for kind in (X, self._X, distances))
-        rounded = 4 * eps * self._key(distances[:, -1])
-        if not self._euclidean:
-            return np.zeros(X.shape[0])
-        if self._cosine:  # what is not proven to be farther than distances that count as equal
-            rounded = rounded + 2 * distances[:, -1] * self._rounding
-        norms = _squared_norms(X) + self._largest_norm
-        return np.asarray(rounded + 4 * (X.shape[1] + 8) * np.finfo(np.float64).eps * norms)
-
-    def _measure(self, X: Any, rows: IntArray, neighbors: IntArray) -> FloatArray:
-        """Distances between pairs of a row of X and a training row, each computed from the pair alone."""
-        difference = X[rows].astype(np.float64) - self._X[neighbors]
-        squares = _sums_of_products(difference, difference)
-        return squares if self._squared else np.sqrt(squares)
+        first = np.maximum.accumulate(np.where(begins, positions, 0), axis=1)
+        last = np.minimum.accumulate(np.where(ends, positions, positions[-1])[:, ::-1], axis=1)[:, ::-1]
+        smallest, largest = np.empty_like(distances), np.empty_like(distances)
+        for values, position in ((smallest, first), (largest, last)):
+            np.put_along_axis(values, order, np.take_along_axis(ascending, position, axis=1), axis=1)
+        return smallest, largest
 
 
-def _first_of_all(values: FloatArray, count: int) -> tuple[FloatArray, IntArray]:
-    """The least numbers of each row, ascending, and their places, by a partial sort."""
-    found = np.broadcast_to(np.arange(values.shape[1]), values.shape)
-    if count < values.shape[1]:
-        found = np.argpartition(values, count - 1, axis=1)[:, :count]
-    least = np.take_along_axis(values, found, axis=1)
-    order = np.argsort(least, axis=1)
-    return np.take_along_axis(least, order, axis=1), np.take_along_axis(found, order, axis=1)
+class DeviceSearch(StableSearch):
+    """The same for Euclidean distances between rows on a device, where all candidates come from products.
 
-
-def _first_of_groups(values: FloatArray, count: int) -> tuple[FloatArray, IntArray]:
-    """The same, quicker on long rows: the count-th least among the minima of groups of places is a bound.
-
-    So many groups hold a number of at most that size. Few other numbers do, and only they are sorted.
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Training rows, on a device.
+    metric : str or callable
+        "euclidean", "l2", "sqeuclidean", or "minkowski" with p = 2.
+    metric_params : dict or None
+        Parameters of the metric.
     """
-    n_rows, n_places = values.shape
-    n_groups = n_places // min(MOST_IN_GROUP, n_places // (GROUPS_PER_NEIGHBOR // 2 * count))
-    rest = n_places % n_groups  # the first groups have one place more
-    minima = values[:, : n_places - rest].reshape(n_rows, -1, n_groups).min(axis=1)
-    np.minimum(minima[:, :rest], values[:, n_places - rest :], out=minima[:, :rest])
-    bound = np.partition(minima, count - 1, axis=1)[:, count - 1 : count]
-    rows, groups = np.divmod(np.flatnonzero(minima <= bound), n_groups)
-    places = groups[:, None] + np.arange(0, n_places, n_groups)
-    members = values.take(rows[:, None] * n_places + places, mode="clip")
-    chosen = np.flatnonzero((members <= bound[rows]) & (places < n_places))
-    rows, places, small = rows[chosen // places.shape[1]], places.ravel()[chosen], members.ravel()[chosen]
-    order = np.lexsort((places, small, rows))
-    kept = order[np.searchsorted(rows, np.arange(n_rows))[:, None] + np.arange(count)]
-    return small[kept], places[kept]
+
+    _product_cells, _min_queries = 2**28, 2**13  # 2 GiB, and enough rows for fast products
+    _group = 64  # larger than in NumPy: sorting takes longer there, compared with reading
+    _cells = 2**25
+
+    def __init__(self, X: Any, *, metric: Any, metric_params: dict[str, Any] | None) -> None:
+        if not is_euclidean(metric, metric_params):
+            given = f" with {', '.join(map(str, metric_params))} in metric_params" if metric_params else ""
+            raise DeviceError(
+                Parameter("metric", metric),
+                f"{given} is computed with NumPy alone: on a device choose one of {', '.join(EUCLIDEAN)}, or pass "
+                "NumPy arrays.",
+            )
+        self._metric, self._metric_params = metric, metric_params
+        self._cosine, self._index = False, None
+        self._keep_rows(X, metric, metric_params)
+
+    def _products(self, X: Any, rows: slice) -> Any:
+        # as one product of (−2x, 1) and (y, ‖y‖²): another pass over all pairs would take as long as the product
+        xp = namespace(X)
+        queries = xp.concat([-2.0 * X, xp.ones_like(X[:, :1])], axis=1)
+        return queries @ xp.concat([as_double(self._X[rows, ...]), self._norms[rows, None]], axis=1).T
+
+    def _on_host(self) -> StableSearch:
+        """The same search with NumPy."""
+        X = np.asarray(to_numpy(self._X), dtype=np.float64)
+        return StableSearch(X, metric=self._metric, metric_params=self._metric_params, algorithm="auto", n_jobs=None)
+
+
+def _smallest(values: Any, count: int, group: int) -> tuple[Any, Any]:
+    """The ``count`` smallest numbers of each row, ascending, and their positions, after one pass over the numbers.
+
+    That pass finds the minimum of each group of columns. The smallest numbers of a row are in the ``count`` groups with
+    the smallest minima, and only these groups are searched.
+    """
+    xp, device = space(values)
+    n_rows, n_columns = values.shape
+    n_groups = n_columns // group
+    if n_groups <= 2 * count or n_rows * n_columns <= MIN_GROUPED_CELLS:  # most groups, or very few numbers
+        return _sorted_smallest(values, count)
+    whole = n_columns // n_groups * n_groups
+    # column j belongs to group j mod n_groups: minima over the middle axis read the memory in its order
+    minima = xp.min(xp.reshape(values[:, :whole], (n_rows, -1, n_groups)), axis=1)
+    rest = n_columns - whole  # the first groups have one column more
+    if rest:
+        minima = _concatenated([xp.minimum(minima[:, :rest], values[:, whole:]), minima[:, rest:]], axis=1)
+    _, chosen = _sorted_smallest(minima, count)
+    members = chosen[:, :, None] + xp.arange(0, n_columns, n_groups, dtype=chosen.dtype, device=device)
+    members = xp.reshape(members, (n_rows, -1))
+    exists = members < n_columns
+    inside = xp.where(exists, xp.take_along_axis(values, xp.where(exists, members, 0), axis=1), xp.inf)
+    smallest, positions = _sorted_smallest(inside, count)
+    return smallest, xp.take_along_axis(members, positions, axis=1)
+
+
+def _sorted_smallest(values: Any, count: int) -> tuple[Any, Any]:
+    """The same by a partial sort of each row, or a full one in libraries without."""
+    xp = namespace(values)
+    count = min(count, values.shape[1])
+    if hasattr(xp, "topk"):
+        smallest, positions = xp.topk(values, count, dim=1, largest=False, sorted=True)
+        return smallest, positions
+    if xp is np and count < values.shape[1]:
+        found = np.argpartition(values, count - 1, axis=1)[:, :count]
+        values = np.take_along_axis(values, found, axis=1)
+        order = np.argsort(values, axis=1)
+        return np.take_along_axis(values, order, axis=1), np.take_along_axis(found, order, axis=1)
+    order = xp.argsort(values, axis=1)[:, :count]
+    return xp.take_along_axis(values, order, axis=1), order
+
+
+def _order(distances: Any, found: Any) -> Any:
+    """Positions that sort each row by distance, equal distances by index."""
+    if isinstance(distances, np.ndarray):
+        return np.lexsort((found, distances), axis=1)
+    xp = namespace(distances)
+    by_index = xp.argsort(found, axis=1)
+    order = xp.argsort(xp.take_along_axis(distances, by_index, axis=1), axis=1, stable=True)
+    return xp.take_along_axis(by_index, order, axis=1)
+
+
+def _with_rows(array: Any, rows: IntArray, chosen: npt.NDArray[np.bool_], values: Any) -> Any:
+    """Replace those of the rows that are chosen."""
+    if isinstance(array, np.ndarray):
+        array[rows[chosen]] = values[chosen]
+        return array
+    source = np.arange(array.shape[0])
+    source[rows[chosen]] = array.shape[0] + np.flatnonzero(chosen)  # arrays on devices need not support assignment
+    return take_rows(_concatenated([array, values]), source)
+
+
+def _concatenated(parts: list[Any], axis: int = 0) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    xp = namespace(parts[0])
+    return np.concatenate(parts, axis=axis) if xp is np else xp.concat(parts, axis=axis)
 
 
 def unit_rows(X: Any) -> tuple[Any, npt.NDArray[np.bool_]]:
@@ -368,27 +403,18 @@ def unit_rows(X: Any) -> tuple[Any, npt.NDArray[np.bool_]]:
     return X, is_zero
 
 
+def _squared_norms(X: Any) -> Any:
+    """‖x‖² of each row, in double precision even for X in single: there a distance would lose all its digits."""
+    if sparse.issparse(X):
+        return row_norms(X.astype(np.float64), squared=True)
+    if isinstance(X, np.ndarray):
+        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    xp = namespace(X)
+    return xp.concat([xp.sum(as_double(X[rows, ...]) ** 2, axis=1) for rows in row_blocks(X.shape[0], X.shape[1])])
+
+
 def _with_column(X: Any, column: npt.NDArray[Any]) -> Any:
     """Append a column."""
     if sparse.issparse(X):
         return sparse.hstack([X, sparse.csr_matrix(column.astype(np.float64)[:, None])], format="csr")
     return np.column_stack([X, column])
-
-
-def _squared_norms(X: Any) -> FloatArray:
-    """‖x‖² of each row, in double precision whatever that of X: in single precision distances would lose all digits."""
-    if sparse.issparse(X):
-        return row_norms(X.astype(np.float64), squared=True)
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-
-
-def _sums_of_products(left: Any, right: Any) -> FloatArray:
-    """Inner product of each row on the left with the row on the right."""
-    if sparse.issparse(left):
-        return np.asarray(left.multiply(right).sum(axis=1)).ravel()
-    return np.asarray(np.einsum("ij,ij->i", left, right))
-
-
-def row_blocks(n_rows: int, cells_per_row: int, cells: int | None = None) -> Iterator[slice]:
-    """Cut the rows into blocks of a bounded number of cells, `BLOCK_CELLS` if not given."""
-    return arrays.row_blocks(n_rows, cells_per_row, BLOCK_CELLS if cells is None else cells)
