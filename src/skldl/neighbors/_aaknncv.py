@@ -4,8 +4,8 @@ With d_1 ≤ d_2 ≤ … the distances from x to the training rows, v_i the weig
 
     p(x) = (1 − s) Σ_{i ≤ k} v_i g(d_i) d(i) / Σ_{i ≤ k} v_i g(d_i) + s·mean,
 
-where g is 1 ("uniform") or 1 − (d_i / d_{k+1})² ("epanechnikov"). Leaving a row out means removing it, or its group, from
-its own list of neighbours, so one list serves every k, both kinds of weights and every mean share.
+where g is 1 ("uniform") or 1 − (d_i / d_{k+1})² ("epanechnikov"). Leaving a row out means removing it, or its group,
+from its own list of neighbours, so one list serves every k, both kinds of weights and every mean share.
 """
 
 from collections.abc import Sequence
