@@ -10,7 +10,7 @@ A message consists of text and of the parameters that it names. ``str(error)`` s
 from collections.abc import Callable
 from dataclasses import dataclass
 from reprlib import Repr
-from typing import Any
+from typing import Any, Self
 
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
@@ -78,6 +78,21 @@ class WordedError(ValueError):
     def parameter(self) -> str | None:
         """Name of the first parameter in the message."""
         return next((part.name for part in self.parts if isinstance(part, Parameter)), None)
+
+    def prefixed(self, text: str) -> Self:
+        """The same error with text in front of its message, such as the place of a chunk.
+
+        Parameters
+        ----------
+        text : str
+            The text, with its final space.
+
+        Returns
+        -------
+        error
+            An error of the same class, with the same parameters and row.
+        """
+        return type(self)(text, *self.parts, row=self.row)
 
     def worded(self, spell: Callable[[Parameter], str]) -> str:
         """The message with its parameters spelled by a function, such as as options of the command line.
@@ -204,7 +219,7 @@ class EmptyDataError(DataError):
     >>> kullback_leibler([[], []], [[], []])
     Traceback (most recent call last):
     ...
-    skldl.exceptions.EmptyDataError: D_true is empty:...
+    skldl.exceptions.EmptyDataError: D_true is empty...
     """
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from skldl.data._cells import as_frame, no_column
 from skldl.exceptions import TableError
-from skldl.simplex import entropy
+from skldl.utils.simplex import entropy
 
 
 def predict_table(
