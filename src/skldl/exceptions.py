@@ -4,9 +4,11 @@ All errors are subclasses of `ValueError`, so that code written for scikit-learn
 raises scikit-learn's `NotFittedError`; an optimiser that stopped early warns with its `ConvergenceWarning`.
 
 A message consists of text and of the parameters that it names. ``str(error)`` spells these as Python does
-(``drop=['a']``); the command line and the service spell them as options (`WordedError.worded`).
+(``drop=['a']``); the command line and the service spell them as options (`WordedError.worded`). `Message` is the same
+for notes and warnings.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from reprlib import Repr
@@ -49,6 +51,47 @@ class Parameter:
         return Parameter, ((self.name, self.value) if self.has_value else (self.name,))
 
 
+class Message(str):
+    """Text that names parameters, such as a note: a ``str`` whose parameters can be spelled in another way.
+
+    Parameters
+    ----------
+    *parts : str or Parameter
+        The text, in order; a `Message` among them keeps its own parameters.
+
+    Examples
+    --------
+    >>> note = Message("To leave it out, set ", Parameter("drop", ["b"]), ".")
+    >>> note
+    "To leave it out, set drop=['b']."
+    >>> Message("Note: ", note).worded(lambda parameter: f"--{parameter.name}")
+    'Note: To leave it out, set --drop.'
+    """
+
+    parts: tuple[str | Parameter, ...]
+
+    def __new__(cls, *parts: str | Parameter) -> Self:
+        text = super().__new__(cls, "".join(map(str, parts)))
+        flat = [part.parts if isinstance(part, Message) else (part,) for part in parts]
+        text.parts = tuple(itertools.chain.from_iterable(flat))
+        return text
+
+    def worded(self, spell: Callable[[Parameter], str]) -> str:
+        """The text with its parameters spelled by a function, such as as options of the command line.
+
+        Parameters
+        ----------
+        spell : callable
+            From a `Parameter` to text.
+
+        Returns
+        -------
+        str
+            The text.
+        """
+        return "".join(spell(part) if isinstance(part, Parameter) else str(part) for part in self.parts)
+
+
 class WordedError(ValueError):
     """An error whose message names parameters.
 
@@ -71,28 +114,14 @@ class WordedError(ValueError):
     """
 
     def __init__(self, *parts: str | Parameter, row: int | None = None) -> None:
-        self.parts, self.row = parts, row
-        super().__init__("".join(map(str, parts)))
+        message = Message(*parts)
+        self.parts, self.row = message.parts, row
+        super().__init__(str(message))
 
     @property
     def parameter(self) -> str | None:
         """Name of the first parameter in the message."""
         return next((part.name for part in self.parts if isinstance(part, Parameter)), None)
-
-    def prefixed(self, text: str) -> Self:
-        """The same error with text in front of its message, such as the place of a chunk.
-
-        Parameters
-        ----------
-        text : str
-            The text, with its final space.
-
-        Returns
-        -------
-        error
-            An error of the same class, with the same parameters and row.
-        """
-        return type(self)(text, *self.parts, row=self.row)
 
     def worded(self, spell: Callable[[Parameter], str]) -> str:
         """The message with its parameters spelled by a function, such as as options of the command line.
@@ -107,7 +136,7 @@ class WordedError(ValueError):
         str
             The message.
         """
-        return "".join(spell(part) if isinstance(part, Parameter) else str(part) for part in self.parts)
+        return Message(*self.parts).worded(spell)
 
 
 class DataError(WordedError):
@@ -219,7 +248,7 @@ class EmptyDataError(DataError):
     >>> kullback_leibler([[], []], [[], []])
     Traceback (most recent call last):
     ...
-    skldl.exceptions.EmptyDataError: D_true is empty...
+    skldl.exceptions.EmptyDataError: D_true is empty:...
     """
 
 

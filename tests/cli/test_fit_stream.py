@@ -8,7 +8,7 @@ import pytest
 
 import skldl
 from skldl.cli._app import run
-from skldl.data._table_files import TableFiles
+from skldl.data._tables import TableFiles
 from skldl.persistence import inspect
 from skldl.tabular._stream_training import STREAMING, can_stream, fit_stream
 from skldl.tabular._streamed_rows import EncodedRows, HeldOut
@@ -166,7 +166,7 @@ def spoil(ratings_folder, what):
         return "parts", "part-2.parquet cannot be read"
     if what == "cut off":
         part.write_bytes(part.read_bytes()[:-100])
-        return "parts", "part-2.parquet starts like a Parquet file but cannot be read"
+        return "parts", "part-2.parquet cannot be read as Parquet"
     if what == "empty file":
         (ratings_folder / "parts" / "part-9.csv").write_bytes(b"")
         return "parts", "part-9.csv is empty"
@@ -238,8 +238,8 @@ def test_a_file_without_rows_is_passed_over(ratings_folder, capsys):
         ("all.csv --labels 'r_*' --stream --set alpha=1", "parameters belong to a model"),
         ("all.csv --labels 'q_*' --stream", "the table has no such column"),
         ("none.csv --labels 'r_*' --stream", "There is no file none.csv"),
-        ("'none/*.csv' --labels 'r_*' --stream", "nothing fits the pattern"),
-        ("all.csv parts/none.npz --labels 'r_*'", "Name it alone"),
+        ("'none/*.csv' --labels 'r_*' --stream", "no name matches the pattern"),
+        ("all.csv all.npz --labels 'r_*'", "Name it alone"),
         ("all.csv --labels 'r_*' --stream --keep-rows 0", "--keep-rows 0 must be from 1"),
     ],
 )

@@ -103,7 +103,6 @@ def test_reads_npz_and_csv_alike(pair, capsys):
     ("name", "content", "message"),
     [
         ("gone.csv", None, "There is no file gone.csv"),
-        ("table.txt", "a", "neither an .npz file nor a table (.csv, .tsv, .parquet)"),
         ("empty.csv", "", "empty.csv is empty"),
         ("none.csv", "a,b\n1,2\n", "true_ for none and pred_ for none"),
         ("half.csv", "true_a,true_b,pred_a\n1,0,1\n", "true_ for a, b and pred_ for a"),

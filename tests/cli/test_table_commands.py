@@ -212,7 +212,7 @@ def test_a_header_alone_and_nothing_at_all(here, capsys, faces):
         ("predict nothing.skldl new.csv", "nothing.skldl: No such file"),
         ("predict new.csv faces.skldl", "The model comes first"),
         ("predict new.csv new.csv", "is no model of skldl"),
-        ("predict faces.skldl new.csv --out p.xlsx", "Use .csv, .tsv or .parquet"),
+        ("predict faces.skldl new.csv --out p.xlsx", "Use .csv, .txt, .tsv, .parquet or .pq"),
         ("predict faces.skldl new.csv --out no/p.csv", "There is no folder no"),
         ("predict faces.skldl new.csv --keep nobody --out p.csv", "--keep nobody"),
         ("predict faces.skldl votes.csv --out p.csv", "lacks the column 'age'"),

@@ -16,7 +16,7 @@ import skldl
 from skldl.cli import _progress, _screen
 from skldl.cli._app import run
 from skldl.data import TableFile
-from skldl.data._table_file import CHUNK_ROWS
+from skldl.data._tables import CHUNK_ROWS
 
 SKLDL = [sys.executable, "-c", "from skldl.cli import main; main()"]
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]

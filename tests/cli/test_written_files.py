@@ -122,7 +122,7 @@ VOTES = "convert votes.csv --from votes --item id --annotator who --label says"
         (f"{VOTES} --out a.csv --raters a.csv", "--out and --raters both write to a.csv"),
         (f"{VOTES} --out a.csv --raters ./a.csv", "--out and --raters both write to ./a.csv"),
         (f"{VOTES} --raters=-", "--out and --raters both write to -"),
-        (f"{VOTES} --out a.csv --raters a.xlsx", "Use .csv, .tsv or .parquet"),
+        (f"{VOTES} --out a.csv --raters a.xlsx", "Use .csv, .txt, .tsv, .parquet or .pq"),
         (f"{VOTES} --out a.csv --raters no/a.csv", "There is no folder no"),
         (f"{VOTES} --out a.csv --raters stars.csv", "--raters stars.csv exists already"),
         (f"{VOTES} --out a.csv --figure a.png.csv", "Use .png, .pdf, .svg"),

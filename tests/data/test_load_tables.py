@@ -137,7 +137,7 @@ HEAD = "age,height,label_happy,label_sad\n31,1.75,0.75,0.25\n"
         (HEAD + "58,1.5,0,0\n", {}, "all labels are zero in row 2"),
         (HEAD + '58,"1,5",0.5,0.5\n', {}, "column 'height' holds '1,5' and '1.75': which mark is the decimal one"),
         (HEAD + '58,"1.5,0.5,0.5\n', {}, "opens a cell below row 0 is never closed"),
-        (HEAD.replace("height", "age"), {}, "two columns called 'age', the 1. and the 2."),
+        (HEAD.replace("height", "age"), {}, "two columns called 'age', columns 1 and 2"),
         (HEAD.replace("height", ""), {}, "column 2 has no name"),
         (HEAD.replace("label_", ""), {}, r"which columns are the labels\? .* 'age', 'height', 'happy', 'sad'"),
         (HEAD.replace("label_sad", "sad"), {}, "which columns are the labels"),

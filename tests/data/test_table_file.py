@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skldl.data import TableFile
-from skldl.data._dialect import Dialect
+from skldl.data._csv import Dialect
 from skldl.exceptions import DataError, TableError
 
 FRAME = pd.DataFrame({"name": ["Ärger, groß", "tea"], "price": [1.5, -0.25], "n": [3, 40]})
@@ -126,7 +126,7 @@ def test_codes_stay_text(tmp_path):
 
 
 def test_a_column_is_text_if_any_piece_of_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("skldl.data._table_file.CHUNK_ROWS", 1)
+    monkeypatch.setattr("skldl.data._tables.CHUNK_ROWS", 1)
     frame = TableFile(write(tmp_path, "a,b\n" + "1.50,2\n" * 20 + "x,\n")).read()
     assert frame["a"].tolist() == ["1.5"] * 20 + ["x"]
     assert frame["b"].tolist()[:20] == [2] * 20
@@ -199,10 +199,10 @@ def test_parquet(tmp_path, make):
     assert table.columns == list(FRAME)
     chunks = list(table.chunks(rows=1))
     assert [chunk.index[0] for chunk in chunks] == [0, 1]
-    assert table.share_read() == 1
+    assert table.fraction_read() == 1
     pd.testing.assert_frame_equal(pd.concat(chunks), FRAME, check_dtype=False)
     with TableFile(path) as again:
-        assert list(again.nothing()) == list(FRAME)
+        assert list(again.empty()) == list(FRAME)
 
 
 def test_parquet_with_an_index_of_pandas(tmp_path):
@@ -214,7 +214,7 @@ def test_parquet_with_an_index_of_pandas(tmp_path):
     assert table.read()["n"].tolist() == [40, 3]
     FRAME.set_index("name").to_parquet(path)
     with TableFile(path) as table:
-        assert sorted(table.columns) == sorted(table.nothing()) == sorted(FRAME)
+        assert sorted(table.columns) == sorted(table.empty()) == sorted(FRAME)
         assert table.read()["n"].tolist() == [3, 40]
 
 
@@ -238,7 +238,7 @@ def test_errors_are_data_errors():
 
 def test_a_csv_table_without_rows(tmp_path):
     with TableFile(write(tmp_path, "a,b\n")) as table:
-        assert list(table.nothing()) == ["a", "b"]
+        assert list(table.empty()) == ["a", "b"]
         assert not sum(len(chunk) for chunk in table.chunks())
 
 

@@ -44,17 +44,17 @@ def read_from_pipe(tmp_path, pieces):
 def test_chunks_count_rows_through_the_file(tmp_path):
     path = write(tmp_path, "a\n" + "\n".join(str(i) for i in range(10)) + "\n")
     table = TableFile(path)
-    assert table.share_read() == 0
+    assert table.fraction_read() == 0
     chunks = list(table.chunks(rows=4))
     assert [list(chunk.index) for chunk in chunks] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-    assert table.share_read() == 1
+    assert table.fraction_read() == 1
 
 
 def test_short_lines_are_cut_into_few_rows_at_a_time(tmp_path):
     """Eight megabytes of them would be half a million rows, whose cells take many times the memory of the text."""
     path = write(tmp_path, "a,b,c\n" + "17.5,Ulm,yes\n" * 300_000)
     with TableFile(path) as table:
-        sizes = [len(batch) for batch in table._cutter.batches(1000)]
+        sizes = [len(batch) for batch in table._reader._rows.batches(1000)]
     assert sum(sizes) == 300_000
     assert max(sizes) <= 2**20 // len("17.5,Ulm,yes\n") + 1  # what is read from the file at once
 
@@ -63,7 +63,7 @@ def test_standard_input(monkeypatch, tmp_path):
     feed(monkeypatch, b"a;b\n1,5;x\n")
     table = TableFile("-")
     assert table.name == "standard input"
-    assert table.share_read() is None
+    assert table.fraction_read() is None
     assert table.read().to_dict("records") == [{"a": 1.5, "b": "x"}]
     FRAME.to_parquet(tmp_path / "t.parquet")
     feed(monkeypatch, (tmp_path / "t.parquet").read_bytes())
@@ -85,26 +85,26 @@ def test_parquet_through_a_pipe(tmp_path):
     pd.testing.assert_frame_equal(frame, big)
 
 
-class Dripping:
-    """A source that gives little at a time."""
+class Dripping(io.BytesIO):
+    """A stream that returns few bytes at a time."""
 
-    def __init__(self, source, size):
-        self.source, self.size = source, size
+    def __init__(self, content, size):
+        super().__init__(content)
+        self.size = size
 
     def read(self, size):
-        return self.source.read(self.size)
+        return super().read(self.size)
 
 
-def test_pieces_end_with_rows_wherever_lines_break(tmp_path, monkeypatch):
+def test_pieces_end_with_rows_wherever_lines_break(monkeypatch):
     """Line breaks inside quotation marks, and marks inside cells, at every place relative to the ends of pieces."""
-    monkeypatch.setattr("skldl.data._csv_cutter.BLOCK_BYTES", 1)
-    monkeypatch.setattr("skldl.data._table_file.SAMPLE_LINES", 1)
+    monkeypatch.setattr("skldl.data._csv.BLOCK_BYTES", 1)
+    monkeypatch.setattr("skldl.data._tables.SAMPLE_LINES", 1)
     expected = pd.DataFrame({"a": range(300), "b": ["x\n" * (i % 7) + '6" pipe' for i in range(300)]})
     content = expected.to_csv(index=False)
     for size in (7, 64, 1000):
-        monkeypatch.setattr("skldl.data._table_file.SAMPLE_BYTES", size)
-        table = TableFile(write(tmp_path, content))
-        monkeypatch.setattr(table._text, "_source", Dripping(table._source, size))
+        monkeypatch.setattr("skldl.data._tables.SAMPLE_BYTES", size)
+        table = TableFile(Dripping(content.encode(), size))
         pd.testing.assert_frame_equal(table.read(), expected, check_dtype=False)
 
 
@@ -140,7 +140,7 @@ def test_a_damaged_parquet_file(tmp_path):
         ("a,b\n1,2\n1,2,3\n", r"line 3 has 3 cells, the header 2.*quotation marks"),
         ("a,b\n1,2,3\n4,5,6\n7,8,9\n", "line 2 has 3 cells"),
         (b"a,b\n\x00\x01,2\n", "neither text nor Parquet"),
-        (b"PAR1 but not really", "starts like a Parquet file"),
+        (b"PAR1 but not really", "cannot be read as Parquet"),
         (b"a,b\n" + "é".encode() * 5 + b"\xff\x81\x8d,2\n" * 3, "line 2 is not cp1252 text"),
         ('a,b\n"never closed,2\n3,4\n', "is never closed"),
     ],

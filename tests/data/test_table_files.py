@@ -5,8 +5,13 @@ import pandas as pd
 import pytest
 
 from skldl.cli._app import run
-from skldl.data._table_files import TableFiles, find_tables
-from skldl.exceptions import TableError
+from skldl.data._formats import find_files, suffixes_with
+from skldl.data._tables import TableFiles
+from skldl.exceptions import DatasetNotFoundError, TableError
+
+
+def find_tables(sources):
+    return find_files(sources, suffixes_with("reader"))
 
 
 @pytest.fixture
@@ -31,7 +36,7 @@ def test_files_of_a_folder_and_a_pattern(here):
     (here / "odd[1].csv").write_text("x\n1\n")
     assert find_tables(["odd[1].csv"]) == ["odd[1].csv"]  # a file that is there is no pattern
     (here / "empty").mkdir()
-    with pytest.raises(TableError, match="a folder without tables"):
+    with pytest.raises(DatasetNotFoundError, match="a folder without tables"):
         find_tables(["empty"])
 
 
@@ -40,7 +45,7 @@ def test_rows_follow_each_other_and_columns_go_by_name(here):
         assert table.columns == ["x", "town"]
         assert table.n_bytes > 0
         frame = table.read()
-        assert table.share_read() == 1.0
+        assert table.fraction_read() == 1.0
         places = [(file, chunk.index[0]) for file, chunk in table.pieces(rows=1)]
     assert frame["x"].tolist() == [1, 2, 3.5, 4, 5]
     assert frame["town"].tolist()[2:] == ["7", "8", "Rom"]  # numbers are words where other files hold words
@@ -61,7 +66,7 @@ def test_rows_follow_each_other_and_columns_go_by_name(here):
 
 def test_what_was_read_shows_in_the_share(here):
     table = TableFiles(["parts/a.csv", "parts/inner/c.tsv"])
-    shares = [table.share_read() for _ in table.pieces(rows=1)]
+    shares = [table.fraction_read() for _ in table.pieces(rows=1)]
     assert shares == sorted(shares)
     assert 0 < shares[0] < 1
 

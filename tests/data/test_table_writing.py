@@ -63,7 +63,7 @@ def test_standard_output(capsys):
 
 
 def test_other_endings_are_refused(tmp_path):
-    with pytest.raises(TableError, match=r"Use \.csv, \.tsv or \.parquet"):
+    with pytest.raises(TableError, match=r"Use \.csv, \.txt, \.tsv, \.parquet or \.pq"):
         TableWriter(tmp_path / "t.xlsx")
 
 

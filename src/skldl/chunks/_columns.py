@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skldl.exceptions import TableError
-from skldl.utils.column_names import matching_columns
+from skldl.utils.column_names import find_columns, list_names, no_column
 
 Names = str | Sequence[str] | None
 
@@ -18,50 +18,32 @@ class Columns:
     weight: str | None
 
 
-def find_columns(names: Sequence[str], labels: Names, features: Names, weight: str | None, *, place: str) -> Columns:
-    """Find the columns by names, patterns such as ``"r_*"``, and beginnings of several names.
+def assign_columns(names: Sequence[str], labels: Names, features: Names, weight: str | None, *, place: str) -> Columns:
+    """Find the columns of labels, of features (by default all others) and of weights by names and patterns.
 
-    Without labels there are none; without features every column is one that is neither a label nor the weight.
-    ``place`` is what messages call the table.
+    Errors begin with ``place``, the name of the table.
 
     Examples
     --------
-    >>> from skldl.chunks._columns import find_columns
-    >>> find_columns(["age", "r_a", "r_b"], "r_*", None, None, place="a table")
+    >>> assign_columns(["age", "r_a", "r_b"], "r_*", None, None, place="a table")
     Columns(labels=('r_a', 'r_b'), features=('age',), weight=None)
     """
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if list(names).count(name) > 1)
-        raise TableError(f"{place} has two columns named {twice!r}. Rename one of them.")
-    if weight is not None and weight not in names:
-        raise TableError(f"{place} has no column {weight!r} for weights. {_listed(names)}")
-    of_labels = _matching(names, labels, "labels", place)
-    used = {*of_labels, weight}
-    if features is None:
-        of_features = tuple(name for name in names if name not in used)
-    else:
-        of_features = _matching(names, features, "features", place)
-        both = [name for name in of_features if name in used]
-        if both:
-            raise TableError(f"Column {both[0]!r} of {place} is named as a feature and as a label or weight.")
-    if not of_features:
-        raise TableError(f"{place} has no column left for features. {_listed(names)}")
+    try:
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if list(names).count(name) > 1)
+            raise TableError(f"two columns are named {twice!r}. Rename one of them.")
+        if weight is not None and weight not in names:
+            raise no_column("weight", weight, names)
+        of_labels = tuple(find_columns(labels or (), names, "labels"))
+        used = {*of_labels, weight}
+        if features is None:
+            of_features = tuple(name for name in names if name not in used)
+        else:
+            of_features = tuple(find_columns(features, names, "features"))
+            if both := [name for name in of_features if name in used]:
+                raise TableError(f"column {both[0]!r} is named as a feature and as a label or weight.")
+        if not of_features:
+            raise TableError(f"no column is left for features. It has {list_names(names)}.")
+    except TableError as error:
+        raise TableError(f"{place}: ", *error.parts) from error
     return Columns(of_labels, of_features, weight)
-
-
-def _matching(names: Sequence[str], wanted: Names, what: str, place: str) -> tuple[str, ...]:
-    """Columns that the texts stand for, each once: those of a pattern in the order of the table."""
-    if wanted is None:
-        return ()
-    found: dict[str, None] = {}
-    for pattern in [wanted] if isinstance(wanted, str) else wanted:
-        matches = matching_columns(pattern, names)
-        if not matches:
-            raise TableError(f"No column of {place} is named {pattern!r} ({what}). {_listed(names)}")
-        found |= dict.fromkeys(matches)
-    return tuple(found)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")
-    return f"It has the columns {shown}."

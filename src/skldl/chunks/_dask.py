@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from skldl.chunks._cluster import ClusterRows, active_client
-from skldl.chunks._columns import Columns, Names, find_columns
+from skldl.chunks._columns import Columns, Names, assign_columns
 from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._rows import Merge, Rows, Sums
 from skldl.exceptions import DataError, LengthMismatchError, NotNumericError
@@ -77,7 +77,7 @@ class DaskRows(Rows):
         """Features, labels and weights of a DataFrame, as DataFrames and a Series."""
         names = [str(name) for name in X.columns]
         by_name = isinstance(weight, str)
-        self.columns = columns = find_columns(names, labels, features, weight if by_name else None, place="X")
+        self.columns = columns = assign_columns(names, labels, features, weight if by_name else None, place="X")
         for name, kind in zip(X.columns, X.dtypes, strict=True):
             used = str(name) in columns.features or str(name) in columns.labels
             if used and getattr(kind, "kind", "O") not in "biuf" and not str(kind).lower().startswith(("int", "float")):

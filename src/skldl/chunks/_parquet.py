@@ -1,22 +1,29 @@
 """Rows from Parquet files, which Arrow reads: only the columns that are needed, a batch of rows at a time."""
 
-import glob
 from collections.abc import Iterator, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from skldl.chunks._columns import Columns, Names, find_columns
+from skldl.chunks._columns import Columns, Names, assign_columns
 from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._rows import Rows, check_chunk_rows, rows_in_chunk
-from skldl.exceptions import DatasetNotFoundError, EmptyDataError, NonFiniteError, NotNumericError, TableError
+from skldl.data._formats import PARQUET, find_files
+from skldl.data._parquet import damaged, open_parquet
+from skldl.exceptions import (
+    DatasetNotFoundError,
+    EmptyDataError,
+    NonFiniteError,
+    NotNumericError,
+    Parameter,
+    TableError,
+)
 from skldl.utils.dependencies import import_with_extra
 from skldl.utils.typing import AnyArray
 
-READ_BUFFER = 1 << 20
-MOST_TASKS = 512
+MAX_TASKS = 512
 """Blocks of rows on a cluster, about: each costs its scheduler a few milliseconds in each pass."""
 
 
@@ -72,7 +79,10 @@ class ParquetRows(Rows):
         weight: str | None = None,
         batch_rows: int | None = None,
     ) -> None:
-        self.files = find_files(path)
+        sources = [path] if isinstance(path, str | PathLike) else list(path)
+        self.files = [Path(file) for file in find_files(sources, PARQUET.suffixes)]
+        if not self.files:
+            raise DatasetNotFoundError("No Parquet file was named. Pass a file, a folder or a pattern.")
         self.labels, self.features, self.weight = labels, features, weight
         self.batch_rows = check_chunk_rows(batch_rows, "batch_rows")
         self.columns, self._groups, self._single = self._inspect()
@@ -83,10 +93,10 @@ class ParquetRows(Rows):
         counts: list[list[int]] = []  # rows of each row group of each file
         single = True
         for file in self.files:
-            with _opened(file) as opened:
+            with open_parquet(file, str(file)) as opened:
                 schema, metadata = opened.schema_arrow, opened.metadata
             if columns is None:
-                columns = find_columns(schema.names, self.labels, self.features, self.weight, place=str(file))
+                columns = assign_columns(schema.names, self.labels, self.features, self.weight, place=str(file))
             single &= _check_columns(schema, columns, file, self.files[0], every=self.features is None)
             counts.append([metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)])
         if columns is None or not any(map(sum, counts)):
@@ -102,7 +112,7 @@ class ParquetRows(Rows):
         if client is None:
             return []
         tasks = []
-        size = max(self._chunk_size(), -(-(self.n_rows or 0) // MOST_TASKS))
+        size = max(self._chunk_size(), -(-(self.n_rows or 0) // MAX_TASKS))
         for file, groups in zip(self.files, self._groups, strict=True):
             some: list[int] = []
             first = n_rows = 0
@@ -150,13 +160,13 @@ def pieces_of(
 ) -> Iterator[Piece]:
     """The rows of one file, or of some of its row groups, the first of which begins at row ``first``."""
     wanted = [*columns.features, *(columns.labels if labels else ()), *([columns.weight] if columns.weight else ())]
-    with _opened(file) as opened:
+    with open_parquet(file, str(file)) as opened:
         batches = opened.iter_batches(batch_size=batch_rows, columns=wanted, row_groups=groups)
         while True:
             try:
                 batch = next(batches, None)
             except (OSError, ValueError) as error:  # pyarrow.ArrowInvalid is a ValueError
-                raise _damaged(file, error) from error
+                raise damaged(str(file), error) from error
             if batch is None:
                 return
             if not batch.num_rows:
@@ -177,57 +187,17 @@ def _matrix(batch: Any, names: Sequence[str], file: Path, first: int, dtype: Any
             row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             raise NonFiniteError(
                 f"In {file}: column {name!r} has no value in row {row}. Fill such cells in, drop these rows, or leave "
-                "the column out with features=."
+                "the column out with ",
+                Parameter("features"),
+                ".",
+                row=row,
             )
         cells[k] = column.to_numpy(zero_copy_only=False)
     return cells.T
 
 
-def find_files(path: Any) -> list[Path]:
-    """Files that a path, folder, pattern or sequence of them stands for, each once."""
-    files: dict[Path, None] = {}
-    for one in [path] if isinstance(path, str | PathLike) else list(path):
-        text = fspath(one)
-        if Path(text).is_dir():
-            inside = Path(text).rglob("*")
-            found = sorted(file for file in inside if file.suffix in (".parquet", ".pq") and not _is_hidden(file, text))
-        elif Path(text).exists():
-            found = [Path(text)]
-        else:
-            found = sorted(Path(match) for match in glob.glob(text, recursive=True) if Path(match).is_file())
-        if not found:
-            raise DatasetNotFoundError(
-                f"There is no Parquet file at {text}. Pass a file, a folder that holds .parquet files, or a pattern."
-            )
-        files |= dict.fromkeys(found)
-    if not files:
-        raise DatasetNotFoundError("No Parquet file was named. Pass a file, a folder or a pattern.")
-    return list(files)
-
-
-def _is_hidden(file: Path, folder: str) -> bool:
-    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-
-
-def _opened(file: Path) -> Any:
-    parquet = import_with_extra("pyarrow.parquet", "cli", user="skldl.chunks.ParquetRows")
-    try:
-        return parquet.ParquetFile(file, buffer_size=READ_BUFFER, pre_buffer=False)
-    except FileNotFoundError as error:
-        raise DatasetNotFoundError(f"{file} does not exist any more.") from error
-    except (OSError, ValueError) as error:
-        raise _damaged(file, error) from error
-
-
-def _damaged(file: Path, error: Exception) -> TableError:
-    return TableError(
-        f"{file} cannot be read as Parquet ({' '.join(str(error).split())[:300]}). It may be damaged or cut off: write "
-        "it again, or leave it out."
-    )
-
-
 def _check_columns(schema: Any, columns: Columns, file: Path, first_file: Path, *, every: bool) -> bool:
-    """Demand the columns of the first file, all numbers; say whether the features are in single precision."""
+    """Check the columns of a file against those of the first; return whether its features are in single precision."""
     types = import_with_extra("pyarrow.types", "cli")
     wanted = dict.fromkeys((*columns.features, *columns.labels, *([columns.weight] if columns.weight else ())))
     lacking = next((name for name in wanted if name not in schema.names), None)
@@ -243,8 +213,9 @@ def _check_columns(schema: Any, columns: Columns, file: Path, first_file: Path, 
         is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
         if not (is_number or types.is_decimal(kind)):
             raise NotNumericError(
-                f"Column {name!r} of {file} holds {kind}, where numbers belong. Leave it out with features=, or let "
-                "the encoder of tables turn it into numbers: skldl fit --stream."
+                f"Column {name!r} of {file} holds {kind}, where numbers belong. Leave it out with ",
+                Parameter("features"),
+                ", or let the encoder of tables turn it into numbers: skldl fit --stream.",
             )
         if name in columns.features:
             single &= kind.bit_width == 32 and types.is_floating(kind)

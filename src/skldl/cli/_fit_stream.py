@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from skldl.cli._options import Columns, is_array_file
+from skldl.cli._options import Columns
 from skldl.cli._resume import ResumeFolder
 from skldl.cli._screen import note
-from skldl.data._table_files import TableFiles
+from skldl.data._formats import holds_arrays
+from skldl.data._tables import TableFiles
 from skldl.exceptions import DataError, DatasetError, TableError, UnknownNameError
 from skldl.tabular._memory_plan import GIB, parse_size
 from skldl.tabular._stream_training import STREAMING, fit_stream, streaming_candidate
@@ -40,7 +41,7 @@ def is_streamed(
     False, with a note, if the table is large but the model, or one of the options of `NOT_IN_CHUNKS` in ``others``,
     needs it in memory.
     """
-    if any(is_array_file(source) or not os.path.isfile(source) for source in sources):
+    if any(holds_arrays(source) or not os.path.isfile(source) for source in sources):
         return False
     if sum(os.path.getsize(source) for source in sources) < SMALL:
         return False
@@ -86,7 +87,7 @@ def fit_in_chunks(
     is the address of a Dask cluster that fits the model, and ``chosen`` has what `fit_stream` takes.
     """
     for source in sources:
-        if is_array_file(source):
+        if holds_arrays(source):
             raise TableError(f"{source} holds arrays, which are read whole: stream=True is for CSV and Parquet files.")
         if not _is_readable_again(source):
             name = "Standard input" if source == "-" else source

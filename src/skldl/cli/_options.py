@@ -11,10 +11,9 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from skldl.data import Dataset, TableFile, find_columns, from_table
-from skldl.data._array_table import ArrayTable
-from skldl.data._read_arrays import ARRAY_ENDINGS
+from skldl.data._formats import holds_arrays
 from skldl.data._spelling import split_list
-from skldl.data._table_files import TableFiles
+from skldl.data._tables import ArrayTable, TableFiles
 from skldl.exceptions import DataError, TableError
 
 
@@ -47,7 +46,7 @@ class Reading:
 
     def open(self, source: str) -> TableFile | ArrayTable:
         """Open a table, or the arrays of a .mat or .npz file as one."""
-        return self._arrays(source) if is_array_file(source) else TableFile(source, **self.as_reading())
+        return self._arrays(source) if holds_arrays(source) else TableFile(source, **self.as_reading())
 
     def _arrays(self, source: str, labels: str | None = None, also: Sequence[str] = ()) -> ArrayTable:
         for name, value in self.as_reading().items():
@@ -86,7 +85,7 @@ class Columns(Reading):
     def open(self, source: str) -> TableFile | ArrayTable:
         """Open a table with labels, or the arrays of a .mat or .npz file as one."""
         labels = words(self.labels)
-        if is_array_file(source):
+        if holds_arrays(source):
             if len(labels) > 1:
                 raise TableError(f"labels={labels}: {source} holds arrays. Name the one array of labels.")
             also = [name for name in (self.weight, self.groups) if name is not None]
@@ -102,7 +101,7 @@ class Columns(Reading):
         if len(sources) == 1:
             return self.open(sources[0])
         for name in sources:
-            if name == "-" or is_array_file(name):
+            if name == "-" or holds_arrays(name):
                 raise TableError(f"Several tables are named, and {name} is no CSV or Parquet file. Name it alone.")
         self.need_labels()
         return TableFiles(sources, **self.as_reading())
@@ -154,11 +153,6 @@ def placed_in(table: TableFile | TableFiles | ArrayTable) -> Iterator[None]:
             raise
         file, row = table.place_of(int(found[1]) - 1)
         raise type(error)(f"{error} (Row {found[1]} of all is row {row + 1} of {file}.)") from error
-
-
-def is_array_file(source: str) -> bool:
-    """Whether a file holds arrays instead of a table."""
-    return Path(source).suffix.lower() in ARRAY_ENDINGS
 
 
 def words(given: list[str] | None) -> list[str]:

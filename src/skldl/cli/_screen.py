@@ -11,7 +11,7 @@ import pandas as pd
 
 from skldl.cli._options import as_options
 from skldl.data import TableFile
-from skldl.data._array_table import ArrayTable
+from skldl.data._tables import ArrayTable
 from skldl.utils.files import whole_file
 
 IMAGES = (".png", ".pdf", ".svg")
@@ -54,10 +54,10 @@ def progress_of(table: TableFile | ArrayTable, *, quiet: bool) -> Iterator[Calla
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("0 rows", total=None if table.share_read() is None else 1.0)
+        task = bar.add_task("0 rows", total=None if table.fraction_read() is None else 1.0)
 
         def tell(rows: int) -> None:
-            bar.update(task, completed=table.share_read() or 0.0, description=f"{rows:,} rows")
+            bar.update(task, completed=table.fraction_read() or 0.0, description=f"{rows:,} rows")
 
         yield tell
 

@@ -52,7 +52,7 @@ def convert(
         separated by a bar), rankings (--label; labels in falling order, separated by >; several rankings of one thing
         share their --item).
     out
-        Where to write: .csv, .tsv or .parquet, or - for CSV on standard output.
+        Where to write: a CSV (.csv, .txt), TSV or Parquet (.parquet, .pq) file, or - for CSV on standard output.
     item
         Column with the item of each row.
     annotator
@@ -69,7 +69,7 @@ def convert(
     weight
         Write the number of votes behind each row as a column of this name, for skldl fit --weight.
     raters
-        Write the quality of each rater to this file (.csv, .tsv or .parquet): informedness, severity, habits, flags.
+        Write the quality of each rater to this CSV, TSV or Parquet file: informedness, severity, habits, flags.
     figure
         Draw the raters (.png, .svg, .pdf): informedness, severity, and which answers true labels get.
     weights

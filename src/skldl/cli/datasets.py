@@ -33,7 +33,7 @@ def describe(name: str, /) -> None:
     Parameters
     ----------
     name
-        A name of the list, or a data file (.mat, .npz, .csv, .tsv or .parquet).
+        A name of the list, or a data file: a CSV or Parquet file, or a .mat or .npz file with arrays.
     """
     print(describe_dataset(name))
 

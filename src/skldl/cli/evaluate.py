@@ -8,9 +8,10 @@ from typing import Annotated
 import numpy as np
 from cyclopts import Parameter
 
-from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, is_array_file
+from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
+from skldl.data._formats import holds_arrays
 from skldl.data._spelling import split_list
 from skldl.exceptions import StudyError
 from skldl.experiments import DatasetSpec, Study
@@ -100,7 +101,7 @@ def evaluate(
     roles |= {"item": item, "annotator": annotator}
     spec = DatasetSpec(name, source=table, encode=True, text_ngrams=text_ngrams, splits=splits, **roles)
     with columns.open(table) as source:
-        if not is_array_file(table):
+        if not holds_arrays(table):
             spec = replace(spec, data=columns.dataset(source, name=name, splits=splits, item=item, annotator=annotator))
     spec = load_datasets([spec])[0][0]
     dataset = spec.data

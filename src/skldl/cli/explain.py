@@ -11,8 +11,8 @@ from skldl.cli._model_file import TableModel, open_model
 from skldl.cli._options import Flag, Reading, Source, check_targets, refuse_model_as_table
 from skldl.cli._screen import IMAGES, note, print_table, save_figure
 from skldl.data import TableWriter, read_labels
+from skldl.data._formats import suffixes_with
 from skldl.data._labels import rows_with_labels
-from skldl.data._write import ENDINGS
 from skldl.exceptions import TableError
 from skldl.tabular import column_effects, explain_row, feature_weights
 from skldl.tabular._interval_columns import LEVEL, few_rows_note
@@ -58,7 +58,7 @@ def explain(
     seed
         Seed of the shuffling.
     out
-        Write the table (.csv, .tsv, .parquet) or the figure (.png, .svg, .pdf); may be given twice.
+        Write the table (CSV, TSV or Parquet) or the figure (.png, .svg, .pdf); may be given twice.
     all_rows
         Use rows that the model learned from, too.
     reading
@@ -67,11 +67,11 @@ def explain(
         Overwrite existing files.
     """
     refuse_model_as_table(table)
-    targets = out or []
+    targets, suffixes = out or [], (*suffixes_with("writer"), *IMAGES)
     for target in targets:
-        if target.suffix.lower() not in (*ENDINGS, *IMAGES):
+        if target.suffix.lower() not in suffixes:
             raise TableError(
-                f"--out {target}: the file extension determines what is written. Use {', '.join((*ENDINGS, *IMAGES))}."
+                f"--out {target}: the file extension determines what is written. Use {', '.join(suffixes)}."
             )
     check_targets([("--out", target) for target in targets], [model, table], overwrite=overwrite)
     if repeats < 1:

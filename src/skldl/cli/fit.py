@@ -13,8 +13,8 @@ from skldl.cli._model_file import is_model
 from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, as_options, check_targets, placed_in
 from skldl.cli._progress import working
 from skldl.cli._screen import note
+from skldl.data._formats import find_files, suffixes_with
 from skldl.data._spelling import split_list
-from skldl.data._table_files import find_tables
 from skldl.exceptions import TableError
 from skldl.persistence import save
 from skldl.tabular import fit_table
@@ -116,7 +116,7 @@ def fit(
     """
     if out.is_dir() or not out.parent.is_dir():
         raise TableError(f"--out {out} is a folder, or is in a folder that does not exist. Name a file.")
-    sources = find_tables([table, *more])
+    sources = find_files([table, *more], suffixes_with("reader"))
     check_targets([("--out", out)], sources, overwrite=overwrite or is_model(out))
     import skops  # noqa: F401 - if it is missing, fail before the training, not after
 

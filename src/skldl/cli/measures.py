@@ -11,9 +11,9 @@ from cyclopts import App, Parameter, validators
 from skldl.cli._options import Flag, check_targets
 from skldl.cli._screen import IMAGES, save_figure
 from skldl.data import TableFile
+from skldl.data._arrays import read_arrays
+from skldl.data._formats import holds_arrays
 from skldl.data._labels import label_numbers
-from skldl.data._read_arrays import read_arrays
-from skldl.data._write import ENDINGS
 from skldl.exceptions import DatasetError, DatasetNotFoundError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
 from skldl.metrics.selection import Robustness, Selection, robustness, select_measures
@@ -88,8 +88,8 @@ def select(
     Parameters
     ----------
     data
-        Real and predicted distributions: an .npz file with the arrays D_true and D_pred, or a table (.csv, .tsv,
-        .parquet) with the columns true_NAME and pred_NAME for each label NAME, one row per instance.
+        True and predicted distributions: an .npz or .mat file with the arrays D_true and D_pred, or a CSV or Parquet
+        file with the columns true_NAME and pred_NAME for each label NAME, one row per instance.
     out
         File for the figure; its extension determines the format (.png, .pdf, .svg).
     seed
@@ -161,14 +161,12 @@ def _tell_robustness(outcome: Robustness) -> None:
 
 
 def read_pairs(path: Path) -> tuple[Any, Any]:
-    """Read real and predicted distributions, as they are, from an .npz file or a table; see `select`."""
+    """Read true and predicted distributions, as they are, from arrays or a table; see `select`."""
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file {path}. Say where the table of distributions is.")
-    if path.suffix.lower() == ".npz":
+    if holds_arrays(path):
         pair = read_arrays(path, "D_true", "D_pred")
         return pair.features, pair.labels
-    if path.suffix.lower() not in ENDINGS:
-        raise DatasetError(f"{path} is neither an .npz file nor a table ({', '.join(ENDINGS)}).")
     frame = TableFile(path).read()
     sides = [[name.removeprefix(side) for name in frame if name.startswith(side)] for side in ("true_", "pred_")]
     if not sides[0] or sorted(sides[0]) != sorted(sides[1]):

@@ -54,7 +54,8 @@ def predict(
         A CSV or Parquet file with the columns of the training table, in any order; a .mat or .npz file with an array of
         features; - for standard input.
     out
-        Where to write: .csv, .tsv or .parquet, or - for CSV on standard output. A run that fails leaves no file.
+        Where to write: a CSV (.csv, .txt), TSV or Parquet (.parquet, .pq) file, or - for CSV on standard output. A run
+        that fails leaves no file.
     keep
         Columns of the table to copy to the result, separated by commas.
     level
@@ -109,7 +110,7 @@ def predict(
                 writer.append(piece.rows)
                 tell(drift.n_rows)
         if not drift.n_rows and not writer.written:
-            writer.write(work.predicted(source.nothing()))
+            writer.write(work.predicted(source.empty()))
         if counts_file is not None:
             counts_file.write(drift.to_json().encode())
     rows = drift.n_rows

@@ -16,14 +16,14 @@ from skldl.data._lexicon import load_lexicon
 from skldl.data._noise import exchange_rows, gaussian_log_ratio_noise
 from skldl.data._tweets import load_tweets
 from skldl.data._vader_texts import fetch_vader_texts
+from skldl.utils.column_names import find_columns
 from skldl.utils.dependencies import lazy_names
 
 if TYPE_CHECKING:
     from skldl.data._convert import Converted, convert_table
     from skldl.data._labels import KINDS, label_values, read_labels
-    from skldl.data._roles import find_columns, from_table
-    from skldl.data._table_file import TableFile
-    from skldl.data._write import TableWriter
+    from skldl.data._roles import from_table
+    from skldl.data._tables import TableFile, TableWriter
 
 __all__ = [
     "CATALOGUE",
@@ -60,8 +60,7 @@ __getattr__ = lazy_names(
     cli={
         "_convert": ("Converted", "convert_table"),
         "_labels": ("KINDS", "label_values", "read_labels"),
-        "_roles": ("find_columns", "from_table"),
-        "_table_file": ("TableFile",),
-        "_write": ("TableWriter",),
+        "_roles": ("from_table",),
+        "_tables": ("TableFile", "TableWriter"),
     },
 )

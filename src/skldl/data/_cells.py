@@ -4,7 +4,7 @@ import datetime
 import decimal
 import numbers
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -70,43 +70,6 @@ def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFram
     for name, values in columns.items():
         changed[name] = values
     return changed
-
-
-def list_names(names: Iterable[Any]) -> str:
-    """Write names for a message: the first eight, and how many more there are.
-
-    Examples
-    --------
-    >>> list_names(["a", "b"])
-    "'a', 'b'"
-    """
-    quoted = [repr(str(name)) for name in names]
-    return ", ".join(quoted[:8]) + (f" and {len(quoted) - 8} more" if len(quoted) > 8 else "")
-
-
-def no_column(role: str, name: str, columns: Iterable[Any]) -> TableError:
-    """The error for a column that is named and not there."""
-    return TableError(f"{role}={name!r}: the table has no such column. It has {list_names(columns)}.")
-
-
-def refuse_lacking_columns(needed: Iterable[str], columns: Iterable[str]) -> None:
-    """Refuse a table without all columns that a model needs; further ones do not matter.
-
-    Examples
-    --------
-    >>> refuse_lacking_columns(["age"], ["Age"])
-    Traceback (most recent call last):
-        ...
-    skldl.exceptions.TableError: The table lacks the column 'age', which the model was trained with. It has 'Age'.
-    """
-    present = dict.fromkeys(columns)
-    lacking = [name for name in needed if name not in present]
-    if lacking:
-        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-        raise TableError(
-            f"The table lacks the column {lacking[0]!r}{more}, which the model was trained with. "
-            f"It has {list_names(present) or 'no column'}."
-        )
 
 
 def is_plain_number(column: pd.Series) -> bool:

@@ -21,13 +21,13 @@ from skldl.data._cells import (
     cell_place,
     has_codes,
     is_plain_number,
-    list_names,
     refuse_nested,
 )
+from skldl.data._csv import MOSTLY
 from skldl.data._dates import TYPED, fitting_formats, looks_like_date
-from skldl.data._dialect import MOSTLY
 from skldl.data._number_notation import is_number_otherwise, unit_of
 from skldl.exceptions import TableError
+from skldl.utils.column_names import list_names
 
 _FEWEST = 5  # cells of a column, for a judgement on what it is mostly
 _CELLS_OF_A_CHUNK = 200  # of text, looked at for numbers in another notation

@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 
 from skldl.annotators import RaterSummary
-from skldl.data._cells import as_frame, as_words, list_names, no_column, with_columns
+from skldl.data._cells import as_frame, as_words, with_columns
 from skldl.data._labels import in_order, label_numbers, label_values, look_like_shares, read_labels, read_votes
 from skldl.data._long_votes import one_row_each, refuse_empty
-from skldl.data._roles import find_columns
 from skldl.distributions import Votes, from_label_sets, from_rankings, from_votes
 from skldl.exceptions import DataError, MissingLabelError, TableError
+from skldl.utils.column_names import find_columns, list_names, no_column
 
 _Parts = tuple[pd.DataFrame, pd.DataFrame, pd.Series | None, RaterSummary | None]
 """Other columns of the items, distributions, numbers of votes behind them, and the quality of the raters."""

@@ -8,22 +8,20 @@ from typing import Any
 import numpy as np
 import pooch
 
+from skldl.data._arrays import Converter, checked_content, read_arrays
 from skldl.data._artificial import artificial_manifold, make_artificial
 from skldl.data._catalogue import BUILT_IN, FETCHED_TEXTS, CatalogueEntry, find_entry, in_catalogue, suggestion
-from skldl.data._content import Converter, checked_content
 from skldl.data._dataset import Dataset
 from skldl.data._download import check_sha256
+from skldl.data._formats import format_named, holds_arrays
 from skldl.data._gaps import with_note_of_gaps
 from skldl.data._lexicon import load_lexicon
-from skldl.data._read_arrays import ARRAY_ENDINGS, read_arrays
 from skldl.data._spelling import plain
 from skldl.data._tweets import load_tweets
 from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
 from skldl.utils.warn import warn
 
 FOLDER_VARIABLE = "SKLDL_DATA"
-_TABLES = (".csv", ".tsv", ".parquet")
-_ENDINGS = (*ARRAY_ENDINGS, *_TABLES)
 Columns = str | Sequence[str]
 
 
@@ -53,8 +51,8 @@ def load_dataset(
     Parameters
     ----------
     name_or_path : str or path
-        Either a name (see `list_datasets`; case, hyphens, underscores and blanks do not matter), or the path of a
-        ``.mat`` or ``.npz`` file with arrays, or of a table: ``.csv``, ``.tsv`` or ``.parquet``.
+        Either a name (see `list_datasets`; case, hyphens, underscores and blanks do not matter), or the path of a file:
+        ``.mat`` or ``.npz`` for arrays, any other for a table, CSV or Parquet (its content decides which).
     data_home : str or path, default=None
         Folder with the files of the paper's datasets. Looked at in this order: ``data_home``, the folder that the
         environment variable ``SKLDL_DATA`` names, the cache into which `fetch_dataset` downloads.
@@ -145,7 +143,7 @@ def load_dataset(
         return _load_by_name(str(name_or_path), data_home, verify=verify)
     path = Path(name_or_path).expanduser()
     _check_file(path)
-    if path.suffix.lower() in _TABLES:
+    if not holds_arrays(path):
         from skldl.data._load_table import load_table
 
         return load_table(path, labels, features, kind, roles, convert, writing)
@@ -160,10 +158,10 @@ def _first_given(options: dict[str, Any]) -> str | None:
 
 
 def _is_name(name_or_path: str | os.PathLike[str]) -> bool:
-    """A name unless it can only be a path: a path object, a known ending, a separator, or a file that is there."""
+    """A name unless it can only be a path: a path object, a known suffix, a separator, or a file that is there."""
     if not isinstance(name_or_path, str):
         return False
-    if Path(name_or_path).suffix.lower() in _ENDINGS or any(mark in name_or_path for mark in "/\\"):
+    if format_named(name_or_path) or any(mark in name_or_path for mark in "/\\"):
         return False
     if in_catalogue(name_or_path) or plain(name_or_path) in _LOADERS or plain(name_or_path) in _TEXTS:
         return True
@@ -284,11 +282,6 @@ def _check_file(path: Path) -> None:
         raise DatasetError(f"{path} is a folder; name the file in it.")
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file {path} (looked at {path.absolute()}).")
-    if path.suffix.lower() not in _ENDINGS:
-        raise DatasetError(
-            f"{path}: files ending in {path.suffix!r} are not known here. Known are {', '.join(_ENDINGS)}; "
-            "from a DataFrame pass X and D to the estimator directly, or call skldl.data.from_table."
-        )
 
 
 def _load_arrays(path: Path, *, labels: Any = None, features: Any = None, convert: Converter | None = None) -> Dataset:

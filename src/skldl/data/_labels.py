@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from skldl.data._cells import as_words, cell_place, checked_numbers, list_names
+from skldl.data._cells import as_words, cell_place, checked_numbers
 from skldl.distributions import Votes, from_counts, from_labels, from_scores, from_votes
 from skldl.exceptions import (
     NegativeDegreeError,
@@ -16,6 +16,7 @@ from skldl.exceptions import (
     UnknownLabelError,
     ZeroRowError,
 )
+from skldl.utils.column_names import list_names
 from skldl.utils.missing import check_partial_distributions
 from skldl.utils.typing import AnyArray, BoolArray
 from skldl.utils.validation import SUM_TOLERANCE, check_distributions

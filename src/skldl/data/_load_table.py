@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from skldl.data._cells import NUMBER, checked_numbers, list_names
+from skldl.data._arrays import Converter, fitting_type
+from skldl.data._cells import NUMBER, checked_numbers
 from skldl.data._column_kinds import kind_of
-from skldl.data._content import Converter, fitting_type
 from skldl.data._dataset import Dataset
 from skldl.data._labels import label_numbers
-from skldl.data._roles import find_columns, from_table
-from skldl.data._table_file import TableFile
+from skldl.data._roles import from_table
+from skldl.data._tables import TableFile
 from skldl.exceptions import DataError, DatasetError
+from skldl.utils.column_names import find_columns, list_names
 
 LABEL_PREFIXES = ("label_", "label:", "label.", "d_", "y_")
 Columns = str | Sequence[str]

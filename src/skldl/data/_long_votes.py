@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from skldl.data._cells import as_words, list_names, no_column, refuse_missing
+from skldl.data._cells import as_words, refuse_missing
 from skldl.exceptions import DuplicateVoteError, MissingLabelError, TableError
+from skldl.utils.column_names import list_names, no_column
 
 MOST_CELLS = 50_000_000
 """Items times raters: a larger table of answers would not fit into memory."""

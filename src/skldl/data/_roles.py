@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, list_names, no_column, refuse_missing
+from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, refuse_missing
 from skldl.data._column_kinds import ColumnKind, notes_on_columns
 from skldl.data._dataset import Dataset
-from skldl.data._dialect import UNNAMED
 from skldl.data._gaps import with_note_of_gaps
 from skldl.data._labels import label_numbers, look_like_shares, read_labels, read_votes, rows_with_labels
 from skldl.data._leaks import label_leaks
 from skldl.data._long_votes import votes_in_columns
 from skldl.exceptions import SampleWeightError, TableError
-from skldl.utils.column_names import matching_columns
+from skldl.utils.column_names import UNNAMED, find_columns, list_names, no_column
 from skldl.utils.typing import AnyArray, FloatArray
 
 _MANY_COLUMNS = 500  # of a table that was read column by column; a copy in one block takes rows much faster
@@ -167,43 +166,6 @@ def feature_columns(
     if not features:
         raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
     return features, notes + _like_the_labels(label_columns, features)
-
-
-def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: str) -> list[str]:
-    """Find columns by names, patterns and beginnings.
-
-    Parameters
-    ----------
-    patterns : str or sequence of str
-        Each is the name of a column; else a pattern in which ``*`` stands for any text and ``?`` for any character;
-        else what the names of two or more columns begin with.
-    columns : iterable of str
-        The columns of the table.
-    role : str
-        The parameter that the message names.
-
-    Returns
-    -------
-    list of str
-        The columns, each once, in the order of the patterns and then of the table.
-
-    Examples
-    --------
-    >>> find_columns(["c", "a*"], ["a2", "a1", "b", "c"], "labels")
-    ['c', 'a2', 'a1']
-    >>> find_columns("emo_", ["emo_joy", "emo_fear", "age"], "labels")
-    ['emo_joy', 'emo_fear']
-    """
-    present = dict.fromkeys(columns)
-    found: dict[str, None] = {}
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matches = matching_columns(pattern, present)
-        if not matches and pattern == "" and UNNAMED in present:
-            matches = [UNNAMED]
-        if not matches:
-            raise no_column(role, pattern, present)
-        found |= dict.fromkeys(matches)
-    return list(found)
 
 
 def usable_rows(

@@ -8,7 +8,7 @@ import numpy as np
 
 from skldl import data
 from skldl.data import Dataset
-from skldl.data._read_arrays import array_variables, one_per_row
+from skldl.data._arrays import array_variables, one_per_row
 from skldl.distributions import from_counts, from_scores
 from skldl.distributions._tables import is_missing, plain_label
 from skldl.exceptions import StudyError

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from skldl import data  # its readers of tables need pandas: they are looked up when a table is read
+from skldl.data._formats import holds_arrays
 from skldl.data._gaps import rows_to_judge_by
-from skldl.data._read_arrays import ARRAY_ENDINGS
 from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
 from skldl.experiments.fingerprint import READING
 from skldl.experiments.given_files import load_arrays, read_splits
@@ -48,7 +48,7 @@ def load_datasets(specs: Sequence[DatasetSpec], *, data_home: Any = None) -> tup
 
 def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
     place = _found(spec.source or spec.name, data_home)
-    if Path(place).suffix.lower() in ARRAY_ENDINGS:
+    if holds_arrays(place):
         dataset = load_arrays(place, spec)
     elif spec.encode:
         if spec.labels is None:

@@ -9,25 +9,22 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from itertools import repeat
-from typing import Any, Self
+from typing import Any
 
 import orjson
 import pandas as pd
 
-from skldl.data import TableFile, TableWriter
+from skldl.data import TableFile, TableWriter, _formats
 from skldl.exceptions import TableError
 from skldl.serve._errors import Refusal
 from skldl.serve._model import Answer
 
-JSON, CSV, PARQUET = "application/json", "text/csv", "application/vnd.apache.parquet"
-FORMATS = {"json": JSON, "csv": CSV, "parquet": PARQUET}
-_SYNONYMS = {
-    "application/csv": CSV,
-    "application/parquet": PARQUET,
-    "application/x-parquet": PARQUET,
-    "text/json": JSON,
+JSON, CSV, PARQUET = "application/json", _formats.CSV.media_type, _formats.PARQUET.media_type
+_TABLES = {format_.media_type: format_ for format_ in _formats.FORMATS if format_.media_type}
+FORMATS = {"json": JSON} | {format_.name.lower(): media_type for media_type, format_ in _TABLES.items()}
+_SYNONYMS = {"text/json": JSON} | {
+    word: media_type for media_type, format_ in _TABLES.items() for word in format_.media_synonyms
 }
 _UNTYPED = ("", "application/octet-stream", "application/x-www-form-urlencoded")
 DIGITS = 6
@@ -52,8 +49,8 @@ def format_of_body(content_type: str, body: bytes) -> str:
     """
     word = content_type.partition(";")[0].strip().lower()
     if word in _UNTYPED:
-        if body[:4] == b"PAR1":
-            return PARQUET
+        if (found := _formats.format_of_content(body)).first_bytes and found.media_type:
+            return found.media_type
         if body.lstrip()[:1] in (b"[", b"{"):
             return JSON
         word = word or "none"
@@ -139,7 +136,7 @@ def read_table(body: bytes, kind: str, *, columns: Sequence[str], keep: Sequence
             refuse_rows(n_rows, max_rows)
             pieces.append(piece)
         if not pieces:
-            return table.nothing()
+            return table.empty()
     return pieces[0] if len(pieces) == 1 else pd.concat(pieces)
 
 
@@ -200,9 +197,11 @@ def write_answer(answer: Answer, kind: str, digits: int = DIGITS) -> bytes:
         return b"[" + b",".join(_json_rows(answer)) + b"]"
     if kind == CSV and not answer.kept and (text := _quick_csv(answer, digits)) is not None:
         return text
-    with _BodyWriter("answer.parquet" if kind == PARQUET else "answer.csv", digits=digits, exact=answer.kept) as writer:
+    stream = io.BytesIO()
+    stream.name = f"answer{_TABLES[kind].suffixes[0]}"
+    with TableWriter(stream, digits=digits, exact=answer.kept) as writer:
         writer.write(pd.DataFrame(answer.columns))
-    return writer.content.getvalue()
+    return stream.getvalue()
 
 
 def _json_rows(answer: Answer) -> Iterator[bytes]:
@@ -211,15 +210,6 @@ def _json_rows(answer: Answer) -> Iterator[bytes]:
     for first in range(0, answer.n_rows, ROWS_AT_A_TIME):
         cells = zip(*(column[first : first + ROWS_AT_A_TIME] for column in columns), strict=True)
         yield orjson.dumps(list(map(dict, map(zip, repeat(names), cells))), default=str)[1:-1]
-
-
-class _BodyWriter(TableWriter):
-    """A `TableWriter` whose file stays in memory."""
-
-    def __enter__(self) -> Self:
-        self._stack = ExitStack()
-        self.content = self._stream = io.BytesIO()
-        return self
 
 
 def _quick_csv(answer: Answer, digits: int) -> bytes | None:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from skldl.data._cells import CATEGORY, refuse_lacking_columns
+from skldl.data._cells import CATEGORY
 from skldl.exceptions import DataError
+from skldl.utils.column_names import check_columns
 
 LONGEST_CATEGORY = 10_000
 
@@ -32,7 +33,7 @@ def frame_of_records(records: Sequence[Any], columns: Sequence[str], keep: Seque
     for record in records:
         present.update(record)
     if records:
-        refuse_lacking_columns(columns, present)
+        check_columns(columns, present)
     cells = {name: [record.get(name) for record in records] for name in wanted if name in present or not records}
     for name, column in cells.items():
         for place, cell in enumerate(column, start=1):

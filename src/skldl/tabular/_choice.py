@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skldl.data._cells import list_names
 from skldl.data._dataset import Dataset
 from skldl.exceptions import DataError, TableError
 from skldl.metrics._skill import show_skill, without_rounding
@@ -31,6 +30,7 @@ from skldl.selection import (
 )
 from skldl.selection._estimate import estimate_from_losses
 from skldl.tabular._models import limited_to
+from skldl.utils.column_names import list_names
 from skldl.utils.mean_mixture import first_best
 from skldl.utils.typing import IntArray
 

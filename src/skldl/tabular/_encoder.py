@@ -18,17 +18,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from skldl.data._cells import (
-    BOOLEAN,
-    CATEGORY,
-    DATE,
-    NUMBER,
-    TEXT,
-    as_frame,
-    checked_numbers,
-    list_names,
-    refuse_lacking_columns,
-)
+from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame, checked_numbers
 from skldl.data._column_kinds import kind_of
 from skldl.data._dates import fitting_formats
 from skldl.exceptions import TableError
@@ -51,6 +41,7 @@ from skldl.tabular._encoder_steps import (
     written_and_varying,
 )
 from skldl.tabular._known_categories import known_categories
+from skldl.utils.column_names import check_columns, list_names
 from skldl.utils.typing import AnyArray
 
 BLOCK_ROWS = 10_000
@@ -331,7 +322,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns : iterable of str
             The columns that there are; further ones do not matter.
         """
-        refuse_lacking_columns(self.feature_names_in_, columns)
+        check_columns(self.feature_names_in_, columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Name the columns that `transform` gives.

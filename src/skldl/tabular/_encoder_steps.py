@@ -24,11 +24,11 @@ from skldl.data._cells import (
     as_words,
     checked_numbers,
     checked_truth,
-    list_names,
     refuse_cells,
 )
 from skldl.data._dates import as_dates, date_parts, fitting_formats
 from skldl.exceptions import TableError
+from skldl.utils.column_names import list_names
 
 FORMAT = 2
 """1: version 0.1, which took 3.0 in text for another category than 3, and dates for categories."""

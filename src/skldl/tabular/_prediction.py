@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skldl.data._cells import as_frame, no_column
+from skldl.data._cells import as_frame
 from skldl.exceptions import TableError
-from skldl.utils.simplex import entropy
+from skldl.simplex import entropy
+from skldl.utils.column_names import no_column
 
 
 def predict_table(

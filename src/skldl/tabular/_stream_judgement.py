@@ -91,7 +91,7 @@ def judge(
             parts["groups"].append(None if chunk.groups is None else chunk.groups[held])
             counts = table.counts(chunk)
             parts["counts"].append(None if counts is None else counts[held])
-        tell(f"{table.files.share_read() or 0.0:.0%}")
+        tell(f"{table.files.fraction_read() or 0.0:.0%}")
     if not features.n_rows or not parts["losses"]:
         raise DataError(
             "All rows, or none, belong to the groups that were held out: there are too few groups to judge the model. "

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from skldl.base import BaseLDL
 from skldl.chunks import ClusterRows, Journal, RecordedRows, Rows
 from skldl.data import label_values
-from skldl.data._memory import release_unused_memory
+from skldl.data._parquet import release_unused_memory
 from skldl.data._roles import notes_on_rows
 from skldl.exceptions import DataError
 from skldl.names import find_candidate
@@ -182,7 +182,7 @@ def _scan(table: StreamedTable, encoder: TableEncoder, seed: int, tell: Tell) ->
                 table.learn_labels(chunk)
             with naming(chunk.place):
                 fitting.update(chunk.X, chunk.place)
-            tell(f"columns, pass {fitting.n_passes + 1}: {table.files.share_read() or 0.0:.0%}")
+            tell(f"columns, pass {fitting.n_passes + 1}: {table.files.fraction_read() or 0.0:.0%}")
         fitting.end_pass()
         release_unused_memory()
         if fitting.n_passes == 1:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skldl.data._cells import as_words, cell_place, list_names, refuse_missing
+from skldl.data._cells import as_words, cell_place, refuse_missing
 from skldl.data._labels import known_labels, label_numbers, read_labels, read_votes
-from skldl.data._roles import feature_columns, find_columns, usable_rows
-from skldl.data._table_files import TableFiles
+from skldl.data._roles import feature_columns, usable_rows
+from skldl.data._tables import TableFiles
 from skldl.exceptions import DataError, NonFiniteError, TableError
+from skldl.utils.column_names import find_columns, list_names
 from skldl.utils.typing import AnyArray, FloatArray
 
 MOST_LABELS = 10_000

@@ -1,7 +1,7 @@
-"""Names of columns: those of labels and features, and the treatment of tables whose columns are in another order."""
+"""Names of columns: columns found by names and patterns, label names, and tables whose columns are in another order."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -9,7 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from skldl.exceptions import DuplicateLabelError, FeatureMismatchError, LabelMismatchError
+from skldl.exceptions import (
+    DuplicateLabelError,
+    FeatureMismatchError,
+    LabelMismatchError,
+    Parameter,
+    TableError,
+)
+
+UNNAMED = "Unnamed: 0"
+"""Name of the first column where a file has none: R and pandas write row labels under an empty heading."""
 
 
 def column_names(table: Any) -> list[Any]:
@@ -35,6 +44,80 @@ def matching_columns(pattern: str, columns: Collection[str]) -> list[str]:
         begin = [name for name in columns if name.startswith(pattern)]
         matches = begin if len(begin) > 1 else []
     return matches
+
+
+def find_columns(patterns: str | Sequence[str], columns: Iterable[str], role: str) -> list[str]:
+    """Find columns by names, patterns and beginnings.
+
+    Parameters
+    ----------
+    patterns : str or sequence of str
+        Each is the name of a column; else a pattern in which ``*`` stands for any text and ``?`` for any character;
+        else what the names of two or more columns begin with.
+    columns : iterable of str
+        The columns of the table.
+    role : str
+        The parameter that the message names.
+
+    Returns
+    -------
+    list of str
+        The columns, each once, in the order of the patterns and then of the table.
+
+    Examples
+    --------
+    >>> find_columns(["c", "a*"], ["a2", "a1", "b", "c"], "labels")
+    ['c', 'a2', 'a1']
+    >>> find_columns("emo_", ["emo_joy", "emo_fear", "age"], "labels")
+    ['emo_joy', 'emo_fear']
+    """
+    present = dict.fromkeys(columns)
+    found: dict[str, None] = {}
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        matches = matching_columns(pattern, present)
+        if not matches and pattern == "" and UNNAMED in present:
+            matches = [UNNAMED]
+        if not matches:
+            raise no_column(role, pattern, present)
+        found |= dict.fromkeys(matches)
+    return list(found)
+
+
+def list_names(names: Iterable[Any]) -> str:
+    """Write names for a message: the first eight, and how many more there are.
+
+    Examples
+    --------
+    >>> list_names(["a", "b"])
+    "'a', 'b'"
+    """
+    quoted = [repr(str(name)) for name in names]
+    return ", ".join(quoted[:8]) + (f" and {len(quoted) - 8} more" if len(quoted) > 8 else "")
+
+
+def no_column(role: str, name: str, columns: Iterable[Any]) -> TableError:
+    """The error for a column that is named and does not exist."""
+    return TableError(Parameter(role, name), f": the table has no such column. It has {list_names(columns)}.")
+
+
+def check_columns(needed: Iterable[str], columns: Iterable[str]) -> None:
+    """Raise an error unless a table has all columns that a model needs; further ones do not matter.
+
+    Examples
+    --------
+    >>> check_columns(["age"], ["Age"])
+    Traceback (most recent call last):
+        ...
+    skldl.exceptions.TableError: The table lacks the column 'age', which the model was trained with. It has 'Age'.
+    """
+    present = dict.fromkeys(columns)
+    lacking = [name for name in needed if name not in present]
+    if lacking:
+        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        raise TableError(
+            f"The table lacks the column {lacking[0]!r}{more}, which the model was trained with. "
+            f"It has {list_names(present) or 'no column'}."
+        )
 
 
 def label_names(D: Any, n_labels: int) -> npt.NDArray[np.object_]:

@@ -1,0 +1,144 @@
+"""The table of file formats: every command and function that reads or writes files looks here.
+
+A new format is one entry in `FORMATS`, and a module with what the entry names:
+
+* ``reader``, a class with the methods of `skldl.data._parquet.ParquetTable`, for tables;
+* ``writer``, a class with the methods of `skldl.data._parquet.ParquetWriter`, if tables can be written in it;
+* ``arrays``, a function from a path to named arrays, for files that hold arrays instead of a table.
+
+These modules are imported when a file of the format is opened, since tables need pandas and pyarrow and arrays do not.
+"""
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from skldl.exceptions import DatasetNotFoundError, TableError
+
+_WILDCARDS = "*?["
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    ``suffixes`` are in lower case. ``first_bytes`` identify a binary format whatever the name of the file;
+    ``media_type`` is its name in HTTP, with other spellings in ``media_synonyms``. ``reader``, ``writer`` and
+    ``arrays`` are described above, as ``module.name``.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    reader: str = ""
+    writer: str = ""
+    arrays: str = ""
+    first_bytes: bytes = b""
+    media_type: str = ""
+    media_synonyms: tuple[str, ...] = ()
+
+    def load(self, part: str) -> Any:
+        """Import the ``"reader"``, ``"writer"`` or ``"arrays"`` function of the format."""
+        module, _, name = getattr(self, part).partition(".")
+        return getattr(import_module(f"skldl.data.{module}"), name)
+
+
+CSV = Format(
+    "CSV",
+    (".csv", ".txt"),
+    "_csv.CsvTable",
+    "_csv.CsvWriter",
+    media_type="text/csv",
+    media_synonyms=("application/csv",),
+)
+PARQUET = Format(
+    "Parquet",
+    (".parquet", ".pq"),
+    "_parquet.ParquetTable",
+    "_parquet.ParquetWriter",
+    first_bytes=b"PAR1",
+    media_type="application/vnd.apache.parquet",
+    media_synonyms=("application/parquet", "application/x-parquet"),
+)
+FORMATS = (
+    CSV,
+    Format("TSV", (".tsv",), "_csv.CsvTable", "_csv.TsvWriter"),
+    PARQUET,
+    Format("MATLAB", (".mat",), arrays="_arrays.mat_variables"),
+    Format("NumPy", (".npz",), arrays="_arrays.npz_variables"),
+)
+
+
+def format_named(path: str | os.PathLike[str]) -> Format | None:
+    """The format that the suffix of a file name stands for, or None.
+
+    Examples
+    --------
+    >>> format_named("ratings.PQ").name, format_named("ratings.xlsx")
+    ('Parquet', None)
+    """
+    suffix = Path(path).suffix.lower()
+    return next((format_ for format_ in FORMATS if suffix in format_.suffixes), None)
+
+
+def format_of_content(start: bytes) -> Format:
+    """The format of a table that begins with these bytes: a binary one that they identify, else CSV."""
+    binary = (format_ for format_ in FORMATS if format_.first_bytes)
+    return next((format_ for format_ in binary if start.startswith(format_.first_bytes)), CSV)
+
+
+def holds_arrays(path: str | os.PathLike[str]) -> bool:
+    """Whether a file holds arrays instead of a table, by its suffix."""
+    format_ = format_named(path)
+    return format_ is not None and bool(format_.arrays)
+
+
+def suffixes_with(part: str) -> tuple[str, ...]:
+    """Suffixes of all formats that have a ``"reader"``, a ``"writer"`` or ``"arrays"``.
+
+    Examples
+    --------
+    >>> suffixes_with("arrays")
+    ('.mat', '.npz')
+    """
+    return tuple(suffix for format_ in FORMATS if getattr(format_, part) for suffix in format_.suffixes)
+
+
+def find_files(sources: Sequence[str | os.PathLike[str]], suffixes: Sequence[str]) -> list[str]:
+    """The files that paths, folders and patterns such as ``ratings/*.parquet`` stand for, each once.
+
+    Of a folder, and of the folders in it, those files are taken that have one of the suffixes, in the order of their
+    paths, but none whose name, or whose folder's name, begins with a dot or an underscore: programs that write tables
+    in parts keep their notes in such files. ``-`` stands for standard input.
+    """
+    found: dict[str, None] = {}
+    for source in (os.fspath(source) for source in sources):
+        if not source.strip():
+            raise TableError("The name of the table is empty.")  # Path would take it for the current folder
+        path = Path(source)
+        if source == "-" or path.is_file():
+            files = [source]
+        elif path.is_dir():
+            inside = sorted(file for file in path.rglob("*") if file.suffix.lower() in suffixes and file.is_file())
+            files = [str(file) for file in inside if not _is_hidden(file.relative_to(path))]
+            if not files:
+                raise DatasetNotFoundError(
+                    f"{source} is a folder without tables: no file in it ends in {', '.join(suffixes)}."
+                )
+        elif not path.exists() and any(sign in source for sign in _WILDCARDS):
+            files = sorted(name for name in glob.glob(source, recursive=True) if Path(name).is_file())
+            if not files:
+                raise DatasetNotFoundError(f"There is no file {source}: no name matches the pattern.")
+        elif not path.exists():
+            raise DatasetNotFoundError(f"There is no file {source}. Name a file, a folder, or a pattern.")
+        else:
+            files = [source]  # a pipe
+        found |= dict.fromkeys(files)
+    return list(found)
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
