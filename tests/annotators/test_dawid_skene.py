@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl.annotators import DawidSkene
-from skldl.annotators._noise_models import NO_PARAMETERS, OrderedProbit
+from skldl.annotators._dawid_skene import NO_PARAMETERS, OrderedProbit
 from skldl.distributions import from_votes
 from skldl.exceptions import (
     DataError,

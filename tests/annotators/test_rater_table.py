@@ -71,7 +71,7 @@ def test_interval_of_a_rater_who_is_always_right_is_narrow():
 def test_own_votes_take_no_part(simulate, one_coin_raters):
     _, votes = simulate(one_coin_raters([0.9, 0.8, 0.7], 2), 200, 2)
     model = DawidSkene().fit(votes, **LONG)
-    from skldl.annotators._quality import _compare
+    from skldl.annotators._rater_table import _compare
 
     seen = _compare(model)
     for vote in (0, 5, 77):

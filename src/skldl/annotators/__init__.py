@@ -11,8 +11,7 @@ quality of the raters: ``from_votes(votes, weights=model)``.
 """
 
 from skldl.annotators._dawid_skene import DawidSkene
-from skldl.annotators._quality import rater_table
-from skldl.annotators._rater_table import RaterTable
+from skldl.annotators._rater_table import RaterTable, rater_table
 from skldl.annotators._summary import RaterSummary
 
 __all__ = ["DawidSkene", "RaterSummary", "RaterTable", "rater_table"]

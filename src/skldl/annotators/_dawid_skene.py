@@ -1,19 +1,312 @@
-"""`DawidSkene`: the true label of each item and the errors of each rater, from votes alone."""
+r"""`DawidSkene`: the true label of each item and the errors of each rater, from votes alone.
 
+With the probability p_k of each true label and the confusion matrices π of the raters, the evidence of item i is
+
+.. math:: Z_i = \sum_k p_k \prod_{r \in R_i} \pi_{r k y_{ir}}, \qquad T_{ik} = p_k \prod_r \pi_{r k y_{ir}} / Z_i
+
+The votes are a sparse matrix of ones: a row for each item, a column for each pair of rater and answer. The E-step is
+its product with ln π, the M-step starts from its transpose times T: both cost O(votes × labels), and no array of shape
+(items, raters) is ever built. The M-step maximises
+
+.. math:: \sum_{kl} N_{rkl} \ln \pi_{rkl}
+
+for the expected counts N (pseudo-counts of the prior included) among the confusion matrices that the model of the
+raters allows. The objective, which every step raises, is the logarithm of the posterior density,
+Σ ln Z_i + Σ α_kl ln π_rkl + Σ γ ln p_k. Where the truths of some items are held fixed (`Evidence.held_counts`), it is
+the free energy of Neal and Hinton, up to their entropy.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse, special
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from skldl.annotators._expectation import Evidence, Solution, run_em
-from skldl.annotators._noise_models import NO_PARAMETERS, Maximizer, OrderedProbit, full_confusion, one_coin
 from skldl.annotators._triples import Triples, check_single, gold_codes, read_triples
 from skldl.exceptions import DataError, DimensionError, UnknownLabelError
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE, Constraint, check_parameters, number, one_of
-from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.typing import BoolArray, FloatArray, IntArray
 from skldl.utils.warn import warn
+
+MIN_PROBABILITY = 1e-300  # replaces zero, so that logarithms stay finite; far above the smallest normal number, 2e-308
+
+Maximizer = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+"""An M-step: from expected counts (n_raters, n_labels, n_labels; rater, truth, answer) and the parameters of the last
+step to confusion matrices, whose rows sum to one, and the parameters behind them (an empty array if there are none)."""
+NO_PARAMETERS: FloatArray = np.zeros((0, 2))
+
+
+def full_confusion(counts: FloatArray, start: FloatArray = NO_PARAMETERS) -> tuple[FloatArray, FloatArray]:
+    """Each rater has a confusion matrix of their own; a row without any count is uniform."""
+    totals = counts.sum(axis=2, keepdims=True)
+    uniform = 1.0 / counts.shape[2]
+    return np.divide(counts, totals, out=np.full_like(counts, uniform), where=totals > 0), start
+
+
+def one_coin(counts: FloatArray, start: FloatArray = NO_PARAMETERS) -> tuple[FloatArray, FloatArray]:
+    """Each rater is right with one probability, and errs towards all other labels equally."""
+    n_labels = counts.shape[2]
+    right = np.trace(counts, axis1=1, axis2=2)
+    total = counts.sum(axis=(1, 2))
+    reliability = np.divide(right, total, out=np.full(len(counts), 1.0 / n_labels), where=total > 0)
+    wrong = (1.0 - reliability) / (n_labels - 1)
+    confusion = np.broadcast_to(wrong[:, None, None], counts.shape).copy()
+    diagonal = np.arange(n_labels)
+    confusion[:, diagonal, diagonal] = reliability[:, None]
+    return confusion, start
+
+
+class OrderedProbit:
+    r"""Each rater sees the true value shifted by their severity and blurred, and answers with the interval it falls in.
+
+    With the values v of the ordered labels and the midpoints t between them,
+
+    .. math:: \pi_{rkl} = \Phi(a_r (t_l - v_k) - m_r) - \Phi(a_r (t_{l-1} - v_k) - m_r)
+
+    where a = 1/spread, m = severity/spread, and the outer thresholds are infinite. The logarithm of such a difference
+    is concave in (a, m), so Newton's method with step halving finds the maximum for all raters at once.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_labels,)
+        Values of the labels, ascending.
+    """
+
+    _MAX_STEPS = 2  # Newton steps within one M-step; the next M-step starts where they end
+    _MAX_SLOPE = 50.0  # times one over the smallest distance of two labels: above it errors have no probability
+    _MIN_SLOPE = 1e-3  # in the same unit: below it all answers are equally probable
+
+    def __init__(self, values: FloatArray) -> None:
+        self.values = values
+        middle = (values[1:] + values[:-1]) / 2
+        self._unit = float(np.diff(values).min())
+        self._upper = np.concatenate([middle, [np.inf]])
+        self._lower = np.concatenate([[-np.inf], middle])
+
+    def __call__(self, counts: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Maximise from given parameters; raters without any start at severity 0 and a spread of one step."""
+        fresh = np.tile([1.0 / self._unit, 0.0], (len(counts) - len(start), 1))
+        parameters = np.concatenate([start, fresh])
+        moving = np.arange(len(counts))
+        for _ in range(self._MAX_STEPS):
+            parameters[moving], gains = self._newton_step(counts[moving], parameters[moving])
+            moving = moving[gains]
+            if not len(moving):
+                break
+        return self.probabilities(parameters[:, 0], parameters[:, 1]), parameters
+
+    def probabilities(self, slope: FloatArray, shift: FloatArray) -> FloatArray:
+        """Confusion matrices for given parameters."""
+        upper, lower = self._edges(slope, shift)
+        flip = lower > 0  # differences of upper tails lose precision: use the lower tails
+        return np.asarray(
+            special.ndtr(np.where(flip, -lower, upper)) - special.ndtr(np.where(flip, -upper, lower)), dtype=np.float64
+        )
+
+    def _edges(self, slope: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
+        a, m = slope[:, None, None], shift[:, None, None]
+        upper = a * (self._upper[None, None, :] - self.values[None, :, None]) - m
+        lower = a * (self._lower[None, None, :] - self.values[None, :, None]) - m
+        return upper, lower
+
+    def _value(self, counts: FloatArray, slope: FloatArray, shift: FloatArray) -> FloatArray:
+        probability = np.maximum(self.probabilities(slope, shift), MIN_PROBABILITY)
+        return np.asarray((counts * np.log(probability)).sum(axis=(1, 2)))
+
+    def _newton_step(self, counts: FloatArray, start: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Take one damped step for every rater; also return which raters have not converged."""
+        gradient, hessian = self._derivatives(counts, start[:, 0], start[:, 1])
+        # keeps the Hessian invertible for a rater whose answers do not determine both parameters
+        ridge = 1e-9 * (np.abs(hessian[:, [0, 1], [0, 1]]).sum(axis=1) + 1e-12)
+        hessian[:, [0, 1], [0, 1]] -= ridge[:, None]
+        step = np.linalg.solve(hessian, -gradient[:, :, None])[:, :, 0]
+        before = self._value(counts, start[:, 0], start[:, 1])
+        best, gain = start.copy(), np.zeros(len(counts))
+        waiting, size = np.arange(len(counts)), 1.0
+        while len(waiting) and size > 1e-9:  # step halving, for all raters that have not improved yet
+            tried = start[waiting] + size * step[waiting]
+            tried[:, 0] = np.clip(tried[:, 0], self._MIN_SLOPE / self._unit, self._MAX_SLOPE / self._unit)
+            better = self._value(counts[waiting], tried[:, 0], tried[:, 1]) - before[waiting]
+            taken = better > 0
+            best[waiting[taken]], gain[waiting[taken]] = tried[taken], better[taken]
+            # by concavity no step can gain more than this; below the rounding error of the value, stop
+            promised = size * (gradient[waiting] * step[waiting]).sum(axis=1)
+            waiting = waiting[~taken & (promised > 1e-12 * (1.0 + np.abs(before[waiting])))]
+            size *= 0.5
+        return best, gain > 1e-9 * (1.0 + np.abs(before))
+
+    def _derivatives(self, counts: FloatArray, slope: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gradient and Hessian in (slope, shift) of the log-likelihood, for each rater."""
+        upper, lower = self._edges(slope, shift)
+        probability = np.maximum(self.probabilities(slope, shift), MIN_PROBABILITY)
+        x = {
+            "upper": np.where(np.isfinite(upper), self._upper[None, None, :] - self.values[None, :, None], 0.0),
+            "lower": np.where(np.isfinite(lower), self._lower[None, None, :] - self.values[None, :, None], 0.0),
+        }
+        density = {"upper": _density(upper), "lower": _density(lower)}
+        curve = {
+            "upper": -np.where(np.isfinite(upper), upper, 0.0) * density["upper"],
+            "lower": -np.where(np.isfinite(lower), lower, 0.0) * density["lower"],
+        }
+        d_slope = x["upper"] * density["upper"] - x["lower"] * density["lower"]
+        d_shift = -(density["upper"] - density["lower"])
+        dd_slope = x["upper"] ** 2 * curve["upper"] - x["lower"] ** 2 * curve["lower"]
+        dd_mixed = -(x["upper"] * curve["upper"] - x["lower"] * curve["lower"])
+        dd_shift = curve["upper"] - curve["lower"]
+        # quotients first: squares of the smallest probabilities would underflow
+        d_slope, d_shift = d_slope / probability, d_shift / probability
+        dd_slope, dd_mixed, dd_shift = dd_slope / probability, dd_mixed / probability, dd_shift / probability
+        gradient = np.stack([(counts * d_slope).sum(axis=(1, 2)), (counts * d_shift).sum(axis=(1, 2))], axis=1)
+        hessian = np.empty((len(counts), 2, 2))
+        hessian[:, 0, 0] = (counts * (dd_slope - d_slope**2)).sum(axis=(1, 2))
+        hessian[:, 1, 1] = (counts * (dd_shift - d_shift**2)).sum(axis=(1, 2))
+        hessian[:, 0, 1] = hessian[:, 1, 0] = (counts * (dd_mixed - d_slope * d_shift)).sum(axis=(1, 2))
+        return gradient, hessian
+
+
+def _density(x: FloatArray) -> FloatArray:
+    return np.exp(-0.5 * np.where(np.isfinite(x), x, 40.0) ** 2) / np.sqrt(2 * np.pi)
+
+
+@dataclass
+class Evidence:
+    """Votes of some items, and what is known about the other items.
+
+    Attributes
+    ----------
+    item, rater, label : ndarray of int
+        The votes; items are counted from 0 to ``n_items`` − 1.
+    n_items, n_raters, n_labels : int
+        Sizes.
+    gold : ndarray of shape (n_items,)
+        Known true label of each item, or −1.
+    held_counts : ndarray of shape (n_raters, n_labels, n_labels)
+        Expected counts of all other items.
+    held_truths : ndarray of shape (n_labels,)
+        Sum of the expected truths of all other items.
+    """
+
+    item: IntArray
+    rater: IntArray
+    label: IntArray
+    n_items: int
+    n_raters: int
+    n_labels: int
+    gold: IntArray
+    held_counts: FloatArray
+    held_truths: FloatArray
+    _votes: Any = field(init=False, repr=False)
+    _votes_by_rater: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        shape = (self.n_items, self.n_raters * self.n_labels)
+        column = self.rater * self.n_labels + self.label
+        ones = np.ones(len(self.item))
+        self._votes = sparse.csr_matrix((ones, (self.item, column)), shape=shape)
+        self._votes_by_rater = self._votes.T.tocsr()
+
+    def fractions(self) -> FloatArray:
+        """Fraction of each label among the votes of each item: the start of EM."""
+        counts = np.zeros((self.n_items, self.n_labels))
+        np.add.at(counts, (self.item, self.label), 1.0)
+        return self._with_gold(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0))
+
+    def log_joint(self, prior: FloatArray, confusion: FloatArray) -> FloatArray:
+        """Logarithm of p_k Π π for each item and label."""
+        by_answer = np.log(np.maximum(confusion, MIN_PROBABILITY)).transpose(0, 2, 1)
+        joint = self._votes @ by_answer.reshape(self.n_raters * self.n_labels, self.n_labels)
+        joint += np.log(np.maximum(prior, MIN_PROBABILITY))
+        return np.asarray(joint)
+
+    def truths(self, log_joint: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Posterior of each item, and the logarithm of its evidence."""
+        evidence = special.logsumexp(log_joint, axis=1)
+        known = np.flatnonzero(self.gold >= 0)
+        posterior = self._with_gold(np.exp(log_joint - evidence[:, None]))
+        evidence[known] = log_joint[known, self.gold[known]]
+        return posterior, evidence
+
+    def counts(self, truths: FloatArray) -> FloatArray:
+        """How often each rater is expected to have answered l where k is true, for these items alone."""
+        by_answer = self._votes_by_rater @ truths
+        return np.asarray(by_answer.reshape(self.n_raters, self.n_labels, self.n_labels).transpose(0, 2, 1))
+
+    def _with_gold(self, truths: FloatArray) -> FloatArray:
+        known = np.flatnonzero(self.gold >= 0)
+        truths[known] = 0.0
+        truths[known, self.gold[known]] = 1.0
+        return truths
+
+
+@dataclass
+class Solution:
+    """Result of EM.
+
+    Attributes
+    ----------
+    truths : ndarray of shape (n_items, n_labels)
+        Posterior of each item.
+    counts, truth_totals : ndarray
+        Expected counts of all items, the held ones included.
+    prior : ndarray of shape (n_labels,)
+        Probability of each true label.
+    confusion : ndarray of shape (n_raters, n_labels, n_labels)
+        How raters err.
+    parameters : ndarray
+        Parameters of the raters from which the confusion matrices follow, if their model has such.
+    objective : list of float
+        Value before each step.
+    converged : bool
+        Whether the last step gained less than the tolerance.
+    """
+
+    truths: FloatArray
+    counts: FloatArray
+    truth_totals: FloatArray
+    prior: FloatArray
+    confusion: FloatArray
+    parameters: FloatArray
+    objective: list[float]
+    converged: bool
+
+
+def run_em(
+    evidence: Evidence,
+    truths: FloatArray,
+    maximize: Maximizer,
+    parameters: FloatArray,
+    pseudo_counts: FloatArray,
+    pseudo_truths: float,
+    *,
+    max_iter: int,
+    tol: float,
+) -> Solution:
+    """Alternate M- and E-steps from given truths until a step gains less than ``tol`` for each vote."""
+    objective: list[float] = []
+    converged = False
+    for _ in range(max_iter):
+        counts = evidence.held_counts + evidence.counts(truths)
+        totals = evidence.held_truths + truths.sum(axis=0)
+        confusion, parameters = maximize(counts + pseudo_counts, parameters)
+        prior = (totals + pseudo_truths) / (totals.sum() + pseudo_truths * len(totals))
+        log_confusion, log_prior = (
+            np.log(np.maximum(confusion, MIN_PROBABILITY)),
+            np.log(np.maximum(prior, MIN_PROBABILITY)),
+        )
+        truths, log_evidence = evidence.truths(evidence.log_joint(prior, confusion))
+        held = float((evidence.held_counts * log_confusion).sum() + (evidence.held_truths * log_prior).sum())
+        penalty = float((pseudo_counts * log_confusion).sum() + pseudo_truths * log_prior.sum())
+        objective.append(float(log_evidence.sum()) + held + penalty)
+        if len(objective) > 1 and objective[-1] - objective[-2] < tol * len(evidence.item):
+            converged = True
+            break
+    counts = evidence.held_counts + evidence.counts(truths)
+    totals = evidence.held_truths + truths.sum(axis=0)
+    return Solution(truths, counts, totals, prior, confusion, parameters, objective, converged)
 
 
 def _is_pseudo_counts(value: Any) -> bool:
@@ -45,9 +338,9 @@ class DawidSkene(BaseEstimator):
         ("one-coin", "ordinal"). An array: the pseudo-count of each answer (column) to each truth (row). 0 is maximum
         likelihood.
     prior_accuracy : float in (0, 1), default=0.7
-        Share of the pseudo-votes that name the true label; the others are spread evenly. Not used with an array.
+        Fraction of the pseudo-votes that name the true label; the others are spread evenly. Not used with an array.
     max_iter : int, default=200
-        Most steps of EM.
+        Maximum number of steps of EM.
     tol : float, default=1e-6
         EM ends when a step raises the log posterior by less than this for each vote.
 
@@ -73,7 +366,7 @@ class DawidSkene(BaseEstimator):
     Notes
     -----
     A step costs O(votes × labels), and memory grows with votes + items × labels + raters × labels². EM finds a local
-    maximum; it starts from the shares of the votes.
+    maximum; it starts from the fractions of the votes.
 
     ``partial_fit`` is incremental EM [2]_: only items with new votes get a new posterior, while all raters of these
     items learn from all that they ever answered. Each step raises the same objective as ``fit``.
@@ -154,7 +447,7 @@ class DawidSkene(BaseEstimator):
         if gold_of and not any(name in gold_of for name in triples.items):
             raise DataError("gold names none of the items in votes. Its keys must be the names of items.")
         evidence = self._evidence(triples, gold_of)
-        solution = self._solve(evidence, evidence.shares(), NO_PARAMETERS, triples.labels)
+        solution = self._solve(evidence, evidence.fractions(), NO_PARAMETERS, triples.labels)
         self._publish(triples, gold_of, solution.truths, solution)
         return self
 
@@ -202,10 +495,10 @@ class DawidSkene(BaseEstimator):
         n_items, n_raters, n_labels = len(joined.items), len(joined.raters), len(known.labels)
         touched = np.zeros(n_items, dtype=bool)
         touched[joined.item[len(known) :]] = True
-        touched[[place for place, name in enumerate(joined.items) if name in changed] if changed else []] = True
+        touched[[position for position, name in enumerate(joined.items) if name in changed] if changed else []] = True
         rows = np.flatnonzero(touched)
-        place = np.full(n_items, -1, dtype=np.intp)
-        place[rows] = np.arange(len(rows))
+        position = np.full(n_items, -1, dtype=np.intp)
+        position[rows] = np.arange(len(rows))
         old = touched[joined.item[: len(known)]]
         held = np.zeros((n_raters, n_labels, n_labels))
         held[: len(known.raters)] = self._counts
@@ -216,7 +509,7 @@ class DawidSkene(BaseEstimator):
         known_rows = rows[rows < len(self.posterior_)]
         mine = touched[joined.item]
         evidence = Evidence(
-            place[joined.item[mine]],
+            position[joined.item[mine]],
             joined.rater[mine],
             joined.label[mine],
             len(rows),
@@ -243,7 +536,7 @@ class DawidSkene(BaseEstimator):
         dict
             From rater to weight: the column ``weight`` of `rater_table`.
         """
-        from skldl.annotators._quality import rater_table
+        from skldl.annotators._rater_table import rater_table
 
         return rater_table(self).weights()
 
@@ -359,15 +652,15 @@ def _gold_array(items: list[Any], gold_of: dict[Any, int]) -> IntArray:
 
 def _joined(known: Triples, new: Triples) -> Triples:
     """Append votes, and the names that are new."""
-    item_place = {name: place for place, name in enumerate(known.items)}
-    rater_place = {name: place for place, name in enumerate(known.raters)}
-    item_codes = np.array([item_place.setdefault(name, len(item_place)) for name in new.items], dtype=np.intp)
-    rater_codes = np.array([rater_place.setdefault(name, len(rater_place)) for name in new.raters], dtype=np.intp)
+    item_codes_of = {name: code for code, name in enumerate(known.items)}
+    rater_codes_of = {name: code for code, name in enumerate(known.raters)}
+    item_codes = np.array([item_codes_of.setdefault(name, len(item_codes_of)) for name in new.items], dtype=np.intp)
+    rater_codes = np.array([rater_codes_of.setdefault(name, len(rater_codes_of)) for name in new.raters], dtype=np.intp)
     return Triples(
         np.concatenate([known.item, item_codes[new.item]]),
         np.concatenate([known.rater, rater_codes[new.rater]]),
         np.concatenate([known.label, new.label]),
-        list(item_place),
-        list(rater_place),
+        list(item_codes_of),
+        list(rater_codes_of),
         known.labels,
     )

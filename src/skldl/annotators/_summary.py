@@ -7,12 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from skldl.annotators._dawid_skene import DawidSkene
-from skldl.annotators._quality import rater_table
-from skldl.annotators._rater_table import RaterTable
+from skldl.annotators._rater_table import RaterTable, rater_table
 from skldl.annotators._triples import read_triples
 from skldl.utils.typing import FloatArray
 
-MOST_KEPT = 200
+MAX_KEPT = 200
 """Maximum number of raters in a summary as plain values; they are evenly spaced from the best to the worst."""
 _WHOLE = ("n_votes", "n_compared")
 _WORDS = ("rater", "favourite", "flags")
@@ -136,8 +135,8 @@ class RaterSummary:
             What `from_dict` takes. No single vote can be reconstructed from it.
         """
         kept = self.table
-        if len(kept) > MOST_KEPT:
-            some = kept._best_first[np.linspace(0, len(kept) - 1, MOST_KEPT).round().astype(np.intp)]
+        if len(kept) > MAX_KEPT:
+            some = kept._best_first[np.linspace(0, len(kept) - 1, MAX_KEPT).round().astype(np.intp)]
             kept = replace(kept, **{name: _taken(getattr(kept, name), some) for name in _column_names()})
         columns = {
             name: [value if name in (*_WHOLE, *_WORDS) else float(f"{value:.6g}") for value in column]
@@ -150,7 +149,7 @@ class RaterSummary:
             "n_votes": self.n_votes,
             "flagged": self.flagged,
             "label_names": list(self.label_names),
-            "confusion": [[float(f"{share:.6g}") for share in row] for row in self.confusion],
+            "confusion": [[float(f"{value:.6g}") for value in row] for row in self.confusion],
             "raters": columns,
         }
 
@@ -181,8 +180,8 @@ def _column_names() -> list[str]:
     return [column.name for column in fields(RaterTable)]
 
 
-def _taken(column: Any, places: Any) -> Any:
-    return [column[place] for place in places] if isinstance(column, list) else column[places]
+def _taken(column: Any, positions: Any) -> Any:
+    return [column[i] for i in positions] if isinstance(column, list) else column[positions]
 
 
 def _numbers(labels: list[Any]) -> list[int | float] | None:

@@ -60,8 +60,8 @@ def read_triples(votes: Any, *, item: Any, annotator: Any, label: Any, labels: A
         check_not_empty(range(len(columns[0])), name="votes")
     else:
         columns = _unroll(votes)
-    _refuse_nameless(columns[0], item)
-    _refuse_nameless(columns[1], annotator)
+    _check_names_given(columns[0], item)
+    _check_names_given(columns[1], annotator)
     answered = ~_missing(columns[2])
     if not answered.any():
         raise MissingLabelError("There is not a single answer in the table: every cell is empty.")
@@ -75,7 +75,7 @@ def read_triples(votes: Any, *, item: Any, annotator: Any, label: Any, labels: A
 
 
 def check_single(votes: Triples) -> None:
-    """Demand one vote of each rater for each item."""
+    """Raise an error unless each rater has at most one vote for each item."""
     pair = votes.item.astype(np.int64) * len(votes.raters) + votes.rater
     order = np.argsort(pair, kind="stable")
     twice = np.flatnonzero(pair[order][1:] == pair[order][:-1])
@@ -137,7 +137,7 @@ def _missing(values: AnyArray) -> AnyArray:
     return np.zeros(len(values), dtype=bool)
 
 
-def _refuse_nameless(values: AnyArray, name: Any) -> None:
+def _check_names_given(values: AnyArray, name: Any) -> None:
     missing = _missing(values)
     if missing.any():
         raise MissingLabelError(
@@ -172,11 +172,11 @@ def _label_codes(values: AnyArray, labels: Any) -> tuple[IntArray, list[Any]]:
     found = [plain_label(entry) for entry in raw]
     names = sorted_names(found) if labels is None else check_names(labels, name="labels")
     known = {entry: code for code, entry in enumerate(names)}
-    place = [
+    codes = [
         known[entry] if entry in known else position_of(names, entry, where="A vote", argument="labels")
         for entry in found
     ]
-    return np.array(place, dtype=np.intp)[found_codes], names
+    return np.array(codes, dtype=np.intp)[found_codes], names
 
 
 def gold_codes(gold: Any, labels: list[Any]) -> dict[Any, int]:
