@@ -2,8 +2,8 @@
 
 from findings import KL, Match, cells_of, cells_of_repeats, study_file
 
+from comparison.published import count_text
 from skldl.experiments import StudyResults
-from skldl.experiments.output.published import count_text
 
 GROUPS = {
     "Yeast (10 datasets)": "Yeast",

@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 
+from comparison.board import Board, board_of
+from comparison.published import Match, count_text, load_published, match_published
 from skldl.experiments import StudyResults, load_study
-from skldl.experiments.output.board import Board, board_of
 from skldl.experiments.output.grids import grid_end_notes, natural_limit_notes
-from skldl.experiments.output.published import Match, count_text, load_published, match_published
 from skldl.experiments.output.scores import losses_of, skill_of
 from skldl.experiments.statistics import ALPHA, compare
 from skldl.experiments.store import Record, json_ready

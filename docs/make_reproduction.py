@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))  # the comparison with the paper
 sys.path.insert(0, str(Path(__file__).parent))  # the page is made of four files
 from columns import column_lines, controls, starts
 from findings import (
@@ -25,16 +26,15 @@ from findings import (
 )
 from protocols import demoted, protocols, tests_text
 
+from comparison.claims import RULE as CLAIM_RULE
+from comparison.claims import check_claims
+from comparison.published import REASONS, RULE, count_text, published_table
+from comparison.time_claims import RULE as TIME_RULE
+from comparison.time_claims import check_time_claims
 from skldl.experiments import StudyResults
-from skldl.experiments.output.agreement import REASONS
-from skldl.experiments.output.claims import RULE as CLAIM_RULE
-from skldl.experiments.output.claims import check_claims
 from skldl.experiments.output.grids import candidate_of
 from skldl.experiments.output.layout import NOTHING
-from skldl.experiments.output.published import RULE, count_text, published_table
 from skldl.experiments.output.tables import settings_table, skill_table, time_table
-from skldl.experiments.output.time_claims import RULE as TIME_RULE
-from skldl.experiments.output.time_claims import check_time_claims
 from skldl.metrics import MEASURES
 
 HERE = Path(__file__).parent

@@ -60,7 +60,7 @@ def test_a_column_of_tiny_numbers_and_a_table_of_zeros_are_none(model):
 
 
 @pytest.mark.filterwarnings("ignore:SAIIS stopped at max_iter=20")  # any number of iterations can be compared
-@pytest.mark.parametrize("scale", [1e-200, 1e100])
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
 def test_scaling_by_iterations_takes_any_unit(scale):
     X, D = make_distributions(n_samples=40)
     expected = SAIIS(max_iter=20, tol=0).fit(abs(X), D).predict(abs(X))

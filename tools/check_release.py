@@ -38,7 +38,6 @@ IN_WHEEL = (
     "skldl/data/bundled/LICENSE-vader.txt",
     "skldl/data/bundled/PROVENANCE.md",
     "skldl/experiments/studies/demo.toml",
-    "skldl/experiments/output/data/published.csv",
     "*.dist-info/licenses/LICENSE",
     "*.dist-info/licenses/src/skldl/data/bundled/LICENSE-vader.txt",
 )
@@ -69,13 +68,14 @@ IN_SDIST = (
     "benchmarks/results/*.json",
     "benchmarks/history/*.json",
     "studies/*/records.jsonl",
+    "studies/compare.py",
+    "studies/comparison/published.csv",
 )
 """Patterns that a name in the source distribution must match."""
 
 DATA_ENDINGS = (".csv", ".mat", ".npy", ".npz", ".parquet", ".arff", ".tsv", ".xlsx", ".gz", ".zip", ".skldl")
 DATA_PLACES = (
     "skldl/data/bundled/*.npz",
-    "skldl/experiments/output/data/published.csv",
     "studies/*.csv",
     "tests/compatibility/*.csv",
     "tests/compatibility/*.skldl",

@@ -19,7 +19,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))
 import skldl
+from compare import write_comparison
 from skldl.experiments import Plan, Study, StudyResults, load_study, plan_study
 from skldl.experiments.header import open_store
 from skldl.experiments.output.files import write_outputs
@@ -186,6 +188,13 @@ def begin_from(run: Run, earlier: list[Path], running: Path, data: str) -> None:
     beginning.rename(running)
 
 
+def write_files(folder: Path) -> None:
+    """Write what is made from the records: the files of ``skldl bench``, and the comparison with the paper."""
+    results = StudyResults.load(folder)
+    write_outputs(results, folder)
+    write_comparison(results, folder)
+
+
 def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = False) -> int:
     """Run a study, or what is left of it, and put it in its place.
 
@@ -196,7 +205,7 @@ def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = Fa
     """
     target, running = studies / run.name, studies / "unfinished" / run.name
     if is_current(run, target):
-        write_outputs(StudyResults.load(target), target)  # tables may be laid out otherwise now
+        write_files(target)  # tables may be laid out otherwise now
         print(f"{run.name}: complete, and made by the present study file")
         return 0
     for folder in (running, *set_aside(running), target):
@@ -222,6 +231,7 @@ def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = Fa
     if status:
         print(f"{run.name}: not complete; what is recorded stays in {running}. Look at its README.md, then call again.")
         return status
+    write_files(running)
     for name in ("report.html", STEPS):  # made from the records in a moment: skldl report; no longer needed
         (running / name).unlink(missing_ok=True)
     for folder in (target, *set_aside(running)):

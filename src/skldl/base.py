@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,17 +16,15 @@ from skldl.chunks import evaluate as evaluate_chunks
 from skldl.chunks import predict as predict_chunks
 from skldl.chunks._arrays import CheckedRows
 from skldl.chunks._names import keep_names, refuse_more, refuse_rows
-from skldl.chunks._rows import weight_exponent
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
-from skldl.utils.arrays import computing_on, is_device_array, least_number, namespace, to_numpy
+from skldl.utils.arrays import computing_on, is_device_array, least_number, to_numpy
 from skldl.utils.column_names import column_names, label_names, order_of_labels
+from skldl.utils.groups import check_groups
 from skldl.utils.missing import DistributionTargetTags
 from skldl.utils.parameters import NONE, Constraint, check_parameters, check_value, one_of
-from skldl.utils.predictions import data_frame, sum_to_one
 from skldl.utils.typing import FloatArray, IntArray
-from skldl.utils.validation import check_distributions, check_features, check_same_length, check_weights
-from skldl.utils.validation import check_groups as check_groups
+from skldl.utils.validation import check_distributions, check_features, check_same_length, check_weights, sum_to_one
 
 __all__ = ["BaseLDL", "GroupedLDL"]
 
@@ -131,11 +130,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         D = self._check_target(y, X)
         check_same_length(X, D)
         weight = check_weights(sample_weight, X.shape[0], X)
-        if weight is not None:
-            weight = in_safe_range(weight)
-            if least_number(weight) == 0:  # a row without weight is a row that is not there
-                kept = weight > 0
-                X, D, weight = X[kept], D[kept], weight[kept]
+        if weight is not None and least_number(weight) == 0:  # a row without weight is a row that is not there
+            kept = weight > 0
+            X, D, weight = X[kept], D[kept], weight[kept]
         self.label_names_ = label_names(y, D.shape[1])
         self.n_labels_ = D.shape[1]
         return X, D, weight
@@ -210,7 +207,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             return distributions
         distributions = to_numpy(distributions)
         index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None  # a list has a method of that name
-        return data_frame(distributions, list(self.label_names_), output, index)
+        return _data_frame(distributions, list(self.label_names_), output, index)
 
     def predict_path(
         self, X: Any, y: Any, X_new: Any, *, param: str, values: Sequence[Any], sample_weight: Any = None
@@ -314,6 +311,19 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         return tags
 
 
+def _data_frame(distributions: FloatArray, names: list[str], output: str, index: Any) -> Any:
+    """Make a DataFrame of distributions; pandas and polars are imported only here, where one was asked for."""
+    try:
+        frames = import_module(output)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"set_output(predict={output!r}) needs {output}: pip install {output}", name=error.name
+        ) from error
+    if output == "polars":
+        return frames.DataFrame(distributions, schema=names)
+    return frames.DataFrame(distributions, columns=names, index=index)
+
+
 class GroupedLDL(BaseLDL):
     """Base class of learners that hold rows out inside ``fit`` and can keep groups of rows together while they do.
 
@@ -386,18 +396,4 @@ def kept_rows(sample_weight: Any, n_kept: int) -> tuple[IntArray, int]:
     if sample_weight is None or np.ndim(sample_weight) == 0:
         return np.arange(n_kept), n_kept
     weight = np.asarray(to_numpy(sample_weight) if is_device_array(sample_weight) else sample_weight, dtype=np.float64)
-    return np.flatnonzero(in_safe_range(weight)), len(weight)
-
-
-def in_safe_range(weight: FloatArray) -> FloatArray:
-    """Weights times a power of two, so that sums and products of huge or denormal ones neither overflow nor vanish.
-
-    Weights of ordinary size come back as they are: an estimator may compare their sum with a penalty.
-    """
-    exponent = weight_exponent(float(namespace(weight).max(weight)))
-    if not exponent:
-        return weight
-    if isinstance(weight, np.ndarray):
-        return np.ldexp(weight, -exponent)
-    half = exponent // 2  # 2 to the power of the whole exponent may overflow
-    return weight * 2.0**-half * 2.0 ** (half - exponent)
+    return np.flatnonzero(weight), len(weight)

@@ -27,15 +27,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from skldl.distributions._tables import is_missing
 from skldl.exceptions import DataError, MissingLabelError, SampleWeightError, SingleLabelError
+from skldl.utils.column_names import column_names
 from skldl.utils.parameters import CALLABLE, FOLDS, NONE, check_parameters, has_methods, number, one_of
 from skldl.utils.typing import FloatArray
-from skldl.utils.validation import (
-    check_distributions,
-    check_features,
-    check_same_length,
-    check_weights,
-    column_names,
-)
+from skldl.utils.validation import check_distributions, check_features, check_same_length, check_weights
 
 
 def label_probabilities(D: FloatArray) -> FloatArray:

@@ -123,6 +123,21 @@ class WordedError(ValueError):
         """Name of the first parameter in the message."""
         return next((part.name for part in self.parts if isinstance(part, Parameter)), None)
 
+    def prefixed(self, text: str) -> Self:
+        """The same error with text in front of its message, such as the place of a chunk.
+
+        Parameters
+        ----------
+        text : str
+            The text, with its final space.
+
+        Returns
+        -------
+        error
+            An error of the same class, with the same parameters and row.
+        """
+        return type(self)(text, *self.parts, row=self.row)
+
     def worded(self, spell: Callable[[Parameter], str]) -> str:
         """The message with its parameters spelled by a function, such as as options of the command line.
 
@@ -248,7 +263,7 @@ class EmptyDataError(DataError):
     >>> kullback_leibler([[], []], [[], []])
     Traceback (most recent call last):
     ...
-    skldl.exceptions.EmptyDataError: D_true is empty:...
+    skldl.exceptions.EmptyDataError: D_true is empty...
     """
 
 

@@ -1,16 +1,23 @@
 """Arithmetic on rows that are, or should become, distributions: pure functions from array to array.
 
 Every function treats the last axis as the labels and returns a new array of double precision; the
-input is never changed. NaN, infinity, masked cells, dates and complex numbers are refused.
+input is never changed. NaN, infinity, masked cells, dates and complex numbers are rejected. Code of this package that
+has computed its arrays itself calls `skldl.utils.simplex`, which validates nothing.
 """
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
-from skldl.exceptions import NegativeDegreeError, ZeroRowError
-from skldl.utils.real_numbers import as_finite_array, as_real_array, row_sums
+from skldl.exceptions import NegativeDegreeError, NonFiniteError, ZeroRowError
+from skldl.utils import simplex as arithmetic
+from skldl.utils.parameters import FRACTION, check_value
 from skldl.utils.typing import FloatArray
+from skldl.utils.validation import as_real_array, row_sums
+
+MIN_SUM = 2.0**-969
+"""Least sum of a row with full precision: 2**53 times the smallest normal number."""
 
 
 def normalize(rows: npt.ArrayLike) -> FloatArray:
@@ -42,25 +49,24 @@ def normalize(rows: npt.ArrayLike) -> FloatArray:
     array([[0.25, 0.75],
            [0.5 , 0.5 ]])
     """
-    values = np.array(as_finite_array(rows, name="rows"))
+    values = np.array(_finite(rows, name="rows"))
     if values.size and values.min() < 0:
         place = tuple(int(i) for i in np.argwhere(values < 0)[0])
         raise NegativeDegreeError(
-            f"Cell {place} is {values[place]:g}, and a negative number cannot be a share. "
+            f"Cell {place} is {values[place]:g}, and a degree is not negative. "
             "Use skldl.simplex.project to move such rows to the nearest distribution."
         )
     with np.errstate(over="ignore"):
         totals = values.sum(axis=-1, keepdims=True)
-    if np.isinf(totals).any():  # finite but huge: scale before the sum
-        values /= values.max(axis=-1, keepdims=True)
+    # sums that overflow, or are so small that they have few digits: rows times a power of two, which rounds nothing
+    extreme = ~((totals > MIN_SUM) & np.isfinite(totals))
+    if extreme.any():
+        exponents = np.frexp(values.max(axis=-1, keepdims=True, initial=0.0))[1]
+        values = np.ldexp(values, np.where(extreme, -exponents, 0))
         totals = values.sum(axis=-1, keepdims=True)
     if np.any(totals == 0):
         row = int(np.flatnonzero(totals.ravel() == 0)[0])
-        raise ZeroRowError(f"Row {row} is all zero and cannot be normalised. Drop it, or add a constant first.")
-    tiny = totals < np.finfo(np.float64).tiny * 2**53  # a denormal sum has low precision: scale it up
-    if tiny.any():
-        values *= np.where(tiny, 2.0**600, 1.0)
-        totals = values.sum(axis=-1, keepdims=True)
+        raise ZeroRowError(f"Row {row} is all zero and cannot be normalised. Remove it, or add a constant first.")
     values /= totals
     return values
 
@@ -93,38 +99,7 @@ def project(rows: npt.ArrayLike) -> FloatArray:
     array([[0.625, 0.375],
            [1.   , 0.   ]])
     """
-    values = np.array(as_real_array(rows, name="rows"))
-    if _moved_to_sum_one(values):  # nothing is cut, as in most predictions: no need to sort
-        return values
-    as_finite_array(values, name="rows")
-    with np.errstate(over="ignore"):
-        values -= values.max(axis=-1, keepdims=True)  # the projection does not see a common shift
-    np.maximum(values, -1.0, out=values)  # what is one below the largest degree is cut anyway: no sum overflows
-    if _moved_to_sum_one(values):
-        return values
-    descending = -np.sort(-values, axis=-1)
-    excess = np.cumsum(descending, axis=-1) - 1.0
-    counts = np.arange(1, values.shape[-1] + 1)
-    support = (descending * counts > excess).sum(axis=-1, keepdims=True)
-    threshold = np.take_along_axis(excess, support - 1, axis=-1) / support
-    values -= threshold
-    np.maximum(values, 0.0, out=values)
-    values /= values.sum(axis=-1, keepdims=True)
-    return values
-
-
-def _moved_to_sum_one(values: FloatArray) -> bool:
-    """Add one number to each row, in place, so that it sums to one, and return True, if all degrees become positive.
-
-    Rows are left alone if one has a large sum, in which the one would be lost in rounding, or is not finite.
-    """
-    sums, n_labels = row_sums(values)[..., None], values.shape[-1]
-    threshold = (sums - 1.0) / n_labels
-    if not ((np.abs(sums) <= n_labels + 1.0).all() and (values > threshold).all()):
-        return False
-    values -= threshold
-    values /= row_sums(values)[..., None]
-    return True
+    return np.asarray(arithmetic.project(_finite(rows, name="rows")))
 
 
 def log_softmax(scores: npt.ArrayLike) -> FloatArray:
@@ -147,7 +122,7 @@ def log_softmax(scores: npt.ArrayLike) -> FloatArray:
     >>> np.exp(log_softmax([[1000.0, 1000.0]]))
     array([[0.5, 0.5]])
     """
-    return np.asarray(special.log_softmax(as_finite_array(scores, name="scores"), axis=-1))
+    return np.asarray(arithmetic.log_softmax(_finite(scores, name="scores")))
 
 
 def softmax(scores: npt.ArrayLike) -> FloatArray:
@@ -169,11 +144,7 @@ def softmax(scores: npt.ArrayLike) -> FloatArray:
     >>> softmax([[0.0, 0.0, 0.0, 0.0]])
     array([[0.25, 0.25, 0.25, 0.25]])
     """
-    values = np.array(as_finite_array(scores, name="scores"))
-    values -= values.max(axis=-1, keepdims=True)
-    np.exp(values, out=values)
-    values /= values.sum(axis=-1, keepdims=True)
-    return values
+    return np.asarray(arithmetic.softmax(_finite(scores, name="scores")))
 
 
 def smooth_zeros(rows: npt.ArrayLike, amount: float = 1e-6) -> FloatArray:
@@ -184,7 +155,7 @@ def smooth_zeros(rows: npt.ArrayLike, amount: float = 1e-6) -> FloatArray:
     rows : array-like of shape (..., n_labels)
         Distributions.
     amount : float, default=1e-6
-        Share of the uniform distribution in the mixture, in [0, 1]. Every degree is at least
+        Fraction of the uniform distribution in the mixture, in [0, 1]. Every degree is at least
         ``amount / n_labels`` afterwards.
 
     Returns
@@ -198,9 +169,8 @@ def smooth_zeros(rows: npt.ArrayLike, amount: float = 1e-6) -> FloatArray:
     >>> smooth_zeros([[1.0, 0.0]], amount=0.2)
     array([[0.9, 0.1]])
     """
-    if not 0 <= amount <= 1:
-        raise ValueError(f"amount={amount!r} is a share of the mixture and must lie in [0, 1].")
-    values = np.array(as_finite_array(rows, name="rows"))
+    check_value("amount", amount, FRACTION)
+    values = np.array(_finite(rows, name="rows"))
     values *= 1.0 - amount
     values += amount / values.shape[-1]
     return values
@@ -225,4 +195,16 @@ def entropy(rows: npt.ArrayLike) -> FloatArray:
     >>> entropy([[0.5, 0.5], [1.0, 0.0]]).round(4)
     array([0.6931, 0.    ])
     """
-    return np.asarray(special.entr(as_finite_array(rows, name="rows")).sum(axis=-1))
+    return np.asarray(arithmetic.entropy(_finite(rows, name="rows")))
+
+
+def _finite(values: Any, *, name: str) -> FloatArray:
+    """Return an array of finite float64; the error names the first cell that is not a finite number."""
+    array = as_real_array(values, name=name)
+    sums = row_sums(array) if array.ndim else array
+    if not np.isfinite(sums).all() and not np.isfinite(array).all():  # sums of huge numbers can be infinite, too
+        cell = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise NonFiniteError(
+            f"{name} holds {array[cell]} in cell {cell}, where a finite number belongs. Remove or fill in such cells."
+        )
+    return array

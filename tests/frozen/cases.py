@@ -5,6 +5,7 @@ The same file runs on any version of the package that can be imported, so that t
 """
 
 import dataclasses
+import fnmatch
 import functools
 import os
 import warnings
@@ -25,6 +26,18 @@ PAPER_SETS = {"SJAFFE": "SJAFFE", "SJAFFE all columns": "SJAFFE", "Yeast_spo5": 
 """From sets of the paper to their files in the folder that SKLDL_DATA names; they may not be passed on."""
 SETS = (*PAPER_SETS, "lexicon", "sparse", "missing", "weighted")
 MAX_ROWS = 300
+TOLERANCE = 1e-8
+"""For another processor or another version of NumPy or SciPy; compare.py compares on one machine, to 1e-12."""
+AMPLIFIED = {
+    "SABFGS(max_iter=15) on lexicon*": 1e-5,  # without a penalty, and stopped far from the optimum
+    "LDLM(*) on lexicon": 1e-6,  # stopped far from the optimum
+    "LDSVR(width=2.0, *) on lexicon": 1e-6,
+    "enhancer GLLE": 1e-6,
+    "PTClassifier(classifier=_logistic) on weighted": 1e-5,
+    "choice of measures": 1e-6,
+    "dirichlet spread": 1e-5,  # a scalar minimisation that is exact to the root of the precision
+}
+"""Cases in which rounding is amplified: ten times what OpenBLAS's kernels for other processors change, at least."""
 CHUNK_ROWS = 37
 """Not a divisor of any number of rows here, so that the last chunk is shorter."""
 
@@ -52,6 +65,8 @@ class Case:
         Returns the numbers, as anything that `numpy.asarray` takes.
     data : str
         File of the paper's data that is needed; empty if none is.
+    tolerance : float
+        How far the numbers may be from the committed ones.
     slow : bool
         Whether the case belongs to the comparison of two versions alone, and not to ``make test``.
     """
@@ -60,6 +75,11 @@ class Case:
     function: Callable[[], Any]
     data: str = ""
     slow: bool = False
+
+    @property
+    def tolerance(self) -> float:
+        patterns = (pattern for pattern in AMPLIFIED if fnmatch.fnmatchcase(self.name, pattern))
+        return max((AMPLIFIED[pattern] for pattern in patterns), default=TOLERANCE)
 
     def compute(self) -> np.ndarray | str:
         """Compute the numbers, or the name of the class of the error that is raised instead."""
@@ -97,7 +117,7 @@ def load(name: str) -> Set:
         D = make_missing(D, 0.3, random_state=0)
     else:  # zeros in D, constant, duplicate and badly scaled columns, weights with zeros
         X, D = make_distributions(90, 6, 5, random_state=3)
-        X[:, 1], X[:, 2], X[:, 3] = 1.0, X[:, 0], 1e4 * X[:, 3]
+        X[:, 1], X[:, 2], X[:, 3] = 1.0, X[:, 0], 30 * X[:, 3]
         X[10:20] = X[:10]
         D[::7, 3] = 0.0
         D[:, 4] = np.where(np.arange(90) < 80, 0.0, D[:, 4])
@@ -120,7 +140,7 @@ def _fresh(class_name: str, **params: Any) -> Any:
 def _ridge() -> Any:
     from sklearn.linear_model import Ridge
 
-    return Ridge()
+    return Ridge(tol=1e-12)
 
 
 def _forest() -> Any:
@@ -132,7 +152,7 @@ def _forest() -> Any:
 def _logistic() -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(max_iter=200)
+    return LogisticRegression(C=0.1, tol=1e-12, max_iter=2000)
 
 
 def _tree_classifier() -> Any:
@@ -152,7 +172,7 @@ def _members() -> Any:
 SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
     "MeanDistribution": ({},),
     "SABFGS": (
-        {"max_iter": 30},
+        {"max_iter": 15},
         {"alpha": 1e-2, "fit_intercept": True},
         {"alpha": 1e-3, "fit_intercept": True, "whiten": False, "max_iter": 30},
         {"alpha": 1e-2, "solver": "bfgs"},
@@ -284,8 +304,3 @@ def estimator_cases() -> Iterator[Case]:
                 if class_name in LEARN_FROM_CHUNKS:
                     function = functools.partial(_predictions_of_chunks, class_name, params, set_name)
                     yield Case(f"{call} on {set_name} in chunks", function, data, slow)
-
-
-def all_cases() -> list[Case]:
-    """All cases, in a fixed order."""
-    return [*estimator_cases()]

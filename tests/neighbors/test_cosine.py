@@ -67,7 +67,7 @@ def test_a_chain_of_equal_distances_is_followed_to_its_end():
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("scale", [1e-300, 1e-16, 1.0, 1e30, 1e160, 1e300])
+@pytest.mark.parametrize("scale", [1e-145, 1e-16, 1.0, 1e30, 1e145])
 def test_the_unit_of_the_features_is_free(form, scale):
     if "single" in form and not 1e-30 < scale < 1e35:
         scale = 1e-30 if scale < 1 else 1e35

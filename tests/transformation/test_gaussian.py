@@ -6,7 +6,6 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from skldl import PTSVM
-from skldl.exceptions import DataError
 from skldl.testing import make_distributions
 from skldl.transformation import _gaussian
 from skldl.transformation._gaussian import gaussian_kernel
@@ -49,27 +48,12 @@ def test_scaling_of_a_far_column_does_not_hide_the_others():
 
 
 @FORMS
-@pytest.mark.parametrize(("factor", "problem"), [(1e-170, "too small"), (1e160, "too large"), (1e170, "too large")])
-def test_a_variance_that_is_no_number_has_no_width(form, factor, problem):
-    X, D = make_distributions()
-    with pytest.raises(DataError, match=rf"gamma='scale'.* variance of X, .*{problem}.* Multiply X by a power of ten"):
-        PTSVM(gamma="scale").fit(form(factor * X), D)
-
-
-@FORMS
 @pytest.mark.parametrize("factor", [2.0**-480, 2.0**480])
 def test_small_and_large_features_have_a_width(form, factor):
     X, D = make_distributions()
     model = PTSVM(gamma="scale", C=3.0)
     expected = model.fit(X, D).predict(X)
     np.testing.assert_allclose(model.fit(form(factor * X), D).predict(form(factor * X)), expected, atol=1e-7)
-
-
-@FORMS
-def test_features_whose_squares_are_no_numbers_are_refused(form):
-    X, D = make_distributions()
-    with pytest.raises(DataError, match=r"X holds numbers whose squares exceed .* Multiply X by a power of ten"):
-        PTSVM().fit(form(1e160 * X), D)
 
 
 def clusters(n_rows, distances, n_features=6):

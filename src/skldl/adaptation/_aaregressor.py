@@ -14,8 +14,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from skldl.base import BaseLDL
-from skldl.simplex import project
 from skldl.utils.parameters import has_methods
+from skldl.utils.simplex import project
 from skldl.utils.typing import FloatArray
 
 ROUNDING = 1e-9

@@ -32,7 +32,7 @@ def check_piece(
         with rows_from(piece.first_row):
             return _checked(piece, labels=labels, known=known)
     except DataError as error:
-        raise type(error)(f"In {place}: {error}") from error
+        raise error.prefixed(f"In {place}: ") from error
     except TypeError as error:
         raise TypeError(f"In {place}: {error}") from error
 
@@ -49,7 +49,7 @@ def _checked(
             "columns in the same order."
         )
     features = _Features()
-    X = check_features(features, piece.X, reset=True, accept_sparse=True)
+    X = check_features(features, piece.X, reset=True, accept_sparse=True, is_part=True)
     names = getattr(features, "feature_names_in_", None)
     found_names = None if names is None else tuple(str(name) for name in names)
     D = names_of_labels = None
@@ -58,7 +58,7 @@ def _checked(
         check_same_length(X, D)
         if column_names(piece.y):
             names_of_labels = tuple(str(name) for name in label_names(piece.y, D.shape[1]))
-    weight = check_weights(piece.weight, X.shape[0], may_be_zero=True)
+    weight = check_weights(piece.weight, X.shape[0], is_part=True)
     n_labels = None if D is None else D.shape[1]
     layout = Layout(X.shape[1], n_labels, found_names, names_of_labels, weight is not None, sparse.issparse(X))
     if known is not None:

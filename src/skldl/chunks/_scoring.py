@@ -283,9 +283,9 @@ def _checked(number: int, D_true: Any, D_pred: Any, *rest: Any) -> tuple[FloatAr
     try:
         tables = checked_pair(D_true, D_pred)
         tables += tuple(rows_of_reference(D_true, tables[0], table) for table in reference)
-        weights = check_weights(weight, len(tables[0]), may_be_zero=True)
+        weights = check_weights(weight, len(tables[0]), is_part=True)
     except DataError as error:
-        raise type(error)(f"In chunk {number}: {error}") from error
+        raise error.prefixed(f"In chunk {number}: ") from error
     if weights is None:
         return *tables, np.ones(len(tables[0]))
     return tuple(table[weights > 0] for table in (*tables, weights))

@@ -118,8 +118,6 @@ def _print_results(results: StudyResults, folder: Path, retry: str) -> None:
     if chart:
         console.print("\n".join(["", *chart]), markup=False, soft_wrap=True)
     console.print(f"\nRecords, tables and statistics: {folder}/ (start with README.md)", markup=False)
-    if (folder / "published.md").exists():
-        console.print(f"Comparison with the paper: {folder}/published.md", markup=False)
 
 
 def _rich(table: ResultTable) -> Any:

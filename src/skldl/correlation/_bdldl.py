@@ -23,8 +23,8 @@ from skldl.losses._automatic_alpha import ALPHA, count_different_rows, generalis
 from skldl.maxent import _whitening
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, factorise
-from skldl.simplex import project
 from skldl.utils.parameters import NOT_NEGATIVE
+from skldl.utils.simplex import project
 from skldl.utils.typing import FloatArray
 
 RANK_CUT = 1e-12

@@ -24,8 +24,8 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import divergence_plus
-from skldl.simplex import softmax
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE
+from skldl.utils.simplex import softmax
 from skldl.utils.typing import FloatArray
 
 

@@ -25,8 +25,8 @@ from skldl.losses._linear_softmax import (
 )
 from skldl.losses._rows import PredictionTerm, divergence_plus, through_softmax
 from skldl.maxent._whitening import Factorisation
-from skldl.simplex import log_softmax, softmax
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE, POSITIVE
+from skldl.utils.simplex import log_softmax, softmax
 from skldl.utils.typing import FloatArray
 
 FIRST_CODES = (1.0, 0.1)  # of a row's own cluster, and of the others

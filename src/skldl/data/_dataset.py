@@ -14,10 +14,11 @@ from sklearn.utils import _safe_indexing
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import PAPER_MEASURES
 from skldl.metrics._noise_floor import NoiseFloor, noise_floor
-from skldl.simplex import entropy
+from skldl.utils.column_names import label_names
 from skldl.utils.missing import COMPLETE, check_partial_distributions, has_gaps, mean_distribution
+from skldl.utils.simplex import entropy
 from skldl.utils.typing import AnyArray, FloatArray, IntArray
-from skldl.utils.validation import check_distributions, check_same_length, check_weights, label_names
+from skldl.utils.validation import check_distributions, check_same_length, check_weights
 
 NEAR_ZERO = 0.01
 _PER_ROW = ("X", "D", "observed", "groups", "sample_weight", "votes", "counts", "splits")

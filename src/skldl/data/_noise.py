@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skldl.simplex import smooth_zeros, softmax
+from skldl.simplex import smooth_zeros
+from skldl.utils.simplex import softmax
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_distributions
 

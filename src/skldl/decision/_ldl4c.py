@@ -18,8 +18,8 @@ from skldl.losses._linear_softmax import (
     mean_of,
 )
 from skldl.losses._rows import through_softmax
-from skldl.simplex import entropy
 from skldl.utils.parameters import NOT_NEGATIVE, POSITIVE
+from skldl.utils.simplex import entropy
 from skldl.utils.typing import FloatArray
 
 

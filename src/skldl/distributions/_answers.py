@@ -19,8 +19,8 @@ from skldl.distributions._tables import (
     sorted_names,
 )
 from skldl.exceptions import DataError, DimensionError, DuplicateVoteError, MissingLabelError, SampleWeightError
-from skldl.utils.real_numbers import as_real_array
 from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import as_real_array
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from scipy import sparse, stats
 
 from skldl.distributions._tables import check_choice, frame_like, is_frame, is_series, library, names_of, series_like
 from skldl.exceptions import DataError, DimensionError, DuplicateLabelError, LengthMismatchError
-from skldl.utils.real_numbers import as_real_array
 from skldl.utils.typing import FloatArray
-from skldl.utils.validation import check_distributions, check_same_length, check_weights
+from skldl.utils.validation import as_real_array, check_distributions, check_same_length, check_weights
 
 
 def to_labels(D: Any, classes: Any = None) -> Any:

@@ -8,8 +8,8 @@ from skldl import simplex
 from skldl.distributions._labels import share_out
 from skldl.distributions._tables import check_choice, frame_like, numbers
 from skldl.exceptions import LengthMismatchError, NegativeDegreeError, ZeroRowError
-from skldl.utils.real_numbers import as_real_array
 from skldl.utils.typing import FloatArray
+from skldl.utils.validation import as_real_array
 
 
 def from_counts(C: Any, smoothing: Any = 0.0, return_weight: bool = False) -> Any:

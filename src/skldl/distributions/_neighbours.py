@@ -8,8 +8,8 @@ from scipy import special
 
 from skldl.distributions._tables import cells, check_choice, check_names, check_not_empty, frame_like, is_missing
 from skldl.exceptions import DataError, LengthMismatchError, MissingLabelError, NotNumericError, UnknownLabelError
-from skldl.utils.real_numbers import as_real_array
 from skldl.utils.typing import FloatArray
+from skldl.utils.validation import as_real_array
 
 
 def _triangular(x: FloatArray) -> FloatArray:

@@ -22,8 +22,9 @@ from skldl.exceptions import (
     SingleLabelError,
     UnknownLabelError,
 )
+from skldl.utils.column_names import column_names, label_names
 from skldl.utils.typing import FloatArray, IntArray
-from skldl.utils.validation import check_numbers, column_names, label_names
+from skldl.utils.validation import check_numbers
 
 
 def library(table: Any) -> str:

@@ -14,10 +14,10 @@ from skldl.distributions._nearest import nearest_rows
 from skldl.distributions._propagation import as_indicator
 from skldl.distributions._tables import frame_like
 from skldl.exceptions import DataError
-from skldl.simplex import softmax
 from skldl.utils.mean_mixture import row_weights
 from skldl.utils.parameters import check_parameters
 from skldl.utils.scaling import standardisation
+from skldl.utils.simplex import softmax
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_features, check_same_length
 

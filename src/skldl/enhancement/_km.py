@@ -17,8 +17,8 @@ from skldl.distributions._labels import membership
 from skldl.distributions._tables import frame_like
 from skldl.enhancement._base import LabelEnhancer, mean_distance
 from skldl.kernel._kernels import kernel_times
-from skldl.simplex import softmax
 from skldl.utils.parameters import NONE, POSITIVE
+from skldl.utils.simplex import softmax
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_same_length
 

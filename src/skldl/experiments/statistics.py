@@ -17,8 +17,7 @@ from scipy import stats
 
 from skldl.data._spelling import find
 from skldl.exceptions import ParameterError
-from skldl.experiments.output.board import family_name
-from skldl.experiments.output.scores import losses_of, nemenyi_difference, rank_rows
+from skldl.experiments.output.scores import family_name, losses_of, nemenyi_difference, rank_rows
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
 from skldl.utils.typing import FloatArray

@@ -8,10 +8,10 @@ import numpy as np
 
 from skldl._partial_base import PartialLDL
 from skldl.selection._folds import pairs_of, shuffled_folds
-from skldl.simplex import project
 from skldl.utils.mean_mixture import row_weights
 from skldl.utils.missing import informative_rows, mean_distribution
 from skldl.utils.scaling import standardisation
+from skldl.utils.simplex import project
 from skldl.utils.typing import BoolArray, FloatArray, IntArray
 
 

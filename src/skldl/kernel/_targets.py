@@ -6,11 +6,9 @@ ln d_j − mean_k ln d_k, with degrees below a floor raised to it, and applies t
 
 from collections.abc import Sequence
 
-from skldl.simplex import project, softmax
-from skldl.utils.arrays import as_double, at_least, is_device_array, namespace
-from skldl.utils.arrays import project as device_project
-from skldl.utils.arrays import softmax as device_softmax
+from skldl.utils.arrays import as_double, at_least, namespace
 from skldl.utils.mean_mixture import first_best, mixture_divergences
+from skldl.utils.simplex import project, softmax
 from skldl.utils.typing import FloatArray
 
 TARGETS = ("degrees", "clr")
@@ -28,8 +26,6 @@ def to_target(D: FloatArray, target: str) -> FloatArray:
 
 def to_distributions(scores: FloatArray, target: str) -> FloatArray:
     """Return distributions for predictions of the regression."""
-    if is_device_array(scores):
-        return device_project(scores) if target == "degrees" else device_softmax(scores)
     return project(scores) if target == "degrees" else softmax(scores)
 
 

@@ -23,8 +23,8 @@ from skldl.losses._automatic_alpha import ALPHA, automatic_alpha, count_differen
 from skldl.losses._rows import RowLoss
 from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
-from skldl.simplex import log_softmax, softmax
 from skldl.utils.parameters import BOOLEAN, COUNT, NOT_NEGATIVE
+from skldl.utils.simplex import log_softmax, softmax
 from skldl.utils.solvers import Minimum, minimise
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn

@@ -24,8 +24,9 @@ import numpy as np
 from scipy import special
 
 from skldl.exceptions import DeviceError
-from skldl.utils.arrays import entropies, is_device_array, namespace
+from skldl.utils.arrays import is_device_array, namespace
 from skldl.utils.parameters import CALLABLE, NOT_NEGATIVE, Constraint, check_value, one_of
+from skldl.utils.simplex import entropy
 from skldl.utils.typing import FloatArray
 
 SMOOTHING = 1e-3
@@ -65,7 +66,7 @@ def kullback_leibler(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, Floa
     """Σ_j d_j ln(d_j / p_j)."""
     if is_device_array(d):
         xp = namespace(d)
-        return -entropies(d) - xp.sum(d * log_p, axis=1), xp.exp(log_p) - d
+        return -entropy(d) - xp.sum(d * log_p, axis=1), xp.exp(log_p) - d
     return (special.xlogy(d, d) - d * log_p).sum(axis=1), np.exp(log_p) - d
 
 

@@ -17,7 +17,6 @@ from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
 from skldl.utils.arrays import (
     as_double,
     as_type_of,
-    entropies,
     namespace,
     product_over_rows,
     row_blocks,
@@ -26,7 +25,7 @@ from skldl.utils.arrays import (
     to_numpy,
     weighted_row_sum,
 )
-from skldl.utils.squares import check_range
+from skldl.utils.simplex import entropy
 from skldl.utils.typing import FloatArray
 
 SCORE_CELLS = 2**26
@@ -125,7 +124,6 @@ class DeviceRows:
         columns : bool, default=False
             Whether to count zeros and to look for two-valued columns, which takes two more passes.
         """
-        check_range(0.0, float(self.largest().max()))
         xp, device = space(self.X)
         p, c = self.n_features, self.n_labels
         sums = self._weighted_sums(self.X)
@@ -134,18 +132,18 @@ class DeviceRows:
         square = p <= LARGEST_MATRIX
         products = xp.zeros((p, p) if square else (p,), dtype=xp.float64, device=device)
         target = xp.zeros((p, c), dtype=xp.float64, device=device)
-        entropy = xp.zeros((), dtype=xp.float64, device=device)
+        entropy_of_D = xp.zeros((), dtype=xp.float64, device=device)
         for some in row_blocks(self.n_rows, max(p, c), SCORE_CELLS):
             rows, D = self.X[some, ...], self.D[some, ...]
             weight = None if self.weight is None else self.weight[some]
             contribution = _blocks.block_gram if square else _blocks.block_variances
             products += contribution(rows, weight, centre, xp)
-            of_rows = entropies(D)
+            of_rows = entropy(D)
             if weight is not None:
                 of_rows = as_double(of_rows) * weight
                 D = D * xp.astype(weight, D.dtype, copy=False)[:, None]
             target += product_over_rows(rows.T, D)
-            entropy += sum_in_double(of_rows)
+            entropy_of_D += sum_in_double(of_rows)
         n_nonzero, low, high, inside = column_facts(self.X) if columns else (np.zeros(p),) * 4
         return Moments(
             count=self.n_rows,
@@ -155,7 +153,7 @@ class DeviceRows:
             products=to_numpy(products),
             target=to_numpy(target),
             mass=self._weighted_sums(self.D),
-            entropy=float(entropy),
+            entropy=float(entropy_of_D),
             n_nonzero=n_nonzero,
             low=low,
             high=high,

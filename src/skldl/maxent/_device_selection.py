@@ -8,7 +8,8 @@ from skldl.maxent._device_rows import DeviceRows, column_facts
 from skldl.maxent._feature_scaling import rare_columns
 from skldl.maxent._fitting import Settings, Weights
 from skldl.maxent._rows_selection import fit_scaled, scaled_path
-from skldl.utils.arrays import as_double, as_type_of, entropies, log_softmax, namespace, row_blocks, take_rows
+from skldl.utils.arrays import as_double, as_type_of, namespace, row_blocks, take_rows
+from skldl.utils.simplex import entropy, log_softmax
 from skldl.utils.typing import BoolArray, FloatArray, IntArray
 
 
@@ -32,7 +33,7 @@ def held_out_on_device(
     if sample_weight is not None:
         share = take_rows(sample_weight, test)
         share = share / xp.sum(share)
-    minus_entropy = -_mean(as_double(entropies(D_test)), share)
+    minus_entropy = -_mean(as_double(entropy(D_test)), share)
     divergences = np.empty(len(alphas))
     predictions: list[Any] = [None] * len(alphas)
     for place, weights, intercept in scaled_path(rows.evaluate, moments, alphas, scaling, settings):

@@ -23,10 +23,9 @@ from scipy import sparse
 
 from skldl.maxent import _blocks
 from skldl.maxent._blocks import weighted_softmax as weighted_softmax
-from skldl.simplex import entropy, softmax
 from skldl.utils.arrays import as_type_of, is_device_array, row_blocks, space
-from skldl.utils.arrays import softmax as device_softmax
 from skldl.utils.mean_mixture import row_weights as row_weights
+from skldl.utils.simplex import entropy, softmax
 from skldl.utils.typing import FloatArray
 
 
@@ -152,5 +151,5 @@ def _device_probabilities(X: Any, W: FloatArray, b: FloatArray | None) -> Any:
     P = xp.empty((X.shape[0], W.shape[1]), dtype=X.dtype, device=device)
     for some in row_blocks(X.shape[0], W.shape[1]):
         scores = X[some, ...] @ weights
-        P[some, ...] = device_softmax(scores if shift is None else scores + shift)
+        P[some, ...] = softmax(scores if shift is None else scores + shift)
     return P

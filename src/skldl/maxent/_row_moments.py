@@ -23,11 +23,11 @@ from skldl.maxent._constant_columns import CONSTANT_COLUMN, common_values, const
 from skldl.maxent._feature_scaling import rare_columns, scaling_factors
 from skldl.maxent._folds import Folds
 from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
-from skldl.simplex import entropy
 from skldl.utils.arrays import sparse_minus
 from skldl.utils.scaling import two_valued_columns
-from skldl.utils.squares import check_range
+from skldl.utils.simplex import entropy
 from skldl.utils.typing import BoolArray, FloatArray
+from skldl.utils.validation import check_feature_size
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def read_moments(rows: Rows, folds: Folds, *, about_mean: bool) -> list[Moments]
         return [_moments_of(sums, fold) for fold in range(folds.n_folds)]
 
     moments = read(None)
-    check_range(min(m.low.min() for m in moments), max(m.high.max() for m in moments))
+    check_feature_size(max(max(-m.low.min(), m.high.max()) for m in moments))
     if not (about_mean and moments[0].is_sparse):
         return moments
     origin = _origin(moments)
@@ -194,7 +194,6 @@ def _of_rows(X: Any, D: FloatArray, weight: FloatArray, about_mean: bool, origin
     else:
         n_nonzero = np.count_nonzero(X, axis=0).astype(np.float64)
         low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    check_range(low.min(), high.max(), is_part=True)
     total = float(weight.sum())
     sums = np.asarray(weight @ X, dtype=np.float64)
     mean = sums / total if about_mean else np.zeros(n_features)

@@ -18,7 +18,7 @@ from skldl.maxent._folds import Folds
 from skldl.maxent._lockstep import run_together
 from skldl.maxent._row_moments import Moments, merged, read_moments
 from skldl.maxent._rows_objective import Evaluate, RowsCrossEntropy, few_rows, pass_over, sums_of_rows
-from skldl.simplex import entropy, log_softmax
+from skldl.utils.simplex import entropy, log_softmax
 from skldl.utils.typing import FloatArray
 
 NUMBERS_OF_A_SEARCH = 40

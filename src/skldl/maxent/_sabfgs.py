@@ -17,7 +17,6 @@ from joblib import effective_n_jobs
 from scipy import special
 
 from skldl._partial_base import MISSING, PartialLDL
-from skldl.base import in_safe_range
 from skldl.chunks import Rows
 from skldl.chunks._arrays import in_memory
 from skldl.maxent._device_rows import device_problem
@@ -29,8 +28,8 @@ from skldl.maxent._whitening import Factorisation
 from skldl.utils.arrays import is_device_array, rows_on_host
 from skldl.utils.missing import has_gaps
 from skldl.utils.parameters import BOOLEAN, COUNT, N_JOBS, NOT_NEGATIVE, number, one_of
-from skldl.utils.squares import check_squares
 from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_weights
 from skldl.utils.warn import warn
 
 ALPHA = number(at_least=0, hint="0 means no penalty")
@@ -200,7 +199,6 @@ class SABFGS(PartialLDL):
             else:
                 self._fit_problem(*problem, settings, start)
             return
-        check_squares(X)
         weights = fit_weights(X, D, sample_weight, self.alpha, settings, start=start)
         weights.warn_unless_converged(type(self).__name__, self.alpha, settings)
         if not self.fit_intercept and weights.run.converged and not has_gaps(D):
@@ -215,7 +213,7 @@ class SABFGS(PartialLDL):
         if problem is None:  # few rows of many features are whitened in the space of the rows
             chunk = in_memory(rows).chunk
             X, D, weight = chunk.X, np.asarray(chunk.D), chunk.weight
-            self._fit(X, D, None if weight is None else in_safe_range(weight))
+            self._fit(X, D, check_weights(weight, len(D)))
             return
         self._fit_problem(*problem, settings, start)
 

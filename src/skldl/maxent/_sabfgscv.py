@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 
 from skldl._partial_base import MISSING, PartialLDL
-from skldl.base import in_safe_range, kept_rows
+from skldl.base import kept_rows
 from skldl.chunks import Rows
 from skldl.chunks._arrays import in_memory
 from skldl.exceptions import DataError
@@ -24,14 +24,14 @@ from skldl.maxent._sabfgs import ALPHA
 from skldl.maxent._splits import Split, holds_out_once, splits_of
 from skldl.maxent._whitening import column_deviations
 from skldl.selection._folds import pairs_of, shuffled_folds
-from skldl.simplex import entropy, log_softmax
 from skldl.utils.arrays import as_type_of, computing_on, is_device_array, rows_on_host
+from skldl.utils.groups import check_groups
 from skldl.utils.missing import has_gaps, informative, row_divergences
 from skldl.utils.parameters import BOOLEAN, COUNT, FOLDS, N_JOBS, NONE, NOT_NEGATIVE, one_of, sequence_of
 from skldl.utils.scaling import two_valued_columns
-from skldl.utils.squares import check_squares
+from skldl.utils.simplex import entropy, log_softmax
 from skldl.utils.typing import FloatArray, IntArray
-from skldl.utils.validation import check_groups
+from skldl.utils.validation import check_weights
 
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
 MOST_KEPT_NUMBERS = 20_000_000
@@ -201,7 +201,6 @@ class SABFGSCV(PartialLDL):
         if is_device_array(X):
             self._select_on_device(X, D, sample_weight, splits, alphas, settings)
             return
-        check_squares(X)
         keep = len(alphas) * D.size <= MOST_KEPT_NUMBERS and holds_out_once(splits, len(D))
         candidates = self._scalings(_rare_columns(X) if self.scaling == "auto" else np.zeros(0, dtype=bool))
         loose = fold_settings(settings, FOLD_TOL)
@@ -251,7 +250,7 @@ class SABFGSCV(PartialLDL):
         if folded is None:  # few rows of many features are whitened in the space of the rows
             chunk = in_memory(rows).chunk
             X, D, weight = chunk.X, np.asarray(chunk.D), chunk.weight
-            self._fit(X, D, None if weight is None else in_safe_range(weight))
+            self._fit(X, D, check_weights(weight, len(D)))
             return
         alphas, settings = self._alphas(), self._settings()
         candidates = self._scalings(folded.of_all.rare_columns())

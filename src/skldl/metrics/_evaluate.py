@@ -7,7 +7,8 @@ from skldl.exceptions import LengthMismatchError, UnknownNameError
 from skldl.metrics._measure import Measure, checked_pair, compute_rows, mean, summing_to_one
 from skldl.metrics._skill import Skill, skill_of_losses
 from skldl.utils.arrays import computing_on, is_device_array, namespace, to_numpy
-from skldl.utils.validation import check_distributions, check_weights, column_names, order_of_labels
+from skldl.utils.column_names import column_names, order_of_labels
+from skldl.utils.validation import check_distributions, check_weights
 
 
 def resolve(measures: Iterable[str | Measure], known: Mapping[str, Measure]) -> list[Measure]:

@@ -42,8 +42,10 @@ from skldl.exceptions import DataError, LengthMismatchError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
 from skldl.metrics._evaluate import resolve
 from skldl.metrics._mixing import fit_dirichlet, fit_mixing
+from skldl.utils.column_names import column_names, order_of_labels
+from skldl.utils.groups import group_codes
 from skldl.utils.typing import FloatArray, IntArray
-from skldl.utils.validation import check_distributions, check_weights, column_names, group_codes, order_of_labels
+from skldl.utils.validation import check_distributions, check_weights
 
 MOST_ROWS = 1000
 N_BLOCKS = 10

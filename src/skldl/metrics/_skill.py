@@ -21,9 +21,10 @@ import numpy as np
 from scipy import stats
 
 from skldl.exceptions import DataError, LengthMismatchError
+from skldl.utils.groups import group_codes
 from skldl.utils.parameters import check_value, number
 from skldl.utils.typing import FloatArray
-from skldl.utils.validation import check_weights, group_codes
+from skldl.utils.validation import check_weights
 
 CONFIDENCE = number(above=0, below=1, hint="0.95 gives an interval of 95 %")
 ROUNDING = 1e-14

@@ -24,10 +24,10 @@ from sklearn.utils import check_random_state
 from skldl.base import GroupedLDL
 from skldl.neural._network import ACTIVATIONS, Activation, StandardizedFeatures, standardize
 from skldl.selection import hold_out
-from skldl.simplex import log_softmax, softmax
 from skldl.utils.mean_mixture import mean_distribution, row_weights
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE, one_of
 from skldl.utils.scaling import column_divisors
+from skldl.utils.simplex import log_softmax, softmax
 from skldl.utils.solvers import Minimum, minimise
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.warn import warn

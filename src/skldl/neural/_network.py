@@ -16,7 +16,6 @@ from scipy import sparse, special
 from sklearn.preprocessing import StandardScaler
 
 from skldl.losses._rows import RowLoss, squared_error
-from skldl.simplex import log_softmax
 from skldl.utils.arrays import (
     as_double,
     as_type_of,
@@ -30,7 +29,7 @@ from skldl.utils.arrays import (
     sum_in_double,
     take_rows,
 )
-from skldl.utils.arrays import log_softmax as device_log_softmax
+from skldl.utils.simplex import log_softmax
 from skldl.utils.typing import FloatArray
 
 Layers = list[tuple[FloatArray, FloatArray]]
@@ -152,8 +151,7 @@ def initial_weights(sizes: Sequence[int], mean: FloatArray, random: np.random.Ra
 
 def log_outputs(layers: Layers, features: Any, activation: Activation) -> FloatArray:
     """Return the log of the predicted distributions; ``features`` is an array, CSR matrix or StandardizedFeatures."""
-    net = _net_outputs(layers, features, activation)[-1]
-    return device_log_softmax(net) if is_device_array(net) else log_softmax(net)
+    return log_softmax(_net_outputs(layers, features, activation)[-1])
 
 
 def _net_outputs(layers: Layers, features: Any, activation: Activation) -> list[FloatArray]:
@@ -234,7 +232,7 @@ def _backpropagate(
     """Return the weighted loss of some rows and add its gradient to ``gradients``."""
     *hidden, net = _net_outputs(layers, features, activation)
     if is_device_array(net):
-        values, delta = loss(device_log_softmax(net), D)
+        values, delta = loss(log_softmax(net), D)
         error = namespace(net).sum(as_double(values) * row_weight)
         delta = delta * namespace(net).astype(row_weight, delta.dtype, copy=False)[:, None]
     else:

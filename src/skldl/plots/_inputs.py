@@ -10,8 +10,9 @@ from skldl.exceptions import LengthMismatchError
 from skldl.metrics import MEASURES, Measure
 from skldl.plots._display import Display
 from skldl.plots._style import plain
+from skldl.utils.column_names import column_names, label_names
 from skldl.utils.typing import FloatArray
-from skldl.utils.validation import check_distributions, check_pair, column_names, label_names
+from skldl.utils.validation import check_distributions, check_pair
 
 
 class PredictionDisplay(Display):

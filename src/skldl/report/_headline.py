@@ -6,7 +6,6 @@ import numpy as np
 
 from skldl.experiments import StudyResults
 from skldl.experiments.output.layout import show_share
-from skldl.experiments.output.published import TOLERANCE, match_published
 from skldl.experiments.output.tables import average_ranks
 from skldl.experiments.output.uncertainty import floor_columns
 from skldl.experiments.statistics import Comparison, compare
@@ -24,7 +23,7 @@ def headline(results: StudyResults, tests: Comparison | None, skills: list[list[
     `skldl.report._skill.skills_with_intervals` returns, or empty then.
     """
     sentences = [*_winner(results), *_skill_of_the_best(results, skills), *_against_the_mean(results, skills)]
-    sentences += [*_against_the_floor(results), *_trust(results, tests), *_against_the_paper(results)]
+    sentences += [*_against_the_floor(results), *_trust(results, tests)]
     if results.missing:
         sentences.append(f"Datasets that were not found and not run: {enumerate_words(results.missing)}.")
     if results.failures:
@@ -166,21 +165,6 @@ def _against_the_floor(results: StudyResults) -> list[str]:
             f"± {line['noise floor error']:.2g}; of the loss above it, {outcome}."
         )
     return sentences
-
-
-def _against_the_paper(results: StudyResults) -> list[str]:
-    matches = match_published(results)
-    if not matches:
-        return []
-    agree = sum(match.agrees for match in matches)
-    better = sum(match.better for match in matches if not match.agrees)
-    text = (
-        f"{agree} of {len(matches)} cells agree with the published numbers within {TOLERANCE:.0%} of the loss or one "
-        "unit of the last printed digit"
-    )
-    if agree < len(matches):
-        text += f"; of the others, ours is better in {better} and worse in {len(matches) - agree - better}"
-    return [text + "."]
 
 
 def enumerate_words(words: Sequence[str]) -> str:

@@ -13,15 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import skldl
 from skldl.experiments import StudyResults
-from skldl.experiments.output.agreement import agreement_table, differences
-from skldl.experiments.output.claims import RULE as CLAIM_RULE
-from skldl.experiments.output.claims import check_claims
 from skldl.experiments.output.files import failed_settings, failure_line, meaning, repeats_from_file
 from skldl.experiments.output.layout import NOTHING, ResultTable
-from skldl.experiments.output.published import RULE, match_published, published_table
 from skldl.experiments.output.texts import parameter_titles
-from skldl.experiments.output.time_claims import RULE as TIME_RULE
-from skldl.experiments.output.time_claims import check_time_claims
 from skldl.experiments.statistics import ROPE, Comparison, compare
 from skldl.metrics import MEASURES
 from skldl.report._correction_figures import correction_figures
@@ -32,7 +26,7 @@ from skldl.report._prediction_figures import prediction_figures
 from skldl.report._rater_figures import rater_figures
 from skldl.report._sensitivity_figures import sensitivity_figures
 from skldl.report._skill import MOST_ROWS, skill_figure, skill_summary_figure, skills_with_intervals
-from skldl.report._tables import page_statistics, page_tables, with_shared_notes
+from skldl.report._tables import page_statistics, page_tables
 from skldl.utils.files import whole_file
 
 FILE_NAME = "report.html"
@@ -140,7 +134,6 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         rope=f"{100 * ROPE:g} %",
         families=[family for family in results.families if len(family) > 1],
         figures=_figures(results, tests, skills if is_long else []),
-        paper=_paper(results),
         browsers=browsers(results),
         failures=[*(failure_line(record) for record in results.failures), *failed_settings(results)],
         folder=quote(Path(folder).name or "DIR"),
@@ -202,24 +195,6 @@ def _figures(results: StudyResults, tests: dict[str, Comparison], skills: list[l
     }
     found = [{"name": name, "title": title, "figures": list(drawn)} for (name, title), drawn in groups.items()]
     return [group for group in found if group["figures"]]
-
-
-def _paper(results: StudyResults) -> dict[str, Any] | None:
-    matches = match_published(results)
-    if not matches:
-        return None
-    with_cells = [m for m in results.measures if any(match.published.measure == m for match in matches)]
-    verdicts = check_claims(results)
-    tables, notes = with_shared_notes([published_table(results, measure) for measure in with_cells])
-    return {
-        "rule": RULE,
-        "summary": agreement_table(results),
-        "reasons": differences(matches),
-        "verdicts": [*verdicts, *check_time_claims(results)] if verdicts else [],
-        "claim_rule": f"{CLAIM_RULE} {TIME_RULE}",
-        "tables": tables,
-        "notes": notes,
-    }
 
 
 def _grid(entry: dict[str, Any]) -> str:

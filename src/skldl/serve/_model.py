@@ -22,8 +22,8 @@ from skldl.tabular import TableEncoder, predict_table
 from skldl.tabular._interval_columns import COVERS, LEVEL, interval_columns
 from skldl.tabular._known_categories import known_categories
 from skldl.tabular._softmax_weights import softmax_weights
-from skldl.utils.predictions import sum_to_one
 from skldl.utils.typing import FloatArray
+from skldl.utils.validation import sum_to_one
 
 MOST_CATEGORIES = 1000
 AGREEMENT = 1e-9

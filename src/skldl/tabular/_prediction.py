@@ -8,8 +8,8 @@ import pandas as pd
 
 from skldl.data._cells import as_frame
 from skldl.exceptions import TableError
-from skldl.simplex import entropy
 from skldl.utils.column_names import no_column
+from skldl.utils.simplex import entropy
 
 
 def predict_table(

@@ -21,13 +21,13 @@ from skldl.base import BaseLDL
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums, add
 from skldl.exceptions import DataError
-from skldl.simplex import softmax
 from skldl.transformation._origin import measured_from, movable_columns
 from skldl.transformation._resampling import RandomState, multinomial_counts
 from skldl.utils.arrays import SPARSE_DIGITS
 from skldl.utils.parameters import FRACTION, NONE, NOT_NEGATIVE, RANDOM_STATE, one_of
-from skldl.utils.squares import check_range, check_squares
+from skldl.utils.simplex import softmax
 from skldl.utils.typing import BoolArray, FloatArray
+from skldl.utils.validation import check_feature_size
 
 BLOCK_CELLS = 2**22
 """Temporary arrays in ``predict`` hold at most about this many numbers (32 MiB)."""
@@ -111,7 +111,7 @@ def _assemble(
 ) -> Moments:
     """Moments from the sums of `_sums_about` over all rows."""
     means, mean_squares, products, largest_square = sums
-    check_range(0.0, max(float(np.abs(mean).max()), np.sqrt(largest_square)))
+    check_feature_size(max(float(np.abs(mean).max()), np.sqrt(largest_square)))
     variances = mean_squares - (mean - center) ** 2
     _refuse_lost_digits(variances, mean, center)
     covariances = pooled = None
@@ -157,7 +157,6 @@ def _rows_moments(rows: Rows, covariance: str) -> Moments:
 
 def _masses(chunk: Chunk) -> Sums:
     """Mass of each label, rows summed by their mass, rows that can be moved in each column, and range of entries."""
-    check_range(float(chunk.X.min()), float(chunk.X.max()), is_part=True)
     mass = chunk.weights()[:, None] * np.asarray(chunk.D)
     sums = np.asarray(chunk.X.T @ mass.sum(axis=1), dtype=np.float64).ravel()
     return mass.sum(axis=0), sums, len(chunk) * movable_columns(chunk.X), len(chunk), *_entry_range(chunk.X)
@@ -297,7 +296,6 @@ class PTBayes(BaseLDL):
         self.random_state = random_state
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        check_squares(X)
         self._regularize(self._moments(X, D, sample_weight))
 
     def _fit_rows(self, rows: Rows) -> None:

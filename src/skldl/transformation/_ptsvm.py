@@ -20,7 +20,6 @@ from skldl.transformation._pair_fit import PairFit, fit_pair_model
 from skldl.transformation._pair_model import Examples, PairModel
 from skldl.transformation._resampling import multinomial_counts
 from skldl.utils.parameters import BOOLEAN, COUNT, N_JOBS, NONE, POSITIVE, RANDOM_STATE, integer, number, one_of
-from skldl.utils.squares import check_squares
 from skldl.utils.typing import FloatArray
 
 
@@ -195,8 +194,6 @@ class PTSVM(BaseLDL):
 
     def _make_examples(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> Examples:
         """Choose rows, weigh them and order them by fold: everything that does not depend on C."""
-        if self.kernel == "linear":
-            check_squares(X)
         generator = check_random_state(self.random_state)
         chosen, weight = _choose_rows(X.shape[0], sample_weight, self.max_samples, generator)
         fold_of = np.arange(len(chosen)) % min(self.n_folds, len(chosen))

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skldl.base import BaseLDL
-from skldl.simplex import softmax
 from skldl.trees._newton_tree import Bins, NewtonTree, grow_tree
 from skldl.utils.mean_mixture import row_weights
 from skldl.utils.parameters import COUNT, POSITIVE, integer, number, one_of
+from skldl.utils.simplex import softmax
 from skldl.utils.typing import FloatArray, IntArray
 
 LARGEST_STEP = 4.0  # |t| is cut here, as LogitBoost cuts z

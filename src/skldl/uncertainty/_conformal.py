@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._algorithms import MISSING_DEGREES_HINT
-from skldl.base import BaseLDL, check_groups
+from skldl.base import BaseLDL
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import fit_rows, seed_of, shuffled_folds
 from skldl.exceptions import DataError, LengthMismatchError, ParameterError
@@ -26,6 +26,7 @@ from skldl.selection._candidate import with_seed
 from skldl.uncertainty._dirichlet import check_votes, plausible_truths
 from skldl.uncertainty._region import LEVEL, Region, TooFewCalibrationRowsWarning
 from skldl.uncertainty._scores import SCORES, bounds, conformal_quantile, score_rows
+from skldl.utils.groups import check_groups
 from skldl.utils.parameters import (
     BOOLEAN,
     RANDOM_STATE,
@@ -37,7 +38,7 @@ from skldl.utils.parameters import (
     one_of,
 )
 from skldl.utils.typing import AnyArray, BoolArray, FloatArray, IntArray
-from skldl.utils.validation import check_distributions, check_weights, refuse_device_arrays
+from skldl.utils.validation import check_distributions, check_weights, reject_device_arrays
 from skldl.utils.warn import warn
 
 LEAST_DIFFICULTY = 0.1
@@ -188,7 +189,7 @@ class ConformalLDL(BaseEstimator):
             The fitted object.
         """
         self._check_parameters()
-        refuse_device_arrays(self, X)
+        reject_device_arrays(self, X)
         D = check_distributions(y, nan_hint=f"ConformalLDL needs every degree. {MISSING_DEGREES_HINT}")
         n_rows = len(D)
         weight = check_weights(sample_weight, n_rows)

@@ -11,7 +11,6 @@ from skldl.base import kept_rows
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import TrainingRows, seed_of
 from skldl.exceptions import DataError
-from skldl.simplex import entropy
 from skldl.uncertainty._coverage import (
     LEVELS,
     CoverageCurve,
@@ -34,6 +33,7 @@ from skldl.uncertainty._wrapper import LEARNER, HeldOutWrapper
 from skldl.utils.mean_mixture import first_best
 from skldl.utils.parameters import RANDOM_STATE, check_value, integer, number, one_of
 from skldl.utils.scaling import Scaling
+from skldl.utils.simplex import entropy
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_distributions, check_features
 

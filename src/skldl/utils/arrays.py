@@ -287,41 +287,6 @@ def exp_in_place(values: Any, xp: Any) -> None:
         values[...] = xp.exp(values)
 
 
-def softmax(scores: Any) -> Any:
-    """Distributions proportional to exp(scores) along the last axis of an array that is not NumPy's."""
-    xp = namespace(scores)
-    shifted = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
-    return shifted / xp.sum(shifted, axis=-1, keepdims=True)
-
-
-def project(rows: Any) -> Any:
-    """Nearest distributions in Euclidean distance along the last axis: `skldl.simplex.project` on a device."""
-    xp, device = space(rows)
-    values = rows - xp.max(rows, axis=-1, keepdims=True)
-    descending = xp.sort(values, axis=-1, descending=True)
-    excess = xp.cumulative_sum(descending, axis=-1) - 1.0
-    counts = xp.arange(1, values.shape[-1] + 1, dtype=values.dtype, device=device)
-    support = xp.sum(xp.astype(descending * counts > excess, xp.int64), axis=-1, keepdims=True)
-    threshold = xp.take_along_axis(excess, support - 1, axis=-1) / xp.astype(support, values.dtype)
-    values = xp.clip(values - threshold, 0.0)
-    return values / xp.sum(values, axis=-1, keepdims=True)
-
-
-def log_softmax(scores: Any) -> Any:
-    """Logarithms of these distributions."""
-    xp = namespace(scores)
-    shifted = scores - xp.max(scores, axis=-1, keepdims=True)
-    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=-1, keepdims=True))
-
-
-def entropies(rows: Any) -> Any:
-    """Shannon entropy of each row, with 0 ln 0 = 0."""
-    xp = namespace(rows)
-    if hasattr(xp, "special") and hasattr(xp.special, "entr"):
-        return xp.sum(xp.special.entr(rows), axis=-1)
-    return -xp.sum(xp.where(rows > 0, rows, 0.0) * xp.log(xp.where(rows > 0, rows, 1.0)), axis=-1)
-
-
 def as_numpy_vector(values: Any) -> FloatArray:
     """A small array in NumPy and double precision."""
     return np.asarray(to_numpy(values), dtype=np.float64)

@@ -1,18 +1,12 @@
-"""Files of a study besides the records: tables, statistics, comparison, and a page with links to them."""
+"""Files of a study besides the records: tables, statistics, and a page with links to them."""
 
-import csv
-import io
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from skldl.experiments.output.agreement import agreement_text
-from skldl.experiments.output.claims import check_claims, claims_text
 from skldl.experiments.output.grids import grid_end_notes
 from skldl.experiments.output.layout import ResultTable
 from skldl.experiments.output.prediction_files import has_predictions, write_predictions
-from skldl.experiments.output.published import published_frame
 from skldl.experiments.output.statistics_text import statistics_text
 from skldl.experiments.output.tables import (
     dataset_table,
@@ -22,8 +16,6 @@ from skldl.experiments.output.tables import (
     time_table,
 )
 from skldl.experiments.output.texts import markdown_text
-from skldl.experiments.output.time_claims import RULE as TIME_RULE
-from skldl.experiments.output.time_claims import check_time_claims
 from skldl.experiments.output.uncertainty import interval_table
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
@@ -33,7 +25,7 @@ from skldl.utils.files import whole_file
 
 
 def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
-    """Write tables, statistics and, for the paper's data, the comparison with the published numbers.
+    """Write tables, statistics and kept predictions.
 
     The same records give the same bytes, apart from ``tables/time.*``, which has all times. The paths are returned in
     the order in which a reader wants them.
@@ -59,23 +51,7 @@ def output_texts(results: StudyResults) -> dict[str, str]:
         texts[f"tables/{name}.md"] = table.to_markdown()
         texts[f"tables/{name}.tex"] = table.to_latex()
     texts["statistics.md"] = statistics_text(results)
-    if published := published_frame(results):
-        texts["published.md"] = agreement_text(results)
-        texts["published.csv"] = _csv(published)
-        verdicts = check_claims(results)
-        if verdicts:
-            texts["claims.md"] = claims_text(verdicts)
-            lines = [f"- {v.claim} **{v.verdict}.** {v.evidence}\n" for v in check_time_claims(results)]
-            texts["tables/time.md"] += "".join([f"\nClaims of the paper about time. {TIME_RULE}\n\n", *lines])
-    return {"README.md": _overview(results, texts), **texts}
-
-
-def _csv(lines: list[dict[str, Any]]) -> str:
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(lines[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return stream.getvalue()
+    return {"README.md": overview_text(results, has_intervals=intervals is not None), **texts}
 
 
 def _write(path: Path, text: str) -> Path:
@@ -103,8 +79,8 @@ def meaning(results: StudyResults) -> list[str]:
     return sentences
 
 
-def _overview(results: StudyResults, names: Collection[str]) -> str:
-    """Write the page that describes what was run and lists the files: of those that not every study has, ``names``."""
+def overview_text(results: StudyResults, *, has_intervals: bool) -> str:
+    """Write the page that describes what was run and lists the files, with the table of intervals if there is one."""
     study = results.study
     lines = [f"# Study {markdown_text(study['name'])}", ""]
     if study["title"]:
@@ -135,14 +111,10 @@ def _overview(results: StudyResults, names: Collection[str]) -> str:
         "| `tables/time.*` | all times |",
         "| `statistics.md` | tests |",
     ]
-    if "tables/intervals.md" in names:
+    if has_intervals:
         lines.append("| `tables/intervals.*` | coverage and width of the intervals of each candidate |")
     if has_predictions(results):
         lines.append("| `predictions/<dataset>.parquet` | the predictions in the records, as tables (needs pyarrow) |")
-    if "published.md" in names:
-        lines.append("| `published.md`, `.csv` | side by side with the published numbers |")
-    if "claims.md" in names:
-        lines.append("| `claims.md` | claims of the paper, checked |")
     return "\n".join(lines) + "\n"
 
 

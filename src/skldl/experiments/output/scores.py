@@ -51,3 +51,18 @@ def nemenyi_difference(n_candidates: int, n_datasets: int, alpha: float) -> floa
     """The critical difference of average ranks between any two candidates, by the test of Nemenyi at a level."""
     spread = np.sqrt(n_candidates * (n_candidates + 1) / (6 * n_datasets))
     return float(studentized_range.ppf(1 - alpha, n_candidates, np.inf) / np.sqrt(2) * spread)
+
+
+def family_name(datasets: list[str]) -> str:
+    """Name a family by what the names of its datasets begin with.
+
+    Examples
+    --------
+    >>> family_name(["Yeast_alpha", "Yeast_cdc"]), family_name(["Movie"]), family_name(["a", "b"])
+    ('Yeast', 'Movie', 'a, b')
+    """
+    if len(datasets) == 1:
+        return datasets[0]
+    first, last = min(datasets), max(datasets)
+    shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:shared].rstrip("_- ") or ", ".join(datasets)

@@ -6,9 +6,9 @@ therefore decided only where times differ by a factor of two.
 
 import numpy as np
 
+from comparison.board import SIX
+from comparison.claims import FAILS, HOLDS, UNKNOWN, Verdict
 from skldl.data._spelling import plain
-from skldl.experiments.output.board import SIX
-from skldl.experiments.output.claims import FAILS, HOLDS, UNKNOWN, Verdict
 from skldl.experiments.results import StudyResults
 from skldl.utils.typing import FloatArray
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from comparison.published import load_published
 from skldl.data._spelling import plain
-from skldl.experiments.output.published import load_published
-from skldl.experiments.output.scores import losses_of, rank_rows
+from skldl.experiments.output.scores import family_name, losses_of, rank_rows
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES, PAPER_MEASURES
 
@@ -101,21 +101,6 @@ class Board:
             return inside
         won, cells = (sum(some.values()) - some[largest] for some in (counts, sizes))
         return f"{inside}, {won} of {cells} outside" + (f" ({', '.join(each)})" if 0 < won < cells else "")
-
-
-def family_name(datasets: list[str]) -> str:
-    """Name a family by what the names of its datasets begin with.
-
-    Examples
-    --------
-    >>> family_name(["Yeast_alpha", "Yeast_cdc"]), family_name(["Movie"]), family_name(["a", "b"])
-    ('Yeast', 'Movie', 'a, b')
-    """
-    if len(datasets) == 1:
-        return datasets[0]
-    first, last = min(datasets), max(datasets)
-    shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-    return first[:shared].rstrip("_- ") or ", ".join(datasets)
 
 
 def board_of(results: StudyResults) -> Board:

@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 from scipy import stats
 
+from comparison.board import Board, board_of, published_board
 from skldl.data._spelling import plain
-from skldl.experiments.output.board import Board, board_of, published_board
 from skldl.experiments.output.scores import losses_of
 from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import ROPE

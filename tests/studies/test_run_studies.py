@@ -34,11 +34,19 @@ estimator = "skldl:MeanDistribution"
 """
 
 
+@pytest.fixture
+def source(tmp_path, load_script):
+    """A small table of numbers and words."""
+    path = tmp_path / "small.csv"
+    load_script("tools/write_compatibility_files.py").training_table().to_csv(path, index=False)
+    return path
+
+
 @pytest.mark.slow
-def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd, load_script):
+def test_studies_are_run_resumed_and_put_in_their_place(tmp_path, capfd, load_script, source):
     runs = load_script("tools/run_studies.py")
     file = tmp_path / "tiny.toml"
-    file.write_text(TINY.format(source=ROOT / "tests/compatibility/files_0_1/small.csv"))
+    file.write_text(TINY.format(source=source))
     studies = tmp_path / "studies"
     run = runs.Run("tiny-nested", str(file), {"protocol": "nested", "order": "file"})
     assert run.load().order == "file"
@@ -130,11 +138,11 @@ def test_a_study_that_was_stopped_keeps_its_records_while_a_dataset_is_not_found
 
 
 @pytest.fixture
-def tiny(tmp_path, load_script, monkeypatch):
+def tiny(tmp_path, load_script, monkeypatch, source):
     """A study that was stopped, its file, and a tool whose studies are killed when their header is written."""
     runs = load_script("tools/run_studies.py")
     file = tmp_path / "tiny.toml"
-    file.write_text(TINY.format(source=ROOT / "tests/compatibility/files_0_1/small.csv"))
+    file.write_text(TINY.format(source=source))
     run = runs.Run("tiny", str(file), {})
     running = tmp_path / "unfinished" / "tiny"
     run_study(run.load(), out=running, keep_predictions="predictions")
@@ -233,10 +241,9 @@ def test_afresh_means_without_earlier_records_and_nothing_is_left_behind(tiny, m
     assert not list((tiny.studies / "unfinished").iterdir())
 
 
-def test_records_that_other_rules_made_are_not_carried_over(tmp_path, load_script, monkeypatch):
+def test_records_that_other_rules_made_are_not_carried_over(tmp_path, load_script, monkeypatch, source):
     runs = load_script("tools/run_studies.py")
     file = tmp_path / "tiny.toml"
-    source = ROOT / "tests/compatibility/files_0_1/small.csv"
     file.write_text(TINY.format(source=source))
     run = runs.Run("tiny", str(file), {})
     run_study(run.load(), out=tmp_path / "tiny", keep_predictions="predictions")

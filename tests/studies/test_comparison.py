@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
+from comparison.board import board_of, published_board
+from comparison.claims import HOLDS_BY_DATASET, _steps, check_claims, claims_text
+from comparison.published import Match, agreement_text, count_text, load_published, match_published, published_table
 from skldl.experiments import StudyResults
-from skldl.experiments.output.agreement import agreement_text
-from skldl.experiments.output.board import board_of, family_name, published_board
-from skldl.experiments.output.claims import HOLDS_BY_DATASET, _steps, check_claims, claims_text
-from skldl.experiments.output.files import output_texts, write_outputs
-from skldl.experiments.output.published import Match, count_text, load_published, match_published, published_table
 from skldl.metrics import MEASURES, PAPER_MEASURES
 
 SIX = ["PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS"]
@@ -267,12 +265,6 @@ def test_cells_of_the_published_records_are_counted_by_family():
     assert counts == by_hand
 
 
-def test_families_have_names():
-    assert family_name(["Yeast_alpha", "Yeast_cdc", "Yeast_spo"]) == "Yeast"
-    assert family_name(["Movie"]) == "Movie"
-    assert family_name(["one", "two"]) == "one, two"
-
-
 def test_claims_fail_on_numbers_turned_upside_down():
     def upside_down(cell):
         return 1 / cell.mean
@@ -330,26 +322,6 @@ def test_boards_agree_with_scipy_and_with_the_paper():
         np.testing.assert_allclose(np.round(paper.ranks(measure), 2), AVERAGE_RANKS[measure], atol=0.0051)
     assert own.artificial == ["Artificial"]
     assert paper.algorithms == own.algorithms
-
-
-def test_outputs_hold_the_comparison(tmp_path):
-    cells = [c for c in load_published() if c.dataset in ("Yeast-alpha", "Movie", "s-JAFFE")]
-    results = as_results(cells)
-    files = {path.name for path in write_outputs(results, tmp_path)}
-    assert {"README.md", "published.md", "published.csv", "claims.md", "statistics.md", "clark.tex", "time.md"} <= files
-    assert "- Training SA-BFGS is much faster" in (tmp_path / "tables" / "time.md").read_text(encoding="utf-8")
-    assert (tmp_path / "published.csv").read_text().count("\n") == 1 + 3 * 6 * 6
-    assert "as printed" in output_texts(results)["README.md"]
-    assert not list(tmp_path.rglob("*.part"))
-
-
-def test_outputs_of_other_data_hold_none(tmp_path, failing_results):
-    assert match_published(failing_results) == []
-    files = {path.name for path in write_outputs(failing_results, tmp_path)}
-    assert "published.md" not in files
-    text = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "Tasks that failed: 6" in text
-    assert "one · Broken · evaluation 1: ValueError: Expected n_neighbors" in text
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from comparison.claims import Verdict
+from comparison.published import REASONS
 from skldl.data import Dataset
 from skldl.exceptions import DatasetNotFoundError
 from skldl.experiments import Candidate, Study, StudyResults, run_study
-from skldl.experiments.output.agreement import REASONS
-from skldl.experiments.output.claims import Verdict
 from skldl.experiments.output.layout import NOTHING
 from skldl.metrics import PAPER_MEASURES
 from skldl.metrics.selection import select_measures

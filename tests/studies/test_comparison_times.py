@@ -2,8 +2,8 @@
 
 import pytest
 
+from comparison.time_claims import OPEN, PRINTED, RULE, check_time_claims
 from skldl.experiments import StudyResults
-from skldl.experiments.output.time_claims import OPEN, PRINTED, RULE, check_time_claims
 
 HERE, ELSEWHERE = {"numpy": "2.0"}, {"numpy": "1.0"}
 DATASETS = ["Artificial", "Yeast_alpha", "Movie"]
