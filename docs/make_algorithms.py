@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import skldl
+from skldl._algorithms import CAPABILITIES, can
 from skldl.names import ALGORITHMS, Algorithm
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,6 +58,31 @@ def page() -> str:
         "of the class.\nFixed parameters and grids are those of a candidate found by its name; the class itself has "
         "the defaults that its docstring\nstates. In a tie selection takes the value that comes first.\n\n"
         + "\n".join(sections)
+        + "\n"
+        + capabilities()
+    )
+
+
+def capabilities() -> str:
+    """Return the table of what each estimator can do, from the attributes of its class."""
+    head = f"| class | {' | '.join(CAPABILITIES)} |\n|---|{'---|' * len(CAPABILITIES)}"
+    rows = [
+        f"| `{a.class_name}` | {' | '.join('yes' if can(a, name) else '' for name in CAPABILITIES)} |"
+        for a in _first_lines()
+    ]
+    return (
+        "## What each can do\n\n"
+        "- sparse: X may be a sparse matrix; missing features, missing degrees: NaN in X or in y is used\n"
+        "- chunks: learns from rows that are read in chunks; device: computes on arrays of torch and CuPy\n"
+        "- linear scores: predicts the softmax of a linear function\n"
+        "- keeps rows: a fitted model, and so its file, holds training rows as numbers\n"
+        "- ONNX: `skldl export` writes it; `AARegressor` around a forest of scikit-learn\n\n"
+        "`AutoLDL` and `StackingLDL` are exported, and hold rows, as far as their members do.\n"
+        "`LDLClassifier` and `ConformalLDL` hand X to the estimator inside and take what it takes.\n\n"
+        + head
+        + "\n"
+        + "\n".join(rows)
+        + "\n"
     )
 
 

@@ -80,6 +80,7 @@ CONSTANTS = {
     "skldl.experiments.PROTOCOLS": "The protocols that a study file can name.",
     "skldl.tabular.AUTO": "The candidates that ``skldl fit`` compares when no model is named.",
     "skldl.names.ALGORITHMS": "The table of registration: every algorithm with module, class, title and grid.",
+    "skldl.names.CAPABILITIES": "What estimators can do, and the class attributes that say so.",
     "skldl.testing.CHECKS": "The checks that `check_estimator` runs in addition to those of scikit-learn, by name.",
     "skldl.testing.EXPECTED_FAILED_CHECKS": "Checks of scikit-learn that cannot pass by construction, with the reason.",
     "skldl.losses.LOSSES": "The losses that `SmoothLossLDL` knows by name.",

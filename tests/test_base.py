@@ -18,6 +18,7 @@ from skldl import (
     PTBayes,
     RandomForestLDL,
 )
+from skldl._algorithms import ALGORITHMS, CAPABILITIES, can
 from skldl.base import GroupedLDL
 from skldl.exceptions import DataError, LengthMismatchError, UnknownNameError
 from skldl.metrics import kullback_leibler
@@ -318,3 +319,24 @@ def test_groups_that_cannot_be_held_out_are_refused(kind_of, groups, weight, kin
     with pytest.raises(kind, match=message):
         estimator.fit(X[:5], D[:5], weight, groups=groups)
     assert not [name for name in vars(estimator) if name.endswith("_")]
+
+
+def test_what_a_class_can_do_follows_from_its_methods():
+    """A subclass that predicts in another way is not exported as the class above it, and needs no list of its own."""
+
+    class Rounded(SABFGS):
+        def _predict(self, X):
+            return super()._predict(X).round(2)
+
+    class Renamed(SABFGS):
+        pass
+
+    assert SABFGS._linear_scores
+    assert SABFGS._onnx == Renamed._onnx == "linear"
+    assert not Rounded._linear_scores
+    assert not Rounded._onnx
+    assert Rounded._chunks
+    assert not AAKNN._chunks
+    assert {name for name in CAPABILITIES if can(ALGORITHMS[0], name)} == {
+        *("sparse", "missing degrees", "chunks", "device", "ONNX")
+    }

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LINE = (
-    '    Algorithm("skldl.medians._median", "MedianDistribution", "Median", parts=("skldl.medians._median.Middle",)),\n'
-)
+LINE = '    Algorithm("skldl.medians._median", "MedianDistribution", "Median"),\n'
 FILE = '''
 """`MedianDistribution`: the normalised median of the training distributions."""
 
@@ -30,6 +28,8 @@ class Middle:
 
 class MedianDistribution(BaseLDL):
     """Predict the normalised median of the training distributions."""
+
+    _model_parts = (Middle,)
 
     def _fit(self, X, D, sample_weight):
         self.middle_ = Middle(np.median(D, axis=0))

@@ -7,6 +7,7 @@ contracts. This module imports no other module of the package, so that ``import 
 """
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, NamedTuple
 
 
@@ -29,12 +30,6 @@ class Algorithm(NamedTuple):
         Values that selection tries. In a tie the earlier value wins, so that the simpler value comes first.
     path : str
         Hyper-parameter of the grid whose values share work in ``predict_path``; empty if none does.
-    parts : tuple of str
-        Full names of further classes of this package, ``module.Class``, that a fitted model holds in its attributes.
-        A model file may hold them. A class whose arrays are positions in others has a method ``_check_fitted_state``
-        that demands so (see `skldl._model_checks`).
-    missing_degrees : bool
-        Whether the estimator learns from y with NaN, as its tag says.
 
     Examples
     --------
@@ -50,20 +45,12 @@ class Algorithm(NamedTuple):
     params: Mapping[str, Any] = {}
     grid: Mapping[str, tuple[Any, ...]] = {}
     path: str = ""
-    parts: tuple[str, ...] = ()
-    missing_degrees: bool = False
 
 
 _LEAST_SQUARES = {"estimator": "sklearn.linear_model:Ridge"}
 _FOREST = {"estimator": "sklearn.ensemble:RandomForestRegressor", "max_features": 0.5}
 _LOGISTIC = {"estimator": "sklearn.linear_model:LogisticRegression", "max_iter": 1000}
 _PENALTIES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
-_PT_SVM_PARTS = (
-    "skldl.transformation._pair_model.Examples",
-    "skldl.transformation._pair_model.PairModel",
-    "skldl.transformation._pairwise_svm.Machines",
-)
-
 MODEL_PARTS: tuple[str, ...] = (
     "skldl.tabular._drift.TrainingReference",
     "skldl.tabular._encoder.TableEncoder",
@@ -72,7 +59,7 @@ MODEL_PARTS: tuple[str, ...] = (
 """Further classes of this package that a model file may hold: steps of a pipeline that are no estimators."""
 
 ALGORITHMS: tuple[Algorithm, ...] = (
-    Algorithm("skldl.baseline", "MeanDistribution", "Mean", missing_degrees=True),
+    Algorithm("skldl.baseline", "MeanDistribution", "Mean"),
     Algorithm(
         "skldl.maxent._sabfgs",
         "SABFGS",
@@ -80,9 +67,8 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         params={"fit_intercept": True},
         grid={"alpha": (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)},
         path="alpha",
-        missing_degrees=True,
     ),
-    Algorithm("skldl.maxent._sabfgscv", "SABFGSCV", "SA-BFGS-CV", missing_degrees=True),
+    Algorithm("skldl.maxent._sabfgscv", "SABFGSCV", "SA-BFGS-CV"),
     Algorithm(
         "skldl.maxent._saiis", "SAIIS", "SA-IIS", grid={"max_iter": (5, 10, 20, 50, 100, 200, 500)}, path="max_iter"
     ),
@@ -92,7 +78,6 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         "AA-kNN",
         grid={"n_neighbors": (300, 200, 130, 80, 50, 30, 20, 10, 5)},
         path="n_neighbors",
-        parts=("skldl.neighbors._search.StableSearch",),
     ),
     Algorithm(
         "skldl.neural._aabp",
@@ -114,7 +99,6 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         params={"gamma": "scale"},
         grid={"C": (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)},
         path="C",
-        parts=_PT_SVM_PARTS,
     ),
     Algorithm(
         "skldl.transformation._ptclassifier",
@@ -144,14 +128,16 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         "skldl.neighbors._aaknncv",
         "AAKNNCV",
         "AA-kNN-CV",
-        parts=("skldl.neighbors._search.StableSearch",),
     ),
-    Algorithm("skldl.trees._forest", "RandomForestLDL", "Random-Forest", parts=("skldl.trees._flat_trees.FlatTrees",)),
+    Algorithm(
+        "skldl.trees._forest",
+        "RandomForestLDL",
+        "Random-Forest",
+    ),
     Algorithm(
         "skldl.trees._boosting",
         "GradientBoostingLDL",
         "Gradient-Boosting",
-        parts=("skldl.trees._flat_trees.FlatTrees",),
     ),
     Algorithm("skldl.correlation._ldlldm", "LDLLDM", "LDL-LDM", grid={"alpha": _PENALTIES}),
     Algorithm("skldl.correlation._ldlscl", "LDLSCL", "LDL-SCL", grid={"alpha": _PENALTIES}),
@@ -160,8 +146,8 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("skldl.correlation._ldlhvlc", "LDLHVLC", "LDL-HVLC", grid={"alpha": _PENALTIES}),
     Algorithm("skldl.correlation._ldldpa", "LDLDPA", "LDL-DPA", grid={"alpha": _PENALTIES}),
     Algorithm("skldl.correlation._bdldl", "BDLDL", "BD-LDL", grid={"alpha": _PENALTIES}),
-    Algorithm("skldl.incomplete._incomldl", "IncomLDL", "IncomLDL", missing_degrees=True),
-    Algorithm("skldl.incomplete._winldl", "WInLDL", "WInLDL", missing_degrees=True),
+    Algorithm("skldl.incomplete._incomldl", "IncomLDL", "IncomLDL"),
+    Algorithm("skldl.incomplete._winldl", "WInLDL", "WInLDL"),
     Algorithm("skldl.losses._smoothlossldl", "SmoothLossLDL", "Smooth-Loss", grid={"alpha": _PENALTIES}),
     Algorithm("skldl.losses._dirichletldl", "DirichletLDL", "Dirichlet", grid={"alpha": _PENALTIES}),
     Algorithm("skldl.decision._ldl4c", "LDL4C", "LDL4C", grid={"alpha": _PENALTIES}),
@@ -180,17 +166,62 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         "LDLogitBoost",
         "LDLogitBoost",
         grid={"n_estimators": (100, 200, 500)},
-        parts=("skldl.trees._newton_tree.NewtonTree",),
     ),
-    Algorithm("skldl.trees._structrf", "StructRF", "StructRF", parts=("skldl.trees._newton_tree.NewtonTree",)),
+    Algorithm(
+        "skldl.trees._structrf",
+        "StructRF",
+        "StructRF",
+    ),
     Algorithm("skldl.uncertainty._calibrated", "CalibratedLDL"),
     Algorithm("skldl.uncertainty._conformal", "ConformalLDL"),
-    Algorithm("skldl.uncertainty._spread", "DirichletSpread", parts=("skldl.uncertainty._coverage.CoverageCurve",)),
+    Algorithm(
+        "skldl.uncertainty._spread",
+        "DirichletSpread",
+    ),
     Algorithm("skldl.classification", "LDLClassifier"),
 )
 """Every estimator, in the order of the documentation. A class with several lines is found under its first."""
 
-_TAKE_MISSING = ", ".join(algorithm.class_name for algorithm in ALGORITHMS if algorithm.missing_degrees)
-_FILL = "Drop such rows, fill them in with skldl.incomplete.complete, or learn from what was observed"
-MISSING_DEGREES_HINT = f"{_FILL}: {_TAKE_MISSING} take NaN in y."
-"""What to do about NaN in y."""
+
+def estimator_class(algorithm: Algorithm) -> type:
+    """The class of a line of the table; its module is imported."""
+    kind: type = getattr(import_module(algorithm.module), algorithm.class_name)
+    return kind
+
+
+CAPABILITIES: Mapping[str, str] = {
+    "sparse": "_accept_sparse",
+    "missing features": "_allow_nan",
+    "missing degrees": "_allow_missing_degrees",
+    "chunks": "_chunks",
+    "device": "_array_api",
+    "linear scores": "_linear_scores",
+    "keeps rows": "_keeps_rows",
+    "ONNX": "_onnx",
+}
+"""What estimators can do, and the class attributes that say so (see `skldl.base.BaseLDL`)."""
+
+
+def can(algorithm: Algorithm, capability: str) -> bool:
+    """Whether an estimator has one of `CAPABILITIES`; its module is imported."""
+    return bool(getattr(estimator_class(algorithm), CAPABILITIES[capability], False))
+
+
+def names_with(capability: str) -> str:
+    """Names of the estimators that have a capability, for messages; imports all estimators.
+
+    Examples
+    --------
+    >>> names_with("chunks")
+    'MeanDistribution, SABFGS, SABFGSCV, SAIIS or PTBayes'
+    """
+    *names, last = dict.fromkeys(algorithm.class_name for algorithm in ALGORITHMS if can(algorithm, capability))
+    return f"{', '.join(names)} or {last}"
+
+
+def hint_on_missing_degrees(class_name: str) -> str:
+    """What to do about NaN in y where an estimator needs every degree."""
+    return (
+        f"{class_name} needs every degree. Remove such rows, fill them in with skldl.incomplete.complete, or learn "
+        f"from what was observed with {names_with('missing degrees')}."
+    )

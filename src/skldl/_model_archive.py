@@ -57,20 +57,18 @@ TYPES_OF_LOADER: dict[str, Set[str]] = {
 
 
 def checked_archive(
-    content: bytes, *, may_build: Callable[[str], bool], trusted: Set[str], renamed: Mapping[str, str], most_bytes: int
+    content: bytes, *, known_types: Callable[[Set[str]], Set[str]], trusted: Set[str], most_bytes: int
 ) -> bytes:
-    """Check what skops wrote, and update the names of types.
+    """Check what skops wrote.
 
     Parameters
     ----------
     content : bytes
         The archive.
-    may_build : callable
-        Says of the full name of a type whether it may be built from its attributes.
+    known_types : callable
+        From the full names of all types in the archive to those among them that may be built from their attributes.
     trusted : set of str
         Types that the caller vouches for; any loader may build them.
-    renamed : mapping
-        From names of types in older versions to those of today.
     most_bytes : int
         Bytes that the archive may hold when unpacked.
 
@@ -90,15 +88,13 @@ def checked_archive(
         if not isinstance(schema, dict) or schema.get("protocol") != PROTOCOL:
             raise ValueError(f"its schema does not follow protocol {PROTOCOL} of skops")
         nodes: dict[Any, dict[str, Any]] = {}
+        known = known_types({type_name(node) for node in _nodes(schema)})
         for node in _nodes(schema):
-            new_name = renamed.get(type_name(node))
-            if new_name:
-                node["__module__"], _, node["__class__"] = new_name.rpartition(".")
             if type_name(node) in NEIGHBOUR_TREES:
                 _put_data_in_place(node)
-            _check_type(node, may_build, trusted)
-            known = nodes.setdefault(node.get("__id__", f"without {len(nodes)}"), node)
-            if not _same(known, node, archive):  # skops builds the one that it meets first
+            _check_type(node, known, trusted)
+            first = nodes.setdefault(node.get("__id__", f"without {len(nodes)}"), node)
+            if not _same(first, node, archive):  # skops builds the one that it meets first
                 raise ValueError("one object is described in two ways")
         unpacked = sum(sizes[_file(node, sizes)] for node in nodes.values() if "file" in node)
         if unpacked > most_bytes:
@@ -177,14 +173,14 @@ def type_name(node: Mapping[str, Any]) -> str:
     return f"{node.get('__module__')}.{node.get('__class__')}"
 
 
-def _check_type(node: dict[str, Any], may_build: Callable[[str], bool], trusted: Set[str]) -> None:
+def _check_type(node: dict[str, Any], known: Set[str], trusted: Set[str]) -> None:
     loader, name, identity = node["__loader__"], type_name(node), node.get("__id__", 0)
     if not isinstance(loader, str) or not isinstance(identity, int | str):
         raise ValueError("a node has no loader or no identity")
     if name in trusted:
         return
     if loader == "ObjectNode":
-        allowed = may_build(name)
+        allowed = name in known
     elif loader == "LossNode":
         allowed = name.startswith(("sklearn._loss._loss.", "_loss."))
     elif loader == "FunctionNode":  # skops lets only ufuncs pass

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
@@ -10,7 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._algorithms import MISSING_DEGREES_HINT
+from skldl._algorithms import hint_on_missing_degrees
 from skldl.chunks import Rows
 from skldl.chunks import evaluate as evaluate_chunks
 from skldl.chunks import predict as predict_chunks
@@ -73,10 +74,28 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
-    _accept_sparse: bool = True
-    _allow_nan: bool = False  # whether NaN in X is a missing value that the algorithm can use
-    _allow_missing_degrees: bool = False  # whether NaN in y is a degree that was not observed
-    _array_api: bool = False  # whether ``_fit`` and ``_predict`` compute on arrays of torch, CuPy and the like
+
+    # Capabilities: what the algorithm can do. A subclass sets those that differ; every list of estimators (pages of the
+    # documentation, error messages, the service, the checks of model files) is computed from them.
+    _accept_sparse: ClassVar[bool] = True  # X may be a sparse matrix
+    _allow_nan: ClassVar[bool] = False  # NaN in X is a missing value that the algorithm can use
+    _allow_missing_degrees: ClassVar[bool] = False  # NaN in y is a degree that was not observed
+    _array_api: ClassVar[bool] = False  # computes on arrays of torch, CuPy and the like where they are
+    _chunks: ClassVar[bool] = False  # learns from rows in chunks; true where `_fit_rows` is written
+    _keeps_rows: ClassVar[bool] = False  # a fitted model holds training rows
+    _linear_scores: ClassVar[bool] = False  # predicts the softmax of X coef_ᵀ + intercept_
+    _onnx: ClassVar[str] = ""  # kind of graph that `skldl.export` writes for it; empty if it cannot be exported
+    # Further classes of this package that a fitted model holds in its attributes: a model file may hold them. A class
+    # whose arrays are positions in others has a method `_check_fitted_state` (see `skldl._model_checks`).
+    _model_parts: ClassVar[tuple[type, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._chunks = cls._fit_rows is not BaseLDL._fit_rows
+        if "_predict" in vars(cls):  # what holds of the prediction of a class above does not hold of another one
+            for name in ("_linear_scores", "_onnx"):
+                if name not in vars(cls):
+                    setattr(cls, name, getattr(BaseLDL, name))
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from features and label distributions.
@@ -98,7 +117,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             The fitted estimator. If fitting fails, an estimator that was fitted before stays as it was.
         """
         with self._unchanged_on_failure(), computing_on(X, f"{type(self).__name__}.fit"):
-            if isinstance(X, Rows) and type(self)._fit_rows is not BaseLDL._fit_rows:
+            if isinstance(X, Rows) and self._chunks:
                 check_parameters(self)
                 self._check_rows(X, y, sample_weight)
                 self._fit_rows(X)
@@ -142,7 +161,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         keep_names(self, rows, y, sample_weight)
 
     def _check_target(self, y: Any, X: Any) -> FloatArray:
-        hint = f"{type(self).__name__} needs every degree. {MISSING_DEGREES_HINT}"
+        hint = partial(hint_on_missing_degrees, type(self).__name__)
         return check_distributions(y, leave_rounding=True, nan_hint=hint, like=X)
 
     def predict(self, X: Any) -> FloatArray:

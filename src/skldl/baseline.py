@@ -51,6 +51,7 @@ class MeanDistribution(PartialLDL):
     array([[0.3, 0.7]])
     """
 
+    _onnx = "mean"
     _constraints: ClassVar = {"missing": MISSING}
     _array_api = True
 

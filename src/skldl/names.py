@@ -8,13 +8,13 @@
 from collections.abc import Iterable
 from functools import cache
 
-from skldl._algorithms import ALGORITHMS, Algorithm
+from skldl._algorithms import ALGORITHMS, CAPABILITIES, Algorithm, can
 from skldl.data._spelling import plain
 from skldl.exceptions import UnknownNameError
 from skldl.selection import Candidate
 from skldl.selection._candidate import shown
 
-__all__ = ["ALGORITHMS", "Algorithm", "algorithm_titles", "find_candidate"]
+__all__ = ["ALGORITHMS", "CAPABILITIES", "Algorithm", "algorithm_titles", "find_candidate"]
 
 
 def find_candidate(word: str, among: Iterable[Candidate] = ()) -> Candidate:
@@ -60,8 +60,13 @@ def find_candidate(word: str, among: Iterable[Candidate] = ()) -> Candidate:
     )
 
 
-def algorithm_titles() -> list[str]:
+def algorithm_titles(capability: str | None = None) -> list[str]:
     """Titles of all algorithms that can be candidates, in the order of the documentation.
+
+    Parameters
+    ----------
+    capability : str, default=None
+        One of `CAPABILITIES`, such as "chunks": only algorithms that have it. Their classes are imported.
 
     Returns
     -------
@@ -73,8 +78,11 @@ def algorithm_titles() -> list[str]:
     >>> from skldl.names import algorithm_titles
     >>> "SA-BFGS" in algorithm_titles()
     True
+    >>> algorithm_titles("chunks")
+    ['Mean', 'SA-BFGS', 'SA-BFGS-CV', 'SA-IIS', 'PT-Bayes']
     """
-    return [algorithm.title for algorithm in ALGORITHMS if algorithm.title]
+    named = (algorithm for algorithm in ALGORITHMS if algorithm.title)
+    return [algorithm.title for algorithm in named if capability is None or can(algorithm, capability)]
 
 
 @cache

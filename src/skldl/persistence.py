@@ -14,7 +14,7 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 import skldl
-from skldl._algorithms import ALGORITHMS, MODEL_PARTS
+from skldl._algorithms import ALGORITHMS, MODEL_PARTS, estimator_class
 from skldl.exceptions import DataError, ModelFileError
 from skldl.utils.dependencies import import_with_extra
 from skldl.utils.files import whole_file
@@ -40,9 +40,6 @@ SMALLEST_LIMIT = 2**29
 """Bytes that any model may take when unpacked."""
 LARGEST_RATIO = 10
 """How many times the size of its file a larger model may take when unpacked."""
-
-RENAMED = {"skldl.tables._encoder.TableEncoder": "skldl.tabular._encoder.TableEncoder"}
-"""Types of older versions and where they are now."""
 
 COMPILED = frozenset(
     (
@@ -181,15 +178,15 @@ def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[st
     from skldl._model_archive import UntrustedType, checked_archive
     from skldl._model_checks import VETTED_MODULES, check_loaded
 
-    known = _known_types()
-    buildable = (known | COMPILED) - {"sklearn.tree._tree.Tree"}
-
-    def may_build(name: str) -> bool:
-        return name in buildable or name.startswith(VETTED_MODULES)
+    def known_types(names: Set[str]) -> Set[str]:
+        vetted = {name for name in names if name.startswith(VETTED_MODULES)}
+        return (_own_types(names) | vetted | COMPILED) - {"sklearn.tree._tree.Tree"}
 
     try:
-        content = checked_archive(content, may_build=may_build, trusted=trusted, renamed=RENAMED, most_bytes=most_bytes)
-        unknown = sorted(set(io.get_untrusted_types(data=content)) - known - COMPILED - trusted)
+        content = checked_archive(content, known_types=known_types, trusted=trusted, most_bytes=most_bytes)
+        names = set(io.get_untrusted_types(data=content))
+        known = _own_types(names)
+        unknown = sorted(names - known - COMPILED - trusted)
         if unknown:
             raise UntrustedType(unknown[0], f"it holds the type {unknown[0]}")
         model = io.loads(content, trusted=sorted(known | COMPILED | trusted))
@@ -314,10 +311,12 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:4] if part.isdecimal() and len(part) < 10)
 
 
-def _known_types() -> frozenset[str]:
-    """The estimators of this package and their parts."""
-    estimators = (f"{algorithm.module}.{algorithm.class_name}" for algorithm in ALGORITHMS)
-    return frozenset((*estimators, *(part for algorithm in ALGORITHMS for part in algorithm.parts), *MODEL_PARTS))
+def _own_types(names: Set[str]) -> Set[str]:
+    """Those of these types that are estimators of this package or their parts; the estimators are imported."""
+    estimators = {f"{algorithm.module}.{algorithm.class_name}": algorithm for algorithm in ALGORITHMS}
+    found = [estimator_class(algorithm) for name, algorithm in estimators.items() if name in names]
+    parts = {f"{part.__module__}.{part.__qualname__}" for kind in found for part in getattr(kind, "_model_parts", ())}
+    return names & (estimators.keys() | parts | set(MODEL_PARTS))
 
 
 def _warn_of_other_versions(path: str | os.PathLike[str], versions: Mapping[str, str]) -> None:

@@ -1,7 +1,6 @@
 """Estimators on rows in chunks: the same predictions as in memory, repeated to the last digit."""
 
 import warnings
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,10 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl import AAKNN, SABFGS, SABFGSCV, SAIIS, AutoLDL, MeanDistribution, PTBayes, RandomForestLDL, SmoothLossLDL
-from skldl._algorithms import ALGORITHMS
-from skldl.base import BaseLDL
 from skldl.chunks import ArrayRows, FolderJournal, IterableRows, ParquetRows, RecordedRows
-from skldl.chunks._names import LEARNERS
 from skldl.exceptions import DataError, SampleWeightError
 from skldl.maxent import _folds, _row_moments, _rows_objective, _rows_selection, _whitening
 from skldl.maxent._folds import Folds
@@ -247,21 +243,18 @@ def test_cross_validation_with_hashed_folds(monkeypatch, table):
     assert found.cv_scores_[largest, 0] == pytest.approx(divergence, rel=1e-3)
 
 
-def test_the_learners_that_errors_name_are_those_that_can():
-    classes = [getattr(import_module(algorithm.module), algorithm.class_name) for algorithm in ALGORITHMS]
-    learners = {
-        estimator.__name__
-        for estimator in classes
-        if issubclass(estimator, BaseLDL) and estimator._fit_rows is not BaseLDL._fit_rows
-    }
-    assert set(LEARNERS.replace(" and ", ", ").split(", ")) == learners
+def test_the_error_names_the_learners_that_can(table):
+    X, D, _ = table(40)
+    for name in ("MeanDistribution", "SABFGS", "SABFGSCV", "SAIIS", "PTBayes"):
+        with pytest.raises(DataError, match=rf"AAKNN cannot learn from rows in chunks.*\b{name}\b"):
+            AAKNN().fit(ArrayRows(X, D))
 
 
 def test_what_rows_in_chunks_cannot_do_is_said(table):
     X, D, _ = table(30)
     rows = ArrayRows(X, D)
     for model in (AAKNN(), RandomForestLDL(), AutoLDL(), SmoothLossLDL()):
-        with pytest.raises(DataError, match=f"{type(model).__name__} cannot learn from rows in chunks; .*SABFGSCV"):
+        with pytest.raises(DataError, match=f"{type(model).__name__} cannot learn from rows in chunks.*SABFGSCV"):
             model.fit(rows)
     with pytest.raises(DataError, match="leave y and sample_weight out"):
         SABFGS().fit(rows, D)

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 import skldl
-from skldl import persistence
 
 pandas = pytest.importorskip("pandas")
 HERE = Path(__file__).parent
-FILES_0_1 = HERE / "files_0_1"
 FOLDERS = sorted(path.parent for path in HERE.glob("files_*/expected.json"))
 MODELS = [path for folder in FOLDERS for path in sorted(folder.glob("*.skldl")) if path.stem != "table"]
 pytestmark = pytest.mark.filterwarnings(  # the files were written with other versions, which is what is tested
@@ -25,27 +23,6 @@ TOLERANCE = 1e-9  # the last digits depend on the BLAS that the processor gets
 
 def version_of(folder):
     return folder.name.removeprefix("files_").replace("_", ".")
-
-
-@pytest.mark.parametrize("path", sorted(FILES_0_1.glob("*.skldl")), ids=lambda path: path.stem)
-def test_predictions_are_those_of_0_1(path, read_model):
-    about, model = read_model(path)
-    assert about["versions"]["scikit-ldl"] == "0.1.0"
-    predicted = pandas.DataFrame(
-        model.predict(pandas.read_csv(FILES_0_1 / "table.csv")), columns=model[-1].label_names_
-    )
-    written = pandas.read_csv(path.with_suffix(".csv"))
-    shared = [name for name in predicted.columns if name in written.columns]
-    assert len(shared) == predicted.shape[1] == 3
-    np.testing.assert_allclose(predicted[shared], written[shared], rtol=0, atol=TOLERANCE)
-
-
-def test_the_old_path_of_the_encoder_leads_to_its_new_home(read_model):
-    model = read_model(FILES_0_1 / "mean.skldl")[1]
-    assert type(model[0]) is skldl.tabular.TableEncoder
-    for name in persistence.RENAMED.values():
-        module, _, kind = name.rpartition(".")
-        assert hasattr(__import__(module, fromlist=[kind]), kind)
 
 
 def test_no_file_is_left_out():

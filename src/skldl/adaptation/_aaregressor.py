@@ -63,6 +63,7 @@ class AARegressor(BaseLDL):
            [0.1, 0.9]])
     """
 
+    _onnx = "regressor_trees"
     _constraints: ClassVar = {"regressor": has_methods("a regressor", "fit", "predict", "get_params")}
 
     def __init__(self, regressor: BaseEstimator) -> None:

@@ -5,18 +5,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from skldl._algorithms import names_with
 from skldl.chunks._rows import Rows
 from skldl.exceptions import DataError
-
-LEARNERS = "MeanDistribution, PTBayes, SABFGS, SABFGSCV and SAIIS"
-"""The estimators that learn from rows in chunks."""
 
 
 def refuse_rows(estimator: BaseEstimator, X: Any) -> None:
     """Raise if X is a source of rows in chunks, for estimators that need all rows at once."""
     if isinstance(X, Rows):
         raise DataError(
-            f"{type(estimator).__name__} cannot learn from rows in chunks; {LEARNERS} can. Pass arrays, or use these."
+            f"{type(estimator).__name__} cannot learn from rows in chunks. Pass arrays, or use {names_with('chunks')}."
         )
 
 

@@ -13,8 +13,9 @@ from skldl.cli._screen import note
 from skldl.data._formats import holds_arrays
 from skldl.data._tables import TableFiles
 from skldl.exceptions import DataError, DatasetError, TableError, UnknownNameError
+from skldl.names import algorithm_titles
 from skldl.tabular._memory_plan import GIB, parse_size
-from skldl.tabular._stream_training import STREAMING, fit_stream, streaming_candidate
+from skldl.tabular._stream_training import fit_stream, streaming_candidate
 from skldl.tabular._streamed_table import StreamedTable
 from skldl.tabular._training import FittedTable
 
@@ -60,7 +61,8 @@ def is_streamed(
         raise
     except DataError:
         note(
-            f"{large}. It is read into memory all the same: of the models only {', '.join(STREAMING)} learn in chunks."
+            f"{large}. It is read into memory all the same: of the models only "
+            f"{', '.join(algorithm_titles('chunks'))} learn in chunks."
         )
         return False
     note(f"{large}: it is read in chunks, as with stream=True.")

@@ -127,6 +127,7 @@ class LDLHVLC(LinearSoftmaxLDL):
     array([[0.5, 0.5]])
     """
 
+    _keeps_rows = True
     _constraints: ClassVar = {
         **LinearSoftmaxLDL._constraints,
         "alpha_neighbours": NOT_NEGATIVE,

@@ -251,6 +251,8 @@ def divergence_of(rows: TrainingRows, held_out: FloatArray) -> float:
 class PooledLDL(GroupedLDL):
     """Base class of estimators that pool members; it holds the prediction, a subclass the fit."""
 
+    _onnx = "pool"
+
     def _keep(self, members: Sequence[Member], pool: Pool, held_out: FloatArray, rows: TrainingRows) -> None:
         """Keep what prediction needs: the members, the pool over them, and the held-out predictions."""
         self.member_names_ = [member.name for member in members]

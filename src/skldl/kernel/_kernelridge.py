@@ -153,6 +153,7 @@ class KernelRidgeLDL(GroupedLDL):
     """
 
     _array_api = True
+    _keeps_rows = True
     _constraints: ClassVar = {
         "target": one_of("auto", *TARGETS),
         "kernel": one_of("auto", *FAMILIES) | CALLABLE,

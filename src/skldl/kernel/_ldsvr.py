@@ -163,6 +163,7 @@ class LDSVR(BaseLDL):
            [0.5, 0.5]])
     """
 
+    _keeps_rows = True
     _constraints: ClassVar = {
         "alpha": POSITIVE,
         "epsilon": NOT_NEGATIVE,

@@ -210,6 +210,8 @@ class LinearSoftmaxLDL(BaseLDL):
     the function of the scores and a value that it cannot fall below. ``alpha_`` is the penalty that was used.
     """
 
+    _linear_scores = True
+    _onnx = "linear"
     _constraints: ClassVar = {
         "alpha": ALPHA,
         "fit_intercept": BOOLEAN,

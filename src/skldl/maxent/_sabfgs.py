@@ -150,6 +150,8 @@ class SABFGS(PartialLDL):
     """
 
     _array_api = True
+    _linear_scores = True
+    _onnx = "linear"
     _constraints: ClassVar = {
         "alpha": ALPHA,
         "fit_intercept": BOOLEAN,

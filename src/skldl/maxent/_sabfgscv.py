@@ -131,6 +131,8 @@ class SABFGSCV(PartialLDL):
     """
 
     _array_api = True
+    _linear_scores = True
+    _onnx = "linear"
     _constraints: ClassVar = {
         "alphas": NONE | sequence_of(ALPHA) | ALPHA,
         "cv": FOLDS,

@@ -85,6 +85,8 @@ class SAIIS(BaseLDL):
     """
 
     _array_api = True
+    _linear_scores = True
+    _onnx = "linear"
     _constraints: ClassVar = {"max_iter": COUNT, "tol": NOT_NEGATIVE, "accelerate": BOOLEAN, "init": INIT}
 
     def __init__(

@@ -111,6 +111,8 @@ class AAKNN(BaseLDL):
     """
 
     _array_api = True
+    _keeps_rows = True
+    _model_parts = (StableSearch,)
     _constraints: ClassVar = {
         "n_neighbors": COUNT,
         "weights": one_of("uniform", "distance") | CALLABLE,

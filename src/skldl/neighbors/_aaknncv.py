@@ -133,6 +133,8 @@ class AAKNNCV(GroupedLDL):
     (True, (80, 3))
     """
 
+    _keeps_rows = True
+    _model_parts = (StableSearch,)
     _constraints: ClassVar = {
         "n_neighbors": NONE | COUNT,
         "weights": one_of("auto", *WEIGHTS),

@@ -132,6 +132,7 @@ class AABP(BaseLDL):
     loss: str | Mapping[str, float] | RowLoss = "squared_error"  # models saved by version 0.1 hold none
 
     _array_api = True
+    _onnx = "network"
     _constraints: ClassVar = {
         "hidden_layer_sizes": COUNT | sequence_of(COUNT),
         "activation": one_of(*ACTIVATIONS),

@@ -181,6 +181,7 @@ class CPNN(GroupedLDL):
     0.003
     """
 
+    _onnx = "conditional_network"
     _constraints: ClassVar = {
         "n_hidden": COUNT,
         "label_code": one_of("number", "one_hot"),

@@ -18,7 +18,6 @@ from skldl.data._dates import as_dates, show_date
 from skldl.exceptions import DataError
 
 MOST_KEPT = 100_000
-_HOLDERS = ("AAKNN", "AAKNNCV", "KernelRidgeLDL", "LDSVR", "PTSVM", "LDLHVLC")
 
 
 def typical_values(
@@ -78,7 +77,7 @@ def check_number_kept(n_rows: int) -> None:
 
 def rows_in(estimator: Any) -> list[str]:
     """Names of the parts of a fitted estimator that hold training rows, encoded as numbers, such as ``["AAKNN"]``."""
-    return sorted({type(part).__name__ for part in _parts(estimator) if type(part).__name__ in _HOLDERS})
+    return sorted({type(part).__name__ for part in _parts(estimator) if getattr(type(part), "_keeps_rows", False)})
 
 
 def _parts(value: Any, depth: int = 0) -> Iterator[Any]:

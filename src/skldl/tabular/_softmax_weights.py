@@ -4,17 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from skldl.losses._linear_softmax import LinearSoftmaxLDL
-from skldl.maxent import SABFGS, SABFGSCV, SAIIS
 from skldl.utils.typing import FloatArray
-
-_LINEAR = (SABFGS._predict, SABFGSCV._predict, SAIIS._predict, LinearSoftmaxLDL._predict)
 
 
 def softmax_weights(estimator: Any) -> tuple[FloatArray, FloatArray] | None:
     """Weights (n_features, n_labels) and intercepts of an estimator that predicts softmax(X W + b); None for others.
-
-    The method that predicts decides: a class that has weights may use them in another way.
 
     Examples
     --------
@@ -25,7 +19,7 @@ def softmax_weights(estimator: Any) -> tuple[FloatArray, FloatArray] | None:
     >>> softmax_weights(skldl.MeanDistribution()) is None
     True
     """
-    if getattr(type(estimator), "_predict", None) not in _LINEAR:
+    if not getattr(type(estimator), "_linear_scores", False):
         return None
     coef = np.asarray(estimator.coef_, dtype=np.float64)
     intercept = getattr(estimator, "intercept_", np.zeros(len(coef)))

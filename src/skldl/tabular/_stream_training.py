@@ -18,7 +18,7 @@ from skldl.data import label_values
 from skldl.data._parquet import release_unused_memory
 from skldl.data._roles import notes_on_rows
 from skldl.exceptions import DataError
-from skldl.names import find_candidate
+from skldl.names import algorithm_titles, find_candidate
 from skldl.selection import BASELINE, Candidate
 from skldl.selection._fitting import MODEL_STEP
 from skldl.tabular._choice import Choice, Trial
@@ -34,8 +34,8 @@ from skldl.tabular._streamed_rows import EncodedRows, HeldOut
 from skldl.tabular._streamed_table import StreamedTable, naming
 from skldl.tabular._training import FittedTable
 
-STREAMING = ("SA-BFGS-CV", "SA-BFGS", "SA-IIS", "PT-Bayes", "Mean")
-"""Models that learn from sums over rows, the one of ``model="auto"`` first."""
+AUTO_MODEL = "SA-BFGS-CV"
+"""The model of ``model="auto"``."""
 HASHED_TEXT = 2**14
 HELD_OUT_ROWS, HELD_OUT_SHARE = 20_000, 0.2
 Tell = Callable[[str], None]
@@ -72,12 +72,12 @@ def fit_stream(
 ) -> FittedTable:
     """Train a model on a table that is read in chunks, and judge it on rows that were held out.
 
-    Parameters are those of `fit_table`, with these differences. ``model`` is one of `STREAMING`, "auto" means
-    SA-BFGS-CV; n-grams are hashed to 16,384 features for each column. ``memory`` bounds the process, in bytes, by the
-    number of rows in a chunk; up to ``cache`` bytes of encoded rows are kept on the disk between passes, in the folder
-    of the state, which keeps what the passes have found. With ``client``, a Dask cluster, its workers read, encode and
-    keep the rows, each file on one of them, and sums travel; the encoder is fitted, and the model judged, in this
-    process.
+    Parameters are those of `fit_table`, with these differences. ``model`` is one that learns from rows in chunks,
+    "auto" means SA-BFGS-CV; n-grams are hashed to 16,384 features for each column. ``memory`` bounds the process, in
+    bytes, by the number of rows in a chunk; up to ``cache`` bytes of encoded rows are kept on the disk between passes,
+    in the folder of the state, which keeps what the passes have found. With ``client``, a Dask cluster, its workers
+    read, encode and keep the rows, each file on one of them, and sums travel; the encoder is fitted, and the model
+    judged, in this process.
     """
     candidate = streaming_candidate(model, settings)
     folded = hasattr(candidate.make(), "alphas")
@@ -157,12 +157,12 @@ def streaming_candidate(model: str, settings: Mapping[str, Any] | None) -> Candi
     >>> streaming_candidate("auto", None).make()
     SABFGSCV()
     """
-    name = STREAMING[0] if is_auto(model, settings) else model
+    name = AUTO_MODEL if is_auto(model, settings) else model
     candidate = with_settings(find_candidate(name), settings or {})
     if not can_stream(candidate.make()):
         raise DataError(
             f"{candidate.name} needs all rows in memory. Models that learn from a table in chunks are "
-            f"{', '.join(STREAMING)}: name one with model=, or fit without stream=True."
+            f"{', '.join(algorithm_titles('chunks'))}: name one with model=, or fit without stream=True."
         )
     return candidate
 

@@ -18,6 +18,7 @@ from skldl.transformation._gaussian import kernel_width
 from skldl.transformation._origin import column_medians, measured_from
 from skldl.transformation._pair_fit import PairFit, fit_pair_model
 from skldl.transformation._pair_model import Examples, PairModel
+from skldl.transformation._pairwise_svm import Machines
 from skldl.transformation._resampling import multinomial_counts
 from skldl.utils.parameters import BOOLEAN, COUNT, N_JOBS, NONE, POSITIVE, RANDOM_STATE, integer, number, one_of
 from skldl.utils.typing import FloatArray
@@ -144,6 +145,8 @@ class PTSVM(BaseLDL):
     (50, 3)
     """
 
+    _keeps_rows = True
+    _model_parts = (Examples, PairModel, Machines)
     _constraints: ClassVar = {
         "kernel": one_of(
             "rbf",

@@ -134,6 +134,8 @@ class GradientBoostingLDL(GroupedLDL):
     _allow_nan = True
     oof_predictions_: FloatArray
 
+    _onnx = "boosting"
+    _model_parts = (FlatTrees,)
     _constraints: ClassVar = {
         "max_iter": integer(at_least=0),
         "learning_rate": POSITIVE,

@@ -15,7 +15,7 @@ from skldl.trees._calibration import (
     choose_calibration,
     mean_divergence,
 )
-from skldl.trees._flat_trees import ROWS_AT_ONCE, single_precision
+from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
 from skldl.trees._label_order import put_in_order
 from skldl.utils.mean_mixture import mean_distribution
 from skldl.utils.parameters import COUNT, FRACTION, N_JOBS, NONE, POSITIVE, RANDOM_STATE, number, one_of
@@ -139,6 +139,8 @@ class RandomForestLDL(GroupedLDL):
     oob_predictions_: FloatArray
     n_votes_: IntArray
 
+    _onnx = "forest"
+    _model_parts = (FlatTrees,)
     _constraints: ClassVar = {
         "n_estimators": COUNT,
         "kind": one_of("auto", "extra", "random", "both"),

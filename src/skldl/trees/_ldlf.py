@@ -146,6 +146,7 @@ class LDLF(BaseLDL):
            [0.1, 0.9]])
     """
 
+    _onnx = "soft_forest"
     _constraints: ClassVar = {
         "n_estimators": COUNT,
         "max_depth": COUNT,

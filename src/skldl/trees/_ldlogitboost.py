@@ -115,6 +115,8 @@ class LDLogitBoost(BaseLDL):
 
     _accept_sparse = False
 
+    _onnx = "newton_boosting"
+    _model_parts = (NewtonTree,)
     _constraints: ClassVar = {
         "n_estimators": COUNT,
         "method": one_of("aoso", "logitboost"),

@@ -88,6 +88,8 @@ class StructRF(BaseLDL):
 
     _accept_sparse = False
 
+    _onnx = "newton_forest"
+    _model_parts = (NewtonTree,)
     _constraints: ClassVar = {
         "n_estimators": COUNT,
         "max_depth": COUNT,

@@ -16,7 +16,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._algorithms import MISSING_DEGREES_HINT
+from skldl._algorithms import hint_on_missing_degrees
 from skldl.base import BaseLDL
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import fit_rows, seed_of, shuffled_folds
@@ -190,7 +190,7 @@ class ConformalLDL(BaseEstimator):
         """
         self._check_parameters()
         reject_device_arrays(self, X)
-        D = check_distributions(y, nan_hint=f"ConformalLDL needs every degree. {MISSING_DEGREES_HINT}")
+        D = check_distributions(y, nan_hint=partial(hint_on_missing_degrees, "ConformalLDL"))
         n_rows = len(D)
         weight = check_weights(sample_weight, n_rows)
         group_of = check_groups(groups, np.arange(n_rows), n_rows)

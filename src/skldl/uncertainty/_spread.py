@@ -101,6 +101,7 @@ class DirichletSpread(HeldOutWrapper):
     True
     """
 
+    _model_parts = (CoverageCurve,)
     _constraints: ClassVar = {
         "estimator": LEARNER,
         "concentration": one_of("constant", "features"),

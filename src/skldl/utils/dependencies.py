@@ -1,10 +1,9 @@
 """Optional dependencies and installed versions: imports whose error names the extra to install, and `show_versions`."""
 
-import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 PACKAGES = {
@@ -93,6 +92,8 @@ def show_versions() -> None:
     scikit-ldl ...
     Python ...
     """
+    import platform
+
     import skldl  # not above: the package imports this module first
 
     print(f"scikit-ldl {skldl.__version__}")
@@ -115,6 +116,8 @@ def _threads() -> list[str]:
 
 
 def _version(package: str) -> str:
+    from importlib import metadata  # takes as long as the rest of `import skldl`
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

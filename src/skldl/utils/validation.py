@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from skldl._algorithms import names_with
 from skldl.exceptions import (
     DataError,
     DeviceError,
@@ -51,6 +52,7 @@ from skldl.utils.arrays import (
 from skldl.utils.column_names import check_integer_columns, column_names, label_names, order_of_labels
 from skldl.utils.typing import FloatArray
 
+Hint = str | Callable[[], str]
 FEATURE_HINT = "Impute missing features (sklearn.impute.SimpleImputer) or remove these rows."
 DEGREE_HINT = "Remove such rows or fill in the degree before fitting or scoring."
 
@@ -204,7 +206,7 @@ def reject_device_arrays(estimator: Any, X: Any) -> None:
     if where is not None:
         raise DeviceError(
             f"{type(estimator).__name__} computes with NumPy alone, and X is an array of {where}: pass X and y as "
-            "NumPy arrays, or use SABFGS, SABFGSCV, SAIIS, AAKNN, AABP, KernelRidgeLDL or MeanDistribution."
+            f"NumPy arrays, or use {names_with('device')}."
         )
 
 
@@ -411,7 +413,7 @@ def _first_cell(X: Any, is_wrong: Callable[[Any, Any], Any]) -> tuple[int, int, 
 
 
 def _check_cells_finite(
-    table: Any, columns: list[Any], name: str, *, hint: str, column: str = "column", allow_nan: bool = False
+    table: Any, columns: list[Any], name: str, *, hint: Hint, column: str = "column", allow_nan: bool = False
 ) -> None:
     """Raise for the first cell that is not finite; ``hint`` says what to do about it."""
     found = _first_cell(table, lambda xp, values: xp.isinf(values) if allow_nan else ~xp.isfinite(values))
@@ -423,9 +425,13 @@ def _check_cells_finite(
     on_device = " Arrays on a device take no missing values." if is_device_array(table) else ""
     raise NonFiniteError(
         f"Input {name} contains {kind}{in_all}: row {_row(row)}, {_shown(column, columns, position)}. "
-        f"{DEGREE_HINT if kind == 'infinity' and column == 'label' else hint}{on_device}",
+        f"{DEGREE_HINT if kind == 'infinity' and column == 'label' else _text(hint)}{on_device}",
         row=_row(row),
     )
+
+
+def _text(hint: Hint) -> str:
+    return hint() if callable(hint) else hint
 
 
 def _shown(kind: str, names: list[Any], position: int) -> str:
@@ -479,7 +485,7 @@ def check_distributions(
     name: str = "y",
     renormalize: bool = True,
     leave_rounding: bool = False,
-    nan_hint: str = "",
+    nan_hint: Hint = "",
     like: Any = None,
 ) -> FloatArray:
     """Return D as rows that sum to one, in float64; the argument itself is never changed, but may be what is returned.
@@ -496,8 +502,9 @@ def check_distributions(
         Leave D as it is, without a copy, if all sums are one up to rounding: a division would only put one rounding
         error in the place of another. Not for datasets, whose digits are the fingerprint that records carry. Arrays on
         a device are always left.
-    nan_hint : str, default=""
-        What the error about NaN says instead of "remove or fill in".
+    nan_hint : str or callable, default=""
+        What the error about NaN says instead of "remove or fill in"; a function that returns it is called for the error
+        alone.
     like : array, default=None
         Checked features. If they are on a device, D must be there too, and takes their precision.
     """
@@ -508,7 +515,7 @@ def check_distributions(
 
 
 def _check_rows(
-    D: Any, where: Space | None, name: str, renormalize: bool, leave_rounding: bool, nan_hint: str, leader: str = "X"
+    D: Any, where: Space | None, name: str, renormalize: bool, leave_rounding: bool, nan_hint: Hint, leader: str = "X"
 ) -> Any:
     _follow(D, where, name=name, leader=leader)
     rows = _as_floats(D, name=name, nan_hint=nan_hint) if where is None else _device_floats(D, where, name=name)
@@ -529,7 +536,7 @@ def _check_rows(
     return rows / sums[:, None] if np.any(sums != 1.0) else rows
 
 
-def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_hint: str = "") -> FloatArray:
+def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_hint: Hint = "") -> FloatArray:
     """Return a two-dimensional, non-empty, finite float64 array of NumPy, or raise an error that names the cell.
 
     With ``allow_nan``, cells may be missing (NaN, None, ``pandas.NA``); ``nan_hint`` is what the error says otherwise.
@@ -544,7 +551,7 @@ def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_hint: 
     return array
 
 
-def _as_floats(values: Any, *, name: str, allow_nan: bool = False, nan_hint: str = "") -> FloatArray:
+def _as_floats(values: Any, *, name: str, allow_nan: bool = False, nan_hint: Hint = "") -> FloatArray:
     """An array of float64 of any shape and content."""
     if sparse.issparse(values):
         raise SparseDistributionError(f"{name} is a sparse matrix. Distributions are dense: pass {name}.toarray().")
@@ -558,7 +565,7 @@ def _as_floats(values: Any, *, name: str, allow_nan: bool = False, nan_hint: str
         return _from_objects(values, name, allow_nan=allow_nan, nan_hint=nan_hint)
 
 
-def _from_objects(values: Any, name: str, *, allow_nan: bool, nan_hint: str) -> FloatArray:
+def _from_objects(values: Any, name: str, *, allow_nan: bool, nan_hint: Hint) -> FloatArray:
     """Convert numbers stored as objects (Decimal, pandas.NA), or raise an error that names the cell."""
     try:
         cells = np.array(values, dtype=object)
@@ -580,7 +587,7 @@ def _from_objects(values: Any, name: str, *, allow_nan: bool, nan_hint: str) -> 
             if not allow_nan:
                 raise NonFiniteError(
                     f"Input {name} contains NaN: row {_row(row)}, {_shown('label', columns, column)} is missing. "
-                    f"{nan_hint}".rstrip(),
+                    f"{_text(nan_hint)}".rstrip(),
                     row=_row(row),
                 )
             cells[row, column] = np.nan
