@@ -12,8 +12,8 @@ import pytest
 
 import skldl
 from skldl.cli import _app, main
-from skldl.cli._options import as_options
-from skldl.exceptions import DataError
+from skldl.cli._wording import spelled, worded
+from skldl.exceptions import DataError, Message, Parameter, TableError
 
 
 @pytest.fixture
@@ -136,8 +136,7 @@ def test_every_parameter_that_a_message_can_name_is_an_option():
     typed = {word for command in (fit, convert) for word in _option_names(command)}
     for function in (TableFile.__init__, convert_table, fit_table, from_table):
         for name in set(inspect.signature(function).parameters) - of_python:
-            option = as_options(f"{name}=: bad").removesuffix(": bad")
-            assert option in typed, name
+            assert spelled(Parameter(name)) in typed, name
 
 
 def _option_names(command):
@@ -147,25 +146,48 @@ def _option_names(command):
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("parts", "shown"),
     [
-        ("settings={'alpha': 0.1, 'solver': 'bfgs'}: no", "--set alpha=0.1 --set solver=bfgs: no"),
-        ("settings={'hidden': [3, 4]}: no", "--set 'hidden=[3, 4]': no"),
-        ("intervals=True needs more rows.", "--intervals needs more rows."),
-        ("level=2.0 must lie between 0 and 1", "--level 2.0 must lie between 0 and 1"),
-        ("in Python with fit_table(intervals=True).", "in Python with fit_table(intervals=True)."),
-        ("Continue with resume=True and data_home=.", "Continue with --resume and --data."),
-        ("If you trust it, add trust=['my_lab'].", "If you trust it, add --trust my_lab."),
-        ("preset='fast' and budget=3.5.", "--preset fast and --budget 3.5."),
-        ("raters= and weigh_raters= belong to source='votes'.", "--raters and --weights belong to --from votes."),
+        ([Parameter("settings", {"alpha": 0.1, "solver": "bfgs"}), ": no"], "--set alpha=0.1 --set solver=bfgs: no"),
+        ([Parameter("settings", {"hidden": [3, 4]})], "--set 'hidden=[3, 4]'"),
+        ([Parameter("intervals", True), " needs more rows."], "--intervals needs more rows."),
+        ([Parameter("selection_rows", 1)], "--selection-rows 1"),
+        (["See ", Parameter("data_home"), "."], "See --data."),
+        ([Parameter("drop", ["a", "b c"])], "--drop 'a,b c'"),
+        ([Parameter("source", "votes")], "--from votes"),
+        (["in Python with fit_table(intervals=True)"], "in Python with fit_table(intervals=True)"),
     ],
 )
-def test_messages_speak_of_options(said, shown):
-    assert as_options(said) == shown
+def test_messages_name_options(parts, shown):
+    for text in (Message(*parts), TableError(*parts), UserWarning(Message(*parts))):
+        assert worded(text) == shown
+
+
+def test_only_options_of_the_command_are_named(command, capsys):
+    def act(*, drop: str = "") -> None:
+        raise TableError(Parameter("drop", ["a"]), " and ", Parameter("alpha", 1))
+
+    command(act)
+    assert _app.run(["act"]) == 2
+    assert capsys.readouterr().err == "skldl: --drop a and alpha=1\n"
+
+
+def test_names_of_columns_stay_as_they_are(tmp_path, monkeypatch, capsys):
+    """A column may be called as a parameter is written in Python."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{i},{'oops' if i == 7 else i},0.5,0.5" for i in range(12)]
+    Path("d.csv").write_text("\n".join(["settings=1,kind=odd,label_a,label_b", *lines]))
+    assert _app.run(["fit", "d.csv", "--labels", "label_*", "--model", "mean", "--out", "m.skldl"]) == 2
+    assert capsys.readouterr().err == (
+        "skldl: Column 'kind=odd' is mostly numbers, but holds 'oops' (row 8). If these cells mean a missing value, "
+        "empty them or name them with --na; if it is not numeric, set --categories kind=odd.\n"
+    )
+    assert _app.run(["fit", "d.csv", "--labels", "emo_*", "--out", "m.skldl"]) == 2
+    assert "--labels 'emo_*': the table has no such column. It has 'settings=1', 'kind=odd'" in capsys.readouterr().err
 
 
 def test_the_library_names_no_option_of_the_command_line():
-    """Who calls a function has parameters, which `as_options` translates; whole commands may be named."""
+    """Who calls a function has parameters, which the command line words as options; whole commands may be named."""
     found = []
     for path in Path(skldl.__file__).parent.rglob("*.py"):
         if path.parent.name == "cli":

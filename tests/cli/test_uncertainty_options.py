@@ -44,7 +44,7 @@ def test_what_was_kept_for_calibration_is_said_in_options(folder, capsys):
     assert run(["fit", str(folder / "t.csv"), *columns, "--out", str(folder / "said.skldl")]) == 0
     assert run(["inspect", str(folder / "said.skldl")]) == 0
     said = capsys.readouterr().out
-    assert said.count("predictions with --level 0.9 have intervals") == said.count("with --covers true, for") == 2
+    assert said.count("skldl predict --level 0.9 gives intervals") == said.count("--covers true gives") == 2
 
 
 def test_a_model_without_intervals_names_the_option(folder, capsys):

@@ -94,8 +94,6 @@ def test_features_can_be_named_and_columns_dropped(tmp_path):
     assert not dataset.notes
     np.testing.assert_array_equal(load(tmp_path, text, features=["age"]).X, [[31], [58]])
     np.testing.assert_array_equal(load(tmp_path, text, drop="i*").X, dataset.X)
-    with pytest.warns(DeprecationWarning, match="drop="):
-        assert load(tmp_path, text, ignore="id").feature_names == ("age",)
 
 
 def test_a_column_of_row_names_is_left_out_with_a_note(tmp_path):

@@ -79,7 +79,7 @@ def test_several_files_in_memory_name_the_file_of_a_bad_row(here, capsys):
         frame.to_csv(f"{name}.csv", index=False)
     assert run(["fit", "u.csv", "v.csv", "--labels", "r_*", "--model", "mean", "--out", "m.skldl"]) == 2
     assert "in row 35" in (printed := capsys.readouterr().err)
-    assert "Row 35 of all is row 5 of v.csv" in printed
+    assert "Row 35 of the table is row 5 of v.csv" in printed
 
 
 def test_files_without_rows(here):

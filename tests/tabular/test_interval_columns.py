@@ -70,7 +70,7 @@ def test_intervals_cover_the_true_distribution_if_asked_to(fitted):
     low, high = (tables[1][[f"{side}_v{j}" for j in range(3)]].to_numpy() for side in ("low", "high"))
     assert ((low <= truth) & (high >= truth)).all(axis=1).mean() >= 0.9
     assert tables[1]["radius"][0] < 0.9 * tables[0]["radius"][0]
-    assert "covers='true'" in fitted.why[-1]
+    assert "--covers true" in fitted.why[-1]
     note = few_rows_note(intervals_of(fitted.model, 0.999, "true"), 0.999)[0]
     assert note.startswith("200 calibration rows are")
     assert "Use a lower level=" in note  # the words of Python; the command line says --level

@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skldl.annotators._triples import Triples, check_single, gold_codes, read_triples
-from skldl.exceptions import DataError, DimensionError, UnknownLabelError
+from skldl.exceptions import DataError, DimensionError, Parameter, UnknownLabelError
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE, Constraint, check_parameters, number, one_of
 from skldl.utils.typing import BoolArray, FloatArray, IntArray
 from skldl.utils.warn import warn
@@ -608,7 +608,7 @@ class DawidSkene(BaseEstimator):
         if values is None:  # names in their order: each a step from the next
             values = np.arange(len(labels), dtype=np.float64)
         if (np.diff(values) <= 0).any():
-            raise DataError(f'model="ordinal" needs labels in ascending order, not {labels}.')
+            raise DataError(Parameter("model", "ordinal"), f" needs labels in ascending order, not {labels}.")
         return OrderedProbit(values)
 
     def _pseudo_counts(self, n_labels: int) -> FloatArray:

@@ -8,7 +8,7 @@ from skldl.chunks._cluster import ClusterRows, active_client
 from skldl.chunks._columns import Columns, Names, assign_columns
 from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._rows import Merge, Rows, Sums
-from skldl.exceptions import DataError, LengthMismatchError, NotNumericError
+from skldl.exceptions import DataError, LengthMismatchError, NotNumericError, Parameter
 from skldl.utils.dependencies import import_with_extra
 
 
@@ -63,7 +63,12 @@ class DaskRows(Rows):
         if hasattr(X, "columns"):
             X, y, weight = self._of_frame(X, y, weight, labels, features)
         elif labels is not None or features is not None:
-            raise DataError("labels= and features= name the columns of a DataFrame, but X is an array. Pass y instead.")
+            raise DataError(
+                Parameter("labels"),
+                " and ",
+                Parameter("features"),
+                " name the columns of a DataFrame, but X is an array. Pass y instead.",
+            )
         blocks = [_row_blocks(values, X) for values in (X, y, weight)]
         for given, name in ((blocks[1], "y"), (blocks[2], "weight")):
             if given is not None and len(given) != len(blocks[0] or ()):
@@ -82,11 +87,14 @@ class DaskRows(Rows):
             used = str(name) in columns.features or str(name) in columns.labels
             if used and getattr(kind, "kind", "O") not in "biuf" and not str(kind).lower().startswith(("int", "float")):
                 raise NotNumericError(
-                    f"Column {str(name)!r} of X holds {kind}, where numbers belong. Leave it out with features=, or "
-                    "turn it into numbers first."
+                    f"Column {str(name)!r} of X holds {kind}, where numbers belong. Leave it out with ",
+                    Parameter("features"),
+                    ", or turn it into numbers first.",
                 )
         if columns.labels and y is not None:
-            raise DataError("Both labels= and y were given. Pass the labels as columns of X, or as y.")
+            raise DataError(
+                "Both ", Parameter("labels"), " and y were given. Pass the labels as columns of X, or as y."
+            )
         frame = X
         X = frame[list(columns.features)]
         y = frame[list(columns.labels)] if columns.labels else y

@@ -7,11 +7,13 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 from cyclopts import App, CycloptsError
 
 import skldl
+from skldl.cli._wording import options_of_command, worded
 from skldl.exceptions import DataError, ParameterError
 from skldl.utils.files import DISK_IS_FULL
 
@@ -59,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     debug = "--debug" in arguments
     words = [word for word in arguments if word != "--debug"]
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), options_of_command(_option_finder(words)):
         warnings.showwarning = _show_warning
         return _run(words, debug=debug)
 
@@ -87,8 +89,29 @@ def _run(words: list[str], *, debug: bool) -> int:
     except Exception as error:
         if debug:
             raise
-        print(f"skldl: {_for_the_terminal(_one_line(error))}", file=sys.stderr)
+        print(f"skldl: {_one_line(error)}", file=sys.stderr)
         return 2 if isinstance(error, USER_MISTAKES) else 1
+
+
+def _options_of(words: Sequence[str]) -> set[str]:
+    """The options of the command that these words call, or none if there is no such command."""
+    try:
+        command = app.parse_commands(list(words))[1][-1]
+        if command.default_command is None:  # no command was named
+            return set()
+        return {name for argument in command.assemble_argument_collection() for name in argument.names}
+    except (CycloptsError, ImportError):
+        return set()
+
+
+def _option_finder(words: Sequence[str]) -> Callable[[str], bool]:
+    """Whether an option is one of the command, or one of ``fit``, which makes the models that other commands use.
+
+    Options are looked up when the first message names one: that imports the module of the command.
+    """
+    options = cache(lambda: _options_of(words))
+    options_of_fit = cache(lambda: _options_of(["fit"]))
+    return lambda option: option in options() or option in options_of_fit()
 
 
 def _forget_standard_output() -> None:
@@ -123,18 +146,8 @@ def _say_which_extra(error: ModuleNotFoundError) -> int:
 
 
 def _show_warning(message: Warning | str, *place: object, **more: object) -> None:
-    """A warning in one line, without the place in our code."""
-    print(f"Note: {_for_the_terminal(' '.join(str(message).split()))}", file=sys.stderr)
-
-
-def _for_the_terminal(text: str) -> str:
-    """A message of the library with parameters written as options, and without control characters."""
-    try:
-        from skldl.cli._options import as_options
-        from skldl.cli._screen import printable
-    except ModuleNotFoundError:  # without pandas: the message only has to name the missing package
-        return text
-    return printable(as_options(text))
+    """A warning in one line, without its place in the code."""
+    print(f"Note: {' '.join(worded(message).split())}", file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:
@@ -142,5 +155,5 @@ def _one_line(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, OSError) and error.errno in DISK_IS_FULL:  # of a stream, such as standard output
         return f"The output could not be written: {error.strerror}."
-    text = " ".join(str(error).split())
+    text = " ".join(worded(error).split())
     return text if isinstance(error, USER_MISTAKES) else f"{type(error).__name__}: {text} (--debug shows where)"

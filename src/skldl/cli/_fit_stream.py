@@ -12,7 +12,7 @@ from skldl.cli._resume import ResumeFolder
 from skldl.cli._screen import note
 from skldl.data._formats import holds_arrays
 from skldl.data._tables import TableFiles
-from skldl.exceptions import DataError, DatasetError, TableError, UnknownNameError
+from skldl.exceptions import DataError, DatasetError, Message, Parameter, TableError, UnknownNameError
 from skldl.names import algorithm_titles
 from skldl.tabular._memory_plan import GIB, parse_size
 from skldl.tabular._stream_training import fit_stream, streaming_candidate
@@ -24,9 +24,9 @@ SHARE = 8
 SMALL = 2**26
 """Files that are smaller together are not looked at for this."""
 NOT_IN_CHUNKS = {
-    "preset": "one model is fitted, see model=",
-    "budget": "one model is fitted, see model=",
-    "folds": "the folds of SA-BFGS-CV are set by settings={'cv': 5}",
+    "preset": Message("one model is fitted, see ", Parameter("model")),
+    "budget": Message("one model is fitted, see ", Parameter("model")),
+    "folds": Message("the folds of SA-BFGS-CV are set by ", Parameter("settings", {"cv": 5})),
     "splits": "rows are held out at random",
     "selection_rows": "the model learns from all rows but those that are held out",
     "intervals": "no rows are kept for calibration",
@@ -53,7 +53,15 @@ def is_streamed(
     large = f"The table has {size / GIB:.1f} GiB, more than an eighth of the {available / GIB:.1f} GiB that are free"
     given = [name for name, value in others.items() if value]
     if given:
-        note(f"{large}. It is read into memory, since {given[0]}= asks for that; stream=True would read it in chunks.")
+        note(
+            Message(
+                f"{large}. It is read into memory, since ",
+                Parameter(given[0]),
+                " asks for that; ",
+                Parameter("stream", True),
+                " would read it in chunks.",
+            )
+        )
         return False
     try:
         streaming_candidate(model, settings)
@@ -65,7 +73,7 @@ def is_streamed(
             f"{', '.join(algorithm_titles('chunks'))} learn in chunks."
         )
         return False
-    note(f"{large}: it is read in chunks, as with stream=True.")
+    note(Message(f"{large}: it is read in chunks, as with ", Parameter("stream", True), "."))
     return True
 
 
@@ -90,15 +98,23 @@ def fit_in_chunks(
     """
     for source in sources:
         if holds_arrays(source):
-            raise TableError(f"{source} holds arrays, which are read whole: stream=True is for CSV and Parquet files.")
+            raise TableError(
+                f"{source} holds arrays, which are read whole: ",
+                Parameter("stream", True),
+                " is for CSV and Parquet files.",
+            )
         if not _is_readable_again(source):
             name = "Standard input" if source == "-" else source
             raise TableError(f"{name} can be read only once, and a fit in chunks reads several times. Name a file.")
     for name, value in others.items():
         if value:
             raise TableError(
-                f"{name}= has no part in a fit that reads the table in chunks: {NOT_IN_CHUNKS[name]}. Leave it out, or "
-                "fit in memory, without stream=True."
+                Parameter(name),
+                " has no part in a fit that reads the table in chunks: ",
+                NOT_IN_CHUNKS[name],
+                ". Leave it out, or fit in memory, without ",
+                Parameter("stream", True),
+                ".",
             )
     columns.need_labels()
     n_bytes, n_disk = parse_size(memory), parse_size(cache, "cache")

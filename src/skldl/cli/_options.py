@@ -1,7 +1,6 @@
 """Options that several commands share, and the one place where names of parameters become names of options."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from skldl.data._formats import holds_arrays
 from skldl.data._spelling import split_list
 from skldl.data._tables import ArrayTable, TableFiles
 from skldl.exceptions import DataError, TableError
+from skldl.exceptions import Parameter as Named
 
 
 def _refuse_unknown_option(kind: Any, value: str) -> None:
@@ -51,7 +51,7 @@ class Reading:
     def _arrays(self, source: str, labels: str | None = None, also: Sequence[str] = ()) -> ArrayTable:
         for name, value in self.as_reading().items():
             if value is not None:
-                raise TableError(f"{name}= is about CSV files, and {source} holds arrays.")
+                raise TableError(Named(name), f" is about CSV files, and {source} holds arrays.")
         return ArrayTable(source, labels=labels, also=also)
 
     def as_reading(self) -> dict[str, Any]:
@@ -87,11 +87,11 @@ class Columns(Reading):
         labels = words(self.labels)
         if holds_arrays(source):
             if len(labels) > 1:
-                raise TableError(f"labels={labels}: {source} holds arrays. Name the one array of labels.")
+                raise TableError(Named("labels", labels), f": {source} holds arrays. Name the one array of labels.")
             also = [name for name in (self.weight, self.groups) if name is not None]
             table = self._arrays(source, labels[0] if labels else None, also)
             if not table.label_columns:
-                raise TableError(f"{source} holds no array of labels. Name it with labels=.")
+                raise TableError(f"{source} holds no array of labels. Name it with ", Named("labels"), ".")
             return table
         self.need_labels()
         return super().open(source)
@@ -109,7 +109,12 @@ class Columns(Reading):
     def need_labels(self) -> None:
         """Demand that the label columns are named."""
         if not words(self.labels):
-            raise TableError("labels= is missing: say which columns of the table are labels, such as labels='emo_*'.")
+            raise TableError(
+                Named("labels"),
+                " is missing: say which columns of the table are labels, such as ",
+                Named("labels", "emo_*"),
+                ".",
+            )
 
     def labels_in(self, table: TableFile | TableFiles | ArrayTable) -> list[str]:
         """The label columns of a table that was opened."""
@@ -148,11 +153,11 @@ def placed_in(table: TableFile | TableFiles | ArrayTable) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        found = re.search(r"\b[Rr]ow (\d+)\b", str(error))
-        if found is None or not isinstance(table, TableFiles):
+        if error.row is None or not isinstance(table, TableFiles):
             raise
-        file, row = table.place_of(int(found[1]) - 1)
-        raise type(error)(f"{error} (Row {found[1]} of all is row {row + 1} of {file}.)") from error
+        file, row = table.place_of(error.row)
+        place = f" (Row {error.row + 1} of the table is row {row + 1} of {file}.)"
+        raise type(error)(*error.parts, place, row=error.row) from error
 
 
 def words(given: list[str] | None) -> list[str]:
@@ -164,58 +169,6 @@ def words(given: list[str] | None) -> list[str]:
     ['joy', 'fear', 'anger']
     """
     return [word for piece in given or [] for word in split_list(piece)]
-
-
-_RENAMED = {"data_home": "data", "na_values": "na", "random_state": "seed", "source": "from", "settings": "set"}
-_RENAMED |= {"weigh_raters": "weights"}
-_OF_TABLES = ("categories", "decimal", "drop", "encoding", "groups", "keep", "kind", "labels", "text", "weight")
-_OF_FIT = ("budget", "folds", "intervals", "keep_rows", "model", "preset", "repeats")
-_OF_CHOICE = ("cache", "memory", "selection_rows", "stream", "text_ngrams", "splits", "values")
-_OF_PREDICT = ("covers", "digits", "level")
-_OF_CONVERT = ("annotator", "item", "label", "prefix", "raters", "separator")
-_OF_STUDIES = ("keep_predictions", "resume", "trust")
-_OF_SERVICE = ("host", "no_key")
-_SAME_NAME = {
-    name: name for name in (*_OF_TABLES, *_OF_FIT, *_OF_CHOICE, *_OF_PREDICT, *_OF_CONVERT, *_OF_STUDIES, *_OF_SERVICE)
-}
-_OPTIONS = {name: f"--{option.replace('_', '-')}" for name, option in (_RENAMED | _SAME_NAME).items()}
-_PARAMETER = re.compile(
-    rf"(?<![\w.(])({'|'.join(_OPTIONS)})="
-    r"(\[[^\]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"|-?[\w.]+(?<!\.))?(?!\w)"
-)
-
-
-def as_options(text: str) -> str:
-    """Rewrite the parameters that a message of the library names as options of the command line.
-
-    Examples
-    --------
-    >>> as_options("If these are counts, use kind='counts'; leave it out with drop=['a', 'b']; see labels=.")
-    'If these are counts, use --kind counts; leave it out with --drop a,b; see --labels.'
-    >>> as_options("settings={'alpha': 0.1, 'solver': 'bfgs'}: parameters belong to a model.")
-    '--set alpha=0.1 --set solver=bfgs: parameters belong to a model.'
-    >>> as_options("intervals=True needs more rows.")
-    '--intervals needs more rows.'
-    """
-
-    def rewritten(match: re.Match[str]) -> str:
-        option, value = _OPTIONS[match[1]], match[2]
-        if value in (None, "True"):  # a switch has no value on the command line
-            return option
-        if value.startswith("{"):
-            pairs = re.findall(r"'(\w+)': ('[^']*'|\[[^\]]*\]|[^,\[]+)", value[1:-1])
-            return " ".join(f"{option} {_quoted(name + '=' + its.strip().strip(chr(39)))}" for name, its in pairs)
-        if value.startswith("["):
-            value = ",".join(word.strip().strip("'\"") for word in value[1:-1].split(","))
-        else:
-            value = value.strip("'\"")
-        return f"{option} {_quoted(value)}"
-
-    return _PARAMETER.sub(rewritten, text)
-
-
-def _quoted(value: str) -> str:
-    return value if re.fullmatch(r"[\w.,:+=-]+", value) else f"'{value}'"
 
 
 def refuse_model_as_table(source: str) -> None:

@@ -1,7 +1,6 @@
 """Output of the commands: notes and progress on standard error, tables on standard output."""
 
 import sys
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from skldl.cli._options import as_options
+from skldl.cli._wording import printable, worded
 from skldl.data import TableFile
 from skldl.data._tables import ArrayTable
 from skldl.utils.files import whole_file
@@ -18,26 +17,8 @@ IMAGES = (".png", ".pdf", ".svg")
 
 
 def note(text: str) -> None:
-    """Say something on standard error, so that standard output stays clean; parameters are named as options."""
-    print(printable(as_options(text)), file=sys.stderr)
-
-
-def printable(text: str) -> str:
-    """Text without control characters of a terminal: names of columns come from files of any origin.
-
-    They are spelled out; line breaks stay.
-
-    Examples
-    --------
-    >>> printable("a\\x1b[2Jb")
-    'a\\\\x1b[2Jb'
-    """
-    return "".join(
-        letter
-        if letter == "\n" or unicodedata.category(letter) not in ("Cc", "Cf")
-        else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
+    """Print on standard error, so that standard output stays clean; parameters are named as options."""
+    print(worded(text), file=sys.stderr)
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from skldl.cli._options import Columns, Flag, Name, TextNgrams, Words, words
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
 from skldl.data._spelling import plain, split_list
-from skldl.exceptions import StudyError
+from skldl.exceptions import Message, StudyError
+from skldl.exceptions import Parameter as Named
 from skldl.experiments import DatasetSpec, Plan, Study, load_study, plan_study
 from skldl.experiments.store import FILE_NAME, read_records
 from skldl.experiments.tasks import Task
@@ -127,7 +128,7 @@ def bench(
     plan = plan_study(chosen, data_home=data, build=not dry_run)
     for name, dataset in plan.datasets.items():
         for line in dataset.notes:
-            note(f"Note on {name}: {line}")
+            note(Message(f"Note on {name}: ", line))
     if plan.missing:
         print(f"Not found, and so left out: {', '.join(plan.missing)}.", file=sys.stderr)
     if dry_run:
@@ -191,8 +192,9 @@ def _with_options(
     tables = [word for word in named if plain(word) not in known and _is_table(word)]
     if roles and not tables:
         raise StudyError(
-            f"{next(iter(roles))}= is about tables. Name the tables with --datasets, by their paths; "
-            "datasets of the catalogue and of the study have fixed columns."
+            Named(next(iter(roles))),
+            " is about tables. Name the tables with --datasets, by their paths; datasets of the catalogue and of the "
+            "study have fixed columns.",
         )
     if named:
         changes["datasets"] = [

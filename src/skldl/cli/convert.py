@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from skldl.cli._options import Flag, Name, Reading, Source, Words, check_targets, words
 from skldl.cli._screen import IMAGES, note, save_figure
 from skldl.data import TableWriter, convert_table
-from skldl.exceptions import TableError
+from skldl.exceptions import Message, TableError
 
 
 def convert(
@@ -114,6 +114,6 @@ def convert(
         if target is not None and converted.raters is not None:
             note(f"{what} of {len(converted.raters)} raters written to {target}.")
     for line in converted.notes:
-        note(f"Note: {line}")
+        note(Message("Note: ", line))
     if out != "-":
         note(f"{len(converted.table):,} rows with {len(converted.labels)} labels written to {out}.")

@@ -13,7 +13,7 @@ from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
 from skldl.data._formats import holds_arrays
 from skldl.data._spelling import split_list
-from skldl.exceptions import StudyError
+from skldl.exceptions import Message, StudyError
 from skldl.experiments import DatasetSpec, Study
 from skldl.experiments.loading import load_datasets
 from skldl.metrics import PAPER_MEASURES
@@ -107,7 +107,7 @@ def evaluate(
     dataset = spec.data
     assert dataset is not None
     for line in dataset.notes:
-        note(f"Note: {line}")
+        note(Message("Note: ", line))
     n_rows = dataset.n_samples
     if dataset.splits is None:
         _check_folds(folds, inner_folds, n_rows if dataset.groups is None else len(np.unique(dataset.groups)))

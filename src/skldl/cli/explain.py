@@ -13,7 +13,7 @@ from skldl.cli._screen import IMAGES, note, print_table, save_figure
 from skldl.data import TableWriter, read_labels
 from skldl.data._formats import suffixes_with
 from skldl.data._labels import rows_with_labels
-from skldl.exceptions import TableError
+from skldl.exceptions import Message, TableError
 from skldl.tabular import column_effects, explain_row, feature_weights
 from skldl.tabular._interval_columns import LEVEL, few_rows_note
 from skldl.tabular._training_rows import row_hashes, unseen_rows
@@ -152,7 +152,7 @@ def _print_prediction(made: TableModel, prediction: pd.Series, row: int) -> None
     if more:
         print(more)
     for line in few_rows_note(intervals, LEVEL):
-        note(f"Note: {line}")
+        note(Message("Note: ", line))
 
 
 _MEANINGS = {

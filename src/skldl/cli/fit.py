@@ -10,12 +10,13 @@ from cyclopts import Parameter
 
 from skldl.cli._fit_stream import fit_in_chunks, is_streamed
 from skldl.cli._model_file import is_model
-from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, as_options, check_targets, placed_in
+from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, check_targets, placed_in
 from skldl.cli._progress import working
 from skldl.cli._screen import note
+from skldl.cli._wording import worded
 from skldl.data._formats import find_files, suffixes_with
 from skldl.data._spelling import split_list
-from skldl.exceptions import TableError
+from skldl.exceptions import Message, TableError
 from skldl.persistence import save
 from skldl.tabular import fit_table
 
@@ -162,9 +163,9 @@ def fit(
     if state is not None:
         state.remove()
     for line in fitted.why:
-        print(as_options(line))
+        print(worded(line))
     for warning in fitted.warnings:
-        note(f"Note: {warning}")
+        note(Message("Note: ", warning))
     model, data = quote(str(out)), quote(str(table))  # the shell must take these commands as they are
     print(f"Written to {out}. Next: skldl predict {model} NEW.csv, skldl inspect {model}, skldl explain {model} {data}")
 

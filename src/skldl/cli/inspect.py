@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Flag, Reading, Source, as_options, check_targets, refuse_model_as_table
-from skldl.cli._screen import printable
+from skldl.cli._options import Flag, Reading, Source, check_targets, refuse_model_as_table
+from skldl.cli._wording import printable
 from skldl.exceptions import TableError
 from skldl.persistence import inspect as read_description
 from skldl.utils.files import whole_file
@@ -113,7 +113,7 @@ def _table_lines(description: dict[str, Any]) -> list[tuple[str, str]]:
     lines.append(("model", description["estimator"]))
     if "rows_in_model" in description:
         lines.append(("holds", _held_rows(description)))
-    lines += [("" if place else "chosen", as_options(line)) for place, line in enumerate(description["why"])]
+    lines += [("" if place else "chosen", line) for place, line in enumerate(description["why"])]
     return lines
 
 

@@ -14,7 +14,7 @@ from skldl.cli._options import Flag, Reading, Source, Words, check_targets, refu
 from skldl.cli._parallel import in_order
 from skldl.cli._screen import note, progress_of
 from skldl.data import TableWriter
-from skldl.exceptions import TableError
+from skldl.exceptions import Message, TableError
 from skldl.tabular import predict_table
 from skldl.tabular._drift import Comparison, DriftMonitor
 from skldl.tabular._interval_columns import few_rows_note, intervals_of, with_intervals
@@ -124,7 +124,7 @@ def predict(
             "for the distribution behind the votes."
         )
     for line in (*drift.warnings(), *(() if intervals is None or level is None else few_rows_note(intervals, level))):
-        note(f"Note: {line}")
+        note(Message("Note: ", line))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skldl.exceptions import DataError, NonFiniteError, NotNumericError, TableError
+from skldl.exceptions import DataError, NonFiniteError, NotNumericError, Parameter, TableError
 
 NUMBER, BOOLEAN, DATE, CATEGORY, TEXT = "number", "boolean", "date", "category", "text"
 
@@ -86,13 +86,19 @@ def refuse_nested(column: pd.Series) -> None:
         for position, value in enumerate(column):
             if isinstance(value, list | tuple | set | dict | np.ndarray):
                 raise TableError(
-                    f"{cell_place(column, position)} holds several values ({type(value).__name__}), where one belongs. "
-                    f"Make a column of each, or leave it out with drop=[{str(column.name)!r}]."
+                    f"{cell_place(column, position)} holds several values ({type(value).__name__}), where one "
+                    "belongs. Make a column of each, or leave it out with ",
+                    Parameter("drop", [str(column.name)]),
+                    ".",
+                    row=row_of(column, position),
                 )
             if isinstance(value, bytes):
                 raise TableError(
-                    f"{cell_place(column, position)} holds bytes that are not text in UTF-8. Write them as text, or "
-                    f"leave the column out with drop=[{str(column.name)!r}]."
+                    f"{cell_place(column, position)} holds bytes that are not text in UTF-8. Write them as "
+                    "text, or leave the column out with ",
+                    Parameter("drop", [str(column.name)]),
+                    ".",
+                    row=row_of(column, position),
                 )
 
 
@@ -160,8 +166,9 @@ def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Ser
         refuse_cells(column, (numbers.isna() & column.notna()).to_numpy(), what)
     infinite = np.isinf(numbers.to_numpy())
     if infinite.any():
-        place = cell_place(column, int(np.argmax(infinite)))
-        raise NonFiniteError(f"{place} is infinite. Leave such cells empty.")
+        position = int(np.argmax(infinite))
+        place = cell_place(column, position)
+        raise NonFiniteError(f"{place} is infinite. Leave such cells empty.", row=row_of(column, position))
     return numbers
 
 
@@ -174,17 +181,22 @@ def checked_truth(column: pd.Series) -> pd.Series:
     return numbers
 
 
+def row_of(column: pd.Series, position: int) -> int:
+    """The row of a table, from 0, to which a cell belongs: readers number the rows of a file in the index."""
+    index = column.index
+    return int(index[position]) if pd.api.types.is_integer_dtype(index.dtype) else position
+
+
 def cell_place(column: pd.Series, position: int) -> str:
     """Name a cell as a person finds it: rows count from 1, after the header, through the whole file."""
-    index = column.index
-    row = index[position] if pd.api.types.is_integer_dtype(index.dtype) else position
-    return f"Row {row + 1} of column {str(column.name)!r}"
+    return f"Row {row_of(column, position) + 1} of column {str(column.name)!r}"
 
 
 def refuse_missing(column: pd.Series, hint: str, error: type[DataError] = TableError) -> None:
     """Name the first empty cell in an error."""
     if column.isna().any():
-        raise error(f"{cell_place(column, int(np.argmax(column.isna())))} is empty. {hint}")
+        position = int(np.argmax(column.isna()))
+        raise error(f"{cell_place(column, position)} is empty. {hint}", row=row_of(column, position))
 
 
 def refuse_cells(column: pd.Series, wrong: Any, what: str) -> None:
@@ -193,4 +205,6 @@ def refuse_cells(column: pd.Series, wrong: Any, what: str) -> None:
         position = int(np.argmax(np.asarray(wrong)))
         shown = repr(column.iloc[position])
         shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
-        raise NotNumericError(f"{cell_place(column, position)} holds {shown}, where {what}.")
+        raise NotNumericError(
+            f"{cell_place(column, position)} holds {shown}, where {what}.", row=row_of(column, position)
+        )

@@ -26,7 +26,7 @@ from skldl.data._cells import (
 from skldl.data._csv import MOSTLY
 from skldl.data._dates import TYPED, fitting_formats, looks_like_date
 from skldl.data._number_notation import is_number_otherwise, unit_of
-from skldl.exceptions import TableError
+from skldl.exceptions import Message, Parameter, TableError
 from skldl.utils.column_names import list_names
 
 _FEWEST = 5  # cells of a column, for a judgement on what it is mostly
@@ -166,15 +166,20 @@ class ColumnKind:
         if self.n_bad <= (1 - MOSTLY) * self.n_present:
             more = f" and {self.n_bad - len(self._examples)} more" if self.n_bad > len(self._examples) else ""
             raise TableError(
-                f"Column {self.name!r} is mostly numbers, but holds {', '.join(self._examples)}{more}. If these cells "
-                "mean a missing value, empty them or name them with na_values=; if it is not numeric, set "
-                f"categories=[{self.name!r}]."
+                f"Column {self.name!r} is mostly numbers, but holds {', '.join(self._examples)}{more}. If "
+                "these cells mean a missing value, empty them or name them with ",
+                Parameter("na_values"),
+                "; if it is not numeric, set ",
+                Parameter("categories", [self.name]),
+                ".",
             )
         if self._n_otherwise > MOSTLY * self._n_looked_at:
             raise TableError(
-                f"Column {self.name!r} holds numbers in a notation that is not read: {', '.join(self._examples)}. "
-                "Write plain numbers, without percent signs, currencies and marks between thousands; if it is not "
-                f"numeric, set categories=[{self.name!r}]."
+                f"Column {self.name!r} holds numbers in a notation that is not read: "
+                f"{', '.join(self._examples)}. Write plain numbers, without percent signs, currencies and "
+                "marks between thousands; if it is not numeric, set ",
+                Parameter("categories", [self.name]),
+                ".",
             )
         if self._n_like_dates > MOSTLY * self._n_looked_at:
             return [
@@ -188,8 +193,14 @@ class ColumnKind:
             ]
         if n_different == self.n_present:
             return [
-                f"Column {self.name!r} holds a different text in every row. If it names the row, leave it out with "
-                f"drop=[{self.name!r}]; if it is text, set text=[{self.name!r}]."
+                Message(
+                    f"Column {self.name!r} holds a different text in every row. If it names the row, leave it "
+                    "out with ",
+                    Parameter("drop", [self.name]),
+                    "; if it is text, set ",
+                    Parameter("text", [self.name]),
+                    ".",
+                )
             ]
         return []
 
@@ -213,13 +224,23 @@ class ColumnKind:
             return []
         if self._most > 2**53:
             return [
-                f"Column {self.name!r} holds whole numbers of more than {MOST_DIGITS} digits, which are rounded. If "
-                f"they are codes, set categories=[{self.name!r}], or leave them out with drop=[{self.name!r}]."
+                Message(
+                    f"Column {self.name!r} holds whole numbers of more than {MOST_DIGITS} digits, which are "
+                    "rounded. If they are codes, set ",
+                    Parameter("categories", [self.name]),
+                    ", or leave them out with ",
+                    Parameter("drop", [self.name]),
+                    ".",
+                )
             ]
         if self._counts_rows and not self._gaps and self.n_present >= _FEWEST:
             return [
-                f"Column {self.name!r} goes up by one from row to row. If it only numbers the rows, leave it out with "
-                f"drop=[{self.name!r}]: the models learn from it."
+                Message(
+                    f"Column {self.name!r} goes up by one from row to row. If it only numbers the rows, leave "
+                    "it out with ",
+                    Parameter("drop", [self.name]),
+                    ": the models learn from it.",
+                )
             ]
         return []
 
@@ -227,8 +248,10 @@ class ColumnKind:
         if _LARGEST < self._most < np.inf or 0 < self._most < 1 / _LARGEST:
             raise TableError(
                 f"The largest absolute value of column {self.name!r} is {self._most:.3g}, which is too "
-                f"{'large' if self._most > 1 else 'small'} to compute with. Use another unit, or leave the column out "
-                f"with drop=[{self.name!r}]."
+                f"{'large' if self._most > 1 else 'small'} to compute with. Use another unit, or leave "
+                "the column out with ",
+                Parameter("drop", [self.name]),
+                ".",
             )
 
 

@@ -11,7 +11,7 @@ from skldl.data._cells import as_frame, as_words, with_columns
 from skldl.data._labels import in_order, label_numbers, label_values, look_like_shares, read_labels, read_votes
 from skldl.data._long_votes import one_row_each, refuse_empty
 from skldl.distributions import Votes, from_label_sets, from_rankings, from_votes
-from skldl.exceptions import DataError, MissingLabelError, TableError
+from skldl.exceptions import DataError, Message, MissingLabelError, Parameter, TableError
 from skldl.utils.column_names import find_columns, list_names, no_column
 
 _Parts = tuple[pd.DataFrame, pd.DataFrame, pd.Series | None, RaterSummary | None]
@@ -110,26 +110,38 @@ def convert_table(
     1   2   0.0  1.0
     """
     if source not in SOURCES:
-        raise TableError(f"source={source!r} is not known. Known are {', '.join(SOURCES)}.")
+        raise TableError(Parameter("source", source), f" is not known. Known are {', '.join(SOURCES)}.")
     notes = list(getattr(table, "attrs", {}).get("notes", ()))
     frame = as_frame(table)
     for role, name in (("label", label), ("item", item), ("annotator", annotator)):
         if name is not None and name not in frame.columns:
             raise no_column(role, name, frame.columns)
     if (raters or weigh_raters) and source != "votes":
-        raise TableError("raters= and weigh_raters= belong to source='votes'.")
+        raise TableError(
+            Parameter("raters"), " and ", Parameter("weigh_raters"), " belong to ", Parameter("source", "votes"), "."
+        )
     if source == "votes" and item is not None:
         parts = _votes_in_rows(frame, item, annotator, label, notes, raters, weigh_raters)
         return _joined(*parts, prefix, weight, notes)
     if source == "rankings":
         return _joined(*_rankings(frame, item, label, separator or ">", notes), prefix, weight, notes)
     if weight is not None and source != "votes":
-        raise TableError("weight= counts votes or rankings: it needs source='votes' or source='rankings'.")
+        raise TableError(
+            Parameter("weight"),
+            " counts votes or rankings: it needs ",
+            Parameter("source", "votes"),
+            " or ",
+            Parameter("source", "rankings"),
+            ".",
+        )
     columns = find_columns(labels or ([] if label is None else [label]), frame.columns, "labels")
     if not columns:
         role = "label" if source in ("label", "sets") else "labels"
         raise TableError(
-            f"source={source!r} needs {role}=, the columns to convert. The table has {list_names(frame.columns)}."
+            Parameter("source", source),
+            " needs ",
+            Parameter(role),
+            f", the columns to convert. The table has {list_names(frame.columns)}.",
         )
     counts = summary = None
     if source == "sets":
@@ -145,8 +157,11 @@ def convert_table(
         D = read_labels(frame[columns], source)
         if source == "counts" and look_like_shares(label_numbers(frame[columns]).to_numpy()):
             notes.append(
-                "source='counts': the cells look like shares, since every row has fractions that sum to 1. A table of "
-                "shares needs no conversion."
+                Message(
+                    Parameter("source", "counts"),
+                    ": the cells look like shares, since every row has fractions that sum to 1. A table of "
+                    "shares needs no conversion.",
+                )
             )
     return _joined(frame.drop(columns=columns), D.set_index(frame.index), counts, summary, prefix, weight, notes)
 
@@ -161,7 +176,15 @@ def _votes_in_rows(
     weigh_raters: bool,
 ) -> _Parts:
     if annotator is None or label is None:
-        raise TableError("Votes in rows need three columns: item=, annotator= and label=.")
+        raise TableError(
+            "Votes in rows need three columns: ",
+            Parameter("item"),
+            ", ",
+            Parameter("annotator"),
+            " and ",
+            Parameter("label"),
+            ".",
+        )
     refuse_empty(frame, item, annotator)
     answered = frame[frame[label].notna()]
     answered = with_columns(answered, {label: as_words(answered[label], "")})
@@ -199,7 +222,12 @@ def _agreement(votes: Votes) -> str:
 
 def _rankings(frame: pd.DataFrame, item: str | None, label: str | None, separator: str, notes: list[str]) -> _Parts:
     if label is None:
-        raise TableError("source='rankings' needs label=, the column with labels in falling order, such as joy>fear.")
+        raise TableError(
+            Parameter("source", "rankings"),
+            " needs ",
+            Parameter("label"),
+            ", the column with labels in falling order, such as joy>fear.",
+        )
     cut = _cut(frame[label], separator, notes)
     if item is not None:
         refuse_empty(frame, item)
@@ -220,8 +248,12 @@ def _cut(column: pd.Series, separator: str, notes: list[str]) -> pd.Series:
     text = as_words(column, "")
     if not text.str.contains(separator, regex=False).any():
         notes.append(
-            f"No cell of column {column.name!r} holds the separator {separator!r}, so that each holds one label at "
-            "most. If the labels are separated by something else, set separator=."
+            Message(
+                f"No cell of column {column.name!r} holds the separator {separator!r}, so that each holds "
+                "one label at most. If the labels are separated by something else, set ",
+                Parameter("separator"),
+                ".",
+            )
         )
     return text.map(lambda cell: [word.strip() for word in cell.split(separator) if word.strip()])
 
@@ -241,7 +273,9 @@ def _joined(
         parts.append(counts.rename(weight).to_frame())
     for name in (*D.columns, *([weight] if weight else [])):
         if name in items.columns:
-            raise TableError(f"The table has a column {name!r} already. Give the labels another name with prefix=.")
+            raise TableError(
+                f"The table has a column {name!r} already. Give the labels another name with ", Parameter("prefix"), "."
+            )
     table = pd.concat([part.reset_index(drop=True) for part in parts], axis=1)
     raters = None if summary is None else pd.DataFrame(summary.table.columns())
     return Converted(table, [str(name) for name in D.columns], notes, raters, summary)

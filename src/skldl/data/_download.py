@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import pooch
 
-from skldl.exceptions import DatasetError
+from skldl.exceptions import DatasetError, Parameter
 
 MAX_BYTES = 200 * 2**20
 MAX_SECONDS = 600.0
@@ -105,7 +105,9 @@ def fetch_whole(
         workplace = tempfile.TemporaryDirectory(prefix=".skldl-", dir=folder, ignore_cleanup_errors=True)
     except OSError as error:
         raise DatasetError(
-            f"{folder} cannot be written to ({error.strerror or error}). Name another folder with data_home=."
+            f"{folder} cannot be written to ({error.strerror or error}). Name another folder with ",
+            Parameter("data_home"),
+            ".",
         ) from error
     with workplace as temporary:
         part = Path(temporary, path.name)

@@ -92,8 +92,9 @@ def _load_present(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset
         return load_entry_file(entry, path, verify=verify)
     except DatasetError as error:
         raise DatasetError(
-            f"{error} Nothing was downloaded, because the file is already there and might be yours: delete or rename "
-            "it, and fetch again."
+            *error.parts,
+            " Nothing was downloaded, because the file is already there and might be yours: delete or rename "
+            "it, and fetch again.",
         ) from error
 
 

@@ -18,7 +18,7 @@ from skldl.data._gaps import with_note_of_gaps
 from skldl.data._lexicon import load_lexicon
 from skldl.data._spelling import plain
 from skldl.data._tweets import load_tweets
-from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
+from skldl.exceptions import DatasetError, DatasetNotFoundError, Parameter, UnknownDatasetError
 from skldl.utils.warn import warn
 
 FOLDER_VARIABLE = "SKLDL_DATA"
@@ -44,7 +44,6 @@ def load_dataset(
     encoding: str | None = None,
     decimal: str | None = None,
     na_values: Collection[str] | None = None,
-    ignore: Columns = (),
 ) -> Dataset:
     """Load a dataset of the paper by name, or a file of your own by path.
 
@@ -82,8 +81,6 @@ def load_dataset(
         load it with ``verify=False``, or by its path.
     encoding, decimal, na_values : default=None
         How a CSV file is written, see `TableFile`; found out by default.
-    ignore : str or list of str, default=()
-        The name of ``drop`` until 0.1; it is removed in 0.4.
 
     Returns
     -------
@@ -128,9 +125,6 @@ def load_dataset(
     >>> dataset.label_names
     ('happy', 'sad')
     """
-    if ignore:
-        warn("ignore= is now called drop=; the old name is removed in 0.4.", DeprecationWarning)
-        drop = [*([drop] if isinstance(drop, str) else drop), *([ignore] if isinstance(ignore, str) else ignore)]
     roles = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
     roles |= {"item": item, "annotator": annotator}
     writing = {"encoding": encoding, "decimal": decimal, "na_values": na_values}
@@ -139,7 +133,7 @@ def load_dataset(
     if _is_name(name_or_path):
         given = _first_given(of_files | of_tables)
         if given:
-            raise DatasetError(f"{given}= is for files given by path; {name_or_path!r} has fixed columns.")
+            raise DatasetError(Parameter(given), f" is for files given by path; {name_or_path!r} has fixed columns.")
         return _load_by_name(str(name_or_path), data_home, verify=verify)
     path = Path(name_or_path).expanduser()
     _check_file(path)
@@ -149,7 +143,9 @@ def load_dataset(
         return load_table(path, labels, features, kind, roles, convert, writing)
     given = _first_given(of_tables)
     if given:
-        raise DatasetError(f"{path}: {given}= is about columns of tables, and this is a {path.suffix} file.")
+        raise DatasetError(
+            f"{path}: ", Parameter(given), f" is about columns of tables, and this is a {path.suffix} file."
+        )
     return _load_arrays(path, labels=labels, features=features, convert=convert)
 
 
@@ -287,7 +283,9 @@ def _check_file(path: Path) -> None:
 def _load_arrays(path: Path, *, labels: Any = None, features: Any = None, convert: Converter | None = None) -> Dataset:
     for option, value in (("features", features), ("labels", labels)):
         if value is not None and not isinstance(value, str):
-            raise DatasetError(f"{path}: {option}={value!r} must be the name of an array in a {path.suffix} file.")
+            raise DatasetError(
+                f"{path}: ", Parameter(option, value), f" must be the name of an array in a {path.suffix} file."
+            )
     try:
         raw = read_arrays(path, features, labels)
     except OSError as error:

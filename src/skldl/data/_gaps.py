@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from skldl.data._dataset import Dataset
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Parameter
 from skldl.utils.missing import has_gaps, informative
 from skldl.utils.parameters import FRACTION, NONE, check_value, integer, one_of
 from skldl.utils.typing import FloatArray
@@ -62,7 +62,7 @@ def make_missing(
     table = check_distributions(D, name="D")
     n_samples, n_labels = table.shape
     if not 1 <= keep <= n_labels:
-        raise DataError(f"keep={keep!r} must lie between 1 and the number of labels, {n_labels}.")
+        raise DataError(Parameter("keep", keep), f" must lie between 1 and the number of labels, {n_labels}.")
     # with the plain seed, gaps would depend on degrees that were themselves drawn from default_rng of the same seed
     generator = np.random.default_rng(None if random_state is None else [random_state, len("make_missing")])
     if mechanism == "label":

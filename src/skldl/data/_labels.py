@@ -5,11 +5,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from skldl.data._cells import as_words, cell_place, checked_numbers
+from skldl.data._cells import as_words, cell_place, checked_numbers, row_of
 from skldl.distributions import Votes, from_counts, from_labels, from_scores, from_votes
 from skldl.exceptions import (
     NegativeDegreeError,
     NonFiniteError,
+    Parameter,
     RowSumError,
     SingleLabelError,
     TableError,
@@ -57,7 +58,7 @@ def read_labels(labels: pd.DataFrame, kind: str, *, names: Sequence[str] | None 
     {'fear': [0.0, 0.5], 'joy': [1.0, 0.5]}
     """
     if kind not in KINDS:
-        raise TableError(f"kind={kind!r} is not known. The kinds are {', '.join(KINDS)}.")
+        raise TableError(Parameter("kind", kind), f" is not known. The kinds are {', '.join(KINDS)}.")
     if kind == "label":
         return _from_one_column(labels, names)
     if kind == "votes":
@@ -118,13 +119,17 @@ def label_values(names: Sequence[str], given: Sequence[float] | None = None) -> 
         values = [float(value) for value in (names if given is None else given)]
     except (TypeError, ValueError) as error:
         if given is not None:
-            raise TableError(f"values={given!r}: {error}. Give one number for each label, as in 1,2,3.") from None
+            raise TableError(
+                Parameter("values", given), f": {error}. Give one number for each label, as in 1,2,3."
+            ) from None
         return None
     if len(values) != len(names):
-        raise TableError(f"values= gives {len(values)} numbers for {len(names)} labels: {list_names(names)}.")
+        raise TableError(
+            Parameter("values"), f" gives {len(values)} numbers for {len(names)} labels: {list_names(names)}."
+        )
     if not np.isfinite(values).all():
         if given is not None:
-            raise TableError(f"values={given!r}: every value must be finite.")
+            raise TableError(Parameter("values", given), ": every value must be finite.")
         return None
     return values
 
@@ -132,8 +137,11 @@ def label_values(names: Sequence[str], given: Sequence[float] | None = None) -> 
 def _from_one_column(labels: pd.DataFrame, names: Sequence[str] | None) -> pd.DataFrame:
     if labels.shape[1] != 1:
         raise TableError(
-            f"kind='label' needs one column that names the label of each row, not {labels.shape[1]}: "
-            f"{list_names(labels.columns)}. If each column belongs to an annotator, use kind='votes'."
+            Parameter("kind", "label"),
+            f" needs one column that names the label of each row, not {labels.shape[1]}: "
+            f"{list_names(labels.columns)}. If each column belongs to an annotator, use ",
+            Parameter("kind", "votes"),
+            ".",
         )
     words = as_words(labels.iloc[:, 0], "")
     return from_labels(words, classes=known_labels(set(words), names))
@@ -167,8 +175,10 @@ def in_order(names: Iterable[str]) -> list[str]:
 def _at_least_two(names: list[str]) -> list[str]:
     if len(names) < 2:
         raise SingleLabelError(
-            f"There is only one label, {names[0]!r}: nothing to distribute. Name two or more label columns; "
-            "if one column names the label of each row, use kind='label'."
+            f"There is only one label, {names[0]!r}: nothing to distribute. Name two or more label "
+            "columns; if one column names the label of each row, use ",
+            Parameter("kind", "label"),
+            ".",
         )
     return names
 
@@ -179,26 +189,32 @@ def label_numbers(labels: pd.DataFrame, *, allow_gaps: bool = False) -> pd.DataF
     for name in numbers:
         column = numbers[name]
         if column.isna().any() and not allow_gaps:
-            place = cell_place(column, int(np.argmax(column.isna().to_numpy())))
-            raise NonFiniteError(f"{place}, a label, is empty. Fill in a number, 0 if the label does not apply.")
+            position = int(np.argmax(column.isna().to_numpy()))
+            raise NonFiniteError(
+                f"{cell_place(column, position)}, a label, is empty. Fill in a number, 0 if the label does not apply.",
+                row=row_of(column, position),
+            )
         if (column < 0).any():
             position = int(np.argmax((column < 0).to_numpy()))
             raise NegativeDegreeError(
-                f"{cell_place(column, position)}, a label, is {column.iloc[position]:g}. Degrees are at least zero."
+                f"{cell_place(column, position)}, a label, is {column.iloc[position]:g}. Degrees are at least zero.",
+                row=row_of(column, position),
             )
     return numbers
 
 
-def _row(labels: pd.DataFrame, wrong: AnyArray) -> str:
-    place = cell_place(labels.iloc[:, 0], int(np.argmax(wrong)))
+def _first_row(labels: pd.DataFrame, wrong: AnyArray) -> tuple[int, str]:
+    """The first wrong row, from 0, and its place in words."""
+    row = row_of(labels.iloc[:, 0], int(np.argmax(wrong)))
     more = f" ({int(wrong.sum())} rows in all)" if wrong.sum() > 1 else ""
-    return f"{place.partition(' of column')[0].replace('Row', 'row', 1)}{more}"
+    return row, f"row {row + 1}{more}"
 
 
 def _refuse_empty_rows(numbers: pd.DataFrame, kind: str) -> None:
     empty = (numbers.sum(axis=1) == 0).to_numpy()
     if empty.any():
-        raise ZeroRowError(f"kind={kind!r}: all labels are zero in {_row(numbers, empty)}. Delete such rows.")
+        row, place = _first_row(numbers, empty)
+        raise ZeroRowError(Parameter("kind", kind), f": all labels are zero in {place}. Delete such rows.", row=row)
 
 
 def _distributions(numbers: pd.DataFrame) -> pd.DataFrame:
@@ -209,8 +225,13 @@ def _distributions(numbers: pd.DataFrame) -> pd.DataFrame:
     sums = numbers.sum(axis=1).to_numpy()
     wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
     if wrong.any():
+        row, place = _first_row(numbers, wrong)
         raise RowSumError(
-            f"The labels sum to {sums[np.argmax(wrong)]:.6g}, not 1, in {_row(numbers, wrong)}. "
-            "If they are counts of votes, use kind='counts'; if intensities, kind='scores'."
+            f"The labels sum to {sums[np.argmax(wrong)]:.6g}, not 1, in {place}. If they are counts of votes, use ",
+            Parameter("kind", "counts"),
+            "; if intensities, ",
+            Parameter("kind", "scores"),
+            ".",
+            row=row,
         )
     return pd.DataFrame(check_distributions(numbers.to_numpy()), index=numbers.index, columns=numbers.columns)

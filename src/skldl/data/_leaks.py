@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from skldl.data._cells import as_numbers
+from skldl.exceptions import Message, Parameter
 from skldl.utils.typing import FloatArray
 
 NEARLY_ALL = 0.99
@@ -72,7 +73,9 @@ def _explained_by_categories(column: pd.Series, degrees: FloatArray) -> FloatArr
 
 
 def _warning(name: Hashable, label: Hashable, share: float) -> str:
-    return (
-        f"Column {str(name)!r} alone determines the label {str(label)!r} nearly completely ({share:.1%}). If it is one "
-        f"of the labels or was made from them, leave it out with drop=[{str(name)!r}]: new rows will not have it."
+    return Message(
+        f"Column {str(name)!r} alone determines the label {str(label)!r} nearly completely "
+        f"({share:.1%}). If it is one of the labels or was made from them, leave it out with ",
+        Parameter("drop", [str(name)]),
+        ": new rows will not have it.",
     )

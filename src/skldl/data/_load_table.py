@@ -14,7 +14,7 @@ from skldl.data._dataset import Dataset
 from skldl.data._labels import label_numbers
 from skldl.data._roles import from_table
 from skldl.data._tables import TableFile
-from skldl.exceptions import DataError, DatasetError
+from skldl.exceptions import DataError, DatasetError, Parameter
 from skldl.utils.column_names import find_columns, list_names
 
 LABEL_PREFIXES = ("label_", "label:", "label.", "d_", "y_")
@@ -59,8 +59,8 @@ def load_table(
     except DataError as error:
         if isinstance(error, DatasetError):
             raise
-        message = str(error)
-        raise DatasetError(message if str(path) in message else f"{path}: {message}") from error
+        place = () if str(path) in str(error) else (f"{path}: ",)
+        raise DatasetError(*place, *error.parts, row=error.row) from error
     return dataset.changed(
         X=X,
         notes=notes,
@@ -87,15 +87,20 @@ def _labels_of(path: Path, columns: list[str], labels: Any, *, has_header: bool)
     if isinstance(labels, int | np.integer):
         if isinstance(labels, bool) or not 2 <= labels < len(columns):
             raise DatasetError(
-                f"{path}: labels={labels!r} means the last {labels} of {len(columns)} columns, but there must be at "
-                "least two labels and one feature."
+                f"{path}: ",
+                Parameter("labels", labels),
+                f" means the last {labels} of {len(columns)} columns, but there must be at least two labels "
+                "and one feature.",
             )
         found = columns[-int(labels) :]
         return found, () if has_header else tuple(f"label_{place}" for place in range(len(found)))
     if not has_header:
         raise DatasetError(
-            f"{path} has no header: its first line holds only numbers. Add a line with the names of the columns "
-            f"(labels begin with {LABEL_PREFIXES[0]!r}), or give the number of label columns at the end: labels=3."
+            f"{path} has no header: its first line holds only numbers. Add a line with the names of the "
+            f"columns (labels begin with {LABEL_PREFIXES[0]!r}), or give the number of label columns at "
+            "the end: ",
+            Parameter("labels", 3),
+            ".",
         )
     if labels is None:
         for beginning in LABEL_PREFIXES:
@@ -104,8 +109,14 @@ def _labels_of(path: Path, columns: list[str], labels: Any, *, has_header: bool)
                 return found, _without_beginning(found, beginning)
         raise DatasetError(
             f"{path}: which columns are the labels? None or only one begins with "
-            f"{' or '.join(map(repr, LABEL_PREFIXES))}. The columns are {list_names(columns)}. Name the labels with "
-            "labels=['happy', 'sad'], by a pattern (labels='emotion_*'), or by their number at the end (labels=3)."
+            f"{' or '.join(map(repr, LABEL_PREFIXES))}. The columns are {list_names(columns)}. Name the "
+            "labels with ",
+            Parameter("labels", ["happy", "sad"]),
+            ", by a pattern (",
+            Parameter("labels", "emotion_*"),
+            "), or by their number at the end (",
+            Parameter("labels", 3),
+            ").",
         )
     found = find_columns(labels, columns, "labels")
     return found, _without_beginning(found, labels) if isinstance(labels, str) else ()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from skldl.data._cells import as_words, refuse_missing
-from skldl.exceptions import DuplicateVoteError, MissingLabelError, TableError
+from skldl.exceptions import DuplicateVoteError, MissingLabelError, Parameter, TableError
 from skldl.utils.column_names import list_names, no_column
 
 MOST_CELLS = 50_000_000
@@ -31,13 +31,26 @@ def votes_in_columns(
     """
     if item is None or annotator is None or len(label) != 1:
         raise TableError(
-            "Votes in rows need three columns: item=, annotator= and one labels=, the column with the answer."
+            "Votes in rows need three columns: ",
+            Parameter("item"),
+            ", ",
+            Parameter("annotator"),
+            " and one ",
+            Parameter("labels"),
+            ", the column with the answer.",
         )
     for role, name in (("item", item), ("annotator", annotator)):
         if name not in frame.columns:
             raise no_column(role, name, frame.columns)
     if len({item, annotator, label[0]}) < 3:
-        raise TableError(f"item={item!r}, annotator={annotator!r} and labels={label[0]!r} must be three columns.")
+        raise TableError(
+            Parameter("item", item),
+            ", ",
+            Parameter("annotator", annotator),
+            " and ",
+            Parameter("labels", label[0]),
+            " must be three columns.",
+        )
     refuse_empty(frame, item, annotator)
     rows, notes = one_row_each(frame, item, [annotator, label[0]])
     who = as_words(frame[annotator], "")

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, refuse_missing
+from skldl.data._cells import CATEGORY, as_frame, cell_place, checked_numbers, refuse_missing, row_of
 from skldl.data._column_kinds import ColumnKind, notes_on_columns
 from skldl.data._dataset import Dataset
 from skldl.data._gaps import with_note_of_gaps
 from skldl.data._labels import label_numbers, look_like_shares, read_labels, read_votes, rows_with_labels
 from skldl.data._leaks import label_leaks
 from skldl.data._long_votes import votes_in_columns
-from skldl.exceptions import SampleWeightError, TableError
+from skldl.exceptions import Message, Parameter, SampleWeightError, TableError
 from skldl.utils.column_names import UNNAMED, find_columns, list_names, no_column
 from skldl.utils.typing import AnyArray, FloatArray
 
@@ -91,7 +91,9 @@ def from_table(
     label_columns = find_columns(labels, frame.columns, "labels")
     if item is not None or annotator is not None:
         if kind != "votes":
-            raise TableError("item= and annotator= belong to kind='votes'.")
+            raise TableError(
+                Parameter("item"), " and ", Parameter("annotator"), " belong to ", Parameter("kind", "votes"), "."
+            )
         frame, label_columns, more = votes_in_columns(frame, item, annotator, label_columns)
         notes += more
     features, more = feature_columns(frame.columns, label_columns, weight, groups, drop, text, categories)
@@ -114,8 +116,12 @@ def from_table(
         counts = label_numbers(answers).to_numpy() if kind == "counts" else None
         if counts is not None and look_like_shares(counts):
             notes.append(
-                "kind='counts': the label cells look like shares, since every row has fractions that sum to 1. "
-                "For shares use kind='distribution'."
+                Message(
+                    Parameter("kind", "counts"),
+                    ": the label cells look like shares, since every row has fractions that sum to 1. For shares use ",
+                    Parameter("kind", "distribution"),
+                    ".",
+                )
             )
     notes += _notes_on_features(X.drop(columns=[name for name in (*text, *categories) if name in X]))
     gaps = int(answers.isna().sum().sum()) if kind == "distribution" else 0
@@ -154,7 +160,9 @@ def feature_columns(
             if column is not None and column not in present:
                 raise no_column(role, column, present)
             if role in ("text", "categories") and column in left_out:
-                raise TableError(f"{role}={column!r}: the column has another role, or is left out. Name it once.")
+                raise TableError(
+                    Parameter(role, column), ": the column has another role, or is left out. Name it once."
+                )
     for column in (*left_out, *text, *categories):
         if column in label_columns:
             raise TableError(f"The column {column!r} is a label; it cannot be something else as well.")
@@ -198,8 +206,11 @@ def _weights(column: pd.Series) -> FloatArray:
     weights = checked_numbers(column, "a weight belongs")
     refuse_missing(column, "A weight is a number of at least zero.", SampleWeightError)
     if (weights < 0).any():
-        place = cell_place(column, int(np.argmax(weights < 0)))
-        raise SampleWeightError(f"{place} is negative. A weight is a number of at least zero.")
+        position = int(np.argmax(weights < 0))
+        raise SampleWeightError(
+            f"{cell_place(column, position)} is negative. A weight is a number of at least zero.",
+            row=row_of(column, position),
+        )
     return weights.to_numpy(dtype=np.float64)
 
 
@@ -228,6 +239,12 @@ def _like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
     if not alike:
         return []
     return [
-        f"{list_names(alike)} begin with {stem[0]!r} as the labels do, but are taken as features. Are they labels too? "
-        f"If so, set labels='{stem[0]}*'; otherwise leave them out with drop=."
+        Message(
+            f"{list_names(alike)} begin with {stem[0]!r} as the labels do, but are taken as features. "
+            "Are they labels too? If so, set ",
+            Parameter("labels", f"{stem[0]}*"),
+            "; otherwise leave them out with ",
+            Parameter("drop"),
+            ".",
+        )
     ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from skldl.distributions._answers import Answers
 from skldl.distributions._tables import check_choice
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Parameter
 from skldl.metrics import Measure
 from skldl.metrics._mixing import fit_dirichlet
 from skldl.metrics._noise_floor import NoiseFloor
@@ -46,13 +46,17 @@ def _difference(kinds: FloatArray, totals: FloatArray, labels: list[Any], level:
     if level == "nominal":  # total variation: 0 or 1 between single labels, in between for sets that overlap
         return 0.5 * np.abs(kinds[:, None] - kinds[None]).sum(axis=-1)
     if (kinds.max(axis=1) < 1).any():
-        raise DataError(f'Some answers hold several labels; level="{level}" needs single labels. Use "nominal".')
+        raise DataError(
+            "Some answers hold several labels; ", Parameter("level", level), ' needs single labels. Use "nominal".'
+        )
     column = kinds.argmax(axis=1)
     if level == "interval":
         try:
             values = np.array([float(labels[j]) for j in column])
         except (TypeError, ValueError) as error:
-            raise DataError('level="interval" needs labels that are numbers; use "ordinal" or "nominal".') from error
+            raise DataError(
+                Parameter("level", "interval"), ' needs labels that are numbers; use "ordinal" or "nominal".'
+            ) from error
         return (values[:, None] - values[None]) ** 2
     order = np.argsort(column)  # the labels are in their order
     middle = np.empty(len(order))

@@ -8,7 +8,7 @@ from contextlib import closing
 from itertools import islice
 from typing import Any
 
-from skldl.exceptions import StudyError
+from skldl.exceptions import Parameter, StudyError
 from skldl.experiments.store import Record
 from skldl.experiments.tasks import MACHINE, Call
 from skldl.experiments.workers import Pool
@@ -80,6 +80,8 @@ def _run_one(call: Call, timeout: float | None) -> Record:
 
 def _lost(scheduler: str, what: str) -> StudyError:
     return StudyError(
-        f"The Dask scheduler at {scheduler} {what}. What is recorded is safe. See that it runs and has workers (dask "
-        f"worker {scheduler}), then continue with resume=True."
+        f"The Dask scheduler at {scheduler} {what}. What is recorded is safe. See that it runs and "
+        f"has workers (dask worker {scheduler}), then continue with ",
+        Parameter("resume", True),
+        ".",
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skldl.data._dataset import Dataset
-from skldl.exceptions import RecordsError
+from skldl.exceptions import Parameter, RecordsError
 from skldl.experiments.fingerprint import fingerprint_of
 from skldl.experiments.noise import noise_ceiling_of
 from skldl.experiments.raters import raters_of
@@ -121,8 +121,9 @@ def compare_headers(store: MemoryStore, now: Record) -> bool:
             )
     if header["keep_predictions"] != now["keep_predictions"]:
         raise RecordsError(
-            f"These records keep predictions: {header['keep_predictions']}, not {now['keep_predictions']}. "
-            f"Use keep_predictions={header['keep_predictions']!r}, or start in another folder."
+            f"These records keep predictions: {header['keep_predictions']}, not {now['keep_predictions']}. Use ",
+            Parameter("keep_predictions", header["keep_predictions"]),
+            ", or start in another folder.",
         )
     before, after = header["versions"], now["versions"]
     names = [name for name in after if name != "skldl" and before[name] != after[name]]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skldl.data._spelling import find
-from skldl.exceptions import RecordsError, UnknownNameError
+from skldl.exceptions import Message, Parameter, RecordsError, UnknownNameError
 from skldl.experiments.header import check_records, current_study
 from skldl.experiments.store import FILE_NAME, Record, read_records
 from skldl.experiments.study import measure_name
@@ -94,7 +94,13 @@ class StudyResults:
         records, torn = read_records(Path(folder) / FILE_NAME)
         if records:
             check_records(records)
-        notice = [f"The last line of {FILE_NAME} is torn and was left out; resume=True runs its task again."]
+        notice = [
+            Message(
+                f"The last line of {FILE_NAME} is torn and was left out; ",
+                Parameter("resume", True),
+                " runs its task again.",
+            )
+        ]
         return cls(records, notices=notice if torn else ())
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 from joblib import cpu_count
 
 from skldl.data._dataset import Dataset
-from skldl.exceptions import DatasetNotFoundError, StudyError
+from skldl.exceptions import DatasetNotFoundError, Parameter, StudyError
 from skldl.experiments.cluster import run_on_cluster
 from skldl.experiments.header import open_store
 from skldl.experiments.loading import encoder_of, load_datasets
@@ -168,7 +168,9 @@ def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Pl
     specs, missing = load_datasets(study.datasets, data_home=data_home)
     if not specs:
         raise DatasetNotFoundError(
-            f"None of the datasets of the study was found: {', '.join(missing)}. Say where they are with data_home=."
+            f"None of the datasets of the study was found: {', '.join(missing)}. Say where they are with ",
+            Parameter("data_home"),
+            ".",
         )
     if build:
         for candidate in study.candidates:
@@ -253,7 +255,7 @@ def run_study(
     (1, 1)
     """
     if keep_predictions not in KEEP:
-        raise StudyError(f"keep_predictions={keep_predictions!r} is not one of {', '.join(KEEP)}.")
+        raise StudyError(Parameter("keep_predictions", keep_predictions), f" is not one of {', '.join(KEEP)}.")
     plan = study if isinstance(study, Plan) else plan_study(study, data_home=data_home)
     timeout = plan.study.timeout
     store = MemoryStore() if out is None else FileStore(Path(out), resume=resume)

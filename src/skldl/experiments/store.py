@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from skldl.exceptions import RecordsError
+from skldl.exceptions import Parameter, RecordsError
 
 try:
     import fcntl
@@ -71,8 +71,10 @@ def read_records(path: Path) -> tuple[list[Record], bytes]:
             record = None
         if not isinstance(record, dict) or "kind" not in record or not _is_whole(record):
             raise RecordsError(
-                f"Line {number} of {path} is not a record: the file was changed or damaged after it was written. "
-                "Delete this line to run its task again with resume=True, or start in another folder."
+                f"Line {number} of {path} is not a record: the file was changed or damaged after it was "
+                "written. Delete this line to run its task again with ",
+                Parameter("resume", True),
+                ", or start in another folder.",
             )
         records.append(record)
     if records:
@@ -128,7 +130,9 @@ class FileStore(MemoryStore):
         self.path = folder / FILE_NAME
         if self.path.exists() and not resume:
             raise RecordsError(
-                f"{self.path} holds the records of a study. Continue it with resume=True, or name another folder."
+                f"{self.path} holds the records of a study. Continue it with ",
+                Parameter("resume", True),
+                ", or name another folder.",
             )
         folder.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
@@ -176,8 +180,9 @@ class FileStore(MemoryStore):
         except OSError as error:
             os.ftruncate(self._descriptor, size)
             raise RecordsError(
-                f"Could not append to {self.path}: {error}. The records so far are safe. Free space, then use "
-                "resume=True."
+                f"Could not append to {self.path}: {error}. The records so far are safe. Free space, then use ",
+                Parameter("resume", True),
+                ".",
             ) from error
         self._keep(line)
 

@@ -13,7 +13,7 @@ from typing import Any
 from sklearn.base import BaseEstimator, clone
 
 from skldl.data._spelling import plain
-from skldl.exceptions import StudyError
+from skldl.exceptions import Parameter, StudyError
 
 KNOWN_PACKAGES = ("skldl", "sklearn")
 TRUTH_WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "t", "f", "0", "1"}
@@ -189,8 +189,10 @@ class Candidate:
             package = module.partition(".")[0]
             if self.trust is not None and package not in (*KNOWN_PACKAGES, *self.trust):
                 raise StudyError(
-                    f"Candidate {self.name}: {shown(path)} would import the package {package!r}, which can run any "
-                    f"code. If you trust it, add trust=[{package!r}]."
+                    f"Candidate {self.name}: {shown(path)} would import the package {package!r}, which can run "
+                    "any code. If you trust it, add ",
+                    Parameter("trust", [package]),
+                    ".",
                 )
 
     def _construct(self, path: str, params: Mapping[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from skldl.exceptions import ParameterError
+from skldl.exceptions import Parameter, ParameterError
 from skldl.serve._logs import flush, log
 from skldl.serve._service import Service
 
@@ -48,8 +48,10 @@ def check_address(host: str, key: str, *, no_key: bool) -> None:
         )
     if not key and not no_key and not is_local(host):
         raise ParameterError(
-            f"host={host!r} can be reached by others, and there is no key. Set the environment variable SKLDL_API_KEY, "
-            "or use no_key=True if the service is protected in another way."
+            Parameter("host", host),
+            " can be reached by others, and there is no key. Set the environment variable SKLDL_API_KEY, or use ",
+            Parameter("no_key", True),
+            " if the service is protected in another way.",
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from skldl.exceptions import Message, Parameter
 from skldl.tabular._choice import ROUNDING, Choice, Trial
 from skldl.tabular._kept_rows import rows_in
 
@@ -63,8 +64,12 @@ def doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
         found.append(f"The estimate rests on {choice.n_rows} of {n_rows} rows, drawn at random.")
     elif choice.n_rows < n_rows:
         found.append(
-            f"The model was chosen on {choice.n_rows} of {n_rows} rows, drawn at random, and learned from all of them. "
-            "selection_rows= changes the number."
+            Message(
+                f"The model was chosen on {choice.n_rows} of {n_rows} rows, drawn at random, and learned "
+                "from all of them. ",
+                Parameter("selection_rows"),
+                " changes the number.",
+            )
         )
     return [*found, *choice.notes, *doubts_on_skill(choice)]
 
@@ -81,7 +86,13 @@ def doubts_on_skill(choice: Choice) -> list[str]:
         ]
     if choice.skill[0] <= ROUNDING:
         model = "This model" if len(tried) == 1 else "The choice, made anew from other rows,"
-        return [f'{model} is not better than predicting the mean distribution for every row (model="mean").']
+        return [
+            Message(
+                f"{model} is not better than predicting the mean distribution for every row (",
+                Parameter("model", "mean"),
+                ").",
+            )
+        ]
     if not choice.beats_mean:
         return ["It is not clearly better than predicting the mean distribution: its interval reaches below zero."]
     return []

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Message, Parameter
 from skldl.tabular._prediction import _free_name
 from skldl.uncertainty._intervals import Intervals
 from skldl.utils.parameters import number
@@ -23,9 +23,11 @@ def intervals_of(model: Any, level: float, covers: str = "given") -> Intervals:
     shares of as many votes if it holds votes, or the true distributions behind the votes ("true").
     """
     if not number(above=0, below=1).accepts(level):
-        raise DataError(f"level={level!r} must lie between 0 and 1: it is the probability of coverage, such as 0.9.")
+        raise DataError(
+            Parameter("level", level), " must lie between 0 and 1: it is the probability of coverage, such as 0.9."
+        )
     if covers not in COVERS:
-        raise DataError(f"covers={covers!r} is not one of {', '.join(COVERS)}.")
+        raise DataError(Parameter("covers", covers), f" is not one of {', '.join(COVERS)}.")
     found = getattr(model, "intervals_", None)
     if found is None:
         raise DataError(
@@ -37,9 +39,16 @@ def intervals_of(model: Any, level: float, covers: str = "given") -> Intervals:
     true = getattr(model, "true_intervals_", None)
     if true is None:
         raise DataError(
-            "The model does not know the votes behind its calibration rows, so its intervals cannot be for the true "
-            "distribution. Leave out covers='true', or make the model again from votes, with intervals=True and "
-            "kind='counts' or kind='votes'."
+            "The model does not know the votes behind its calibration rows, so its intervals cannot be "
+            "for the true distribution. Leave out ",
+            Parameter("covers", "true"),
+            ", or make the model again from votes, with ",
+            Parameter("intervals", True),
+            " and ",
+            Parameter("kind", "counts"),
+            " or ",
+            Parameter("kind", "votes"),
+            ".",
         )
     return true
 
@@ -78,6 +87,10 @@ def few_rows_note(intervals: Intervals, level: float) -> list[str]:
     by_row = intervals.groups_ is None or len(set(intervals.groups_.tolist())) == intervals.n_rows_
     unit = "rows" if by_row else "rows in groups"
     return [
-        f"{intervals.n_rows_} calibration {unit} are too few for the level {level:g}: every interval reaches from 0 to "
-        "1. Use a lower level=, or train on more rows."
+        Message(
+            f"{intervals.n_rows_} calibration {unit} are too few for the level {level:g}: every "
+            "interval reaches from 0 to 1. Use a lower ",
+            Parameter("level"),
+            ", or train on more rows.",
+        )
     ]

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, as_numbers, as_words, checked_truth
 from skldl.data._dataset import Dataset
 from skldl.data._dates import as_dates, show_date
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Parameter
 
 MOST_KEPT = 100_000
 
@@ -72,7 +72,7 @@ def kept_rows(dataset: Dataset, kinds: dict[str, str], n_rows: int, seed: int) -
 def check_number_kept(n_rows: int) -> None:
     """Refuse numbers of rows that no model file keeps."""
     if not 0 < n_rows <= MOST_KEPT:
-        raise DataError(f"keep_rows={n_rows} must be from 1 to {MOST_KEPT:,}, or left out to keep none.")
+        raise DataError(Parameter("keep_rows", n_rows), f" must be from 1 to {MOST_KEPT:,}, or left out to keep none.")
 
 
 def rows_in(estimator: Any) -> list[str]:

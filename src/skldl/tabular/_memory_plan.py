@@ -5,7 +5,7 @@ The figures were measured, and are rather too large than too small: ``tests/cli/
 
 import re
 
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Parameter
 
 GIB, MIB = 2**30, 2**20
 BASE = 440 * MIB
@@ -39,7 +39,7 @@ def parse_size(text: str | int, name: str = "memory") -> int:
     """
     match = _SIZE.fullmatch(str(text))
     if match is None:
-        raise DataError(f"{name}={text!r}: write a number with a unit, such as 1GiB or 500MiB.")
+        raise DataError(Parameter(name, text), ": write a number with a unit, such as 1GiB or 500MiB.")
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
@@ -52,8 +52,11 @@ def memory_for_rows(memory: int, reading: int) -> int:
     if left < LEAST:
         needed = -(-(BASE + reading + LEAST) // (10 * MIB)) * 10
         raise DataError(
-            f"memory='{memory // MIB}MiB' is too little: the libraries take {BASE // MIB} MiB, and to read these files "
-            f"{reading // MIB} MiB. Say memory='{needed}MiB' or more."
+            Parameter("memory", f"{memory // MIB}MiB"),
+            f" is too little: the libraries take {BASE // MIB} MiB, and reading these files takes {reading // MIB} "
+            "MiB. Set ",
+            Parameter("memory", f"{needed}MiB"),
+            " or more.",
         )
     return left
 
@@ -73,9 +76,12 @@ def rows_to_fit(left: int, scanned: int, n_features: int, n_labels: int, *, dens
     model = NUMBER * (matrices + (400 if folded else 40) * n_features * n_labels)
     if model > 3 * left // 4:
         raise DataError(
-            f"The table makes {n_features:,} features, and the model of them takes {model // MIB} MiB whatever the "
-            f"number of rows, where {left // MIB} MiB are left. Say memory= with {(model * 4 // 3 - left) // MIB + 1} "
-            "MiB more, or leave out columns with drop=."
+            f"The table makes {n_features:,} features, and the model of them takes {model // MIB} MiB "
+            f"whatever the number of rows, where {left // MIB} MiB are left. Say ",
+            Parameter("memory"),
+            f" with {(model * 4 // 3 - left) // MIB + 1} MiB more, or leave out columns with ",
+            Parameter("drop"),
+            ".",
         )
     if not dense:
         return scanned

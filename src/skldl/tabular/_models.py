@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from skldl.base import BaseLDL
-from skldl.exceptions import DataError, StudyError, UnknownNameError
+from skldl.exceptions import DataError, Message, Parameter, StudyError, UnknownNameError
 from skldl.names import find_candidate
 from skldl.selection import BASELINE, Candidate
 
@@ -43,7 +43,12 @@ def is_auto(model: str, settings: Mapping[str, Any] | None = None) -> bool:
     if model.casefold() != "auto":
         return False
     if settings:
-        raise DataError(f"settings={dict(settings)!r}: parameters belong to a model. Name it with model=.")
+        raise DataError(
+            Parameter("settings", dict(settings)),
+            ": parameters belong to a model. Name it with ",
+            Parameter("model"),
+            ".",
+        )
     return True
 
 
@@ -57,9 +62,12 @@ def quick_candidates(n_rows: int, n_features: int) -> tuple[list[Candidate], lis
     """
     if n_rows * n_features <= FOREST_CELLS:
         return list(AUTO), []
-    note = (
-        f"Forest was not tried: it would take minutes on {n_rows:,} rows of {n_features} columns. "
-        "model='forest' fits it, and preset='best' with a budget all kinds of models."
+    note = Message(
+        f"Forest was not tried: it would take minutes on {n_rows:,} rows of {n_features} columns. ",
+        Parameter("model", "forest"),
+        " fits it, and ",
+        Parameter("preset", "best"),
+        " with a budget all kinds of models.",
     )
     return [candidate for candidate in AUTO if candidate.name != "Forest"], [note]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from skldl.data._cells import as_frame
-from skldl.exceptions import TableError
+from skldl.exceptions import Parameter, TableError
 from skldl.utils.column_names import no_column
 from skldl.utils.simplex import entropy
 
@@ -71,7 +71,9 @@ def checked_keep(keep: Iterable[str], columns: Iterable[str], labels: Iterable[s
         if name not in present:
             raise no_column("keep", name, present)
         if name in set(labels):
-            raise TableError(f"keep={name!r}: a label has this name too, and its column holds the prediction.")
+            raise TableError(
+                Parameter("keep", name), ": a label has this name too, and its column holds the prediction."
+            )
     return names
 
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from skldl.base import BaseLDL
 from skldl.data._dataset import Dataset
 from skldl.data._leaks import label_leaks
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Parameter
 from skldl.metrics import kullback_leibler
 from skldl.selection import Estimate
 from skldl.selection._estimate import estimate_from_losses
@@ -94,8 +94,10 @@ def judge(
         tell(f"{table.files.fraction_read() or 0.0:.0%}")
     if not features.n_rows or not parts["losses"]:
         raise DataError(
-            "All rows, or none, belong to the groups that were held out: there are too few groups to judge the model. "
-            "Fit the table in memory, without stream=True."
+            "All rows, or none, belong to the groups that were held out: there are too few groups to "
+            "judge the model. Fit the table in memory, without ",
+            Parameter("stream", True),
+            ".",
         )
     found: dict[str, Any] = {name: None if those[0] is None else np.concatenate(those) for name, those in parts.items()}
     given = pd.DataFrame(found["D"], columns=table.label_names)

@@ -17,7 +17,7 @@ from skldl.chunks import ClusterRows, Journal, RecordedRows, Rows
 from skldl.data import label_values
 from skldl.data._parquet import release_unused_memory
 from skldl.data._roles import notes_on_rows
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Message, Parameter
 from skldl.names import algorithm_titles, find_candidate
 from skldl.selection import BASELINE, Candidate
 from skldl.selection._fitting import MODEL_STEP
@@ -83,8 +83,13 @@ def fit_stream(
     folded = hasattr(candidate.make(), "alphas")
     if table.groups is not None and folded:
         raise DataError(
-            f"groups={table.groups!r}: {candidate.name} chooses its penalty by folds of rows, which would split the "
-            "groups of a table that is read in chunks. Say model='sa-bfgs' with settings={'alpha': 0.001}."
+            Parameter("groups", table.groups),
+            f": {candidate.name} chooses its penalty by folds of rows, which would split the groups of "
+            "a table that is read in chunks. Say ",
+            Parameter("model", "sa-bfgs"),
+            " with ",
+            Parameter("settings", {"alpha": 0.001}),
+            ".",
         )
     if keep_rows is not None:
         check_number_kept(keep_rows)
@@ -110,7 +115,9 @@ def fit_stream(
     n_train = None if table.groups is not None else n_rows - held_out.count(n_rows)
     if n_train is not None and not 0 < n_train < n_rows:
         raise DataError(
-            f"The table has {n_rows} rows, too few to hold some out. Fit it in memory, without stream=True."
+            f"The table has {n_rows} rows, too few to hold some out. Fit it in memory, without ",
+            Parameter("stream", True),
+            ".",
         )
     # sums, and the order of the encoded rows, depend on where chunks end
     fingerprint = "" if state is None else f"{state.fingerprint} {table.chunk_rows}"
@@ -162,7 +169,11 @@ def streaming_candidate(model: str, settings: Mapping[str, Any] | None) -> Candi
     if not can_stream(candidate.make()):
         raise DataError(
             f"{candidate.name} needs all rows in memory. Models that learn from a table in chunks are "
-            f"{', '.join(algorithm_titles('chunks'))}: name one with model=, or fit without stream=True."
+            f"{', '.join(algorithm_titles('chunks'))}: name one with ",
+            Parameter("model"),
+            ", or fit without ",
+            Parameter("stream", True),
+            ".",
         )
     return candidate
 
@@ -221,7 +232,13 @@ def _doubts(choice: Choice, candidate: Candidate) -> list[str]:
     if candidate.grid:
         names = ", ".join(candidate.grid)
         found.append(
-            f"{names}: not chosen, since a table that is read in chunks is not searched; the default was taken. Say "
-            f"settings=, or model='sa-bfgs-cv', which chooses its penalty."
+            Message(
+                f"{names}: not chosen, since a table that is read in chunks is not searched; the default "
+                "was taken. Say ",
+                Parameter("settings"),
+                ", or ",
+                Parameter("model", "sa-bfgs-cv"),
+                ", which chooses its penalty.",
+            )
         )
     return found

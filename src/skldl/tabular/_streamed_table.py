@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skldl.data._cells import as_words, cell_place, refuse_missing
+from skldl.data._cells import as_words, cell_place, refuse_missing, row_of
 from skldl.data._labels import known_labels, label_numbers, read_labels, read_votes
 from skldl.data._roles import feature_columns, usable_rows
 from skldl.data._tables import TableFiles
-from skldl.exceptions import DataError, NonFiniteError, TableError
+from skldl.exceptions import DataError, NonFiniteError, Parameter, TableError
 from skldl.utils.column_names import find_columns, list_names
 from skldl.utils.typing import AnyArray, FloatArray
 
@@ -102,8 +102,10 @@ class StreamedTable:
             self._words |= set(as_words(chunk.answers[name], "")) - {""}
         if len(self._words) > MOST_LABELS:
             raise TableError(
-                f"The columns {list_names(self.label_columns)} hold more than {MOST_LABELS:,} different words. Are "
-                f"they labels? kind={self.kind!r} takes each word for a label."
+                f"The columns {list_names(self.label_columns)} hold more than {MOST_LABELS:,} different "
+                "words. Are they labels? ",
+                Parameter("kind", self.kind),
+                " takes each word for a label.",
             )
 
     def end_of_labels(self) -> None:
@@ -133,8 +135,9 @@ def naming(place: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        message = str(error)
-        raise error if place in message else type(error)(f"{place}: {message}") from error
+        if place in str(error):
+            raise
+        raise error.prefixed(f"{place}: ") from error
 
 
 def _refuse_gaps(answers: pd.DataFrame) -> None:
@@ -142,9 +145,12 @@ def _refuse_gaps(answers: pd.DataFrame) -> None:
     if gaps.any():
         row, column = (int(place) for place in np.argwhere(gaps)[0])
         raise NonFiniteError(
-            f"{cell_place(answers.iloc[:, column], row)}, a label, is empty. Models that read a table in chunks need "
-            "every degree: write 0 where the label does not apply, or fit in memory a model that learns from missing "
-            "degrees (sa-bfgs-cv without stream=True)."
+            f"{cell_place(answers.iloc[:, column], row)}, a label, is empty. Models that read a table "
+            "in chunks need every degree: write 0 where the label does not apply, or fit in memory a "
+            "model that learns from missing degrees (sa-bfgs-cv without ",
+            Parameter("stream", True),
+            ").",
+            row=row_of(answers.iloc[:, column], row),
         )
 
 

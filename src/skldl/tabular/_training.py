@@ -13,7 +13,7 @@ from skldl.data._cells import as_frame
 from skldl.data._gaps import rows_to_judge_by
 from skldl.data._parquet import release_unused_memory
 from skldl.ensemble._auto import BUDGET
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Message, Parameter
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
 from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, choose_model
@@ -229,11 +229,13 @@ def fit_table(
 def _check_numbers(folds: int | None, selection_rows: int | None, random_state: int, text_ngrams: str) -> None:
     """Refuse values that no table could make valid."""
     if folds is not None and folds < 2:
-        raise DataError(f"folds={folds}: at least 2 are needed to test a model on rows that it has not seen.")
+        raise DataError(
+            Parameter("folds", folds), ": at least 2 are needed to test a model on rows that it has not seen."
+        )
     if selection_rows is not None and selection_rows < 2:
-        raise DataError(f"selection_rows={selection_rows}: at least 2 rows are needed to choose a model.")
+        raise DataError(Parameter("selection_rows", selection_rows), ": at least 2 rows are needed to choose a model.")
     if random_state < 0:
-        raise DataError(f"random_state={random_state} must be 0 or more.")
+        raise DataError(Parameter("random_state", random_state), " must be 0 or more.")
     check_text_ngrams(text_ngrams)
 
 
@@ -255,10 +257,22 @@ def _refuse_folds(folds: int | None, selection_rows: int | None, dataset: Datase
     """Refuse options that the preset "best" would not use."""
     for name, value in (("folds", folds), ("selection_rows", selection_rows)):
         if value is not None:
-            raise DataError(f"{name}={value} has no part in preset='best'. Say preset='fast', or leave it out.")
+            raise DataError(
+                Parameter(name, value),
+                " has no part in ",
+                Parameter("preset", "best"),
+                ". Say ",
+                Parameter("preset", "fast"),
+                ", or leave it out.",
+            )
     if dataset.splits is not None:
         raise DataError(
-            "splits= has no effect with preset='best', which makes its own splits. Set preset='fast', or name a model."
+            Parameter("splits"),
+            " has no effect with ",
+            Parameter("preset", "best"),
+            ", which makes its own splits. Set ",
+            Parameter("preset", "fast"),
+            ", or name a model.",
         )
 
 
@@ -284,15 +298,23 @@ def _with_gaps(
         return rows_to_judge_by(dataset), model, settings
     if wants_pool:
         raise DataError(
-            "Some label cells are empty, and the members of preset='best' need every degree. Leave out preset= and "
-            "budget=, name a model that learns from what was observed (sa-bfgs-cv, incomldl), or fill the table with "
-            "skldl.incomplete.complete."
+            "Some label cells are empty, and the members of ",
+            Parameter("preset", "best"),
+            " need every degree. Leave out ",
+            Parameter("preset"),
+            " and ",
+            Parameter("budget"),
+            ", name a model that learns from what was observed (sa-bfgs-cv, incomldl), or fill the "
+            "table with skldl.incomplete.complete.",
         )
     note = f"SA-BFGS-CV was taken, which learns from the degrees that were observed (missing={dataset.reading!r})."
     if dataset.reading == "renormalised":  # sums below one leave no other reading
-        note += (
-            " If they are true degrees, so that an empty cell is 0, set model='sa-bfgs-cv' with "
-            "settings={'missing': 'degrees'}."
+        note = Message(
+            f"{note} If they are true degrees, so that an empty cell is 0, set ",
+            Parameter("model", "sa-bfgs-cv"),
+            " with ",
+            Parameter("settings", {"missing": "degrees"}),
+            ".",
         )
     dataset = rows_to_judge_by(dataset)
     return dataset.changed(notes=(*dataset.notes, note)), "sa-bfgs-cv", {"missing": dataset.reading}
@@ -302,10 +324,17 @@ def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
     """The preset of the automatic choice; an empty text for a model that is named."""
     if model.casefold() != "auto":
         if preset is not None or budget is not None:
-            raise DataError(f"preset= and budget= belong to model='auto', not to {model!r}.")
+            raise DataError(
+                Parameter("preset"),
+                " and ",
+                Parameter("budget"),
+                " belong to ",
+                Parameter("model", "auto"),
+                f", not to {model!r}.",
+            )
         return ""
     if preset not in (None, "best", "fast"):
-        raise DataError(f"preset={preset!r} is not one of best, fast.")
+        raise DataError(Parameter("preset", preset), " is not one of best, fast.")
     if budget is not None and preset == "fast":
-        raise DataError("budget= belongs to preset='best'.")
+        raise DataError(Parameter("budget"), " belongs to ", Parameter("preset", "best"), ".")
     return preset or ("best" if LEAST_ROWS <= n_rows <= MOST_ROWS or budget is not None else "fast")

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from skldl.data._dataset import Dataset
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Parameter
 from skldl.selection import Estimate, hold_out
 from skldl.tabular._drift import TrainingReference
 from skldl.uncertainty import explainable_share
@@ -27,9 +27,10 @@ def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple
         return dataset, None
     if has_gaps(dataset.D):
         raise DataError(
-            "Some label cells are empty, and intervals are calibrated on rows in which every degree was observed. "
-            "Leave out intervals=, drop the rows with empty label cells, or fill the table with "
-            "skldl.incomplete.complete."
+            "Some label cells are empty, and intervals are calibrated on rows in which every degree "
+            "was observed. Leave out ",
+            Parameter("intervals"),
+            ", drop the rows with empty label cells, or fill the table with skldl.incomplete.complete.",
         )
     rest, held = hold_out(
         dataset.n_samples, CALIBRATION_SHARE, random_state=seed, groups=dataset.groups, name="The table"
@@ -38,8 +39,9 @@ def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple
     if left < 2:
         what = "rows" if dataset.groups is None else "groups"
         raise DataError(
-            f"intervals=True keeps a quarter of the {what} for calibration, and of this table that leaves one to learn "
-            f"from. At least 3 {what} are needed; intervals of 90 % need 9 for calibration."
+            Parameter("intervals", True),
+            f" keeps a quarter of the {what} for calibration, and of this table that leaves one to "
+            f"learn from. At least 3 {what} are needed; intervals of 90 % need 9 for calibration.",
         )
     return dataset.take(rest), dataset.take(held)
 
@@ -63,13 +65,16 @@ def add_uncertainty(
     P, scale, groups = np.asarray(pipeline.predict(calibration.X)), training.D.std(axis=0), calibration.groups
     pipeline.intervals_ = Intervals(calibration.D, P, scale, groups)
     line = (
-        f"{calibration.n_samples} further rows were kept for calibration: predictions with level=0.9 have intervals "
+        f"{calibration.n_samples} further rows were kept for calibration: skldl predict --level 0.9 gives intervals "
         "that contain all degrees of a new row with probability 0.9."
     )
     votes = calibration.whole_votes()
     if votes is not None:
         pipeline.true_intervals_ = Intervals.of_the_truth(votes, P, scale, groups, seed)
-        line += " They are for the shares of as many votes; with covers='true', for the true distribution behind them."
+        line += (
+            " They are for the shares of as many votes; skldl predict --covers true gives those for the true "
+            "distribution behind them."
+        )
     elif calibration.counts is not None:
         line += " They are for the shares of as many votes, not for the true distribution."
     return [*lines, line], numbers

@@ -20,7 +20,7 @@ from skldl._algorithms import hint_on_missing_degrees
 from skldl.base import BaseLDL
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import fit_rows, seed_of, shuffled_folds
-from skldl.exceptions import DataError, LengthMismatchError, ParameterError
+from skldl.exceptions import DataError, LengthMismatchError, Parameter, ParameterError
 from skldl.selection import hold_out, pairs_of
 from skldl.selection._candidate import with_seed
 from skldl.uncertainty._dirichlet import check_votes, plausible_truths
@@ -393,7 +393,8 @@ class ConformalLDL(BaseEstimator):
             return None
         if counts is None:
             raise DataError(
-                "covers='true' needs counts: the number of votes for each label, one row for each row of y."
+                Parameter("covers", "true"),
+                " needs counts: the number of votes for each label, one row for each row of y.",
             )
         return check_votes(counts, D.shape)
 
