@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skldl._algorithms import hint_on_missing_degrees
 from skldl.chunks import Rows
-from skldl.chunks import evaluate as evaluate_chunks
-from skldl.chunks import predict as predict_chunks
 from skldl.chunks._arrays import CheckedRows
 from skldl.chunks._names import keep_names, refuse_more, refuse_rows
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.metrics import kullback_leibler
+from skldl.metrics._in_chunks import evaluate as evaluate_chunks
+from skldl.metrics._in_chunks import predict as predict_chunks
 from skldl.utils.arrays import computing_on, is_device_array, least_number, to_numpy
 from skldl.utils.column_names import column_names, label_names, order_of_labels
 from skldl.utils.groups import check_groups

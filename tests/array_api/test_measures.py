@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sklearn
 
+from skldl.chunks import evaluate_pairs, skill_of_pairs
 from skldl.exceptions import DeviceError, LengthMismatchError
 from skldl.metrics import MEASURES, PAPER_MEASURES, evaluate, mu, skill
 
@@ -54,6 +55,11 @@ def test_skill(backend, tables):
         expected = skill(P, Q, uniform, weight)
     found = skill(p, q, backend.array(uniform), w)
     assert [found, found.low, found.high] == pytest.approx([expected, expected.low, expected.high], rel=1e-10)
+    cut = [tuple(table[rows, ...] for table in (p, q)) for rows in (slice(0, 25), slice(25, 60))]
+    weights = [w[0:25], w[25:60]]
+    in_chunks = skill_of_pairs((*pair, backend.array(uniform), some) for pair, some in zip(cut, weights, strict=True))
+    assert [in_chunks, in_chunks.low] == pytest.approx([expected, expected.low], rel=1e-10)
+    assert evaluate_pairs(cut) == pytest.approx(evaluate(p, q), rel=1e-12)
     with pytest.raises(LengthMismatchError, match="Pass one reference row for each true row"):
         skill(p, q, q[:3, :])
     with pytest.raises(LengthMismatchError, match="Pass one reference row for each true row"):

@@ -89,6 +89,18 @@ def test_skill_is_that_of_all_rows(table):
     assert (perfect, perfect.low) == (1.0, 1.0)
 
 
+@pytest.mark.parametrize("distance", [1e-3, 1e-9, 0.0])
+def test_the_interval_of_chunks_keeps_its_digits_where_model_and_reference_are_close(table, distance):
+    """Differences of sums of squares would lose half of them or more."""
+    _, D, weight = table(100)
+    reference = 0.5 * D + 0.5 / D.shape[1]
+    P = reference * (1 - distance * np.arange(100)[:, None] / 100) + distance * np.arange(100)[:, None] / 100 * D
+    expected = skill_of_all(D, P, reference, weight)
+    found = skill_of_pairs(_cut(D, P, reference, weight))
+    assert [found, found.low, found.high] == pytest.approx([expected, expected.low, expected.high], rel=1e-9, abs=1e-14)
+    assert found.high - found.low == pytest.approx(expected.high - expected.low, rel=1e-9, abs=1e-14)
+
+
 def test_bad_chunks_are_named(table):
     X, D, _ = table(40)
     model = MeanDistribution().fit(X, D)

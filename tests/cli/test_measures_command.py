@@ -13,8 +13,7 @@ mpl.use("Agg")
 from skldl.cli import measures as command
 from skldl.cli._app import run
 from skldl.metrics import MEASURES, evaluate
-from skldl.metrics.selection import Robustness
-from skldl.metrics.selection._robustness import Run
+from skldl.metrics.selection import Robustness, Run
 
 
 @pytest.fixture(autouse=True)

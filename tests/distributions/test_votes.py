@@ -20,7 +20,7 @@ from skldl.exceptions import (
     ZeroRowError,
 )
 from skldl.metrics import PAPER_MEASURES, chebyshev
-from skldl.metrics._mixing import fit_dirichlet
+from skldl.metrics._noise_floor import fit_dirichlet
 
 N = None
 # The reliability data of Krippendorff's "Computing Krippendorff's alpha-reliability": four observers, twelve units.

@@ -63,7 +63,7 @@ def test_bad_values_are_refused(values):
 
 
 def test_values_and_labels_must_match(pair):
-    with pytest.raises(ValueError, match="values has 3 entries, but there are 5 labels"):
+    with pytest.raises(ValueError, match="has 3 entries, but there are 5 labels"):
         metrics.earth_mover.with_options(values=[1, 2, 3])(*pair)
     assert metrics.earth_mover.with_options(values=None)(*pair) == metrics.earth_mover(*pair)
 

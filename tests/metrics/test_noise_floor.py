@@ -13,8 +13,7 @@ from skldl.data import Dataset, load_lexicon, load_tweets
 from skldl.distributions import from_votes
 from skldl.exceptions import DataError, LengthMismatchError, UnknownNameError
 from skldl.metrics import MEASURES, PAPER_MEASURES, evaluate, kullback_leibler, skill
-from skldl.metrics._mixing import Mixing
-from skldl.metrics._noise_floor import _entropy_of_first_terms, _entropy_of_other_terms
+from skldl.metrics._noise_floor import Mixing, _entropy_of_first_terms, _entropy_of_other_terms
 from skldl.uncertainty import explainable_share, noise_floor
 
 

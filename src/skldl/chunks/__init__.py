@@ -10,15 +10,16 @@ result of every pass, so that a fit can go on after it was stopped.
 `skill` judge a model on rows in chunks, `evaluate_pairs` and `skill_of_pairs` predictions that come in chunks.
 """
 
+from importlib import import_module
+from typing import Any
+
 from skldl.chunks._arrays import ArrayRows
 from skldl.chunks._cluster import ClusterRows
 from skldl.chunks._dask import DaskRows
 from skldl.chunks._iterables import IterableRows
 from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._parquet import ParquetRows
 from skldl.chunks._recorded import FolderJournal, Journal, RecordedRows
 from skldl.chunks._rows import Chunk, Rows
-from skldl.chunks._scoring import evaluate, evaluate_pairs, predict, skill, skill_of_pairs
 
 __all__ = [
     "ArrayRows",
@@ -39,3 +40,19 @@ __all__ = [
     "skill",
     "skill_of_pairs",
 ]
+
+_FROM_LAYERS_ABOVE = {
+    "ParquetRows": "skldl.data._parquet_rows",
+    "evaluate": "skldl.metrics._in_chunks",
+    "evaluate_pairs": "skldl.metrics._in_chunks",
+    "predict": "skldl.metrics._in_chunks",
+    "skill": "skldl.metrics._in_chunks",
+    "skill_of_pairs": "skldl.metrics._in_chunks",
+}
+"""Public names of this package that are defined above it, with their modules; imported when they are first used."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FROM_LAYERS_ABOVE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_FROM_LAYERS_ABOVE[name]), name)

@@ -245,7 +245,7 @@ class Rows(ABC):
         self,
         function: Callable[..., Sums],
         *arguments: Any,
-        merge: Merge = add,
+        merge: Callable[[Any, Any], Any] = add,
         labels: bool = True,
     ) -> Sums:
         """One pass: the sum of a function of each chunk, in the order of the rows.

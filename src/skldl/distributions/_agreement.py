@@ -10,8 +10,7 @@ from skldl.distributions._answers import Answers
 from skldl.distributions._tables import check_choice
 from skldl.exceptions import DataError, Parameter
 from skldl.metrics import Measure
-from skldl.metrics._mixing import fit_dirichlet
-from skldl.metrics._noise_floor import NoiseFloor
+from skldl.metrics._noise_floor import NoiseFloor, fit_dirichlet
 from skldl.utils.typing import FloatArray, IntArray
 
 

@@ -19,8 +19,7 @@ from skldl.distributions._labels import share_out
 from skldl.distributions._tables import check_choice, frame_like, is_frame, library
 from skldl.exceptions import DataError
 from skldl.metrics import MEASURES, PAPER_MEASURES, Measure
-from skldl.metrics._mixing import fit_dirichlet
-from skldl.metrics._noise_floor import NoiseFloor, noise_floor
+from skldl.metrics._noise_floor import NoiseFloor, fit_dirichlet, noise_floor
 from skldl.utils.typing import FloatArray
 
 

@@ -14,7 +14,7 @@ from skldl.data._dataset import rows_of
 from skldl.ensemble._pool import Pool, fit_pool
 from skldl.exceptions import EmptyDataError
 from skldl.metrics import kullback_leibler
-from skldl.metrics._skill import without_rounding
+from skldl.metrics._measure import without_rounding
 from skldl.selection import _folds, pairs_of
 from skldl.selection._fitting import fit_arguments
 from skldl.utils.mean_mixture import MEAN_FRACTIONS as SMALLEST_SHARES

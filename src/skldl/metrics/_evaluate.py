@@ -1,27 +1,71 @@
-"""Several measures in one call, and the skill against a reference."""
+"""`evaluate`: the means of several measures over rows, which may come in several blocks."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
-from skldl.exceptions import LengthMismatchError, UnknownNameError
-from skldl.metrics._measure import Measure, checked_pair, compute_rows, mean, summing_to_one
-from skldl.metrics._skill import Skill, skill_of_losses
-from skldl.utils.arrays import computing_on, is_device_array, namespace, to_numpy
-from skldl.utils.column_names import column_names, order_of_labels
-from skldl.utils.validation import check_distributions, check_weights
+import numpy as np
+
+from skldl.metrics._measure import Measure, checked_pair, compute_rows, weigh
+from skldl.metrics._noise_floor import floors_of_rows
+from skldl.metrics._registry import PAPER_MEASURES, resolve
+from skldl.utils.arrays import computing_on, namespace
+from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_weights
 
 
-def resolve(measures: Iterable[str | Measure], known: Mapping[str, Measure]) -> list[Measure]:
-    """Turn names and measure objects into measure objects."""
-    found = []
-    for measure in [measures] if isinstance(measures, str | Measure) else measures:
-        if isinstance(measure, Measure):
-            found.append(measure)
-        elif measure in known:
-            found.append(known[measure])
-        else:
-            raise UnknownNameError(f"No measure is called {measure!r}. The known ones are {', '.join(known)}.")
-    return found
+class MeasureSums(NamedTuple):
+    """Weighted sums of measures over a block of rows; those of all blocks, added up, give the means.
+
+    Arrays in memory and on a device are one block; rows in chunks, and pairs of tables in chunks, are several.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_measures,)
+        Sum of the weighted values of each measure.
+    weight : float
+        Sum of the weights.
+    """
+
+    values: FloatArray
+    weight: float
+
+    @classmethod
+    def of(cls, measures: Sequence[Measure], true: Any, pred: Any, weight: Any) -> "MeasureSums":
+        """Compute measures of one block of rows, and add them up.
+
+        Parameters
+        ----------
+        measures : sequence of Measure
+            The measures.
+        true, pred : array of shape (n_rows, n_labels)
+            Validated distributions.
+        weight : array of shape (n_rows,) or None
+            Weights.
+
+        Returns
+        -------
+        MeasureSums
+            The sums.
+        """
+        xp = namespace(true)
+        rows = compute_rows(true, pred, measures).values()
+        sums = [float(xp.sum(weigh(values, weight))) for values in rows]
+        return cls(np.array(sums), float(true.shape[0] if weight is None else xp.sum(weight)))
+
+    def means(self, measures: Sequence[Measure]) -> dict[str, float]:
+        """Divide the sums by the weight.
+
+        Parameters
+        ----------
+        measures : sequence of Measure
+            The measures that `of` was called with.
+
+        Returns
+        -------
+        dict
+            From the name of each measure to its mean.
+        """
+        return {m.name: float(value) / float(self.weight) for m, value in zip(measures, self.values, strict=True)}
 
 
 class Score(float):
@@ -58,68 +102,64 @@ class Score(float):
     def __repr__(self) -> str:
         return f"Score({float(self):.4f}, noise floor {self.floor:.4f} ± {self.floor_error:.4f})"
 
-    def __getnewargs__(self) -> tuple[float, float, float]:  # type: ignore[override]  # float's takes none
+    def __getnewargs__(self) -> tuple[float, float, float]:  # type: ignore[override]  # float's has no arguments
         return float(self), self.floor, self.floor_error
 
 
-def evaluate(D_true: Any, D_pred: Any, sample_weight: Any, measures: Sequence[Measure]) -> dict[str, float]:
-    """See `skldl.metrics.evaluate`; the measures come from there."""
-    with computing_on(D_true, "evaluate"):
-        true, pred = checked_pair(D_true, D_pred)
-        weight = check_weights(sample_weight, true.shape[0], true)
-        return {name: mean(values, weight) for name, values in compute_rows(true, pred, measures).items()}
-
-
-def skill(
+def evaluate(
     D_true: Any,
     D_pred: Any,
-    D_reference: Any,
     sample_weight: Any = None,
     *,
-    groups: Any,
-    divergence: Measure,
-    confidence: float,
-    floor: float | None,
-) -> Skill:
-    """See `skldl.metrics.skill`; the divergence comes from there."""
-    true, pred = checked_pair(D_true, D_pred)
-    if is_device_array(true):  # losses of rows are computed there; skill and its interval, from few numbers, in NumPy
-        weight = check_weights(sample_weight, true.shape[0], true)
-        sample_weight = None if weight is None else to_numpy(weight)
-    reference = rows_of_reference(D_true, true, D_reference)
-    own, other = (to_numpy(compute_rows(true, P, [divergence])[divergence.name]) for P in (pred, reference))
-    return skill_of_losses(own, other, sample_weight, groups, confidence=confidence, floor=floor)
-
-
-def rows_of_reference(D_true: Any, true: Any, D_reference: Any) -> Any:
-    """Check what a reference predicts, and put it in the order of the labels of the truth, one row for each.
+    measures: Iterable[str | Measure] = tuple(PAPER_MEASURES),
+    counts: Any = None,
+) -> dict[str, float]:
+    """Compute several measures, each as mean over rows, in one pass over the arrays.
 
     Parameters
     ----------
-    D_true : array-like or DataFrame
-        True distributions as they were passed.
-    true : array
-        The same, checked.
-    D_reference : array-like or DataFrame of shape (n_samples, n_labels) or (1, n_labels)
-        The reference.
+    D_true, D_pred : array-like or DataFrame of shape (n_samples, n_labels)
+        True and predicted distributions.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weight of each row.
+    measures : iterable of str or Measure, default: the six of the paper
+        Which measures to compute.
+    counts : array-like or DataFrame of shape (n_samples, n_labels), default=None
+        Number of votes for each label, if ``D_true`` contains their fractions. Each mean then has its noise floor as
+        an attribute.
 
     Returns
     -------
-    array of shape (n_samples, n_labels)
-        Its rows.
+    dict
+        From the name of each measure to its mean; with counts a `Score`, a float with the attributes ``floor`` (what
+        the true distributions would score, see `skldl.uncertainty.noise_floor`) and ``floor_error``.
+
+    Examples
+    --------
+    >>> from skldl.metrics import evaluate
+    >>> values = evaluate([[0.5, 0.5]], [[0.25, 0.75]])
+    >>> {name: round(value, 4) for name, value in values.items()}
+    {'chebyshev': 0.25, 'clark': 0.3887, 'canberra': 0.5333, 'kullback_leibler': 0.1438, 'cosine': 0.8944,
+     'intersection': 0.75}
+
+    With twenty votes a row, a divergence of 0.055 is nearly the best that any model can reach:
+
+    >>> import numpy as np
+    >>> truth = np.tile([0.2, 0.3, 0.5], (500, 1))
+    >>> counts = np.random.default_rng(0).multinomial(20, truth)
+    >>> evaluate(counts / 20, truth, measures=["kullback_leibler"], counts=counts)
+    {'kullback_leibler': Score(0.0517, noise floor 0.0523 ± 0.0001)}
     """
-    if is_device_array(true):
-        reference = check_distributions(D_reference, name="D_reference", like=true)
-    else:
-        reference = summing_to_one(check_distributions(D_reference, name="D_reference", renormalize=False))
-        order = order_of_labels(column_names(D_true), column_names(D_reference), name="D_reference")
-        if order is not None and reference.shape[1] == true.shape[1]:
-            reference = reference[:, order]
-    if reference.shape[0] == 1:
-        reference = namespace(true).broadcast_to(reference, (true.shape[0], reference.shape[1]))
-    if tuple(true.shape) != tuple(reference.shape):
-        raise LengthMismatchError(
-            f"D_true has shape {tuple(true.shape)} and D_reference {tuple(reference.shape)}. "
-            "Pass one reference row for each true row, or a single row for all."
-        )
-    return reference
+    chosen = resolve(measures)
+    with computing_on(D_true, "evaluate"):
+        true, pred = checked_pair(D_true, D_pred)
+        weight = check_weights(sample_weight, true.shape[0], true)
+        means = MeasureSums.of(chosen, true, pred, weight).means(chosen)
+    if counts is None:
+        return means
+    floors = floors_of_rows(D_true, counts, chosen, sample_weight)
+    unknown = float("nan"), float("nan")
+    return {
+        name: Score(value, *((floors[name].value, floors[name].standard_error) if name in floors else unknown))
+        for name, value in means.items()
+    }

@@ -1,27 +1,70 @@
 """`Measure`: a distance or similarity between distributions with name, family, formula and direction."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from skldl.metrics._bounds import INFINITY, Bound
-from skldl.metrics._pair import blocks, values_of
-from skldl.metrics._skill import without_rounding
+from skldl.exceptions import Parameter, ParameterError
+from skldl.metrics._pair import blocks
 from skldl.utils.arrays import as_double, computing_on, is_device_array, namespace
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_pair, check_weights
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
+ROUNDING = 1e-14
+"""Losses up to this are rounding error and count as zero. Chosen by hand: 45 machine epsilons, more than a prediction
+that is a few units of rounding off adds to any measure for each label."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The greatest value of a measure, as text and as a number.
+
+    Parameters
+    ----------
+    text : str
+        The bound in print; c is the number of labels.
+    limit : float or callable
+        The number, or a function from the number of labels (and the options of the measure, as keywords) to it.
+
+    Examples
+    --------
+    >>> from skldl.metrics import MEASURES
+    >>> bound = MEASURES["clark"].bound
+    >>> bound.text, bound.value(4)
+    ('√c', 2.0)
+    """
+
+    text: str
+    limit: float | Callable[..., float]
+
+    def value(self, n_labels: int, **options: Any) -> float:
+        """Compute the bound for a number of labels.
+
+        Parameters
+        ----------
+        n_labels : int
+            Number of labels.
+        **options
+            Options of the measure.
+
+        Returns
+        -------
+        float
+            The greatest value.
+        """
+        return float(self.limit(n_labels, **options) if callable(self.limit) else self.limit)
 
 
 @dataclass(frozen=True, eq=False)
 class Measure:
     r"""A distance or similarity between true and predicted label distributions.
 
-    Call it for the mean over rows; `rowwise` gives one value per row.
+    Call it for the mean over rows; `rowwise` computes one value per row.
 
     Attributes
     ----------
@@ -42,17 +85,17 @@ class Measure:
     use : str
         When to use it, in one sentence.
     lower : float
-        The least value.
+        The smallest value.
     bound : Bound
         The greatest value, as a function of the number of labels.
     zeros : str
-        What happens where the formula meets a zero or a tie.
+        How zeros and ties are treated.
     uses_eps : bool
-        Whether the floor ``eps`` takes part.
+        Whether the formula contains the floor ``eps``.
     options : mapping
-        What can be set with `with_options`, and how it is set now.
+        What can be set with `with_options`, with the current values.
     check : callable or None
-        Refuses bad options and returns the good ones.
+        Validates options, and returns those to store.
 
     Examples
     --------
@@ -74,11 +117,14 @@ class Measure:
     compute: Callable[..., FloatArray] = field(repr=False)
     use: str = field(default="", repr=False)
     lower: float = 0.0
-    bound: Bound = field(default=INFINITY, repr=False)
-    zeros: str = field(default="nothing to decide", repr=False)
+    bound: Bound = field(default=Bound("∞", np.inf), repr=False)
+    zeros: str = field(default="no special case", repr=False)
     uses_eps: bool = field(default=False, repr=False)
-    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    options: Mapping[str, Any] = field(default_factory=dict)
     check: Callable[..., dict[str, Any]] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))  # nobody changes a shared measure
 
     @property
     def __name__(self) -> str:
@@ -91,11 +137,11 @@ class Measure:
 
     @property
     def range(self) -> str:
-        """The values that it can take, in print; c is the number of labels."""
+        """The interval of its values, in print; c is the number of labels."""
         return f"[{self.lower:g}, {self.bound.text}]"
 
     def upper(self, n_labels: int) -> float:
-        """Give the greatest value on distributions over a number of labels.
+        """Compute the greatest value on distributions over a number of labels.
 
         Parameters
         ----------
@@ -105,17 +151,17 @@ class Measure:
         Returns
         -------
         float
-            The bound; infinite where there is none.
+            The bound; infinite if there is none.
         """
-        return float(self.bound.value(n_labels, **self.options))
+        return self.bound.value(n_labels, **self.options)
 
     @property
     def has_least_loss(self) -> bool:
-        """Whether its losses have a least value, 0, so that there can be a skill: not so without an upper bound."""
+        """Whether the smallest loss is 0, so that a skill is defined: not for similarities without an upper bound."""
         return not self.higher_is_better or bool(np.isfinite(self.upper(2)))
 
     def loss(self, values: Any, n_labels: Any) -> FloatArray:
-        """Turn values into losses, of which the lower is the better.
+        """Turn values into losses: lower is better.
 
         Parameters
         ----------
@@ -128,8 +174,8 @@ class Measure:
         -------
         ndarray
             A distance itself, and for a similarity the difference to its upper bound: at least 0, and exactly 0 up to
-            1e-14 for each label, which is rounding error. For a similarity without a bound its negative, which can be
-            compared, but of which shares have no meaning.
+            1e-14 for each label, which is rounding error. For a similarity without a bound its negative: such losses
+            can be compared, but their ratios have no meaning.
 
         Examples
         --------
@@ -145,7 +191,7 @@ class Measure:
         return without_rounding(values, n_labels)
 
     def with_options(self, **options: Any) -> "Measure":
-        """Make the same measure with other options; this one stays as it is.
+        """Make the same measure with other options; this one does not change.
 
         Parameters
         ----------
@@ -167,9 +213,9 @@ class Measure:
         if unknown or self.check is None:
             known = ", ".join(self.options) or "none"
             raise TypeError(f"{self.key} has no option {', '.join(sorted(unknown))!r}. Its options: {known}.")
-        settled = self.check(**{**self.options, **options})
-        text = ", ".join(f"{name}={value}" for name, value in settled.items())
-        return replace(self, name=f"{self.key}({text})", options=MappingProxyType(settled))
+        checked = self.check(**{**self.options, **options})
+        text = ", ".join(f"{name}={value}" for name, value in checked.items())
+        return replace(self, name=f"{self.key}({text})", options=checked)
 
     @property
     def key(self) -> str:
@@ -184,17 +230,17 @@ class Measure:
         D_true, D_pred : array-like or DataFrame of shape (n_samples, n_labels)
             True and predicted distributions. Rows that sum to one within 1e-3 are accepted and divided by their sum.
         eps : float, default=None
-            Floor that keeps logarithms and denominators away from zero; None means machine epsilon, 0 lets
-            infinities through. Only measures whose ``uses_eps`` is true take it.
+            Floor that keeps logarithms and denominators away from zero; None means machine epsilon, 0 allows
+            infinite values. Only measures whose ``uses_eps`` is true accept it.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            The measure of each row; of tables on a device, an array of their library in double precision.
+            The measure of each row; for tables on a device, an array of their library in double precision.
         """
-        floor = self._floor(eps)
+        eps = self._check_eps(eps)
         with computing_on(D_true, self.name):
-            return compute_rows(*checked_pair(D_true, D_pred), [self], floor)[self.name]
+            return compute_rows(*checked_pair(D_true, D_pred), [self], eps)[self.name]
 
     def __call__(self, D_true: Any, D_pred: Any, sample_weight: Any = None, *, eps: float | None = None) -> float:
         """Compute the (weighted) mean over rows.
@@ -216,21 +262,25 @@ class Measure:
         values = self.rowwise(D_true, D_pred, eps=eps)
         return mean(values, check_weights(sample_weight, values.shape[0], values))
 
-    def _floor(self, eps: float | None) -> float:
+    def _check_eps(self, eps: float | None) -> float:
         if eps is None:
             return MACHINE_EPSILON
+        named = Parameter("eps", eps)
         if not self.uses_eps:
-            raise TypeError(f"{self.name} has no logarithm or denominator to keep from zero: it takes no eps.")
+            raise ParameterError(
+                f"{self.name} has no logarithm or denominator that can be zero. Leave out ", named, "."
+            )
         if not 0 <= eps < 1:
-            raise ValueError(f"eps={eps!r} is a floor under description degrees and must lie in [0, 1).")
+            raise ParameterError(named, " must lie in [0, 1): it is a lower limit of description degrees.")
         return float(eps)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         from skldl.metrics import MEASURES
 
         known = MEASURES.get(self.key)
-        if known is None or known.compute is not self.compute:  # one from outside the package is pickled as a whole
-            return super().__reduce_ex__(protocol)
+        if known is None or known.compute is not self.compute:  # a user's own measure is pickled as a whole
+            values = {each.name: getattr(self, each.name) for each in fields(self)}
+            return partial(Measure, **{**values, "options": dict(self.options)}), ()
         changed = {} if self.name == known.name else dict(self.options)
         return _by_name, (self.key, changed)
 
@@ -241,8 +291,35 @@ def _by_name(key: str, options: dict[str, Any]) -> Measure:
     return MEASURES[key].with_options(**options) if options else MEASURES[key]
 
 
+def without_rounding(losses: Any, n_labels: Any = 1) -> FloatArray:
+    """Set losses that are only rounding error to 0: those up to 1e-14, times the number of labels.
+
+    This rule decides, by its mean over the rows, whether a model or a reference has no loss.
+
+    Parameters
+    ----------
+    losses : array-like
+        Losses that are at least 0 but for rounding; NaN stays NaN.
+    n_labels : int or array-like of int, default=1
+        Number of labels, for losses that add up terms of the labels; several must fit the shape of the losses.
+
+    Returns
+    -------
+    ndarray
+        The losses.
+
+    Examples
+    --------
+    >>> from skldl.metrics._measure import without_rounding
+    >>> without_rounding([0.1, 5e-17, -5e-17])
+    array([0.1, 0. , 0. ])
+    """
+    values = np.asarray(losses, dtype=np.float64)
+    return np.asarray(np.where(values <= ROUNDING * np.asarray(n_labels), 0.0, values))
+
+
 def checked_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
-    """Check true and predicted distributions, and divide each row by its sum: no measure may reward a wrong sum."""
+    """Validate true and predicted distributions, and divide each row by its sum: no measure may reward a wrong sum."""
     true, pred = check_pair(D_true, D_pred)
     if is_device_array(true):  # validation has divided them already, in the pass that checked the sums
         return true, pred
@@ -252,42 +329,68 @@ def checked_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
 def summing_to_one(D: FloatArray) -> FloatArray:
     """Divide the rows whose sum is not one by it."""
     sums = D.sum(axis=1)
-    wrong = np.abs(sums - 1.0) > 4 * D.shape[1] * MACHINE_EPSILON  # what rounding leaves is no reason to round again
+    # up to four units of rounding per label are left alone: a division would replace one rounding error by another
+    wrong = np.abs(sums - 1.0) > 4 * D.shape[1] * MACHINE_EPSILON
     return D / np.where(wrong, sums, 1.0)[:, None] if wrong.any() else D
 
 
 def compute_rows(
     true: FloatArray, pred: FloatArray, measures: Sequence[Measure], eps: float = MACHINE_EPSILON
 ) -> dict[str, FloatArray]:
-    """Compute each measure for each row of checked distributions, in one pass over the arrays."""
+    """Compute each measure for each row of validated distributions, in one pass over the arrays.
+
+    Parameters
+    ----------
+    true, pred : array of shape (n_rows, n_labels)
+        Rows that sum to one, in NumPy or on a device.
+    measures : sequence of Measure
+        The measures.
+    eps : float, default=machine epsilon
+        Floor of degrees in logarithms and denominators.
+
+    Returns
+    -------
+    dict
+        From the name of each measure to an array of shape (n_rows,), in double precision and where the rows are.
+    """
+    xp, n_labels = namespace(true), true.shape[1]
+    results = [xp.empty_like(true[:, 0], dtype=xp.float64) for _ in measures]
+    bounds = [measure.upper(n_labels) for measure in measures]
     # 0/0, x/0 and overflow are decided term by term, by the rules that each measure states
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        if is_device_array(true):
-            return _compute_rows_on_device(true, pred, measures, eps)
-        values: dict[str, FloatArray] = {measure.name: np.empty(len(true)) for measure in measures}
         for rows, pair in blocks(true, pred, eps):
-            for measure in measures:
-                values[measure.name][rows] = values_of(measure, pair, true.shape[1])
-    return values
-
-
-def _compute_rows_on_device(true: Any, pred: Any, measures: Sequence[Measure], eps: float) -> dict[str, Any]:
-    xp = namespace(true)
-    parts: dict[str, list[Any]] = {measure.name: [] for measure in measures}
-    for _, pair in blocks(true, pred, eps):
-        for measure in measures:
-            parts[measure.name].append(as_double(values_of(measure, pair, true.shape[1])))
-    return {name: part[0] if len(part) == 1 else xp.concat(part) for name, part in parts.items()}
+            for measure, bound, result in zip(measures, bounds, results, strict=True):
+                values = measure.compute(pair, **measure.options)
+                # rounding can lift a value above the greatest possible one
+                values = values if bound == np.inf else xp.where(values > bound, bound, values)
+                result[rows] = as_double(values)
+    return {measure.name: result for measure, result in zip(measures, results, strict=True)}
 
 
 def mean(values: FloatArray, weight: FloatArray | None) -> float:
-    """Weighted mean; a row without weight does not count even if its value is infinite."""
-    if is_device_array(values):
-        xp = namespace(values)
-        if weight is None:
-            return float(xp.mean(values))
-        return float(xp.sum(xp.where(weight > 0, values * weight, 0.0)) / xp.sum(weight))
+    """Compute a weighted mean over rows.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows,)
+        One value per row, which may be infinite.
+    weight : array of shape (n_rows,) or None
+        Weights, at least one of them above zero; a row with weight 0 does not count even if its value is infinite.
+
+    Returns
+    -------
+    float
+        The mean.
+    """
+    xp = namespace(values)
+    total = values.shape[0] if weight is None else float(xp.sum(weight))
+    return float(xp.sum(weigh(values, weight))) / total
+
+
+def weigh(values: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """Multiply values of rows by the weights of the rows; the result is 0 where the weight is, even if a value is ∞."""
     if weight is None:
-        return float(values.mean())
-    counted = weight > 0
-    return float(np.average(values[counted], weights=weight[counted] / weight.max()))
+        return values
+    xp = namespace(values)
+    with np.errstate(invalid="ignore"):  # an infinite value times 0
+        return xp.where(weight > 0, values * weight, 0.0)

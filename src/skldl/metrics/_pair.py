@@ -3,8 +3,8 @@
 The arithmetic is written once, for NumPy and for every namespace of the array API: `Pair.xp` is NumPy itself or the
 namespace of the arrays. On a device terms have the precision of the arrays, and sums over labels are in double.
 
-Arrays inside have the shape (n_labels, n_rows): a sum over labels then runs along long contiguous rows, which NumPy
-does several times faster than a sum over a short last axis. `p` is the true distribution and `q` the predicted one.
+Arrays inside have the shape (n_labels, n_rows): a sum over labels then adds long contiguous rows, which is several
+times faster in NumPy than a sum over a short last axis. `p` is the true distribution and `q` the predicted one.
 
 Rules for zeros: 0/0 is 0 and 0 ln 0 is 0. Where a denominator or the argument of a logarithm can vanish while the rest
 of the term does not, p, q or the sum in question is floored at `eps`; with eps = 0 such a term is infinite.
@@ -12,15 +12,16 @@ of the term does not, p, q or the sum in question is floored at `eps`; with eps 
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from skldl.utils.arrays import as_double, at_least, namespace, row_blocks, sum_in_double
 from skldl.utils.typing import FloatArray
 
-BLOCK_CELLS = 2**15  # a few such blocks fit into the cache of one core
-LEAST_FLOOR = 1e-30  # a degree divided by a larger floor does not overflow, in single precision either
+BLOCK_CELLS = 2**15
+"""Numbers in a block in NumPy, 256 KiB: a few such arrays fit into the second-level cache of one core."""
+MIN_SAFE_FLOOR = 1e-30
+"""A degree, at most 1, divided by a larger floor does not overflow, in single precision either (limit 3e38)."""
 
 
 class Pair:
@@ -40,10 +41,10 @@ class Pair:
         self.q = q
         self.eps = eps
         self.xp = namespace(p)
-        self.bounded = eps > LEAST_FLOOR
+        self.bounded = eps > MIN_SAFE_FLOOR
 
     def floored(self, values: FloatArray) -> FloatArray:
-        """Give max(values, eps)."""
+        """max(values, eps)."""
         return at_least(values, self.eps) if self.eps else values
 
     # -- arrays of shape (n_labels, n_rows)
@@ -192,8 +193,8 @@ class Pair:
     @cached_property
     def relative_entropy(self) -> FloatArray:
         """Σ p ln(p / q), the prediction floored at eps."""
-        divergence = log_ratio_sum(self.p, self.floored_q, bounded=self.bounded)
-        return at_least(divergence, 0.0)  # below zero only by rounding and the floor
+        # negative only by rounding, or because floored predictions sum to more than one
+        return at_least(log_ratio_sum(self.p, self.floored_q, bounded=self.bounded), 0.0)
 
     @cached_property
     def reversed_relative_entropy(self) -> FloatArray:
@@ -203,18 +204,12 @@ class Pair:
     @cached_property
     def k_divergence(self) -> FloatArray:
         """Σ p ln(2p / (p + q))."""
-        return at_least(k_divergence(self.p, self.total), 0.0)  # below zero only by rounding
+        return at_least(k_divergence(self.p, self.total), 0.0)  # negative only by rounding
 
     @cached_property
     def topsoe(self) -> FloatArray:
         """Σ p ln(2p / (p + q)) + q ln(2q / (p + q))."""
         return at_least(self.k_divergence + k_divergence(self.q, self.total), 0.0)
-
-
-def values_of(measure: Any, pair: Pair, n_labels: int) -> Any:
-    """Value of a measure for each row of a block; what rounding lifts above its greatest value is lowered to that."""
-    values, bound = measure.compute(pair, **measure.options), measure.upper(n_labels)
-    return values if np.isinf(bound) else pair.xp.where(values > bound, bound, values)
 
 
 def sum_over_labels(values: FloatArray) -> FloatArray:
@@ -231,7 +226,7 @@ def column_dot(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """Quotient with 0/0 = 0; a positive number over zero is infinite."""
-    if not isinstance(denominator, np.ndarray):  # without a look at the numbers, for which a device would have to wait
+    if not isinstance(denominator, np.ndarray):  # no branch on values: the host would have to wait for the device
         xp = namespace(denominator)
         return xp.where((numerator == 0) & (denominator == 0), 0.0, numerator / denominator)
     quotient = np.divide(numerator, denominator)
@@ -241,7 +236,10 @@ def divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
 
 
 def log_ratio_sum(a: FloatArray, b: FloatArray, *, bounded: bool = False) -> FloatArray:
-    """Σ a ln(a / b) over labels with 0 ln 0 = 0, infinite where b = 0 < a; ``bounded``: a / b cannot overflow."""
+    """Σ a ln(a / b) over labels with 0 ln 0 = 0, infinite where b = 0 < a.
+
+    ``bounded`` says that a / b cannot overflow.
+    """
     if not isinstance(a, np.ndarray):
         xp = namespace(a)
         ratio = a / b
@@ -250,7 +248,7 @@ def log_ratio_sum(a: FloatArray, b: FloatArray, *, bounded: bool = False) -> Flo
             logarithm = xp.where(xp.isinf(ratio), xp.log(a) - xp.log(b), logarithm)
         return sum_in_double(xp.where(a == 0, 0.0, a * logarithm), axis=0)
     terms = np.divide(a, b)
-    if np.isinf(terms).any():  # a tiny b: the quotient overflows although its logarithm does not
+    if np.isinf(terms).any():  # b is tiny: the quotient overflows although its logarithm does not
         np.subtract(np.log(a), np.log(b), out=terms)
     else:
         np.log(terms, out=terms)
@@ -261,7 +259,10 @@ def log_ratio_sum(a: FloatArray, b: FloatArray, *, bounded: bool = False) -> Flo
 
 
 def k_divergence(a: FloatArray, total: FloatArray) -> FloatArray:
-    """Σ a ln(2a / total) over labels; doubling instead of halving the total keeps the least of numbers exact."""
+    """Σ a ln(2a / total) over labels.
+
+    a is doubled, because halving the total would round the smallest subnormal numbers.
+    """
     return log_ratio_sum(2.0 * a, total, bounded=True) / 2.0
 
 
@@ -272,7 +273,8 @@ def blocks(true: FloatArray, pred: FloatArray, eps: float) -> Iterator[tuple[sli
         for rows in row_blocks(n_rows, n_labels):
             yield rows, Pair(true[rows, ...].T, pred[rows, ...].T, eps)
         return
+    # at least 16 rows, so that the work in NumPy's loops outweighs the cost of calling them
     step = max(16, BLOCK_CELLS // n_labels)
     for start in range(0, n_rows, step):
-        rows = slice(start, min(start + step, n_rows))
+        rows = slice(start, start + step)
         yield rows, Pair(np.ascontiguousarray(true[rows].T), np.ascontiguousarray(pred[rows].T), eps)

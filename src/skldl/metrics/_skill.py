@@ -1,40 +1,49 @@
-"""Skill: the share of the loss of a reference that a prediction removes, with an interval.
+"""Skill: the fraction of the loss of a reference that a prediction removes, with an interval; and `mu`.
 
 With losses m_i of the model and r_i of the reference, and weights w_i,
 
     skill = 1 − Σ w_i m_i / Σ w_i r_i.
 
-The interval comes from the logarithm of that ratio, whose distribution is much nearer to a normal one than that of the
+The interval comes from the logarithm of that ratio, whose distribution is much closer to a normal one than that of the
 skill itself. To first order its variance is the sum of squares of
 
     z_i = w_i m_i / Σ w m − w_i r_i / Σ w r,
 
-times n/(n − 1), and the quantile is that of Student's t with n − 1 degrees of freedom. Rows of one group are added up
-first, and the groups take the place of the rows.
+times n/(n − 1), and the quantile is that of Student's t with n − 1 degrees of freedom. Losses of rows of one group are
+added up first, and the groups take the place of the rows.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from skldl.exceptions import DataError, LengthMismatchError
+from skldl.metrics._cha import kullback_leibler
+from skldl.metrics._measure import (
+    checked_pair,
+    compute_rows,
+    mean,
+    summing_to_one,
+    weigh,
+    without_rounding,
+)
+from skldl.metrics._noise_floor import floors_of_rows
+from skldl.utils.arrays import computing_on, is_device_array, namespace, to_numpy
+from skldl.utils.column_names import column_names, order_of_labels
 from skldl.utils.groups import group_codes
 from skldl.utils.parameters import check_value, number
-from skldl.utils.typing import FloatArray
-from skldl.utils.validation import check_weights
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_distributions, check_weights
 
 CONFIDENCE = number(above=0, below=1, hint="0.95 gives an interval of 95 %")
-ROUNDING = 1e-14
-"""Losses up to this are what rounding leaves of no loss; in a sum over labels this holds for each label."""
 
 
 class Skill(float):
     """A skill with its interval: a float with the attributes ``low``, ``high`` and ``confidence``.
 
-    Where the noise floor of the loss is known, ``floor`` is its value and ``explained`` the share of the explainable
+    Where the noise floor of the loss is known, ``floor`` is its value and ``explained`` the fraction of the explainable
     loss, between the reference and the floor, that the prediction removes; else both are NaN.
 
     Parameters
@@ -46,7 +55,7 @@ class Skill(float):
     confidence : float
         Confidence of the interval.
     floor, explained : float, default=NaN
-        Noise floor, and share of the explainable loss.
+        Noise floor, and fraction of the explainable loss.
 
     Examples
     --------
@@ -79,79 +88,249 @@ class Skill(float):
         return skill
 
     def __repr__(self) -> str:
-        share = "nothing to explain" if math.isnan(self.explained) else f"explained {self.explained:.1%}"
-        known = "" if math.isnan(self.floor) else f", noise floor {self.floor:.4f}, {share}"
+        fraction = "nothing to explain" if math.isnan(self.explained) else f"explained {self.explained:.1%}"
+        known = "" if math.isnan(self.floor) else f", noise floor {self.floor:.4f}, {fraction}"
         return f"Skill({float(self):.4f}, {self.confidence:.0%} interval {self.low:.4f} to {self.high:.4f}{known})"
 
-    def __getnewargs__(self) -> tuple[float, ...]:  # type: ignore[override]  # float's takes none
+    def __getnewargs__(self) -> tuple[float, ...]:  # type: ignore[override]  # float's has no arguments
         return float(self), self.low, self.high, self.confidence, self.floor, self.explained
 
 
-def without_rounding(losses: Any, n_labels: Any = 1) -> FloatArray:
-    """Losses in which those that are nothing but rounding error are 0: up to 1e-14, times the number of labels.
+class LossSums(NamedTuple):
+    """Sums of losses over a block of rows (or groups) from which the skill and its interval follow.
 
-    This is the rule by which a model, or a reference, counts as one without loss, by its mean over the rows.
+    With M = Σ w m and R = Σ w r, each unit i (a row, or a group with its losses added up) has u_i = w_i r_i / R and
+    z_i = w_i m_i / M − u_i. Of two blocks, with M = M₁ + M₂ and R = R₁ + R₂ for both together, the first one's values
+    become q u_i and s z_i + (s − q) u_i, where s = M₁/M and q = R₁/R. So the sums of z², z u and u² of each block are
+    enough. They lose no digits where the sums of m² and r² would: z is small where the model is proportional to the
+    reference.
+
+    Attributes
+    ----------
+    own, reference : float
+        M and R.
+    zz, zu, uu : float
+        Σ z², Σ z u and Σ u².
+    n_units : int
+        Number of rows with weight, or of groups.
+    weight : float
+        Sum of the weights.
+    """
+
+    own: float
+    reference: float
+    zz: float
+    zu: float
+    uu: float
+    n_units: int
+    weight: float
+
+    @classmethod
+    def of(
+        cls, own: FloatArray, reference: FloatArray, weight: FloatArray | None = None, codes: IntArray | None = None
+    ) -> "LossSums":
+        """Add up the losses of one block of rows.
+
+        Parameters
+        ----------
+        own, reference : ndarray of shape (n_rows,)
+            Losses of the model and of the reference, at least zero.
+        weight : ndarray of shape (n_rows,), default=None
+            Weights.
+        codes : ndarray of int of shape (n_rows,), default=None
+            Group of each row, from 0.
+
+        Returns
+        -------
+        LossSums
+            The sums.
+        """
+        m, r = weigh(own, weight), weigh(reference, weight)
+        total = len(own) if weight is None else float(weight.sum())
+        counted = np.ones(len(m), dtype=bool) if weight is None else weight > 0
+        if codes is not None:
+            m, r = (np.bincount(codes, loss).astype(np.float64) for loss in (m, r))
+            counted = np.bincount(codes, counted) > 0
+        M, R = float(m.sum()), float(r.sum())
+        with np.errstate(invalid="ignore"):  # an infinite loss: then there is no interval
+            u = r / R if R > 0 else np.zeros_like(r)
+            z = (m / M if M > 0 else 0.0) - u
+            return cls(M, R, float(z @ z), float(z @ u), float(u @ u), int(counted.sum()), total)
+
+    def plus(self, other: "LossSums") -> "LossSums":
+        """Add the sums of another block of rows, which has none of the groups of this one.
+
+        Parameters
+        ----------
+        other : LossSums
+            Sums of other rows.
+
+        Returns
+        -------
+        LossSums
+            The sums over all these rows.
+        """
+        own, reference = self.own + other.own, self.reference + other.reference
+        zz = zu = uu = 0.0
+        for part in (self, other):
+            s = part.own / own if own > 0 else 0.0
+            q = part.reference / reference if reference > 0 else 0.0
+            t = s - q
+            zz += s * s * part.zz + 2 * s * t * part.zu + t * t * part.uu
+            zu += q * (s * part.zu + t * part.uu)
+            uu += q * q * part.uu
+        return LossSums(own, reference, zz, zu, uu, self.n_units + other.n_units, self.weight + other.weight)
+
+    def skill(
+        self, confidence: float, *, floor: float | None = None, unit: str = "rows", inflation: float = 1.0
+    ) -> Skill:
+        """Compute the skill with its interval.
+
+        Parameters
+        ----------
+        confidence : float
+            Confidence of the interval.
+        floor : float, default=None
+            Noise floor of the loss.
+        unit : {"rows", "groups"}, default="rows"
+            What the error about too few of them calls the units.
+        inflation : float, default=1.0
+            Factor of the variance of the logarithm of the ratio.
+
+        Returns
+        -------
+        Skill
+            The skill.
+        """
+        if self.n_units < 2:
+            raise DataError(
+                f"Skill with an interval needs at least two {unit} with weight, and there is {self.n_units}. One alone "
+                "does not show how much they differ; its losses can be compared with skldl.metrics.kullback_leibler."
+            )
+        own, reference = (float(without_rounding(loss / self.weight)) for loss in (self.own, self.reference))
+        if np.isinf(reference):
+            raise DataError(
+                "The reference has an infinite loss, of which no fraction can be removed. Use a measure with its floor "
+                "eps, or smooth the zeros of the reference with skldl.simplex.smooth_zeros."
+            )
+        value = float(skill_ratio(own, reference))
+        known = () if floor is None else (floor, explainable_share(own, reference, floor))
+        if not (np.isfinite(value) and own > 0 and reference > 0):
+            return Skill(value, value, value, confidence, *known)
+        variance = inflation * self.n_units / (self.n_units - 1) * max(self.zz, 0.0)  # rounding of `plus` below 0
+        reach = float(stats.t.ppf(0.5 + confidence / 2, self.n_units - 1)) * math.sqrt(variance)
+        log_ratio = math.log(own) - math.log(reference)
+        with np.errstate(over="ignore"):  # few units and a tiny reference: the lower end is −∞
+            low, high = 1.0 - np.exp(log_ratio + reach), 1.0 - np.exp(log_ratio - reach)
+        return Skill(value, float(low), float(high), confidence, *known)
+
+
+def skill(
+    D_true: Any,
+    D_pred: Any,
+    D_reference: Any,
+    sample_weight: Any = None,
+    *,
+    groups: Any = None,
+    confidence: float = 0.95,
+    counts: Any = None,
+) -> Skill:
+    """Compute the fraction of the Kullback-Leibler divergence of the reference that the prediction removes.
+
+    ``1 - KL(true, predicted) / KL(true, reference)``: 1 is perfect, 0 is no better than the reference, and below 0 the
+    reference (usually the mean of the training distributions) would have been the better prediction. A reference
+    without any loss leaves nothing to gain: then the skill is 0 if the prediction has no loss either, else −∞.
 
     Parameters
     ----------
-    losses : array-like
-        Losses that are at least 0 but for rounding; NaN stays NaN.
-    n_labels : int or array-like of int, default=1
-        Number of labels, for losses that add up terms of the labels; several must fit the shape of the losses.
+    D_true, D_pred : array-like or DataFrame of shape (n_samples, n_labels)
+        True and predicted distributions, at least two rows.
+    D_reference : array-like or DataFrame of shape (n_samples, n_labels) or (1, n_labels)
+        Predictions of the reference; one row is used for all.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weight of each row.
+    groups : array-like of shape (n_samples,), default=None
+        Group of each row, where rows of one group depend on each other; at least two groups.
+    confidence : float, default=0.95
+        Confidence of the interval.
+    counts : array-like or DataFrame of shape (n_samples, n_labels), default=None
+        Number of votes for each label, if ``D_true`` contains their fractions.
 
     Returns
     -------
-    ndarray
-        The losses.
+    Skill
+        A float with the attributes ``low``, ``high`` and ``confidence``. With counts ``floor`` is the noise floor of
+        the divergence and ``explained`` the fraction of the explainable divergence, between the reference and the
+        floor, that the prediction removes; else both are NaN.
+
+    See Also
+    --------
+    skill_of_losses : The same from losses of rows by any measure; its notes describe when the interval is valid.
+
+    Notes
+    -----
+    The interval comes from the logarithm of the ratio of the two divergences. It is conditional on the fitted model and
+    the reference: it bounds how far the skill of these predictions may be from their skill on many more rows.
 
     Examples
     --------
-    >>> from skldl.metrics._skill import without_rounding
-    >>> without_rounding([0.1, 5e-17, -5e-17])
-    array([0.1, 0. , 0. ])
+    >>> from skldl.metrics import skill
+    >>> D = [[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]]
+    >>> skill(D, [[0.45, 0.55], [0.8, 0.2], [0.3, 0.7]], [[0.53, 0.47]])
+    Skill(0.8783, 95% interval 0.8072 to 0.9232)
     """
-    values = np.asarray(losses, dtype=np.float64)
-    return np.asarray(np.where(values <= ROUNDING * np.asarray(n_labels), 0.0, values))
+    check_value("confidence", confidence, CONFIDENCE)
+    floor = None
+    if counts is not None:
+        floors = floors_of_rows(D_true, counts, [kullback_leibler], sample_weight, groups)
+        floor = floors[kullback_leibler.name].value
+    with computing_on(D_true, "skill"):
+        true, pred = checked_pair(D_true, D_pred)
+        reference = rows_of_reference(D_true, true, D_reference)
+        weight = check_weights(sample_weight, true.shape[0], true)
+        codes = None if groups is None else group_codes(groups, true.shape[0])
+        sums = LossSums.of(*divergences(true, pred, reference, weight), codes)
+    return sums.skill(confidence, floor=floor, unit="rows" if groups is None else "groups")
 
 
-def explainable_share(loss: float, reference_loss: float, floor: float) -> float:
-    r"""Share of the explainable loss that a model explains.
+def divergences(true: Any, pred: Any, reference: Any, weight: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Kullback-Leibler divergence of each row from the prediction and from the reference, and weights, in NumPy."""
+    own, other = (to_numpy(compute_rows(true, P, [kullback_leibler])[kullback_leibler.name]) for P in (pred, reference))
+    return own, other, None if weight is None else to_numpy(weight)
 
-    The reference (the mean distribution) has a loss, and no model can go below the floor: what lies between the two can
-    be explained. The share is :math:`(r - l) / (r - f)`, 1 for a model at the floor and 0 for the reference.
+
+def rows_of_reference(D_true: Any, true: Any, D_reference: Any) -> Any:
+    """Validate the predictions of a reference, and put them into the order of the labels of the truth.
 
     Parameters
     ----------
-    loss, reference_loss : float
-        Mean losses of the model and of the reference on the same rows, lower for better predictions.
-    floor : float
-        The noise floor of this loss.
+    D_true : array-like or DataFrame
+        True distributions as they were passed.
+    true : array
+        The same, validated.
+    D_reference : array-like or DataFrame of shape (n_samples, n_labels) or (1, n_labels)
+        The reference.
 
     Returns
     -------
-    float
-        The share; NaN if the reference is at the floor already, up to rounding: then there is nothing to explain.
-
-    Examples
-    --------
-    >>> from skldl.uncertainty import explainable_share
-    >>> round(explainable_share(0.055, 0.10, 0.05), 3)
-    0.9
+    array of shape (n_samples, n_labels)
+        One row for each true row.
     """
-    to_explain = float(without_rounding(reference_loss - floor))
-    return (reference_loss - loss) / to_explain if to_explain > 0 else float("nan")
-
-
-def show_skill(value: float | None) -> str:
-    """Write a skill in per cent; None is −∞ as model files hold it.
-
-    Examples
-    --------
-    >>> from skldl.metrics._skill import show_skill
-    >>> show_skill(0.123), show_skill(-0.0001), show_skill(None)
-    ('12.3%', '0.0%', '−∞')
-    """
-    return "−∞" if value is None or value == -math.inf else f"{round(value, 3) + 0.0:.1%}"
+    if is_device_array(true):
+        reference = check_distributions(D_reference, name="D_reference", like=true)
+    else:
+        reference = summing_to_one(check_distributions(D_reference, name="D_reference", renormalize=False))
+        order = order_of_labels(column_names(D_true), column_names(D_reference), name="D_reference")
+        if order is not None and reference.shape[1] == true.shape[1]:
+            reference = reference[:, order]
+    if reference.shape[0] == 1:
+        reference = namespace(true).broadcast_to(reference, (true.shape[0], reference.shape[1]))
+    if tuple(true.shape) != tuple(reference.shape):
+        raise LengthMismatchError(
+            f"D_true has shape {tuple(true.shape)} and D_reference {tuple(reference.shape)}. "
+            "Pass one reference row for each true row, or a single row for all."
+        )
+    return reference
 
 
 def skill_of_losses(
@@ -163,7 +342,7 @@ def skill_of_losses(
     confidence: float = 0.95,
     floor: float | None = None,
 ) -> Skill:
-    """Skill from the losses of single rows, with an interval.
+    """Compute the skill from the losses of single rows, with an interval.
 
     This is the one definition of skill in this package. A reference without any loss leaves nothing to gain: then the
     skill is 0 if the model has no loss either, and −∞ if it has. A mean loss up to 1e-14 is rounding error and counts
@@ -173,7 +352,7 @@ def skill_of_losses(
     ----------
     losses, reference_losses : array-like of shape (n_samples,)
         Loss of each row, at least zero and lower for better predictions, under the model and under the reference. That
-        of the model may be infinite, and then the skill is −∞; of an infinite loss of the reference there is no share.
+        of the model may be infinite: then the skill is −∞. An infinite loss of the reference is an error.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each row.
     groups : array-like of shape (n_samples,), default=None
@@ -187,22 +366,22 @@ def skill_of_losses(
     Returns
     -------
     Skill
-        A float with the attributes ``low``, ``high`` and ``confidence``, and with ``floor`` and ``explained`` where a
-        floor is given. A model without any loss has the interval from
-        1 to 1, and where the reference has none both ends are the skill itself.
+        A float with the attributes ``low``, ``high`` and ``confidence``, and with ``floor`` and ``explained`` if a
+        floor is passed. A model without any loss has the interval from 1 to 1, and where the reference has none both
+        ends are the skill itself.
 
     Notes
     -----
     The interval bounds how far the skill of **these** predictions may be from their skill on many more rows of the same
-    kind. It is conditional on the fitted models: that another training set gives other models is not in it.
+    kind. It is conditional on the fitted models: it does not contain the variation between training sets.
 
     In simulations with 30 rows and more, and losses whose deviation is at most about their mean, 93 to 97 % of the 95 %
-    intervals hold the true skill, and about 92 to 94 % with 10 rows. With long tails (lognormal or Pareto losses), very
-    uneven weights or fewer than ten groups, 87 to 93 % were measured. No interval from a sample can hold where rare
-    rows decide the mean: a prediction of exactly zero for a label with mass costs up to 36 nats, so that one such row
-    in a hundred outweighs all others, and a sample without such a row has no information about it. There 20 to 60 %
+    intervals contain the true skill, and about 92 to 94 % with 10 rows. With long tails (lognormal or Pareto losses),
+    very uneven weights or fewer than ten groups, 87 to 93 % were measured. No interval from a sample can be right where
+    rare rows decide the mean: a prediction of exactly zero for a label with mass costs up to 36 nats, so that one such
+    row in a hundred outweighs all others, and a sample without such a row has no information about it. There 20 to 60 %
     were measured with 30 to 100 rows. Smooth such predictions first (`skldl.simplex.smooth_zeros`), or use a bounded
-    measure. The interval is too narrow, too, where a single row or group has nearly all of the weight.
+    measure. The interval is also too narrow where a single row or group has nearly all of the weight.
 
     Examples
     --------
@@ -219,93 +398,27 @@ def skill_of_losses(
             f"losses has {len(own)} rows and reference_losses {len(reference)}. Pass one loss of each for every row."
         )
     weight = check_weights(sample_weight, len(own))
-    place = None if groups is None else group_codes(groups, len(own))
-    if weight is not None:
-        weight = weight / weight.max()
-        counted = weight > 0  # a row without weight does not count, even if its loss is infinite
-        own, reference = weight[counted] * own[counted], weight[counted] * reference[counted]
-        place = None if place is None else np.unique(place[counted], return_inverse=True)[1]
-    n_rows = len(own) if weight is None else float(weight.sum())
-    unit = "rows"
-    if place is not None:
-        own, reference = (np.asarray(np.bincount(place, loss), dtype=np.float64) for loss in (own, reference))
-        unit = "groups"
-    demand_two(len(own), unit)
-    if np.isinf(reference).any():
-        raise DataError(_INFINITE)
-    total, reference_total = float(own.sum()), float(reference.sum())
-
-    def squares() -> float:
-        z = own / total - reference / reference_total
-        return float(z @ z)
-
-    return skill_of_sums(total, reference_total, squares, len(own), n_rows=n_rows, confidence=confidence, floor=floor)
+    codes = None if groups is None else group_codes(groups, len(own))
+    unit = "rows" if groups is None else "groups"
+    return LossSums.of(own, reference, weight, codes).skill(confidence, floor=floor, unit=unit)
 
 
-def skill_of_sums(
-    total: float,
-    reference_total: float,
-    squares: Callable[[], float],
-    n_units: int,
-    *,
-    n_rows: float,
-    confidence: float,
-    floor: float | None = None,
-) -> Skill:
-    """Skill from sums over rows (or groups): weighted losses, and Σ z² as it says above.
-
-    Parameters
-    ----------
-    total, reference_total : float
-        Sums of the weighted losses of the model and of the reference.
-    squares : callable
-        Gives Σ z²; called only where both sums are finite and above zero.
-    n_units : int
-        Number of rows with weight, or of groups.
-    n_rows : float
-        Sum of the weights.
-    confidence : float
-        Confidence of the interval.
-    floor : float, default=None
-        Noise floor of the loss.
-
-    Returns
-    -------
-    Skill
-        The skill.
-    """
-    own, other = (float(without_rounding(loss / n_rows)) for loss in (total, reference_total))
-    if np.isinf(other):
-        raise DataError(_INFINITE)
-    value = float(skill_ratio(own, other))
-    known = () if floor is None else (floor, explainable_share(own, other, floor))
-    if not (np.isfinite(value) and own > 0 and other > 0):
-        return Skill(value, value, value, confidence, *known)
-    error = float(np.sqrt(n_units / (n_units - 1) * squares()))
-    reach = float(stats.t.ppf(0.5 + confidence / 2, n_units - 1)) * error
-    log_ratio = float(np.log(own) - np.log(other))
-    with np.errstate(over="ignore"):
-        low, high = 1.0 - np.exp(log_ratio + reach), 1.0 - np.exp(log_ratio - reach)
-    return Skill(value, float(low), float(high), confidence, *known)
-
-
-_INFINITE = (
-    "The reference has an infinite loss, of which no share can be removed. Use a measure with its floor eps, or smooth "
-    "the zeros of the reference with skldl.simplex.smooth_zeros."
-)
-
-
-def demand_two(n_units: int, unit: str = "rows") -> None:
-    """Raise if there is only one row, or group, with weight."""
-    if n_units < 2:
+def _check_losses(losses: Any, name: str) -> FloatArray:
+    values = np.asarray(losses, dtype=np.float64)
+    if values.ndim != 1:
+        raise DataError(f"{name} has shape {values.shape}: pass one number for each row.")
+    # rounding makes losses of perfect predictions slightly negative; 1e-9 is more than that in any measure
+    wrong = np.isnan(values) | (values < -1e-9)
+    if wrong.any():
+        row = int(np.argmax(wrong))
         raise DataError(
-            f"Skill with an interval needs at least two {unit} with weight, and there is {n_units}. One alone does "
-            "not show how much they differ; its losses can be compared with skldl.metrics.kullback_leibler."
+            f"{name} of row {row} is {values[row]}. Losses are at least zero; leave out rows without one.", row=row
         )
+    return np.maximum(values, 0.0)
 
 
 def skill_ratio(losses: Any, reference: Any) -> FloatArray:
-    """1 − loss / reference loss; where the reference has no loss, 0 for a model without loss and else −∞.
+    """Compute 1 − loss / reference loss; where the reference has no loss, 0 for a model without loss and else −∞.
 
     Parameters
     ----------
@@ -329,11 +442,83 @@ def skill_ratio(losses: Any, reference: Any) -> FloatArray:
     return np.asarray(np.where((other == 0) & ~np.isnan(own), np.where(own == 0, 0.0, -np.inf), ratio))
 
 
-def _check_losses(losses: Any, name: str) -> FloatArray:
-    values = np.asarray(losses, dtype=np.float64)
-    if values.ndim != 1:
-        raise DataError(f"{name} has shape {values.shape}: pass one number for each row.")
-    if np.isnan(values).any() or values.min(initial=0.0) < -1e-9:
-        row = int(np.argmax(np.isnan(values) | (values < -1e-9)))
-        raise DataError(f"{name} of row {row} is {values[row]}. Losses are at least zero; leave rows without one out.")
-    return np.maximum(values, 0.0)
+def explainable_share(loss: float, reference_loss: float, floor: float) -> float:
+    r"""Compute the fraction of the explainable loss that a model explains.
+
+    The reference (the mean distribution) has a loss, and no model can be below the noise floor: the difference of the
+    two can be explained. The fraction is :math:`(r - l) / (r - f)`, 1 for a model at the floor and 0 for the reference.
+
+    Parameters
+    ----------
+    loss, reference_loss : float
+        Mean losses of the model and of the reference on the same rows, lower for better predictions.
+    floor : float
+        The noise floor of this loss.
+
+    Returns
+    -------
+    float
+        The fraction; NaN if the reference is at the floor already, up to rounding: then there is nothing to explain.
+
+    Examples
+    --------
+    >>> from skldl.uncertainty import explainable_share
+    >>> round(explainable_share(0.055, 0.10, 0.05), 3)
+    0.9
+    """
+    to_explain = float(without_rounding(reference_loss - floor))
+    return (reference_loss - loss) / to_explain if to_explain > 0 else float("nan")
+
+
+def show_skill(value: float | None) -> str:
+    """Format a skill as a percentage; None stands for −∞, which model files cannot store as a number.
+
+    Examples
+    --------
+    >>> from skldl.metrics._skill import show_skill
+    >>> show_skill(0.123), show_skill(-0.0001), show_skill(None)
+    ('12.3%', '0.0%', '−∞')
+    """
+    # + 0.0 turns −0.0 into 0.0
+    return "−∞" if value is None or value == -math.inf else f"{round(value, 3) + 0.0:.1%}"
+
+
+def mu(D_true: Any, D_pred: Any, sample_weight: Any = None) -> float:
+    r"""Compute μ, the fraction of rows below a threshold of the divergence, averaged over thresholds.
+
+    With :math:`\delta_i` the Kullback-Leibler divergence of row i and :math:`\delta_0` the mean divergence of the
+    uniform distribution,
+
+    .. math:: \mu = \frac{1}{\delta_0} \int_0^{\delta_0} \overline{[\delta_i \leq \delta]}\, d\delta
+        = 1 - \overline{\min(\delta_i, \delta_0)} / \delta_0.
+
+    It is 1 for a perfect prediction. The uniform distribution itself is above 0 unless all its divergences are equal,
+    and a row that is completely wrong counts no more than one that is as bad as uniform on average.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like or DataFrame of shape (n_samples, n_labels)
+        True and predicted distributions.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weight of each row.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; higher is better. If all true rows are uniform, 1 where the prediction is perfect, else 0.
+
+    Examples
+    --------
+    >>> from skldl.metrics import mu
+    >>> mu([[0.9, 0.1], [0.2, 0.8]], [[0.8, 0.2], [0.3, 0.7]]).__round__(3)
+    0.889
+    """
+    true, pred = checked_pair(D_true, D_pred)
+    weight = check_weights(sample_weight, true.shape[0], true)
+    xp = namespace(true)
+    uniform = xp.full_like(true, 1.0 / true.shape[1])
+    own, of_uniform = (compute_rows(true, P, [kullback_leibler])[kullback_leibler.name] for P in (pred, uniform))
+    loss, threshold = (float(without_rounding(mean(values, weight))) for values in (own, of_uniform))
+    if threshold == 0:
+        return float(loss == 0)
+    return 1.0 - mean(xp.where(own < threshold, own, threshold), weight) / threshold

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from skldl.metrics import Skill, kullback_leibler, skill, skill_ratio
-from skldl.metrics._evaluate import rows_of_reference
+from skldl.metrics._skill import rows_of_reference
 from skldl.plots._inputs import PredictionDisplay, named_predictions
 from skldl.plots._style import MUTED, TRUTH, legend_beside, looks, name_axis, plain
 

@@ -12,7 +12,7 @@ from skldl.experiments.output.scores import skill_of
 from skldl.experiments.output.tables import skill_table
 from skldl.experiments.output.uncertainty import noise_ceilings
 from skldl.metrics import MEASURES, Skill
-from skldl.metrics._skill import skill_of_sums
+from skldl.metrics._skill import LossSums
 from skldl.plots import SkillDisplay
 from skldl.report._figures import ReportFigure, best_candidates, draw
 from skldl.utils.typing import FloatArray
@@ -37,12 +37,10 @@ def skill_interval(losses: FloatArray, reference: FloatArray, n_folds: int) -> t
     >>> round(low, 3), round(high, 3)
     (0.302, 0.704)
     """
-    n_tests, total, reference_total = len(losses), float(losses.sum()), float(reference.sum())
-    if n_folds < 2 or n_tests < 2 or total <= 0 or reference_total <= 0:
+    n_tests = len(losses)
+    if n_folds < 2 or n_tests < 2 or losses.sum() <= 0 or reference.sum() <= 0:
         return np.nan, np.nan
-    z = losses / total - reference / reference_total
-    squares = (1 + n_tests / (n_folds - 1)) * float(z @ z)
-    found = skill_of_sums(total, reference_total, lambda: squares, n_tests, n_rows=n_tests, confidence=CONFIDENCE)
+    found = LossSums.of(losses, reference).skill(CONFIDENCE, inflation=1 + n_tests / (n_folds - 1))
     return found.low, found.high
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from skldl.data._dataset import Dataset, rows_of
 from skldl.exceptions import StudyError
 from skldl.metrics import MEASURES, Skill, skill_of_losses
-from skldl.metrics._skill import without_rounding
+from skldl.metrics._measure import without_rounding
 from skldl.selection._trials import SearchResult, Setting, Trials
 from skldl.utils.typing import FloatArray, IntArray
 

@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from skldl.data._dataset import Dataset
 from skldl.exceptions import DataError, TableError
-from skldl.metrics._skill import show_skill, without_rounding
+from skldl.metrics._measure import without_rounding
+from skldl.metrics._skill import show_skill
 from skldl.selection import (
     BASELINE,
     Candidate,
