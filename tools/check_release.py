@@ -63,7 +63,7 @@ IN_SDIST = (
     "docs/pictures/*.png",
     "examples/*.py",
     "tests/conftest.py",
-    "tests/compatibility/files_*/*.skldl",
+    *(["tests/compatibility/files_*/*.skldl"] if any(ROOT.glob("tests/compatibility/files_*")) else []),
     "benchmarks/run.py",
     "benchmarks/results/*.json",
     "benchmarks/history/*.json",

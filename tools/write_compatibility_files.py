@@ -2,14 +2,14 @@
 
     python tools/write_compatibility_files.py [--overwrite]
 
-Run it before a release; the files go to ``tests/compatibility/files_X_Y`` and ``tests/compatibility`` reads them from
-then on. Files of a released version are never written again: they are what that version wrote.
+Run it before a release, from the first published version on; the files go to ``tests/compatibility/files_X_Y`` and
+``tests/compatibility`` reads them from then on. Files of a released version are never written again: they are what that
+version wrote.
 """
 
 import contextlib
 import io
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -99,10 +99,9 @@ def write_models(folder: Path, table: pd.DataFrame) -> dict[str, Any]:
 
 def write_table_model(folder: Path) -> None:
     """What ``skldl fit --intervals`` writes for a table with numbers and words, and what it predicts."""
-    os.chdir(folder)
     fit = ["fit", "small.csv", "--labels", "label_*", "--model", "sa-bfgs", "--intervals", "--out", "table.skldl"]
     predict = ["predict", "table.skldl", "small.csv", "--level", "0.9", "--digits", "12", "--out", "table.csv"]
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
         if run(fit) or run(predict):
             sys.exit("The model of the table could not be written.")
 
@@ -111,14 +110,28 @@ def write_study(folder: Path) -> None:
     """A study, its records and its tables as CSV."""
     version = ".".join(skldl.__version__.split(".")[:2])
     (folder / "study_as_written.toml").write_text(STUDY.format(version=version), encoding="utf-8")
-    write_outputs(run_study(load_study("study_as_written.toml"), out="study"), Path("study"))
-    kept = {"records.jsonl", "study.toml"}
-    for path in sorted(Path("study").rglob("*"), reverse=True):
+    with contextlib.chdir(folder):
+        write_outputs(run_study(load_study("study_as_written.toml"), out="study"), Path("study"))
+    study = folder / "study"
+    kept = {study / "records.jsonl", study / "study.toml", *study.glob("tables/*.csv")}
+    for path in sorted(study.rglob("*"), reverse=True):
         if path.is_dir():
             if not any(path.iterdir()):
                 path.rmdir()
-        elif path.name not in kept and not (path.parent.name == "tables" and path.suffix == ".csv"):
+        elif path not in kept:
             path.unlink()
+
+
+def write(folder: Path) -> dict[str, Any]:
+    """Write the files of this version to a new folder; returns the predictions of each estimator."""
+    folder.mkdir(parents=True)
+    table = training_table()
+    table.to_csv(folder / "small.csv", index=False, lineterminator="\n")
+    expected = write_models(folder, table)
+    (folder / "expected.json").write_text(json.dumps(expected, indent=0) + "\n", encoding="utf-8")
+    write_table_model(folder)
+    write_study(folder)
+    return expected
 
 
 def main() -> None:
@@ -128,13 +141,7 @@ def main() -> None:
         if "--overwrite" not in sys.argv[1:]:
             sys.exit(f"{folder} exists. If this version is not released yet, write it again with --overwrite.")
         shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-    table = training_table()
-    table.to_csv(folder / "small.csv", index=False, lineterminator="\n")
-    expected = write_models(folder, table)
-    (folder / "expected.json").write_text(json.dumps(expected, indent=0) + "\n", encoding="utf-8")
-    write_table_model(folder)
-    write_study(folder)
+    expected = write(folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {len(expected)} estimators, {size // 1024} KiB")
 

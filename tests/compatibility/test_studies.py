@@ -1,16 +1,13 @@
-"""Studies that published versions wrote are read, shown and continued, and their numbers stay."""
+"""Studies that a version wrote are read, shown and continued, and their numbers stay."""
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
 from skldl.experiments import StudyResults, load_study, plan_study, run_study
 from skldl.experiments.output.files import write_outputs
 
-FOLDERS = sorted(path.parent for path in (Path(__file__).parents[1] / "compatibility").glob("files_*/expected.json"))
-pytestmark = pytest.mark.parametrize("written", FOLDERS, ids=lambda folder: folder.name)
 KEYS = ("dataset", "candidate", "repeat", "fold", "seed", "params", "measures")
 
 
