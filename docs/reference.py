@@ -60,8 +60,6 @@ NOT_DOCUMENTED = {
     "skldl.__main__": "runs the command line",
     "skldl.cli": "the command line, which has a page of its own",
     "skldl.utils": "code that every layer uses; not part of the public interface",
-    "skldl.datasets": "deprecated name of skldl.data",
-    "skldl.tables": "deprecated name of skldl.data and skldl.tabular",
 }
 CONSTANTS = {
     "skldl.ESTIMATORS": "Names of all estimators of this package.",

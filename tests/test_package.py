@@ -80,13 +80,6 @@ def test_a_fault_inside_a_module_is_not_blamed_on_an_extra():
         import_with_extra("skldl.lost", "cli")
 
 
-@pytest.mark.parametrize("name", ["datasets", "tables"])
-def test_old_names_of_modules_still_import_with_a_warning(name):
-    sys.modules.pop(f"skldl.{name}", None)
-    with pytest.warns(DeprecationWarning, match=rf"skldl\.{name} is now"):
-        importlib.import_module(f"skldl.{name}")
-
-
 def test_show_versions_tells_what_is_installed(capsys, monkeypatch):
     skldl.show_versions()
     text = capsys.readouterr().out

@@ -115,7 +115,7 @@ def test_a_key_that_is_not_finite_is_refused(tmp_path, key):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_of_an_older_version_with_infinity_is_read(model_file):
+def test_infinity_and_nan_in_a_description_are_read_as_none(model_file):
     rewrite(model_file, description={"skill": float("-inf"), "low": float("nan"), "rows": 3})
     with zipfile.ZipFile(model_file) as archive:
         assert b"-Infinity" in archive.read("skldl.json")

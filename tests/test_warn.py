@@ -53,15 +53,11 @@ def test_other_calls():
     holes = D.copy()
     holes[0, 0] = np.nan
 
-    def gaps():
+    def call():
         SABFGS(0.1, fit_intercept=True).fit(X, holes)
 
-    def old_name():
-        make_distributions(10, seed=0)
-
-    for call in (gaps, old_name):
-        file, line, _ = origin(call)
-        assert (file, line) == (__file__, inspect.getsourcelines(call)[1] + 1)
+    file, line, _ = origin(call)
+    assert (file, line) == (__file__, inspect.getsourcelines(call)[1] + 1)
 
 
 def test_frames_of_the_standard_library_in_between_are_passed_over():
@@ -85,11 +81,7 @@ def test_a_warning_without_any_caller_in_the_package():
 
 ELSEWHERE = {
     "utils/warn.py": "it is the function itself",
-    "datasets.py": "of the import of a module: the frames in between are those of the import system",
-    "tables.py": "of the import of a module: the frames in between are those of the import system",
     "cli/_parallel.py": "repeats what another process has warned of; its caller is the command line",
-    "experiments/study.py": "an old name, which is called directly",
-    "experiments/_deprecated.py": "an old name, which is called directly",
 }
 """Files that call `warnings.warn`, and why they may."""
 

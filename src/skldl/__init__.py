@@ -40,7 +40,6 @@ _SUBMODULES = (
     "uncertainty",
 )
 _EXTRA_OF = {"plots": "plot"}  # submodules that cannot be imported without an optional dependency
-_OLD_NAMES = ("datasets", "tables")  # of 0.1; they warn
 
 __all__ = ["ESTIMATORS", "__version__", *_HOME_OF, *_SUBMODULES]
 
@@ -48,7 +47,7 @@ __all__ = ["ESTIMATORS", "__version__", *_HOME_OF, *_SUBMODULES]
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         value = getattr(import_module(_HOME_OF[name]), name)
-    elif name in (*_SUBMODULES, *_OLD_NAMES):
+    elif name in _SUBMODULES:
         value = import_module(f"skldl.{name}")
     elif name in _EXTRA_OF:
         value = import_with_extra(f"skldl.{name}", _EXTRA_OF[name])

@@ -42,7 +42,7 @@ class PartialLDL(BaseLDL):
     """
 
     _allow_missing_degrees = True
-    missing: str = "auto"  # models of versions that did not have it
+    missing: str
 
     def _check_rows(self, rows: Rows, y: Any, sample_weight: Any) -> None:
         super()._check_rows(rows, y, sample_weight)

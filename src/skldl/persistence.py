@@ -257,7 +257,7 @@ def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str
                     f"{path} would take {sum(sizes.values()):,} bytes when unpacked. If it is yours, load it with "
                     f"skldl.load(path, max_bytes={sum(sizes.values())})."
                 )
-            # files of older versions can hold the words Infinity and NaN, which are no JSON
+            # Infinity and NaN, which Python writes by default, are no JSON: `save` writes null for them
             about = json.loads(archive.read(_DESCRIPTION), parse_constant=lambda word: None)
             content = archive.read(_MODEL)
     except ModelFileError:

@@ -21,7 +21,6 @@ from sklearn.utils.estimator_checks import check_estimator as check_by_scikit_le
 from skldl.exceptions import DataError
 from skldl.utils.parameters import check_declared_parameters
 from skldl.utils.typing import FloatArray
-from skldl.utils.warn import warn
 
 __all__ = ["CHECKS", "EXPECTED_FAILED_CHECKS", "check_estimator", "make_distributions"]
 
@@ -36,7 +35,7 @@ EXPECTED_FAILED_CHECKS = {
 
 
 def make_distributions(
-    n_samples: int = 40, n_features: int = 4, n_labels: int = 3, *, random_state: int = 0, seed: int | None = None
+    n_samples: int = 40, n_features: int = 4, n_labels: int = 3, *, random_state: int = 0
 ) -> tuple[FloatArray, FloatArray]:
     """Make a small set of non-negative features and distributions that depend on them.
 
@@ -46,8 +45,6 @@ def make_distributions(
         Size of the set.
     random_state : int, default=0
         Seed of the random numbers.
-    seed : int, default=None
-        The name of ``random_state`` until 0.1; it warns and is removed in 0.4.
 
     Returns
     -------
@@ -63,9 +60,7 @@ def make_distributions(
     >>> X.shape, D.shape
     ((10, 2), (10, 3))
     """
-    if seed is not None:
-        warn("seed= is now random_state=; it is removed in 0.4.", DeprecationWarning)
-    generator = np.random.default_rng(random_state if seed is None else seed)
+    generator = np.random.default_rng(random_state)
     X = generator.uniform(size=(n_samples, n_features))
     scores = X @ generator.normal(size=(n_features, n_labels)) + 0.3 * generator.normal(size=(n_samples, n_labels))
     D = np.exp(scores)
