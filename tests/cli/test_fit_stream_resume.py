@@ -68,7 +68,7 @@ def test_a_stop_before_anything_is_kept_leaves_nothing(ratings_folder, monkeypat
     def interrupted(*arguments, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skldl.tabular._stream_training.ChunkedFit.end_pass", interrupted)
+    monkeypatch.setattr("skldl.tabular._stream_training.EncoderFit.end_pass", interrupted)
     before = sorted(ratings_folder.rglob("*"))
     assert call(f"fit all.csv {FIT} --out m.skldl") == 130
     assert sorted(ratings_folder.rglob("*")) == before

@@ -9,7 +9,7 @@ import skldl
 from skldl.cli._app import run
 from skldl.exceptions import DataError
 from skldl.export import _onnx, to_onnx
-from skldl.export._estimator_nodes import _not_above
+from skldl.export._estimators import _not_above
 from skldl.export._onnx import feeds_of
 from skldl.tabular import TableEncoder, fit_table
 

@@ -102,7 +102,6 @@ WRONG_CELLS = [
     ({"age": "inf"}, "age", "is infinite", "Send a number, or null"),
     ({"age": [3]}, "age", "holds a list", "Send a number, or null"),
     ({"smoker": "perhaps"}, "smoker", "expects yes or no", "true or false"),
-    ({"town": "x" * 20_000, "age": "3"}, "town", "20,000 characters", "Send a text"),
     ({"town": {"a": 1}}, "town", "holds an object", "Send a text"),
 ]
 
@@ -210,7 +209,7 @@ def test_time_and_places_are_limited(make_client, rows, monkeypatch):
     client = make_client(limits=Limits(seconds=0.05, concurrent=1))
     model = client.service.models["faces"]
     monkeypatch.setattr(model, "predict_frame", lambda *_: time.sleep(0.4))
-    monkeypatch.setattr(model, "fast", None)
+    monkeypatch.setattr(model.encoder, "encode_records", lambda *_, **__: None)
     with client:  # one event loop for both requests
         late = client.post("/predict", json=rows[:1])
         assert late.status_code == 504
@@ -224,7 +223,7 @@ def test_time_and_places_are_limited(make_client, rows, monkeypatch):
 
 def test_a_failure_of_ours_shows_no_traceback(make_client, rows, monkeypatch, capsys):
     client = make_client(raise_errors=False)
-    monkeypatch.setattr(client.service.models["faces"], "fast", None)
+    monkeypatch.setattr(client.service.models["faces"].encoder, "encode_records", lambda *_, **__: None)
     monkeypatch.setattr(client.service.models["faces"], "predict_frame", lambda *_: 1 / 0)
     answer = client.post("/predict", json=rows[:1])
     assert answer.status_code == 500
@@ -356,7 +355,6 @@ def test_explanations_of_models_without_weights(make_client, faces, tmp_path):
         assert len(distances) == 5
         assert set(explained["nearest"][0]["row"]) == {"age", "town", "smoker"}
         assert sum(explained["nearest"][0]["labels"].values()) == pytest.approx(1)
-    assert client.service.models["aa-knn"].fast is not None
     fast = client.post("/models/random-forest/predict", json=[row]).json()[0]
     slow = client.post("/models/random-forest/predict", json=[row | {"age": "62"}]).json()[0]
     assert fast == pytest.approx(slow, abs=1e-12)

@@ -157,7 +157,7 @@ def test_memory_stays_flat_under_load(make_client, rows):
 def test_body_and_work_share_the_time_of_a_request(make_client, rows, monkeypatch):
     service = make_client(limits=Limits(seconds=0.5)).service
     model = service.model(None)
-    monkeypatch.setattr(model, "fast", None)
+    monkeypatch.setattr(model.encoder, "encode_records", lambda *_, **__: None)
     monkeypatch.setattr(model, "predict_frame", lambda *_: time.sleep(0.3))
 
     async def receive():

@@ -15,8 +15,7 @@ from skldl.data._column_kinds import ColumnKind, kind_of
 from skldl.exceptions import DataError, TableError
 from skldl.tabular import TableEncoder
 from skldl.tabular._chunk_cache import ChunkCache
-from skldl.tabular._chunked_encoder import ChunkedFit, Moments
-from skldl.tabular._kept_rows import typical_values
+from skldl.tabular._encoder_fit import EncoderFit
 from skldl.tabular._row_sample import RowSample, drawn, row_keys
 
 
@@ -74,7 +73,7 @@ def test_every_kind_of_column(sizes):
     new.loc[5, "town"] = "elsewhere"
     assert chunked.kinds_ == whole.kinds_
     assert chunked.dates_ == whole.dates_
-    assert chunked.with_missing_ == whole.with_missing_
+    np.testing.assert_array_equal(chunked.with_missing_, whole.with_missing_)
     assert chunked.ranges_ == whole.ranges_
     assert list(chunked.get_feature_names_out()) == list(whole.get_feature_names_out())
     assert chunked.sources() == whole.sources()
@@ -146,36 +145,79 @@ def test_a_column_that_is_mostly_numbers_is_refused_with_file_and_row():
 
 def test_typical_values_and_notes():
     table = mixed_table(500)
-    fitting = ChunkedFit(TableEncoder(text=["comment"], hashed_text=64))
-    while not fitting.done:
-        for chunk in chunks_of(table, (90,)):
-            fitting.update(chunk)
-        fitting.end_pass()
-    assert fitting.n_passes <= 4
-    encoder = fitting.encoder
-    assert fitting.typical() == typical_values(table, encoder.kinds_, encoder.dates_) | {"nothing": None}
+    whole, chunked = both(table, (90,), text=["comment"], hashed_text=64)
+    assert chunked.typical_ == whole.typical_
+    assert chunked.typical_["nothing"] is None
+    fitting = fit_in_passes(TableEncoder(text=["comment"], hashed_text=64), table, 90)
+    assert (fitting.n_passes, fitting.n_rows) == (2, 500)
     assert [note.partition(" holds")[0] for note in fitting.notes()] == [
         *("Column 'since'", "Column 'typed'", "'nothing': empty in every row.")
     ]
     names = pd.DataFrame({"who": [f"person {k}" for k in range(50)]})
-    fitting = ChunkedFit(TableEncoder())
-    for _ in range(2):
-        fitting.update(names)
+    assert "holds a different text in every row" in fit_in_passes(TableEncoder(), names, 50).notes()[0]
+
+
+def fit_in_passes(encoder, table, size):
+    fitting = EncoderFit(encoder)
+    while not fitting.done:
+        for chunk in chunks_of(table, (size,)):
+            fitting.update(chunk)
         fitting.end_pass()
-    assert "holds a different text in every row" in fitting.notes()[0]
+    return fitting
 
 
-def test_moments_are_exact_where_the_mean_is_large():
+def test_a_table_that_changes_between_the_passes():
+    passes = iter([5, 4])
+    with pytest.raises(DataError, match="had 5 rows, and now has 4"):
+        TableEncoder().fit_chunks(lambda: [pd.DataFrame({"x": np.arange(next(passes))})])
+
+
+@pytest.mark.parametrize("fit", ["whole", "chunks"])
+def test_means_and_scales_are_exact_where_the_mean_is_large(fit):
     rng = np.random.default_rng(0)
-    values = 1e9 + rng.normal(size=10_000)
-    moments = Moments(reference=1e9)
-    for part in np.array_split(values, 7):
-        moments.update(part)
-    mean, variance = moments.imputed(0.0)
-    exact = sum(map(Fraction, values.tolist())) / len(values)
-    assert abs(mean - float(exact)) <= np.spacing(1e9)
-    spread = sum((Fraction(value) - exact) ** 2 for value in values.tolist()) / len(values)
-    assert variance == pytest.approx(float(spread), rel=1e-13)
+    table = pd.DataFrame({"x": 1e9 + rng.normal(size=10_000)})
+    encoder = (
+        TableEncoder().fit(table) if fit == "whole" else TableEncoder().fit_chunks(lambda: chunks_of(table, (1501,)))
+    )
+    values = [Fraction(value) for value in table["x"].tolist()]
+    exact = sum(values) / len(values)
+    assert abs(encoder.means_[0] - float(exact)) <= np.spacing(1e9)
+    assert encoder.scales_[0] ** 2 == pytest.approx(
+        float(sum((value - exact) ** 2 for value in values) / len(values)), rel=1e-13
+    )
+
+
+MEDIANS = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "whole": lambda rng, n: rng.integers(18, 90, n).astype(float),
+    "two values": lambda rng, n: rng.integers(0, 2, n).astype(float),
+    "constant": lambda rng, n: np.full(n, 3.7),
+    "years of seconds": lambda rng, n: rng.uniform(1.6e9, 1.7e9, n).round(),
+    "mostly zero": lambda rng, n: np.where(rng.random(n) < 0.6, 0.0, rng.lognormal(size=n)),
+    "gaps": lambda rng, n: np.where(rng.random(n) < 0.4, np.nan, rng.normal(size=n)),
+}
+
+
+@pytest.mark.parametrize("n_rows", [2000, 2001])
+def test_medians_are_exact(n_rows):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: make(rng, n_rows) for name, make in MEDIANS.items()})
+    for encoder in both(table, (700, 11)):
+        np.testing.assert_array_equal(encoder.medians_, np.nanmedian(table, axis=0))
+
+
+def test_medians_of_very_many_rows_are_those_of_a_sample(monkeypatch):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: make(rng, 20_000) for name, make in MEDIANS.items()})
+    monkeypatch.setattr("skldl.tabular._encoder_fit.MEDIAN_ROWS", 4000)
+    whole, chunked = both(table, (1999, 1, 700))
+    np.testing.assert_array_equal(chunked.medians_, whole.medians_)
+    medians = dict(zip(whole.numbers_, whole.medians_, strict=True))
+    assert 0 < abs(medians["normal"] - table["normal"].median()) < 5 * 1.2533 / np.sqrt(4000)
+    assert medians["mostly zero"] == 0
+    monkeypatch.setattr("skldl.tabular._encoder_fit.MEDIAN_CELLS", 1000 * table.shape[1])
+    fewer = TableEncoder().fit_chunks(lambda: chunks_of(table, (1999,)))
+    assert dict(zip(fewer.numbers_, fewer.medians_, strict=True))["normal"] != medians["normal"]
 
 
 def test_a_sample_does_not_depend_on_the_chunks():
@@ -212,7 +254,7 @@ def test_what_cannot_be_fitted_in_chunks(monkeypatch):
         TableEncoder().fit_chunks(
             lambda: chunks_of(table.assign(income=table["income"].where(table.index != 40, np.inf)), (30,))
         )
-    monkeypatch.setattr("skldl.tabular._chunked_encoder.MOST_CATEGORIES", 20)
+    monkeypatch.setattr("skldl.tabular._encoder_fit.MAX_CATEGORIES_IN_CHUNKS", 20)
     with pytest.raises(TableError, match="'town' holds more than 20 different texts"):
         TableEncoder().fit_chunks(lambda: chunks_of(table.drop(columns=["comment", "since"]), (30,)))
 

@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 
@@ -12,7 +11,7 @@ from skldl.cli._app import run
 from skldl.exceptions import DataError
 from skldl.names import algorithm_titles, find_candidate
 from skldl.tabular import fit_table
-from skldl.tabular._kept_rows import rows_in, typical_values
+from skldl.tabular._kept_rows import rows_in
 from skldl.testing import make_distributions
 
 FIXED = {"model": "sa-bfgs", "settings": {"alpha": 0.01}, "drop": ["person"]}
@@ -27,15 +26,6 @@ def test_typical_values_are_medians_and_modes(faces):
     }
     assert "kept_rows" not in made.description
     assert "SABFGS" not in made.description["rows_in_model"]
-
-
-def test_typical_dates_texts_and_empty_columns():
-    table = pd.DataFrame(
-        {"when": ["01.02.2024", "03.02.2024", "02.02.2024"], "note": ["secret"] * 3, "none": [None] * 3}
-    )
-    kinds = {"when": "date", "note": "text", "none": "category"}
-    typical = typical_values(table, kinds, {"when": ("%d.%m.%Y", ["days"])})
-    assert typical == {"when": "02.02.2024", "note": "", "none": None}
 
 
 def test_rows_are_kept_as_they_were(faces):

@@ -78,7 +78,7 @@ def test_the_last_table_counts_and_what_is_not_known_is_found():
 
 @pytest.mark.parametrize("entry", [("numbr", ""), ("date", ""), ("text", "")])
 def test_known_columns_are_checked(entry):
-    with pytest.raises(TableError, match=r"known_columns: 'x' is \('.*', ''\), which is no kind of column"):
+    with pytest.raises(TableError, match=r"known_columns=\{'x': \('.*', ''\)\} is no kind of column"):
         TableEncoder(known_columns={"x": entry}).fit(pd.DataFrame({"x": ["a", "b"]}))
 
 

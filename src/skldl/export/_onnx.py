@@ -9,14 +9,12 @@ import pandas as pd
 from onnx import helper
 
 import skldl
-from skldl.data._cells import BOOLEAN, CATEGORY
+from skldl.data._cells import BOOLEAN, CATEGORY, DATE, TEXT
 from skldl.exceptions import DataError
-from skldl.export._encoder_nodes import add_encoder, inputs_of
-from skldl.export._estimator_nodes import add_estimator
+from skldl.export._estimators import add_estimator
 from skldl.export._graph import DOUBLE, ML, Graph, refuse
 from skldl.tabular import TableEncoder
-from skldl.tabular._encoder_steps import MISSING_CATEGORY, typed_columns
-from skldl.tabular._known_categories import known_categories
+from skldl.tabular._encoder_fit import MISSING_CATEGORY
 from skldl.utils.files import whole_file
 
 OPSETS = {"": 18, ML: 3}
@@ -83,11 +81,11 @@ def _graph(encoder: TableEncoder, estimator: Any) -> Any:
     if OUTPUT in encoder.kinds_:
         raise refuse(f"The column {OUTPUT!r}", "the output of the graph has this name. Rename the column")
     graph = Graph()
-    result = graph.normalized(add_estimator(graph, estimator, add_encoder(graph, encoder)))
+    result = graph.normalized(add_estimator(graph, estimator, _add_encoder(graph, encoder)))
     graph.nodes.append(helper.make_node("Identity", [result], [OUTPUT], name=OUTPUT))
     labels = [str(name) for name in estimator.label_names_]
     output = helper.make_tensor_value_info(OUTPUT, DOUBLE, ["rows", len(labels)])
-    whole = helper.make_graph(graph.nodes, "skldl", inputs_of(encoder), [output], graph.constants)
+    whole = helper.make_graph(graph.nodes, "skldl", _inputs(encoder), [output], graph.constants)
     made = helper.make_model(
         whole,
         opset_imports=[helper.make_opsetid(domain, version) for domain, version in OPSETS.items()],
@@ -100,13 +98,60 @@ def _graph(encoder: TableEncoder, estimator: Any) -> Any:
     return made
 
 
+_NO_NODES = {
+    TEXT: "its n-grams depend on a tokeniser that ONNX does not have",
+    DATE: "ONNX has no calendar. Turn it into numbers before skldl fit",
+}
+
+
+def _inputs(encoder: TableEncoder) -> list[Any]:
+    """Descriptions of the inputs of the graph, one for each column of the training table.
+
+    Each has the shape (rows, 1): doubles for numbers and truth values, with NaN for a missing cell, and text for
+    categories, with ``(missing)`` for a missing cell.
+    """
+    text = helper.np_dtype_to_tensor_dtype(np.dtype(object))
+    return [
+        helper.make_tensor_value_info(str(name), text if kind == CATEGORY else DOUBLE, ["rows", 1])
+        for name, kind in encoder.kinds_.items()
+    ]
+
+
+def _add_encoder(graph: Graph, encoder: TableEncoder) -> str:
+    """Append the nodes of a fitted encoder; return the name of the features, doubles of shape (rows, n_features)."""
+    for name, kind in encoder.kinds_.items():
+        if kind in _NO_NODES:
+            raise refuse(f"The {kind} column {name!r}", _NO_NODES[kind])
+    parts = [_add_numbers(graph, encoder)] if encoder.numbers_ else []
+    parts += [_add_categories(graph, encoder, name) for name in encoder.categories_]
+    return parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
+
+
+def _add_numbers(graph: Graph, encoder: TableEncoder) -> str:
+    """Medians for missing cells, indicators of them, and standardisation."""
+    columns = encoder.numbers_
+    cells = columns[0] if len(columns) == 1 else graph.add("Concat", *columns, axis=1)
+    missing = graph.add("IsNaN", cells)
+    features = graph.add("Where", missing, graph.constant([encoder.medians_]), cells)
+    if len(encoder.with_missing_):
+        shown = graph.add("Gather", missing, graph.constant(encoder.with_missing_, np.int64), axis=1)
+        features = graph.add("Concat", features, graph.cast(shown, DOUBLE), axis=1)
+    centred = graph.add("Sub", features, graph.constant([encoder.means_]))
+    return graph.add("Div", centred, graph.constant([encoder.scales_]))
+
+
+def _add_categories(graph: Graph, encoder: TableEncoder, name: str) -> str:
+    """One feature for each category; rare ones share one, and an unknown one counts as rare or has none."""
+    positions, of_unknown = encoder.category_positions(name)
+    keys, values = list(positions), list(positions.values())
+    code = graph.add("LabelEncoder", name, domain=ML, keys_strings=keys, values_int64s=values, default_int64=of_unknown)
+    every = graph.constant([range(len(encoder.category_features(name)))], np.int64)
+    return graph.cast(graph.add("Equal", code, every), DOUBLE)
+
+
 def feeds_of(encoder: TableEncoder, table: pd.DataFrame) -> dict[str, Any]:
     """The inputs of a graph for the rows of a table: an array of shape (n_rows, 1) for each column."""
-    typed = typed_columns(encoder, table)
-    return {
-        name: typed[name].to_numpy(dtype=object if kind == CATEGORY else np.float64)[:, None]
-        for name, kind in encoder.kinds_.items()
-    }
+    return {name: cells[:, np.newaxis] for name, cells in encoder.typed_cells(table).items()}
 
 
 def _difference(model: Any, pipeline: Any, encoder: TableEncoder, rows: pd.DataFrame) -> float:
@@ -119,16 +164,16 @@ def _difference(model: Any, pipeline: Any, encoder: TableEncoder, rows: pd.DataF
 
 def _rows(encoder: TableEncoder) -> pd.DataFrame:
     generator = np.random.default_rng(0)
-    known = known_categories(encoder.encoder_)
     cells: dict[str, Any] = {}
     for name, kind in encoder.kinds_.items():
         if kind == CATEGORY:
-            words = [word for word in known[name].every if word != MISSING_CATEGORY]
+            words = [*encoder.categories_[name], *encoder.rare_categories_[name]]
+            words = [word for word in words if word != MISSING_CATEGORY]
             column = generator.choice(np.array([*words, "\x00unknown"], dtype=object), N_CHECKED)
         elif kind == BOOLEAN:
             column = generator.choice([True, False], N_CHECKED).astype(object)
         else:
-            least, most = getattr(encoder, "ranges_", {}).get(name, (0.0, 1.0))
+            least, most = encoder.ranges_.get(name, (0.0, 1.0))
             width = most - least
             column = generator.uniform(least - 0.5 * width, most + 0.5 * width, N_CHECKED).astype(object)
         column[generator.random(N_CHECKED) < 0.05] = None

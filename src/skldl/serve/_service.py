@@ -26,7 +26,7 @@ from skldl.serve._deadlines import Deadlines
 from skldl.serve._errors import Refusal
 from skldl.serve._logs import log
 from skldl.serve._metrics import Metrics
-from skldl.serve._model import NOTHING_UNUSUAL, Answer, ServedModel
+from skldl.serve._model import Answer, ServedModel
 from skldl.serve._query import DEFAULTS, read_query
 
 SMALL_BODY = 2**15
@@ -181,10 +181,11 @@ class Service:
         answer = records = None
         if given == JSON and len(body) <= SMALL_BODY and not keep:
             records = read_records(body, self.limits.rows)
-            if len(records) == 1 and wanted == JSON and (row := model.predict_one(records[0])) is not None:
-                self.metrics.rows(model.name, 1, NOTHING_UNUSUAL)
-                return orjson.dumps([row]), JSON, 1
-            if len(records) <= FEW_ROWS:
+            if len(records) == 1 and wanted == JSON and model.intervals is None:
+                if (predicted_one := model.predict_one(records[0])) is not None:
+                    self.metrics.rows(model.name, 1, predicted_one[1])
+                    return orjson.dumps(predicted_one[:1]), JSON, 1
+            elif len(records) <= FEW_ROWS:
                 answer = model.predict_plain(records)
                 if answer is not None:
                     content = write_answer(model.with_intervals(answer, query.level, query.covers), wanted, digits)

@@ -1,51 +1,70 @@
 """`TableEncoder`: from a table of mixed columns to numbers, the first step of every pipeline that `skldl fit` makes.
 
 Numbers are imputed by their median, with an indicator where values were missing, and standardised; categories become
-one column each, and a category never seen in training becomes none of them; booleans are numbers; a date becomes its
-year, month, weekday, hour and number of days; a text column becomes n-grams of words or letters. Columns are found by
-name, so their order does not matter and further columns are ignored.
+one feature each, and a category never seen in training has none; truth values are numbers; a date becomes its year,
+month, weekday, hour and number of days; a text column becomes n-grams of words or letters. Columns are found by name,
+so their order does not matter and further columns are ignored.
+
+What a fit finds (see `skldl.tabular._encoder_fit`) is a few arrays and lists. Everything that turns rows into features
+reads these: `TableEncoder.transform` for tables, `TableEncoder.encode_records` for JSON, and the export to ONNX.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, starmap
+from operator import itemgetter
+from struct import Struct
+from struct import error as StructError
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn import config_context, get_config
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, as_frame, checked_numbers
-from skldl.data._column_kinds import kind_of
-from skldl.data._dates import fitting_formats
-from skldl.exceptions import TableError
-from skldl.tabular._encoder_steps import (
-    MISSING_CATEGORY,
-    begin_fit,
-    check_text_ngrams,
-    column_transformer,
-    columns_of,
-    cut_of,
-    dates_of,
-    given_kind,
-    has_text,
-    known_detail,
-    number_columns,
-    text_features,
-    typed_column,
-    typed_columns,
-    words_of,
-    written_and_varying,
+from skldl.data._cells import (
+    _TRUTH_OR_DIGIT,
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    NUMBER,
+    TEXT,
+    _word,
+    as_frame,
+    as_words,
 )
-from skldl.tabular._known_categories import known_categories
-from skldl.utils.column_names import check_columns, list_names
-from skldl.utils.typing import AnyArray
+from skldl.data._column_kinds import ColumnKind
+from skldl.exceptions import DataError, TableError
+from skldl.tabular._encoder_fit import (
+    DATE_PARTS,
+    KINDS,
+    MISSING_CATEGORY,
+    TEXT_NGRAMS,
+    EncoderFit,
+    Prose,
+    check_encoder,
+    ngram_counter,
+    number_columns,
+    typed_numbers,
+)
+from skldl.utils.column_names import check_columns
+from skldl.utils.parameters import BOOLEAN as TRUE_OR_FALSE
+from skldl.utils.parameters import NONE, integer
+from skldl.utils.typing import AnyArray, BoolArray, FloatArray
 
+RARE = "(rare)"
 BLOCK_ROWS = 10_000
-LARGE = 50_000
+"""Rows that are encoded at a time: typed copies of all rows would take several times the memory of the table."""
+MAX_DENSE_CELLS = 2**20
+"""Up to 8 MiB, features of records can be made as an array at once: for few rows, a sparse matrix takes longer."""
+MAX_EXACT_INTEGER = 2**53
+"""Of larger whole numbers not every one is a float."""
+MAX_FLOAT = np.finfo(np.float64).max
+NO_FEATURE = -1
+Unusual = dict[str, dict[str, int]]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -73,7 +92,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     known_columns : dict, default=None
         From the name of a column to its kind and how its dates are written or its text is cut, as `know_columns` finds
         them in a whole table. A fit to some of its rows then takes each column for what it is in the whole table, and
-        a text column without text in these rows gives no features. None: the fit finds the kinds in its own table.
+        a text column without text in these rows gets no features. None: the fit finds the kinds in its own table.
 
     Attributes
     ----------
@@ -82,7 +101,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     dates_ : dict
         From the name of each column of dates to how they are written and which parts of them vary.
     ranges_ : dict
-        From the name of each column of numbers to its least and greatest value.
+        From the name of each column of numbers to its minimum and maximum.
+    typical_ : dict
+        From the name of each column to its median, or its most frequent category or truth value; None if it is empty,
+        and an empty text for columns of text, since a text is a row of the table.
+    numbers_ : list of str
+        Names of the first features: columns of numbers and of truth values, and parts of dates such as ``when: year``.
+    medians_ : ndarray of shape (n_numbers,)
+        What fills their missing cells.
+    with_missing_ : ndarray of shape (n_indicators,)
+        Positions of those that had missing cells in training: each has an indicator, the features after the numbers.
+    means_, scales_ : ndarray of shape (n_numbers + n_indicators,)
+        What is subtracted from numbers and indicators, and what they are then divided by.
+    categories_ : dict
+        From the name of each column of categories to those that have a feature of their own, in this order.
+    rare_categories_ : dict
+        From the name of each column of categories to those that share one feature, the one after the others.
+    text_ngrams_ : dict
+        From the name of each text column that has features to what it is cut into, "words" or "characters".
+    vocabularies_ : dict
+        From the name of each of these columns to its n-grams, in the order of its features; empty if they are hashed.
+    idf_ : dict
+        From the name of each of these columns to the inverse document frequencies of its features.
+    is_sparse_ : bool
+        Whether `transform` returns sparse matrices.
     feature_names_in_ : ndarray of str
         Names of the columns, in the order of the training table.
     n_features_in_ : int
@@ -100,9 +142,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ['age', 'age is missing', 'town=Bonn', 'town=Ulm']
     """
 
-    # for encoders in files from before the release of 0.2.0, which have no such parameters
-    hashed_text: int | None = None
-    known_columns: Mapping[str, tuple[str, str]] | None = None
+    _constraints: ClassVar = {
+        "max_categories": integer(at_least=1),
+        "max_text_features": integer(at_least=1),
+        "dense": TRUE_OR_FALSE,
+        "hashed_text": NONE | integer(at_least=1),
+    }
 
     def __init__(
         self,
@@ -148,20 +193,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         >>> TableEncoder().fit(table[:2]).kinds_, TableEncoder().know_columns(table).fit(table[:2]).kinds_
         ({'remark': 'number'}, {'remark': 'category'})
         """
-        check_text_ngrams(self.text_ngrams)
+        check_encoder(self)
         table = as_frame(X)
         known: dict[str, tuple[str, str]] = {}
         for name in table.columns:
             if name in self.text:
-                known[name] = (TEXT, cut_of(self, table[name]))
+                prose = Prose(name)
+                prose.update(table[name])
+                known[name] = (TEXT, prose.cut(self.text_ngrams))
             elif name not in self.categories:
-                kind = kind_of(table[name])
-                known[name] = (kind, fitting_formats(table[name])[0] if kind == DATE else "")
+                column = ColumnKind(name)
+                column.update(table[name])
+                kind = column.kind()
+                known[name] = (kind, str(column.date_format()) if kind == DATE else "")
         self.known_columns = known
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find out the kind of each column and learn medians, scales, categories and n-grams.
+
+        Medians of more than 200,000 rows are those of 200,000 rows drawn at random.
 
         Parameters
         ----------
@@ -176,36 +227,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         table = as_frame(X)
-        begin_fit(self, list(table.columns))
-        self.kinds_ = {name: given_kind(self, name) or kind_of(table[name]) for name in table.columns}
-        self.dates_ = {
-            name: written_and_varying(table[name], known_detail(self, name, DATE)) for name in columns_of(self, DATE)
-        }
-        self.with_missing_, self.ranges_ = [], {}
-        medians: dict[str, float] = {}
-        for name in self.kinds_:  # one column at a time: a large table is large enough once
-            if self.kinds_[name] not in (NUMBER, BOOLEAN, DATE):
-                continue
-            for part, column in typed_column(self, table[name]).items():
-                values = column.to_numpy()
-                present = values[~np.isnan(values)]
-                medians[part] = float(np.median(present)) if len(present) else np.nan
-                if len(present) < len(values):
-                    self.with_missing_.append(part)
-                if self.kinds_[name] == NUMBER and len(present):
-                    self.ranges_[name] = (float(present.min()), float(present.max()))
-        numbers = number_columns(self)
-        self.with_missing_ = [name for name in numbers if name in set(self.with_missing_)]
-        with config_context(transform_output="default"):  # the configured output container does not apply to the parts
-            if len(table) > LARGE and not columns_of(self, CATEGORY, TEXT):
-                self.encoder_ = self._fit_in_blocks(table, medians)
-            else:
-                typed = typed_columns(self, table)
-                self.encoder_ = self._encoder(typed, numbers).fit(typed)
+        fitting = EncoderFit(self, in_memory=True)
+        fitting.update(table)
+        fitting.end_pass()
+        # the most frequent n-grams are known only from all texts at once
+        n_rows = len(table) if self.text and self.hashed_text is None else BLOCK_ROWS
+        for start in range(0, len(table), n_rows):
+            fitting.update(table.iloc[start : start + n_rows])
+        fitting.end_pass()
         return self
 
     def fit_chunks(self, read: Callable[[], Iterable[Any]]) -> Self:
-        """Learn from a table that is read in chunks, two to four times: the same as `fit` learns from the whole.
+        """Learn from a table that is read twice in chunks: the same as `fit` learns from the whole.
+
+        Medians of more than 200,000 rows are those of 200,000 rows drawn at random, or of fewer if there are more than
+        41 columns of numbers.
 
         Parameters
         ----------
@@ -224,9 +260,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         >>> TableEncoder().fit_chunks(lambda: iter(chunks)).ranges_
         {'age': (31.0, 54.0)}
         """
-        from skldl.tabular._chunked_encoder import ChunkedFit  # it needs this module
-
-        fitting = ChunkedFit(self)
+        fitting = EncoderFit(self)
         while not fitting.done:
             for chunk in read():
                 fitting.update(chunk)
@@ -246,46 +280,68 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ndarray, sparse matrix or DataFrame
             One row of numbers for each row of the table; a DataFrame after ``set_output(transform="pandas")``.
         """
-        check_is_fitted(self)
-        table = as_frame(X)
-        self.check_columns(table.columns)
+        table = self._checked_table(X)
         if not len(table):
             raise TableError("The table has no rows.")
-        with config_context(transform_output="default"):
-            features = self._in_blocks(table)
+        features = _joined((self._features(cells, not self.is_sparse_) for cells in self._blocks(table)), len(table))
         output = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         return features.toarray() if sparse.issparse(features) and output != "default" else features
 
-    def _fit_in_blocks(self, table: pd.DataFrame, medians: dict[str, float]) -> ColumnTransformer:
-        """Fit the steps for numbers without a copy of the table: from its medians, and some rows at a time."""
-        # three rows with the medians, and with gaps where a column has some, teach the imputer what all rows would
-        numbers = number_columns(self)
-        digest = pd.DataFrame([medians] * 3)[numbers]
-        digest.loc[2, self.with_missing_] = np.nan
-        encoder = self._encoder(digest, numbers).fit(digest)
-        pipeline = encoder.named_transformers_["numbers"]
-        imputer, scaler = pipeline[0], StandardScaler()
-        for start in range(0, len(table), BLOCK_ROWS):
-            scaler.partial_fit(imputer.transform(typed_columns(self, table.iloc[start : start + BLOCK_ROWS])[numbers]))
-        pipeline.steps[1] = (pipeline.steps[1][0], scaler)
-        return encoder
+    def encode(self, X: Any) -> tuple[Any, Unusual]:
+        """Turn a table into features, and count what is unusual in it.
 
-    def _in_blocks(self, table: pd.DataFrame) -> Any:
-        """Transform some rows at a time: the steps copy their input, and large tables should not be copied."""
-        first = self.encoder_.transform(typed_columns(self, table.iloc[:BLOCK_ROWS]))
-        if len(table) <= BLOCK_ROWS:
-            return first
-        starts = range(BLOCK_ROWS, len(table), BLOCK_ROWS)
-        others = (self.encoder_.transform(typed_columns(self, table.iloc[at : at + BLOCK_ROWS])) for at in starts)
-        if sparse.issparse(first):
-            return sparse.vstack([first, *others], format="csr")
-        features = np.empty((len(table), first.shape[1]), dtype=first.dtype)
-        features[:BLOCK_ROWS] = first
-        for start, part in zip(starts, others, strict=True):
-            features[start : start + BLOCK_ROWS] = part
-        return features
+        Parameters
+        ----------
+        X : DataFrame
+            A table as for `transform`, with at least one row.
 
-    def unusual(self, X: Any) -> dict[str, dict[str, int]]:
+        Returns
+        -------
+        features : ndarray or sparse matrix
+            As from `transform`.
+        unusual : dict
+            As from `unusual`.
+        """
+        table, unusual = self._checked_table(X), []
+
+        def features() -> Iterator[Any]:
+            for cells in self._blocks(table):
+                unusual.append(self._unusual(cells))
+                yield self._features(cells, not self.is_sparse_)
+
+        return _joined(features(), len(table)), add_counts(unusual)
+
+    def encode_records(self, records: Sequence[Any], *, dense: bool = False) -> tuple[Any, Unusual] | None:
+        """Turn JSON records into features as `encode` does, without the overhead of a table.
+
+        Parameters
+        ----------
+        records : sequence of mapping
+            As a JSON parser returns them: mappings from the names of columns to cells.
+        dense : bool, default=False
+            Whether the features may be an array though `transform` returns sparse matrices, where that is faster.
+
+        Returns
+        -------
+        features, unusual
+            As from `encode`. None if the records need a table (see `frame_of_records`): if the model has columns of
+            dates, or a record holds a number written as text, lacks a column or holds a wrong cell.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skldl.tabular import TableEncoder
+        >>> encoder = TableEncoder().fit(pd.DataFrame({"age": [1, 2, 3], "town": ["Ulm", "Bonn", "Ulm"]}))
+        >>> encoder.encode_records([{"age": 2, "town": "Rome"}])
+        (array([[0., 0., 0.]]), {'unknown_categories': {'town': 1}, 'far_outside_range': {}, 'empty_rows': {}})
+        """
+        cells = self._lookup.cells_of_records(records)
+        if cells is None:
+            return None
+        dense = not self.is_sparse_ or (dense and len(records) * self._lookup.n_features <= MAX_DENSE_CELLS)
+        return self._features(cells, dense), self._unusual(cells)
+
+    def unusual(self, X: Any) -> Unusual:
         """Count what the training table did not hold.
 
         Parameters
@@ -299,20 +355,38 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ``"unknown_categories"`` and ``"far_outside_range"`` (a number farther from the range of the training table
             than this range is wide), by the name of the column; ``"empty_rows"``, under the name ``"rows"``.
         """
-        check_is_fitted(self)
-        table = as_frame(X)[list(self.feature_names_in_)]
-        unknown, outside = {}, {}
-        for name, known in known_categories(self.encoder_).items():
-            words = words_of(self, table[name], MISSING_CATEGORY)
-            unknown[name] = int((table[name].notna() & ~words.isin(known.every)).sum())
-        for name, (least, most) in getattr(self, "ranges_", {}).items():  # version 0.1 kept none
-            numbers, width = checked_numbers(table[name]), most - least
-            outside[name] = int(((numbers < least - width) | (numbers > most + width)).sum())
-        return {
-            "unknown_categories": {name: count for name, count in unknown.items() if count},
-            "far_outside_range": {name: count for name, count in outside.items() if count},
-            "empty_rows": {"rows": count} if (count := int(table.isna().all(axis=1).sum())) else {},
-        }
+        return add_counts(map(self._unusual, self._blocks(self._checked_table(X))))
+
+    def typed_cells(self, X: Any) -> dict[str, AnyArray]:
+        """Return the cells of a table as the encoder understands them, before they become features.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A table as for `transform`.
+
+        Returns
+        -------
+        dict of ndarray
+            By the name of the column, or of the part of a date: floats, NaN where a cell is missing; words of columns
+            of categories, ``(missing)`` where a cell is missing; text.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skldl.tabular import TableEncoder
+        >>> table = pd.DataFrame({"age": ["31", "54.0"], "smoker": ["yes", "no"]})
+        >>> TableEncoder().fit(table).typed_cells(table)
+        {'age': array([31., 54.]), 'smoker': array([1., 0.])}
+        """
+        table = self._checked_table(X)
+        cells: dict[str, AnyArray] = dict(
+            zip(self.numbers_, typed_numbers(table, self.kinds_, self.dates_).T, strict=True)
+        )
+        for name, kind in self.kinds_.items():
+            if kind in (CATEGORY, TEXT):
+                cells[name] = as_words(table[name], MISSING_CATEGORY if kind == CATEGORY else "").to_numpy(dtype=object)
+        return cells
 
     def check_columns(self, columns: Iterable[str]) -> None:
         """Demand every column of the training table.
@@ -325,7 +399,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_columns(self.feature_names_in_, columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Name the columns that `transform` gives.
+        """Name the features that `transform` returns.
 
         Parameters
         ----------
@@ -339,14 +413,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ``comment~goo_``, where the low line marks the end of a word.
         """
         check_is_fitted(self)
-        names: list[str] = []
-        for label, step, columns in self.encoder_.transformers_:
-            if label == "numbers":
-                names += [*columns, *(f"{name} is missing" for name in self.with_missing_)]
-            elif label == "categories":
-                names += [f"{n}={v}" for n, known in known_categories(self.encoder_).items() for v in known.features]
-            elif label.startswith("text "):
-                names += [f"{columns}~{gram}" for gram in text_features(step)]
+        names = [*self.numbers_, *(f"{self.numbers_[at]} is missing" for at in self.with_missing_)]
+        for name in self.categories_:
+            names += [f"{name}={word}" for word in self.category_features(name)]
+        for name, idf in self.idf_.items():
+            grams = self.vocabularies_[name] or [f"#{number}" for number in range(len(idf))]
+            names += [f"{name}~{gram.replace(' ', '_')}" for gram in grams]
         return np.array(names, dtype=object)
 
     def sources(self) -> list[str]:
@@ -358,26 +430,403 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Names of columns, as many as there are features.
         """
         check_is_fitted(self)
-        found: list[str] = []
-        for label, step, columns in self.encoder_.transformers_:
-            if label == "numbers":
-                origin = {f"{name}: {part}": name for name, (_, parts) in dates_of(self).items() for part in parts}
-                found += [origin.get(name, name) for name in (*columns, *self.with_missing_)]
-            elif label == "categories":
-                found += [n for n, known in known_categories(self.encoder_).items() for _ in known.features]
-            elif label.startswith("text "):
-                found += [columns] * len(text_features(step))
+        found = number_columns(self.kinds_)
+        for name, (_, parts) in self.dates_.items():
+            found += [name] * len(parts)
+        found += [found[at] for at in self.with_missing_]
+        for name in self.categories_:
+            found += [name] * len(self.category_features(name))
+        for name, idf in self.idf_.items():
+            found += [name] * len(idf)
         return found
 
-    def _encoder(self, typed: pd.DataFrame, numbers: list[str]) -> ColumnTransformer:
-        cuts = {}
-        for name in columns_of(self, TEXT):
-            known = known_detail(self, name, TEXT)
-            if not known or has_text(typed[name], known):
-                cuts[name] = known or cut_of(self, typed[name])
-        if not (numbers or cuts or columns_of(self, CATEGORY)):
-            raise TableError(
-                f"Nothing is left to learn from: in these rows the text columns {list_names(self.text)} hold no text, "
-                "and there are no others."
+    def category_features(self, name: str) -> list[str]:
+        """Return what the features of a column of categories stand for.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        list of str
+            Its categories that have a feature, and then ``(rare)`` if others share one.
+        """
+        return [*self.categories_[name], RARE] if self.rare_categories_[name] else self.categories_[name]
+
+    def category_positions(self, name: str) -> tuple[dict[str, int], int]:
+        """Return which of the features of a column of categories each category has.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        positions : dict
+            From each category of the training table to the position of its feature in `category_features`.
+        of_unknown : int
+            The position for any other category: that of the rare ones, or -1 for no feature.
+        """
+        own, rare = self.categories_[name], self.rare_categories_[name]
+        positions = {word: at for at, word in enumerate(own)} | dict.fromkeys(rare, len(own))
+        return positions, len(own) if rare else NO_FEATURE
+
+    def _check_fitted_state(self) -> None:
+        """Demand that the attributes fit together, for a loaded model; `ValueError` says which do not."""
+        kinds = self.kinds_
+        n_numbers = sum(kind in (NUMBER, BOOLEAN) for kind in kinds.values())
+        n_numbers += sum(len(parts) for _, parts in self.dates_.values())
+        n_scaled = n_numbers + len(self.with_missing_)
+        by_kind = {kind: [name for name in kinds if kinds[name] == kind] for kind in KINDS}
+        n_grams = {name: len(self.vocabularies_.get(name, ())) or self.hashed_text for name in self.text_ngrams_}
+        checks = {
+            "kinds_": list(kinds) == list(self.feature_names_in_) and {*kinds.values()} <= {*KINDS},
+            "dates_": list(self.dates_) == by_kind[DATE]
+            and all({*parts} <= {*DATE_PARTS} for _, parts in self.dates_.values()),
+            "numbers_": len(self.numbers_) == n_numbers,
+            "medians_": self.medians_.shape == (n_numbers,) and self.medians_.dtype == np.float64,
+            "means_": self.means_.shape == (n_scaled,) and self.means_.dtype == np.float64,
+            "scales_": self.scales_.shape == (n_scaled,) and self.scales_.dtype == np.float64,
+            "with_missing_": {*self.with_missing_.tolist()} <= {*range(n_numbers)},
+            "categories_": list(self.categories_) == by_kind[CATEGORY] == list(self.rare_categories_),
+            "text_ngrams_": {*self.text_ngrams_} <= {*by_kind[TEXT]}
+            and {*self.text_ngrams_.values()} <= {*TEXT_NGRAMS},
+            "idf_": {name: idf.shape for name, idf in self.idf_.items()} == {name: (n,) for name, n in n_grams.items()},
+            "_made_lookup": "_made_lookup" not in vars(self),
+        }
+        for name, is_right in checks.items():
+            if not is_right:
+                raise ValueError(f"{name} of a table encoder does not fit its other attributes")
+
+    def _checked_table(self, X: Any) -> pd.DataFrame:
+        check_is_fitted(self)
+        table = as_frame(X)
+        self.check_columns(table.columns)
+        return table
+
+    @property
+    def _lookup(self) -> "_Lookup":
+        """What cells are looked up in, made from the fitted attributes at first use; model files do not hold it."""
+        if "_made_lookup" not in self.__dict__:
+            check_is_fitted(self)
+            self._made_lookup = _Lookup(self)
+        return self._made_lookup
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_made_lookup"}
+
+    def _blocks(self, table: pd.DataFrame) -> "Iterator[_Cells]":
+        """Typed cells of a table, some rows at a time."""
+        lookup = self._lookup
+        for start in range(0, len(table), BLOCK_ROWS):
+            block = table.iloc[start : start + BLOCK_ROWS]
+            numbers = typed_numbers(block, self.kinds_, self.dates_)
+            words = [_words(block[name]) for name in lookup.categories]
+            texts = [_words(block[name]) for name in lookup.texts]
+            yield _Cells(numbers, *lookup.missing_and_outside(numbers), words, *lookup.codes(words), texts)
+
+    def _features(self, cells: "_Cells", dense: bool) -> Any:
+        """Features of typed cells, as an array or a sparse matrix."""
+        scaled, n_rows = cells.numbers, len(cells.numbers)
+        if cells.missing is not None:
+            scaled = np.where(cells.missing, self.medians_, scaled)
+        if len(self.with_missing_):
+            shape = n_rows, len(self.with_missing_)
+            gaps = np.zeros(shape) if cells.missing is None else cells.missing[:, self.with_missing_]
+            scaled = np.concatenate([scaled, gaps], axis=1)
+        scaled = np.subtract(scaled, self.means_, order="C")
+        scaled /= self.scales_
+        if not (cells.codes or cells.texts):
+            return scaled
+        lookup = self._lookup
+        grams = [self._tfidf(name, texts) for name, texts in zip(lookup.texts, cells.texts, strict=True)]
+        grams = [matrix for matrix in grams if matrix is not None]
+        if not dense:
+            parts = [scaled] if self.numbers_ else []
+            parts += [lookup.one_hot(cells.codes)] if cells.codes else []
+            return sparse.hstack([*map(sparse.csr_matrix, parts), *grams], format="csr")
+        X = np.zeros((n_rows, lookup.n_features))
+        X[:, : scaled.shape[1]] = scaled
+        if n_rows == 1:  # indexing by arrays would take longer than everything else
+            for (code,) in cells.codes:
+                if code != NO_FEATURE:
+                    X[0, code] = 1.0
+        elif cells.codes:
+            codes = np.array(cells.codes).T
+            X[np.nonzero(codes != NO_FEATURE)[0], codes[codes != NO_FEATURE]] = 1.0
+        if grams:
+            X[:, lookup.first_gram :] = sparse.hstack(grams).toarray()
+        return X
+
+    def _tfidf(self, name: str, texts: list[str | None]) -> Any:
+        """Logarithmic counts of n-grams times their inverse document frequencies, scaled to rows of unit length."""
+        if name not in self.idf_:
+            return None  # a column that is text in the whole table, but held none in the rows of the fit
+        counts = self._lookup.counters[name].transform([text or "" for text in texts])
+        np.log(counts.data, out=counts.data)
+        counts.data += 1.0
+        counts.data *= self.idf_[name][counts.indices]
+        return normalize(counts, copy=False)
+
+    def _unusual(self, cells: "_Cells") -> Unusual:
+        """What `unusual` counts, in typed cells."""
+        unusual: Unusual = {"unknown_categories": cells.unknown, "far_outside_range": {}, "empty_rows": {}}
+        if cells.outside is not None:
+            counts = zip(self.numbers_, cells.outside.sum(axis=0).tolist(), strict=True)
+            unusual["far_outside_range"] = {name: count for name, count in counts if count}
+        if cells.missing is not None or not self.numbers_:
+            empty = range(len(cells.numbers)) if cells.missing is None else np.flatnonzero(cells.missing.all(axis=1))
+            n_empty = sum(all(words[row] is None for words in (*cells.words, *cells.texts)) for row in empty)
+            if n_empty:
+                unusual["empty_rows"] = {"rows": n_empty}
+        return unusual
+
+
+class _Cells(NamedTuple):
+    """Cells of some rows, in the types of their columns.
+
+    ``numbers`` has a column for each of `TableEncoder.numbers_`. ``missing`` says which are NaN, ``outside`` which
+    are far outside the range of training; None stands for none of them. ``words`` and ``texts`` have a list for each
+    column of categories and of text, with None where a cell is missing; ``codes`` are the positions of the features of
+    the words, or `NO_FEATURE`, and ``unknown`` counts the words that training did not have, by column.
+    """
+
+    numbers: FloatArray
+    missing: BoolArray | None
+    outside: BoolArray | None
+    words: list[Any]
+    codes: list[list[int]]
+    unknown: dict[str, int]
+    texts: list[list[str | None]]
+
+
+class _Lookup:
+    """What the cells of new rows are looked up in, made from the attributes of a fitted encoder.
+
+    ``positions`` has the position of the feature of each category, by column; that of a missing cell is under None. A
+    number outside ``lowest`` to ``highest`` is far outside the range of training.
+    """
+
+    def __init__(self, encoder: TableEncoder) -> None:
+        kinds, ranges = encoder.kinds_, encoder.ranges_
+        self.numbers = number_columns(kinds)
+        self.truth = [at for at, name in enumerate(self.numbers) if kinds[name] == BOOLEAN]
+        self.has_dates = bool(encoder.dates_)
+        # finite, so that an infinite number is outside
+        self.lowest, self.highest = np.full((2, len(encoder.numbers_)), [[-MAX_FLOAT], [MAX_FLOAT]])
+        for at, name in enumerate(self.numbers):
+            if name in ranges:
+                low, high = ranges[name]
+                self.lowest[at], self.highest[at] = low - (high - low), high + (high - low)
+        self.categories, self.texts = list(encoder.categories_), [n for n, kind in kinds.items() if kind == TEXT]
+        self.positions: list[dict[str | None, int]] = []
+        self.of_unknown: list[int] = []
+        self.first_code = end = len(encoder.means_)
+        for name in self.categories:
+            found, of_unknown = encoder.category_positions(name)
+            positions: dict[str | None, int] = {word: end + at for word, at in found.items()}
+            self.of_unknown.append(NO_FEATURE if of_unknown == NO_FEATURE else end + of_unknown)
+            positions[None] = positions.get(MISSING_CATEGORY, self.of_unknown[-1])
+            self.positions.append(positions)
+            end += len(encoder.category_features(name))
+        self.first_gram = end
+        self.n_features = end + sum(map(len, encoder.idf_.values()))
+        self.counters = {
+            name: ngram_counter(cut, encoder.hashed_text, vocabulary=encoder.vocabularies_[name])
+            for name, cut in encoder.text_ngrams_.items()
+        }
+        self._number_cells = _getter(self.numbers)
+        self._word_cells = _getter(self.categories) if self.categories else None
+        self._text_cells = _getter(self.texts) if self.texts else None
+        self._pack = Struct(f"{len(self.numbers)}d").pack
+
+    def codes(self, words: Sequence[Sequence[Any]]) -> tuple[list[list[int]], dict[str, int]]:
+        """Positions of the features of the words in each column of categories, and how many words are unknown.
+
+        `TypeError` is raised for JSON that is not a plain value.
+        """
+        found: list[list[int]] = []
+        unknown: dict[str, int] = {}
+        for at, cells in enumerate(words):
+            get = self.positions[at].get
+            codes: list[Any] = list(map(get, cells))
+            if None in codes:  # not known, or written in another way, such as " 3.0" for 3
+                codes = [get(_word_of(cell)) if code is None else code for code, cell in zip(codes, cells, strict=True)]
+                if n_unknown := codes.count(None):
+                    unknown[self.categories[at]] = n_unknown
+                    codes = [self.of_unknown[at] if code is None else code for code in codes]
+            found.append(codes)
+        return found, unknown
+
+    def missing_and_outside(self, numbers: FloatArray) -> tuple[BoolArray | None, BoolArray | None]:
+        """Which numbers are NaN and which are far outside the range of training; None for none of them."""
+        usual = (numbers >= self.lowest) & (numbers <= self.highest)
+        if np.count_nonzero(usual) == usual.size:  # on one row three times as fast as all()
+            return None, None
+        missing = np.isnan(numbers)
+        outside = ~(usual | missing)
+        return missing if missing.any() else None, outside if outside.any() else None
+
+    def one_hot(self, codes: list[list[int]]) -> Any:
+        """The features of categories as a sparse matrix."""
+        positions = np.array(codes).T
+        has_feature = positions != NO_FEATURE
+        ends = np.concatenate([[0], np.cumsum(has_feature.sum(axis=1))])
+        indices = positions[has_feature] - self.first_code
+        shape = (len(positions), self.first_gram - self.first_code)
+        return sparse.csr_matrix((np.ones(len(indices)), indices, ends), shape=shape)
+
+    def cells_of_records(self, records: Sequence[Any]) -> _Cells | None:
+        """Typed cells of JSON records; None if these need a table."""
+        if self.has_dates or not records:
+            return None
+        try:
+            numbers = self._read_numbers(records)
+            words = _columns(self._word_cells, records)
+            codes, unknown = self.codes(words)
+            texts = [list(map(_text_of, cells)) for cells in _columns(self._text_cells, records)]
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return None  # a record that is not an object or lacks a column; a cell that is not plain
+        missing, outside = self.missing_and_outside(numbers)
+        if outside is not None and np.isinf(numbers).any():
+            return None
+        return _Cells(numbers, missing, outside, words, codes, unknown, texts)
+
+    def _read_numbers(self, records: Sequence[Any]) -> FloatArray:
+        """The numbers and truth values of JSON records, NaN for null; `TypeError` for any other cell."""
+        rows: list[Sequence[Any]] = list(map(self._number_cells, records))
+        if self.truth:
+            rows = list(map(self._with_truth, rows))
+        shape = (len(rows), len(self.numbers))
+        try:  # packing floats takes a third of the time of np.array
+            return np.frombuffer(b"".join(starmap(self._pack, rows))).reshape(shape)
+        except (StructError, OverflowError):  # a null, a text, a list or an integer that is no float
+            pass
+        for cell in chain.from_iterable(rows):
+            if not (
+                cell is None or type(cell) in (float, bool) or (type(cell) is int and abs(cell) <= MAX_EXACT_INTEGER)
+            ):
+                raise TypeError
+        return np.array(rows, dtype=np.float64).reshape(shape)
+
+    def _with_truth(self, cells: Sequence[Any]) -> list[Any]:
+        """The cells of a record with words such as "yes" as truth values; `TypeError` or `KeyError` for others."""
+        found = list(cells)
+        for at in self.truth:
+            cell = found[at]
+            if isinstance(cell, str):
+                found[at] = _TRUTH_OR_DIGIT[cell.strip().lower()]
+            elif not (cell is None or isinstance(cell, bool) or cell in (0, 1)):
+                raise TypeError
+        return found
+
+
+def _words(column: pd.Series) -> list[str | None]:
+    """The words of a column, None where a cell is missing."""
+    words: list[str | None] = as_words(column, "").tolist()
+    for row in np.flatnonzero(column.isna()):
+        words[row] = None
+    return words
+
+
+def _getter(names: list[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """A function from a record to the tuple of these cells."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda record: tuple(record[name] for name in names)
+
+
+def _columns(get: Callable[[Mapping[str, Any]], tuple[Any, ...]] | None, records: Sequence[Any]) -> list[Any]:
+    """The cells of records by column."""
+    return [] if get is None else list(zip(*map(get, records), strict=True))
+
+
+def _word_of(cell: Any) -> str | None:
+    """A cell of JSON as `as_words` writes it in a table."""
+    if isinstance(cell, str):
+        return _word(cell.strip())
+    if (type(cell) is int and abs(cell) <= MAX_EXACT_INTEGER) or (type(cell) is float and math.isfinite(cell)):
+        return f"{cell:.15g}"
+    raise TypeError
+
+
+def _text_of(cell: Any) -> str | None:
+    return None if cell is None else _word_of(cell)
+
+
+def _joined(parts: Iterable[Any], n_rows: int) -> Any:
+    """Features of blocks of rows as one array or sparse matrix."""
+    parts = iter(parts)
+    first = next(parts)
+    if first.shape[0] == n_rows:
+        return first
+    if sparse.issparse(first):
+        return sparse.vstack([first, *parts], format="csr")
+    features, at = np.empty((n_rows, first.shape[1])), 0
+    for part in chain([first], parts):
+        features[at : at + len(part)] = part
+        at += len(part)
+    return features
+
+
+def add_counts(counted: Iterable[Unusual]) -> Unusual:
+    """Add up what `TableEncoder.unusual` counted in several pieces of a table.
+
+    Examples
+    --------
+    >>> pieces = [{"unknown_categories": {"town": 1}}, {"unknown_categories": {"town": 2, "code": 1}}]
+    >>> add_counts(pieces)
+    {'unknown_categories': {'town': 3, 'code': 1}, 'far_outside_range': {}, 'empty_rows': {}}
+    """
+    total: Unusual = {"unknown_categories": {}, "far_outside_range": {}, "empty_rows": {}}
+    for unusual in counted:
+        for what, counts in unusual.items():
+            for name, count in counts.items():
+                total[what][name] = total[what].get(name, 0) + count
+    return total
+
+
+def frame_of_records(records: Sequence[Any], columns: Sequence[str], keep: Sequence[str] = ()) -> pd.DataFrame:
+    """Make a table of JSON records; errors name the row, the column and what was found.
+
+    It has the columns that the model needs, and those to keep that a record names. A cell that a record does not name
+    is missing; a column that the model needs must be named by one record at least.
+
+    Examples
+    --------
+    >>> list(frame_of_records([{"age": 31, "note": "x"}, {}], ["age"], ["town"]).columns)
+    ['age']
+    """
+    present: dict[str, Any] = {}
+    for row, record in enumerate(records):
+        if not isinstance(record, dict):
+            raise DataError(
+                f"Row {row + 1} is {_json_type(record)}, where an object from columns to cells belongs, such as "
+                f'{{"{columns[0]}": ...}}.',
+                row=row,
             )
-        return column_transformer(self, numbers, cuts)
+        present.update(record)
+    if records:
+        check_columns(columns, present)
+    names = [name for name in dict.fromkeys((*columns, *keep)) if name in present or not records]
+    table: dict[str, pd.Series] = {}
+    for name in names:
+        cells = [record.get(name) for record in records]
+        for row, cell in enumerate(cells):
+            if isinstance(cell, list | dict):
+                raise DataError(
+                    f"Row {row + 1} of column {name!r} holds {_json_type(cell)}, where one value belongs.", row=row
+                )
+        # text and mixed cells stay objects; pandas finds the type of all others
+        untyped = any(isinstance(cell, str) for cell in cells) or all(cell is None for cell in cells)
+        table[name] = pd.Series(cells, dtype=object if untyped else None)
+    return pd.DataFrame(table)
+
+
+def _json_type(cell: Any) -> str:
+    names = {list: "a list", dict: "an object", str: "a text", bool: "a truth value", type(None): "null"}
+    return names.get(type(cell), "a number")

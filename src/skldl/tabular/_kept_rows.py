@@ -1,7 +1,5 @@
-"""Training data in a model file: typical values always, whole rows only if requested.
+"""Rows of the training table in a model file: only if requested by ``keep_rows=``.
 
-Typical values are medians of numbers and dates and the most frequent category: what a form begins with and what an
-explanation compares with. Text columns have none, since a text is a row of the table. Rows are kept by ``keep_rows=``.
 Estimators that predict from training rows hold them, encoded, in any case: `rows_in` names them.
 """
 
@@ -9,48 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator
 
-from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, as_numbers, as_words, checked_truth
 from skldl.data._dataset import Dataset
-from skldl.data._dates import as_dates, show_date
 from skldl.exceptions import DataError, Parameter
 
 MOST_KEPT = 100_000
-
-
-def typical_values(
-    table: pd.DataFrame, kinds: dict[str, str], dates: dict[str, tuple[str, list[str]]]
-) -> dict[str, Any]:
-    """A typical value of each column, in plain types; ``kinds`` and ``dates`` are those of a fitted `TableEncoder`.
-
-    Median, most frequent category or truth value, or None; an empty text for columns of text.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> typical_values(pd.DataFrame({"age": ["3", "5", None]}), {"age": "number"}, {})
-    {'age': 4.0}
-    """
-    typical: dict[str, Any] = {}
-    for name, kind in kinds.items():
-        column = table[name]
-        if not column.notna().any():
-            typical[name] = None
-        elif kind == NUMBER:
-            typical[name] = float(as_numbers(column).median())
-        elif kind == BOOLEAN:
-            typical[name] = bool(checked_truth(column).mean() > 0.5)
-        elif kind == CATEGORY:
-            typical[name] = str(as_words(column.dropna(), "").mode().iloc[0])
-        elif kind == DATE:
-            written = dates[name][0]
-            middle = as_dates(column, written).dropna().sort_values().iloc[column.notna().sum() // 2]
-            typical[name] = show_date(middle, written)
-        else:
-            typical[name] = ""
-    return typical
 
 
 def kept_rows(dataset: Dataset, kinds: dict[str, str], n_rows: int, seed: int) -> dict[str, Any]:

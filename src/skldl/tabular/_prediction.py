@@ -54,14 +54,20 @@ def predict_table(
     frame = as_frame(table)
     kept = frame[checked_keep(keep, frame.columns, labels)]
     D = np.asarray(model.predict(frame)) if len(frame) else np.empty((0, len(labels)))
-    columns: dict[str, Any] = {"top": np.asarray(labels, dtype=object)[D.argmax(axis=1)] if len(D) else []}
-    columns["entropy"] = entropy(D) if len(D) else []
+    columns: list[Any] = [np.asarray(labels, dtype=object)[D.argmax(axis=1)] if len(D) else []]
+    columns.append(entropy(D) if len(D) else [])
     if values is not None:
-        columns["expected"] = D @ np.asarray(values, dtype=np.float64)
-    taken = {*labels, *kept.columns}
-    summary = pd.DataFrame(columns, index=frame.index).rename(columns=lambda name: _free_name(name, taken))
+        columns.append(D @ np.asarray(values, dtype=np.float64))
+    names = answer_names(labels, values is not None, kept.columns)
+    summary = pd.DataFrame(dict(zip(names[len(labels) :], columns, strict=True)), index=frame.index)
     degrees = pd.DataFrame(D, index=frame.index, columns=list(labels))
     return pd.concat([kept, degrees, summary], axis=1)
+
+
+def answer_names(labels: Sequence[str], has_values: bool, kept: Iterable[str] = ()) -> list[str]:
+    """Return the names of the predicted columns, which differ from those of the kept ones."""
+    taken = {*labels, *kept}
+    return [*labels, *(_free_name(name, taken) for name in ("top", "entropy", "expected")[: 2 + has_values])]
 
 
 def checked_keep(keep: Iterable[str], columns: Iterable[str], labels: Iterable[str]) -> list[str]:

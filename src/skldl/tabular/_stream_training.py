@@ -24,8 +24,8 @@ from skldl.selection._fitting import MODEL_STEP
 from skldl.tabular._choice import Choice, Trial
 from skldl.tabular._choice_words import described_model, doubts_on_skill, show_setting
 from skldl.tabular._chunk_cache import ChunkCache
-from skldl.tabular._chunked_encoder import ChunkedFit
 from skldl.tabular._encoder import TableEncoder
+from skldl.tabular._encoder_fit import EncoderFit
 from skldl.tabular._kept_rows import check_number_kept
 from skldl.tabular._memory_plan import GIB, memory_for_rows, rows_to_fit, rows_to_scan
 from skldl.tabular._models import is_auto, with_settings
@@ -99,7 +99,7 @@ def fit_stream(
     known = None if state is None else state.load()
     if known is None:
         encoder = TableEncoder(table.text, table.categories, text_ngrams=text_ngrams, hashed_text=HASHED_TEXT)
-        facts = _scan(table, encoder, random_state, tell)
+        facts = _scan(table, encoder, tell)
         if state is not None:
             state.save(encoder, facts)
     else:
@@ -107,7 +107,7 @@ def fit_stream(
         table.label_names, table.rows_of_files = facts["label_names"], facts["rows_of_files"]
     names, n_rows = list(facts["label_names"]), int(facts["n_rows"])
     numbers = label_values(names, values)
-    dense = not encoder.encoder_.sparse_output_
+    dense = not encoder.is_sparse_
     table.chunk_rows = rows_to_fit(
         left, table.chunk_rows, len(encoder.sources()), len(names), dense=dense, folded=folded
     )
@@ -183,9 +183,9 @@ def can_stream(estimator: Any) -> bool:
     return isinstance(estimator, BaseLDL) and type(estimator)._fit_rows is not BaseLDL._fit_rows
 
 
-def _scan(table: StreamedTable, encoder: TableEncoder, seed: int, tell: Tell) -> dict[str, Any]:
+def _scan(table: StreamedTable, encoder: TableEncoder, tell: Tell) -> dict[str, Any]:
     """Fit the encoder and find the names of the labels; what else was found, in plain values."""
-    fitting = ChunkedFit(encoder, seed=seed)
+    fitting = EncoderFit(encoder)
     notes: list[str] = []
     while not fitting.done:
         for chunk in table.chunks():
@@ -204,7 +204,7 @@ def _scan(table: StreamedTable, encoder: TableEncoder, seed: int, tell: Tell) ->
         "n_rows": fitting.n_rows,
         "label_names": table.label_names,
         "rows_of_files": dict(table.rows_of_files),
-        "typical": fitting.typical(),
+        "typical": encoder.typical_,
         "notes": [*notes, *notes_on_rows(fitting.n_rows, table.left_out)],
     }
 

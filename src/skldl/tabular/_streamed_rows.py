@@ -85,7 +85,7 @@ class EncodedRows(Rows):
 
     def _known_layout(self) -> Layout:
         names = tuple(self.table.label_names or ())
-        is_sparse = bool(self.encoder.encoder_.sparse_output_)
+        is_sparse = self.encoder.is_sparse_
         return Layout(len(self.encoder.sources()), len(names), None, names, self.table.weight is not None, is_sparse)
 
     def _name(self) -> str:

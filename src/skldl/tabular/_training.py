@@ -19,8 +19,8 @@ from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
 from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, choose_model
 from skldl.tabular._choice_words import described_model, doubts, reasons
 from skldl.tabular._encoder import TableEncoder
-from skldl.tabular._encoder_steps import check_text_ngrams
-from skldl.tabular._kept_rows import kept_rows, typical_values
+from skldl.tabular._encoder_fit import check_text_ngrams
+from skldl.tabular._kept_rows import kept_rows
 from skldl.tabular._models import candidates_for, quick_candidates
 from skldl.tabular._training_rows import MOST_ROWS as MOST_HASHES
 from skldl.tabular._training_rows import row_hashes
@@ -281,7 +281,7 @@ def _rows_of(encoder: TableEncoder, dataset: Dataset, keep_rows: int | None, see
     few = dataset.n_samples <= MOST_HASHES
     kept: dict[str, Any] = {
         "training_rows": "".join(sorted(row_hashes(encoder, dataset.X, dataset.D))) if few else "",
-        "typical": typical_values(dataset.X, encoder.kinds_, encoder.dates_),
+        "typical": encoder.typical_,
     }
     if keep_rows is not None:
         kept["kept_rows"] = kept_rows(dataset, encoder.kinds_, keep_rows, seed)

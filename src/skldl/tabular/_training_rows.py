@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from skldl.data._cells import as_frame
-from skldl.tabular._encoder_steps import typed_columns
 from skldl.utils.typing import BoolArray
 
 MOST_ROWS = 100_000
@@ -34,10 +32,8 @@ def row_hashes(encoder: Any, table: Any, D: Any) -> list[str]:
     >>> row_hashes(encoder, table, [[0.2, 0.8], [0.5, 0.5]])[1] == row_hashes(encoder, turned, [[0.5, 0.5]])[0]
     True
     """
-    typed = typed_columns(encoder, as_frame(table))
-    cells = [
-        [f"{cell:.9g}" if isinstance(cell, float) else str(cell) for cell in typed[name].tolist()] for name in typed
-    ]
+    typed = encoder.typed_cells(table).values()
+    cells = [[f"{cell:.9g}" if isinstance(cell, float) else str(cell) for cell in column.tolist()] for column in typed]
     degrees = [[f"{degree:.6g}" for degree in column] for column in np.asarray(D, dtype=np.float64).T.tolist()]
     rows = zip(*cells, *degrees, strict=True)
     return [blake2b(repr(row).encode(), digest_size=_BYTES).hexdigest() for row in rows]

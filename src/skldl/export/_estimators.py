@@ -10,38 +10,40 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-from skldl.adaptation import AARegressor
-from skldl.baseline import MeanDistribution
-from skldl.ensemble._members import PooledLDL
+from skldl._algorithms import names_with
 from skldl.ensemble._pool import FLOOR
 from skldl.export._graph import DOUBLE, ML, Graph, refuse
-from skldl.export._tree_nodes import add_logit_boosting, add_soft_forest, add_structured_forest
-from skldl.neural import AABP, CPNN
 from skldl.neural._cpnn import _parts, label_codes
 from skldl.tabular._softmax_weights import softmax_weights
-from skldl.trees import LDLF, GradientBoostingLDL, LDLogitBoost, RandomForestLDL, StructRF
 from skldl.trees._flat_trees import FlatTrees
+from skldl.trees._newton_tree import NewtonTree
+from skldl.utils.typing import IntArray
 
 _ACTIVATIONS = {"tanh": "Tanh", "logistic": "Sigmoid", "relu": "Relu", "identity": "Identity"}
 
 
 def add_estimator(graph: Graph, model: Any, features: str) -> str:
-    """Append the nodes of a fitted estimator of these features; return the name of its distributions, doubles, too."""
-    if (weights := softmax_weights(model)) is not None:
-        scores = graph.add("MatMul", features, graph.constant(weights[0]))
-        return graph.add("Softmax", graph.add("Add", scores, graph.constant(weights[1])), axis=1)
-    own = getattr(type(model), "_predict", None)
-    for kind, add in _WRITERS.items():
-        if own is kind._predict:
-            return add(graph, model, features)
-    raise refuse(
-        f"The estimator {type(model).__name__}",
-        "what can be are maximum entropy models, AABP, CPNN, RandomForestLDL, StructRF, LDLF, GradientBoostingLDL, "
-        "LDLogitBoost, forests of scikit-learn, and pools of these. Fit one: skldl fit --model sa-bfgs-cv",
-    )
+    """Append the nodes of a fitted estimator of these features; return the name of its distributions, doubles, too.
+
+    The class attribute ``_onnx`` of the estimator says which nodes those are.
+    """
+    add = _WRITERS.get(getattr(type(model), "_onnx", ""))
+    if add is None:
+        raise refuse(
+            f"The estimator {type(model).__name__}",
+            f"what can be are {names_with('ONNX')}, and pools of these. Fit one: skldl fit --model sa-bfgs-cv",
+        )
+    return add(graph, model, features)
+
+
+def _linear(graph: Graph, model: Any, features: str) -> str:
+    weights = softmax_weights(model)
+    assert weights is not None
+    scores = graph.add("MatMul", features, graph.constant(weights[0]))
+    return graph.add("Softmax", graph.add("Add", scores, graph.constant(weights[1])), axis=1)
 
 
 def _mean(graph: Graph, model: Any, features: str) -> str:
@@ -123,6 +125,55 @@ def _pool(graph: Graph, model: Any, features: str) -> str:
     return graph.add("Softmax", graph.add("Add", total, graph.constant(model.offset_)), axis=1)
 
 
+def _structured_forest(graph: Graph, model: Any, features: str) -> str:
+    """Append the nodes of a fitted `StructRF`: the mean of what its trees predict."""
+    every = np.arange(model.n_labels_)
+    total = _newton_sum(graph, [(tree, every) for tree in model.trees_], features, model.n_labels_)
+    return graph.add("Div", total, graph.constant(float(len(model.trees_))))
+
+
+def _logit_boosting(graph: Graph, model: Any, features: str) -> str:
+    """Append the nodes of a fitted `LDLogitBoost`: softmax of its start and its trees.
+
+    Scores that are centred in each round are centred once here, since centring is linear.
+    """
+    n_labels = model.n_labels_
+    if model.method == "aoso":
+        trees = [(tree, np.arange(n_labels)) for tree in model.trees_]
+    else:
+        trees = [(tree, np.array([label])) for one_round in model.trees_ for label, tree in enumerate(one_round)]
+    steps = _newton_sum(graph, trees, features, n_labels)
+    if model.method != "aoso":
+        centring = (np.eye(n_labels) - 1.0 / n_labels) * (n_labels - 1) / n_labels
+        steps = graph.add("MatMul", steps, graph.constant(centring))
+    scores = graph.add("Mul", steps, graph.constant(float(model.learning_rate)))
+    return graph.add("Softmax", graph.add("Add", scores, graph.constant([model.start_])), axis=1)
+
+
+def _soft_forest(graph: Graph, model: Any, features: str) -> str:
+    """Append the nodes of a fitted `LDLF`: leaves, weighted by the ways that lead to them, in the mean over trees."""
+    one = graph.constant(1.0)
+    total = ""
+    for W, b, Q in zip(model.coefs_, model.intercepts_, model.leaves_, strict=True):
+        scores = graph.add("Add", graph.add("MatMul", features, graph.constant(W)), graph.constant(b))
+        decisions = graph.add("Sigmoid", scores)
+        ways = ""
+        width = 1
+        while width < len(Q):
+            nodes = graph.constant(np.arange(width - 1, 2 * width - 1), np.int64)
+            left = graph.add("Gather", decisions, nodes, axis=1)
+            sides = [left, graph.add("Sub", one, left)]
+            if ways:
+                sides = [graph.add("Mul", ways, side) for side in sides]
+            last = graph.constant([2], np.int64)
+            pairs = graph.add("Concat", *(graph.add("Unsqueeze", side, last) for side in sides), axis=2)
+            width *= 2
+            ways = graph.add("Reshape", pairs, graph.constant([0, width], np.int64))
+        shares = graph.add("MatMul", ways, graph.constant(Q))
+        total = graph.add("Add", total, shares) if total else shares
+    return graph.add("Div", total, graph.constant(float(len(model.leaves_))))
+
+
 def _tree_sum(graph: Graph, trees: FlatTrees, features: str, n_labels: int) -> str:
     """Sum over the trees of what their leaves hold; leaves of one number serve the labels in turn."""
     sizes = trees.sizes
@@ -160,15 +211,51 @@ def _not_above(threshold: Any) -> Any:
     return np.where(above, np.nextafter(single, np.float32(-np.inf)), single)
 
 
-_WRITERS: dict[Any, Callable[[Graph, Any, str], str]] = {
-    MeanDistribution: _mean,
-    AABP: _network,
-    CPNN: _conditional_network,
-    RandomForestLDL: _forest,
-    GradientBoostingLDL: _boosting,
-    AARegressor: _averaging_regressor,
-    PooledLDL: _pool,
-    StructRF: add_structured_forest,
-    LDLogitBoost: add_logit_boosting,
-    LDLF: add_soft_forest,
+def _newton_sum(graph: Graph, trees: list[tuple[NewtonTree, IntArray]], features: str, n_labels: int) -> str:
+    """Sum over trees of what their leaves hold; each tree comes with the labels that its leaves have numbers for."""
+    sizes = np.array([len(tree.feature) for tree, _ in trees])
+    number = np.repeat(np.arange(len(trees)), sizes)
+    node = np.arange(len(number)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    feature, threshold, left, right = (
+        np.concatenate([getattr(tree, name) for tree, _ in trees]) for name in ("feature", "threshold", "left", "right")
+    )
+    is_leaf = feature < 0
+    labels = [targets for tree, targets in trees for place in tree.feature if place < 0]
+    weights = [value for tree, _ in trees for place, value in zip(tree.feature, tree.value, strict=True) if place < 0]
+    width = [len(targets) for targets in labels]
+    attributes: dict[str, Any] = {
+        "n_targets": n_labels,
+        "aggregate_function": "SUM",
+        "nodes_treeids": number.tolist(),
+        "nodes_nodeids": node.tolist(),
+        "nodes_featureids": np.where(is_leaf, 0, feature).astype(np.int64).tolist(),
+        "nodes_values_as_tensor": _doubles("nodes_values", np.where(is_leaf, 0.0, threshold)),
+        "nodes_modes": np.where(is_leaf, "LEAF", "BRANCH_LEQ").tolist(),
+        "nodes_truenodeids": np.where(is_leaf, 0, left).astype(np.int64).tolist(),
+        "nodes_falsenodeids": np.where(is_leaf, 0, right).astype(np.int64).tolist(),
+        "target_treeids": np.repeat(number[is_leaf], width).tolist(),
+        "target_nodeids": np.repeat(node[is_leaf], width).tolist(),
+        "target_ids": np.concatenate(labels).astype(np.int64).tolist(),
+        "target_weights_as_tensor": _doubles("target_weights", np.concatenate(weights)),
+    }
+    return graph.cast(graph.add("TreeEnsembleRegressor", features, domain=ML, **attributes), DOUBLE)
+
+
+def _doubles(name: str, values: Any) -> Any:
+    return numpy_helper.from_array(np.asarray(values, dtype=np.float64), name)
+
+
+_WRITERS: dict[str, Callable[[Graph, Any, str], str]] = {
+    "linear": _linear,
+    "mean": _mean,
+    "network": _network,
+    "conditional_network": _conditional_network,
+    "forest": _forest,
+    "boosting": _boosting,
+    "regressor_trees": _averaging_regressor,
+    "pool": _pool,
+    "newton_forest": _structured_forest,
+    "newton_boosting": _logit_boosting,
+    "soft_forest": _soft_forest,
 }
+"""From the class attribute ``_onnx`` of estimators to the function that appends their nodes."""

@@ -1,0 +1,432 @@
+r"""The fit of a `TableEncoder` in two passes over the rows of a table, which may come in chunks.
+
+The first pass decides the kind of each column, the second adds up what the features need. An imputed column of n cells,
+m of them missing, with mean μ and sum of squared deviations S of the others and median h, has
+
+.. math:: \bar x = \mu + \frac{m}{n}(h - \mu), \qquad \sum_i (x_i - \bar x)^2 = S + \frac{m (n - m)}{n} (h - \mu)^2 ,
+
+so that the scales need no third pass.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+
+from skldl.data._cells import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    NUMBER,
+    TEXT,
+    as_frame,
+    as_words,
+    checked_numbers,
+    checked_truth,
+    refuse_cells,
+)
+from skldl.data._column_kinds import ColumnKind, notes_on_columns
+from skldl.data._dates import as_dates, date_parts, show_date
+from skldl.exceptions import DataError, Parameter, TableError
+from skldl.tabular._row_sample import RowSample
+from skldl.utils.column_names import list_names
+from skldl.utils.parameters import check_parameters
+from skldl.utils.typing import AnyArray, FloatArray
+
+KINDS = (NUMBER, BOOLEAN, DATE, CATEGORY, TEXT)
+DATE_PARTS = list(date_parts(pd.Series(pd.to_datetime(["2024-05-31"]))))
+MISSING_CATEGORY = "(missing)"
+TEXT_NGRAMS: dict[str, dict[str, Any]] = {
+    "words": {"analyzer": "word", "ngram_range": (1, 2)},
+    "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
+}
+_NGRAM = {"words": re.compile(r"\b\w\w"), "characters": re.compile(r"\S")}
+"""What a text must hold so that there is an n-gram of it."""
+PROSE_WORDS = 3
+"""A text column whose cells have at least this mean number of words is treated as prose; chosen by hand."""
+MEDIAN_ROWS = 200_000
+"""Medians of more rows are those of a sample of so many, with a standard error of .003 standard deviations."""
+MEDIAN_CELLS = 2**23
+"""Cells of this sample in a fit in chunks (64 MiB): for more than 41 columns of numbers it has fewer rows."""
+MAX_CATEGORIES_IN_CHUNKS = 100_000
+"""More different categories in one column are an error in a fit in chunks, whose memory is bounded."""
+SPARSE_BELOW = 0.3
+"""Features are a sparse matrix if a smaller fraction of them is not zero, as in scikit-learn's ColumnTransformer."""
+
+
+def check_encoder(encoder: Any) -> None:
+    """Check the parameters of an encoder that do not depend on a table."""
+    check_parameters(encoder)
+    check_text_ngrams(encoder.text_ngrams)
+
+
+def check_text_ngrams(text_ngrams: str) -> None:
+    """Reject unknown ways to cut text."""
+    if text_ngrams not in ("auto", *TEXT_NGRAMS):
+        raise TableError(Parameter("text_ngrams", text_ngrams), f" must be one of auto, {', '.join(TEXT_NGRAMS)}.")
+
+
+def number_columns(kinds: Mapping[str, str]) -> list[str]:
+    """The columns whose cells are numbers themselves: numbers and truth values, but no dates."""
+    return [name for name, kind in kinds.items() if kind in (NUMBER, BOOLEAN)]
+
+
+def part_names(dates: Mapping[str, tuple[str, Sequence[str]]]) -> list[str]:
+    """Names of the numbers that dates become."""
+    return [f"{name}: {part}" for name, (_, parts) in dates.items() for part in parts]
+
+
+def typed_numbers(
+    table: pd.DataFrame, kinds: Mapping[str, str], dates: Mapping[str, tuple[str, Sequence[str]]]
+) -> FloatArray:
+    """The columns of numbers and of truth values and then the parts of dates, NaN where a cell is missing.
+
+    A cell that is none is an error, which names it.
+    """
+    names = number_columns(kinds)
+    dtypes = dict(zip(table.columns, table.dtypes, strict=True))
+    n_parts = sum(len(parts) for _, parts in dates.values())
+    # Fortran order: sums along columns are then pairwise, with a rounding error that hardly grows with the rows
+    numbers = np.empty((len(table), len(names) + n_parts), order="F")
+    # columns that need no change are taken in one block: there may be thousands of them
+    ready = [at for at, name in enumerate(names) if kinds[name] == NUMBER and dtypes[name] == np.float64]
+    if ready:
+        block = table[[names[at] for at in ready]].to_numpy()
+        for column in np.flatnonzero(np.isinf(block).any(axis=0)):
+            checked_numbers(table[names[ready[column]]])  # raises
+        numbers[:, ready] = block
+    for at in sorted({*range(len(names))}.difference(ready)):
+        cells, is_number = table[names[at]], kinds[names[at]] == NUMBER
+        numbers[:, at] = checked_numbers(cells, "the model expects a number") if is_number else checked_truth(cells)
+    at = len(names)
+    for name, (written, parts) in dates.items():
+        times = as_dates(table[name], written)
+        refuse_cells(table[name], times.isna() & table[name].notna(), "the model expects a date")
+        numbers[:, at : at + len(parts)] = date_parts(times)[parts]
+        at += len(parts)
+    return numbers
+
+
+def ngram_counter(cut: str, hashed: int | None, **options: Any) -> Any:
+    """What counts n-grams in texts: those of a vocabulary, or all of them by their hashes."""
+    if hashed is not None:
+        return HashingVectorizer(**TEXT_NGRAMS[cut], n_features=hashed, alternate_sign=False, norm=None)
+    return CountVectorizer(**TEXT_NGRAMS[cut], **options, dtype=np.float64)
+
+
+class EncoderFit:
+    """The fit of a `TableEncoder` in two passes over the rows of a table, which may come in chunks.
+
+    Call `update` with each chunk of a pass, then `end_pass`, until it is ``done``. ``n_rows`` is known after the first
+    pass.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        The encoder to fit.
+    in_memory : bool, default=False
+        Whether the rows are in memory all the time, so that no bound on memory holds: text keeps its words, if it comes
+        in one chunk, and medians of at most 200,000 rows are exact whatever the number of columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.tabular import TableEncoder
+    >>> fitting = EncoderFit(TableEncoder())
+    >>> while not fitting.done:
+    ...     fitting.update(pd.DataFrame({"age": [31, 54]}))
+    ...     fitting.update(pd.DataFrame({"age": [40.5, None]}))
+    ...     fitting.end_pass()
+    >>> fitting.n_rows, fitting.encoder.typical_
+    (4, {'age': 40.5})
+    """
+
+    def __init__(self, encoder: Any, *, in_memory: bool = False) -> None:
+        check_encoder(encoder)
+        self.encoder, self.in_memory = encoder, in_memory
+        self.n_rows = self.n_passes = 0
+        self.done = False
+        self._columns: list[str] | None = None
+        self._kinds: dict[str, ColumnKind] = {}
+        self._prose: dict[str, Prose] = {}
+        self._statistics: _Statistics | None = None
+
+    def update(self, chunk: Any, place: str = "") -> None:
+        """Look at a chunk of the table, with the same columns each time; ``place`` is the file, for messages."""
+        table = as_frame(chunk)
+        if self._columns is None:
+            self._begin(list(table.columns))
+        elif list(table.columns) != self._columns:
+            raise TableError("The chunks of the table have different columns. All need the same, in the same order.")
+        if not len(table):
+            return
+        if self._statistics is not None:
+            self._statistics.update(table)
+            return
+        self.n_rows += len(table)
+        for name, kind in self._kinds.items():
+            kind.update(table[name], place)
+        for name, prose in self._prose.items():
+            prose.update(table[name])
+
+    def end_pass(self) -> None:
+        """All chunks have been seen."""
+        self.n_passes += 1
+        if not self.n_rows:
+            raise TableError("The table has no rows.")
+        if self._statistics is None:
+            self._decide_kinds()
+            self._statistics = _Statistics(self.encoder, in_memory=self.in_memory)
+        elif self._statistics.n_rows != self.n_rows:
+            raise DataError(f"The table had {self.n_rows:,} rows, and now has {self._statistics.n_rows:,}: it changed.")
+        else:
+            self._statistics.finish()
+            self.done = True
+
+    def notes(self) -> list[str]:
+        """What the user should know about the columns; one that is mostly numbers but not everywhere is an error."""
+        counts = {} if self._statistics is None else self._statistics.counts
+        return notes_on_columns(
+            self._kinds, {name: len(set(found) - {MISSING_CATEGORY}) for name, found in counts.items()}
+        )
+
+    def _begin(self, columns: list[str]) -> None:
+        """Check what the encoder says about columns against their names."""
+        encoder = self.encoder
+        for name in (*encoder.text, *encoder.categories):
+            if name not in columns:
+                raise TableError(f"The table has no column {name!r}. Its columns are {list_names(columns)}.")
+        if not columns:
+            raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
+        for name, (kind, detail) in (encoder.known_columns or {}).items():
+            if kind not in (NUMBER, BOOLEAN, DATE, CATEGORY, TEXT) or (kind in (DATE, TEXT) and not detail):
+                shown = Parameter("known_columns", {name: (kind, detail)})
+                raise TableError(shown, " is no kind of column. know_columns sets this parameter.")
+        self._columns = columns
+        self._prose = {name: Prose(name) for name in encoder.text}
+        self._kinds = {name: ColumnKind(name) for name in columns if name not in {*encoder.text, *encoder.categories}}
+        encoder.feature_names_in_, encoder.n_features_in_ = np.array(columns, dtype=object), len(columns)
+
+    def _decide_kinds(self) -> None:
+        """Set the attributes of the encoder that say what each column is."""
+        encoder = self.encoder
+        known = dict(encoder.known_columns or {})
+        encoder.kinds_, encoder.dates_, encoder.text_ngrams_ = {}, {}, {}
+        for name in self._columns or ():
+            kind, detail = known.get(name, ("", ""))
+            if name in self._prose:
+                encoder.kinds_[name] = TEXT
+                cut = detail if kind == TEXT else ""
+                # a column that is text in the whole table may hold none in these rows: it gets no features
+                if not cut or cut in self._prose[name].holds:
+                    encoder.text_ngrams_[name] = cut or self._prose[name].cut(encoder.text_ngrams)
+            elif name in encoder.categories:
+                encoder.kinds_[name] = CATEGORY
+            else:
+                seen = self._kinds[name]
+                encoder.kinds_[name] = seen.kind() if kind in ("", TEXT) else kind
+                if encoder.kinds_[name] == DATE:
+                    encoder.dates_[name] = (detail if kind == DATE else str(seen.date_format()), DATE_PARTS)
+        if encoder.text_ngrams_ and encoder.hashed_text is None and not self.in_memory:
+            raise TableError(
+                f"The text column {next(iter(encoder.text_ngrams_))!r} is read in chunks: say ",
+                Parameter("hashed_text", 16384),
+                ", or another number of features that its n-grams are hashed to.",
+            )
+        if not encoder.text_ngrams_ and set(encoder.kinds_.values()) == {TEXT}:
+            raise TableError(
+                f"Nothing is left to learn from: in these rows the text columns {list_names(encoder.text)} hold no "
+                "text, and there are no others."
+            )
+        encoder.numbers_ = [*number_columns(encoder.kinds_), *part_names(encoder.dates_)]
+
+
+class Prose:
+    """What the chunks of a text column have shown so far: its number of words, and the ways in which it can be cut."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.n_rows = self.n_words = 0
+        self.holds: set[str] = set()
+
+    def update(self, column: pd.Series) -> None:
+        """Look at a chunk."""
+        texts = as_words(column, "").tolist()
+        self.n_rows += len(texts)
+        self.n_words += sum(len(text.split()) for text in texts)
+        self.holds |= {cut for cut in {*_NGRAM} - self.holds if any(map(_NGRAM[cut].search, texts))}
+
+    def cut(self, text_ngrams: str) -> str:
+        """What the column is cut into, "words" or "characters"; an error if there is nothing to cut."""
+        is_prose = self.n_words >= PROSE_WORDS * self.n_rows
+        cut = text_ngrams if text_ngrams != "auto" else "words" if is_prose else "characters"
+        if cut in self.holds:
+            return cut
+        if self.n_words:
+            raise TableError(
+                f"The text column {self.name!r} holds no word of two letters or more. Cut it into letters with ",
+                Parameter("text_ngrams", "characters"),
+                ", or take it as categories.",
+            )
+        raise TableError(
+            f"The text column {self.name!r} is empty in every row. Leave it out with ",
+            Parameter("drop", [self.name]),
+            ".",
+        )
+
+
+class _Statistics:
+    """Sums over the rows of a table, from which the fitted attributes of an encoder follow.
+
+    The kinds of its columns are known. Means and squared deviations are updated as by Chan, Golub and LeVeque (1983).
+    """
+
+    def __init__(self, encoder: Any, *, in_memory: bool) -> None:
+        self._encoder, self._in_memory = encoder, in_memory
+        n_numbers = len(encoder.numbers_)
+        self.n_rows = 0
+        self.counts: dict[str, Counter[str]] = {
+            name: Counter() for name, kind in encoder.kinds_.items() if kind == CATEGORY
+        }
+        self._n_values = np.zeros(n_numbers, dtype=np.int64)
+        self._origin, self._mean, self._squares = np.zeros((3, n_numbers))  # the means are measured from the origin
+        self._minimum, self._maximum = np.full((2, n_numbers), np.nan)
+        self._sample = RowSample(MEDIAN_ROWS if in_memory else min(MEDIAN_ROWS, MEDIAN_CELLS // max(1, n_numbers)))
+        self._n_documents: dict[str, AnyArray] = {}
+        self._vocabularies: dict[str, list[str]] = {}
+        self._n_grams = 0
+
+    def update(self, table: pd.DataFrame) -> None:
+        """Add some rows."""
+        encoder = self._encoder
+        self.n_rows += len(table)
+        if encoder.numbers_:
+            self._add_numbers(typed_numbers(table, encoder.kinds_, encoder.dates_))
+        for name, counts in self.counts.items():
+            counts.update(as_words(table[name], MISSING_CATEGORY).tolist())
+            if len(counts) > MAX_CATEGORIES_IN_CHUNKS and not self._in_memory:
+                raise TableError(
+                    f"Column {name!r} holds more than {MAX_CATEGORIES_IN_CHUNKS:,} different texts, too many for "
+                    "categories. Leave it out with ",
+                    Parameter("drop", [name]),
+                    "; if it is prose, say ",
+                    Parameter("text", [name]),
+                    ".",
+                )
+        for name, cut in encoder.text_ngrams_.items():
+            self._add_texts(name, cut, as_words(table[name], "").tolist())
+
+    def _add_numbers(self, numbers: FloatArray) -> None:
+        self._sample.update(pd.DataFrame(numbers, copy=False))
+        present = ~np.isnan(numbers)
+        n_new = present.sum(axis=0)
+        # distances from the first value have all their digits where the mean is large beside the deviations
+        first = (self._n_values == 0) & (n_new > 0)
+        self._origin[first] = numbers[present.argmax(axis=0), np.arange(numbers.shape[1])][first]
+        self._minimum = np.fmin(self._minimum, np.fmin.reduce(numbers))
+        self._maximum = np.fmax(self._maximum, np.fmax.reduce(numbers))
+        distances = numbers - self._origin
+        distances[~present] = 0.0
+        mean = distances.sum(axis=0) / np.maximum(n_new, 1)
+        distances -= mean
+        distances[~present] = 0.0
+        change, fraction = mean - self._mean, n_new / np.maximum(self._n_values + n_new, 1)
+        self._mean += change * fraction
+        self._squares += (distances**2).sum(axis=0) + change**2 * self._n_values * fraction
+        self._n_values += n_new
+
+    def _add_texts(self, name: str, cut: str, texts: list[str]) -> None:
+        encoder = self._encoder
+        counter = ngram_counter(cut, encoder.hashed_text, max_features=encoder.max_text_features)
+        grams = counter.fit_transform(texts)
+        self._vocabularies[name] = [] if encoder.hashed_text else counter.get_feature_names_out().tolist()
+        n_documents = np.bincount(grams.indices, minlength=grams.shape[1])
+        self._n_documents[name] = self._n_documents.get(name, 0) + n_documents
+        self._n_grams += grams.nnz
+
+    def finish(self) -> None:
+        """Set the fitted attributes: all rows have been added."""
+        encoder, n_missing = self._encoder, self.n_rows - self._n_values
+        sample = [values[~np.isnan(values)] for values in self._sampled()]
+        medians = np.array([np.median(values) if len(values) else 0.0 for values in sample])
+        encoder.typical_ = self._typical(sample, medians)
+        change = np.where(self._n_values > 0, medians - self._origin - self._mean, 0.0)
+        means = self._origin + (self._mean + change * n_missing / self.n_rows)
+        variances = (self._squares + change**2 * n_missing * self._n_values / self.n_rows) / self.n_rows
+        plain = number_columns(encoder.kinds_)
+        encoder.ranges_ = {
+            name: (float(self._minimum[at]), float(self._maximum[at]))
+            for at, name in enumerate(plain)
+            if encoder.kinds_[name] == NUMBER and self._n_values[at]
+        }
+        kept = list(range(len(plain)))
+        for position, (name, (written, parts)) in enumerate(encoder.dates_.items()):
+            first = len(plain) + position * len(parts)
+            varying = [at for at in range(len(parts)) if self._minimum[first + at] < self._maximum[first + at]] or [0]
+            encoder.dates_[name] = (written, [parts[at] for at in varying])
+            kept += [first + at for at in varying]
+        encoder.numbers_ = [*plain, *part_names(encoder.dates_)]
+        encoder.medians_ = medians[kept]
+        encoder.with_missing_ = np.flatnonzero(n_missing[kept])
+        gaps = n_missing[kept][encoder.with_missing_] / self.n_rows
+        encoder.means_ = np.concatenate([means[kept], gaps])
+        variances = np.concatenate([variances[kept], gaps * (1.0 - gaps)])
+        # the rounding error of the variance of a constant column, as bounded by scikit-learn's StandardScaler
+        eps = np.finfo(np.float64).eps
+        rounding = self.n_rows * eps * variances + (self.n_rows * encoder.means_ * eps) ** 2
+        encoder.scales_ = np.where(variances <= rounding, 1.0, np.sqrt(variances))
+        self._set_categories()
+        encoder.vocabularies_ = self._vocabularies
+        encoder.idf_ = {name: np.log((1 + self.n_rows) / (1 + n)) + 1.0 for name, n in self._n_documents.items()}
+        encoder.__dict__.pop("_made_lookup", None)
+        n_filled = self.n_rows * (len(encoder.means_) + len(self.counts)) + self._n_grams
+        fraction = n_filled / (self.n_rows * len(encoder.sources()))
+        has_zeros = bool(self.counts or encoder.idf_)
+        encoder.is_sparse_ = has_zeros and not encoder.dense and fraction < SPARSE_BELOW
+
+    def _sampled(self) -> Iterator[FloatArray]:
+        """The sampled values of one column of numbers after the other."""
+        parts = [part.to_numpy() for part in self._sample.parts()]
+        for at in range(len(self._n_values)):
+            yield np.concatenate([part[:, at] for part in parts])
+
+    def _typical(self, sample: list[FloatArray], medians: FloatArray) -> dict[str, Any]:
+        """Typical values in plain types; ``sample`` has the values that are not missing."""
+        encoder, at = self._encoder, 0
+        typical: dict[str, Any] = dict.fromkeys(encoder.kinds_)
+        for name, kind in encoder.kinds_.items():
+            if kind in (NUMBER, BOOLEAN):
+                if self._n_values[at]:
+                    is_mostly_true = bool(self._origin[at] + self._mean[at] > 0.5)
+                    typical[name] = float(medians[at]) if kind == NUMBER else is_mostly_true
+                at += 1
+            elif kind == TEXT:
+                typical[name] = ""
+            elif kind == CATEGORY:
+                words = {word: count for word, count in self.counts[name].items() if word != MISSING_CATEGORY}
+                # of equally frequent ones the first in the alphabet, whatever the order of the rows
+                typical[name] = min(words, key=lambda word: (-words[word], word), default=None)
+        for name, (written, parts) in encoder.dates_.items():
+            days = sample[at]
+            if len(days):  # the greater of the two middle ones: their mean need not be a date of the table
+                middle = np.partition(days, len(days) // 2)[len(days) // 2]
+                typical[name] = show_date(pd.Timestamp(np.datetime64(round(middle * 86400), "s")), written)
+            at += len(parts)
+        return typical
+
+    def _set_categories(self) -> None:
+        """Divide the categories into those that have a feature of their own and the rare ones."""
+        encoder = self._encoder
+        encoder.categories_, encoder.rare_categories_ = {}, {}
+        for name, counts in self.counts.items():
+            words = sorted(counts)
+            # stable: of equally frequent ones the last in the alphabet stay, whatever the order of the rows
+            by_count = np.argsort([counts[word] for word in words], kind="stable").tolist()
+            n_rare = len(words) - (encoder.max_categories - 1) if len(words) >= encoder.max_categories else 0
+            rare = set(by_count[:n_rare])
+            encoder.categories_[name] = [word for at, word in enumerate(words) if at not in rare]
+            encoder.rare_categories_[name] = [words[at] for at in sorted(rare)]
