@@ -24,8 +24,13 @@ from skldl.testing import make_distributions
 
 PAPER_SETS = {"SJAFFE": "SJAFFE", "SJAFFE all columns": "SJAFFE", "Yeast_spo5": "Yeast_spo5"}
 """From sets of the paper to their files in the folder that SKLDL_DATA names; they may not be passed on."""
+LARGE_SETS = {name: name for name in ("Yeast_alpha", "SBU_3DFE", "Natural_Scene", "Movie")} | {
+    "many rows": "",
+    "levels": "",
+}
+"""The same for larger sets, of which at most 3,000 rows are taken; two are made."""
 SETS = (*PAPER_SETS, "lexicon", "sparse", "missing", "weighted")
-MAX_ROWS = 300
+MAX_ROWS, MAX_LARGE_ROWS = 300, 3000
 TOLERANCE = 1e-8
 """For another processor or another version of NumPy or SciPy; compare.py compares on one machine, to 1e-12."""
 AMPLIFIED = {
@@ -95,19 +100,27 @@ class Case:
 
 @functools.cache
 def load(name: str) -> Set:
-    """Load a set by name, at most MAX_ROWS rows of it; two thirds of them are learned from."""
-    weight = None
-    if name in PAPER_SETS:
+    """Load a set by name, at most MAX_ROWS or MAX_LARGE_ROWS rows of it; two thirds of them are learned from."""
+    weight, max_rows = None, MAX_LARGE_ROWS if name in LARGE_SETS else MAX_ROWS
+    data = (PAPER_SETS | LARGE_SETS).get(name, "")
+    if data:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            content = io.loadmat(Path(os.environ["SKLDL_DATA"]) / f"{PAPER_SETS[name]}.mat")
+            content = io.loadmat(Path(os.environ["SKLDL_DATA"]) / f"{data}.mat")
         X, D = content["features"].astype(np.float64), content["labels"].astype(np.float64)
+        if name == "Movie":
+            X = sparse.csr_matrix(X)
         if name == "SJAFFE":
             X = X[:, ::5]  # 49 of 243 features: fits are fast, and columns are as correlated as in the whole set
     elif name == "lexicon":
         dataset = load_lexicon()
         rows = np.arange(0, dataset.D.shape[0], dataset.D.shape[0] // MAX_ROWS)
         X, D = dataset.X.tocsc()[:, :60].tocsr()[rows], dataset.D[rows]
+    elif name == "many rows":
+        X, D = make_distributions(MAX_LARGE_ROWS, 8, 4, random_state=4)
+    elif name == "levels":  # ties and duplicates
+        X, D = make_distributions(1200, 4, 3, random_state=5)
+        X = np.floor(3 * X)
     elif name == "sparse":
         generator = np.random.default_rng(1)
         values, D = make_distributions(150, 25, 4, random_state=1)
@@ -123,7 +136,7 @@ def load(name: str) -> Set:
         D[:, 4] = np.where(np.arange(90) < 80, 0.0, D[:, 4])
         D /= D.sum(axis=1, keepdims=True)
         weight = np.random.default_rng(3).integers(0, 4, size=90).astype(float)
-    X, D = X[:MAX_ROWS], D[:MAX_ROWS]
+    X, D = X[:max_rows], D[:max_rows]
     end = 2 * X.shape[0] // 3
     return Set(X[:end], D[:end], X[end:], D[end:], None if weight is None else weight[:end])
 
@@ -282,9 +295,41 @@ def _predictions(class_name: str, params: dict[str, Any], set_name: str) -> Any:
 
 def _predictions_of_chunks(class_name: str, params: dict[str, Any], set_name: str) -> Any:
     data = load(set_name)
-    rows = chunks.ArrayRows(data.X, data.D, data.sample_weight, chunk_rows=CHUNK_ROWS)
+    chunk_rows = CHUNK_ROWS if data.D.shape[0] <= MAX_ROWS else 10 * CHUNK_ROWS
+    rows = chunks.ArrayRows(data.X, data.D, data.sample_weight, chunk_rows=chunk_rows)
     model = _fresh(class_name, **params).fit(rows)
     return model.predict(chunks.ArrayRows(data.X_new, chunk_rows=CHUNK_ROWS))
+
+
+LARGE: dict[str, tuple[dict[str, Any], ...]] = {
+    "MeanDistribution": ({},),
+    "SABFGS": ({"alpha": 1e-3, "fit_intercept": True}, {"max_iter": 20}),
+    "SABFGSCV": ({"cv": 3},),
+    "SAIIS": ({"max_iter": 5},),
+    "PTBayes": ({}, {"covariance": "full"}),
+    "AAKNN": ({"n_neighbors": 20}, {"n_neighbors": 9, "metric": "manhattan"}, {"n_neighbors": 9, "metric": "cosine"}),
+    "AAKNNCV": ({},),
+    "PTSVM": ({"gamma": "scale", "max_samples": 500}, {"kernel": "linear", "C": 0.1, "max_samples": 500}),
+    "KernelRidgeLDL": ({"n_screen": 200},),
+    "RandomForestLDL": ({"n_estimators": 4, "n_trial_estimators": 2},),
+    "LDLLDM": ({"alpha": 1e-3, "max_iter": 5},),
+    "BDLDL": ({"alpha": 1e-3},),
+}
+"""Settings for sets of some thousand rows, whose sizes lead to other code than 300 rows do."""
+
+
+def large_cases() -> Iterator[Case]:
+    """Estimators on large sets, in memory and in chunks, for the comparison of two versions alone."""
+    for class_name, settings in LARGE.items():
+        for params in settings:
+            for set_name in LARGE_SETS:
+                for way, compute in (("", _predictions), (" in chunks", _predictions_of_chunks)):
+                    is_slow = class_name == "SABFGSCV" and set_name in ("Natural_Scene", "Movie")
+                    if way and (class_name not in LEARN_FROM_CHUNKS or is_slow):
+                        continue
+                    function = functools.partial(compute, class_name, params, set_name)
+                    name = f"{class_name}({_shown(params)}) on {set_name}{way}"
+                    yield Case(name, function, LARGE_SETS[set_name], slow=True)
 
 
 def _shown(params: dict[str, Any]) -> str:

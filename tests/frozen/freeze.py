@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import Case, estimator_cases
+from cases import Case, estimator_cases, large_cases
 from functions import function_cases
 from way import way_cases
 
@@ -23,7 +23,7 @@ NUMBERS = Path(__file__).parent / "numbers.json"
 
 def all_cases() -> list[Case]:
     """All cases, in a fixed order."""
-    return [*estimator_cases(), *function_cases(), *way_cases()]
+    return [*estimator_cases(), *function_cases(), *way_cases(), *large_cases()]
 
 
 def summary(result: np.ndarray | str) -> Any:

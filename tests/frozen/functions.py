@@ -508,6 +508,17 @@ def _paths() -> Any:
     return flat(*numbers)
 
 
+@frozen
+def _neighbours_with_ties() -> Any:
+    """Rows on three levels: the neighbours at the last place are tied; batches of any size predict the same."""
+    rows = load("levels")
+    numbers = []
+    for params in ({}, {"metric": "manhattan"}, {"algorithm": "brute"}, {"weights": "distance"}, {"metric": "cosine"}):
+        model = skldl.AAKNN(7, **params).fit(rows.X[:400] + 1, rows.D[:400])
+        numbers += [model.predict(rows.X_new[:60] + 1), *(model.predict(rows.X_new[[row]] + 1) for row in range(3))]
+    return flat(*numbers)
+
+
 # -- tables
 
 
