@@ -8,8 +8,7 @@ import numpy as np
 from comparison.board import Board, board_of
 from comparison.published import Match, count_text, load_published, match_published
 from skldl.experiments import StudyResults, load_study
-from skldl.experiments.output.grids import grid_end_notes, natural_limit_notes
-from skldl.experiments.output.scores import losses_of, skill_of
+from skldl.experiments.grids import grid_end_notes, natural_limit_notes
 from skldl.experiments.statistics import ALPHA, compare
 from skldl.experiments.store import Record, json_ready
 from skldl.metrics import MEASURES
@@ -168,7 +167,7 @@ def _wins_text(results: StudyResults) -> str:
     """In which cells the six beat the baseline."""
     board = board_of(results)
     rows, mean = [results.datasets.index(name) for name in board.datasets], results.candidates.index(results.baseline)
-    mean_losses = {measure: losses_of(results, measure)[rows, mean] for measure in board.losses}
+    mean_losses = {measure: results.losses(measure)[rows, mean] for measure in board.losses}
     won = np.array([board.losses[m][: len(rows)] < losses[:, None] for m, losses in mean_losses.items()])
     lost: dict[str, list[str]] = {}
     for i, j in zip(*np.nonzero((~won).any(axis=0)), strict=True):
@@ -220,7 +219,7 @@ def _order(board: Board, ranks: np.ndarray) -> str:
 
 
 def _little_to_win_point(paper: StudyResults) -> str:
-    skills = dict(zip(paper.datasets, np.nanmax(skill_of(paper, KL), axis=1), strict=True))
+    skills = dict(zip(paper.datasets, np.nanmax(paper.skills(KL), axis=1), strict=True))
     inside = [skill for name, skill in skills.items() if name.startswith("Yeast")]
     outside = {name: skills[name] for name in paper.averaged if not name.startswith("Yeast")}
     return (
@@ -234,7 +233,7 @@ def _little_to_win_point(paper: StudyResults) -> str:
 
 
 def _same_optimum_point(paper: StudyResults) -> str:
-    losses = losses_of(paper, KL)
+    losses = paper.losses(KL)
     iis, bfgs = (losses[:, paper.candidates.index(name)] for name in ("SA-IIS", "SA-BFGS"))
     ratio = dict(zip(paper.datasets, iis / bfgs - 1, strict=True))
     inside = [abs(value) for name, value in ratio.items() if name.startswith("Yeast")]

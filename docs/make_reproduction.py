@@ -32,9 +32,8 @@ from comparison.published import REASONS, RULE, count_text, published_table
 from comparison.time_claims import RULE as TIME_RULE
 from comparison.time_claims import check_time_claims
 from skldl.experiments import StudyResults
-from skldl.experiments.output.grids import candidate_of
-from skldl.experiments.output.layout import NOTHING
-from skldl.experiments.output.tables import settings_table, skill_table, time_table
+from skldl.experiments.grids import candidate_of
+from skldl.experiments.tables import NOTHING, settings_table, skill_table, time_table
 from skldl.metrics import MEASURES
 
 HERE = Path(__file__).parent

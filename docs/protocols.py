@@ -4,12 +4,12 @@ import numpy as np
 from findings import other_machines, ranks_text, study_file
 
 from skldl.experiments import StudyResults
-from skldl.experiments.output.grids import grid_end_notes, natural_limit_notes
-from skldl.experiments.output.layout import NOTHING, Cell, ResultTable, same
-from skldl.experiments.output.scores import losses_of
-from skldl.experiments.output.statistics_text import pairs_apart
-from skldl.experiments.statistics import ALPHA, compare
+from skldl.experiments.grids import grid_end_notes, natural_limit_notes
+from skldl.experiments.statistics import ALPHA, compare, is_tie
+from skldl.experiments.statistics_text import pairs_apart
+from skldl.experiments.tables import NOTHING
 from skldl.metrics import MEASURES
+from skldl.utils.tables import Cell, TextTable
 
 HEADING = "## The paper's protocol and nested selection\n\n"
 
@@ -91,13 +91,13 @@ def demoted(markdown: str) -> str:
 
 def protocol_table(
     paper: StudyResults, nested: StudyResults, measure: str, datasets: list[str], names: list[str]
-) -> ResultTable:
+) -> TextTable:
     """One measure under both protocols; below, in how many cells nested is worse, and by how much of the loss."""
     tables = []
     for results in (paper, nested):
         rows = [results.datasets.index(name) for name in datasets]
         columns = [results.candidates.index(name) for name in names]
-        tables.append((results.means(measure)[rows][:, columns], losses_of(results, measure)[rows][:, columns]))
+        tables.append((results.means(measure)[rows][:, columns], results.losses(measure)[rows][:, columns]))
     (one, loss), (other, nested_loss) = tables
     rows = [
         (name, [Cell(f"{one[i, j]:.4f} / {other[i, j]:.4f}") for j in range(len(names))])
@@ -111,10 +111,10 @@ def protocol_table(
             worse.append(Cell(NOTHING))
             rise.append(Cell(NOTHING))
             continue
-        number = sum(there > here and not same(here, there) for here, there in pairs)
+        number = sum(there > here and not is_tie(here, there) for here, there in pairs)
         worse.append(Cell(f"{number} of {len(pairs)}"))
         rises = [there / here - 1 for here, there in pairs]
         rise.append(Cell(f"{round(float(np.mean(rises)), 4) + 0.0:+.2%} (most {round(max(rises), 4) + 0.0:+.1%})"))
     title = f"{MEASURES[measure].title} {MEASURES[measure].arrow}: geng2016 / nested"
     foot = [("nested is worse", worse), ("mean rise of the loss", rise)]
-    return ResultTable(title=title, head=["Dataset", *names], rows=rows, foot=foot, notes=[])
+    return TextTable(title=title, head=["Dataset", *names], rows=rows, foot=foot, notes=[])

@@ -20,9 +20,8 @@ from comparison.time_claims import RULE as TIME_RULE
 from comparison.time_claims import check_time_claims
 from skldl.exceptions import RecordsError
 from skldl.experiments import StudyResults
-from skldl.experiments.output.files import overview_text
-from skldl.experiments.output.tables import time_table
-from skldl.experiments.output.uncertainty import interval_table
+from skldl.experiments.outputs import overview_text
+from skldl.experiments.tables import interval_table, time_table
 from skldl.utils.files import whole_file
 
 

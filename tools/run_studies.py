@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))
 import skldl
 from compare import write_comparison
 from skldl.experiments import Plan, Study, StudyResults, load_study, plan_study
+from skldl.experiments.grids import candidate_of
 from skldl.experiments.header import open_store
-from skldl.experiments.output.files import write_outputs
-from skldl.experiments.output.grids import candidate_of
+from skldl.experiments.outputs import write_outputs
 from skldl.experiments.store import FileStore, Record, json_ready, read_records
 from skldl.experiments.tasks import Task, versions
 

@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 import skldl
 from skldl.cli._app import run
 from skldl.experiments import load_study, run_study
-from skldl.experiments.output.files import write_outputs
+from skldl.experiments.outputs import write_outputs
 
 ROOT = Path(__file__).parents[1] / "tests" / "compatibility"
 FEATURES, LABELS = ["x0", "x1", "x2"], ["label_a", "label_b", "label_c"]

@@ -11,8 +11,8 @@ import numpy as np
 
 from comparison.published import load_published
 from skldl.data._spelling import plain
-from skldl.experiments.output.scores import family_name, losses_of, rank_rows
 from skldl.experiments.results import StudyResults
+from skldl.experiments.statistics import family_name, rank_rows
 from skldl.metrics import MEASURES, PAPER_MEASURES
 
 SIX = ("PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS")
@@ -109,7 +109,7 @@ def board_of(results: StudyResults) -> Board:
     columns = {known[plain(c)]: j for j, c in enumerate(results.candidates) if plain(c) in known}
     algorithms = [name for name in SIX if name in columns]
     measures = [measure for measure in results.measures if measure in PAPER_MEASURES]
-    losses = {m: losses_of(results, m)[:, [columns[a] for a in algorithms]] for m in measures}
+    losses = {m: results.losses(m)[:, [columns[a] for a in algorithms]] for m in measures}
     whole = [i for i in range(len(results.datasets)) if not any(np.isnan(table[i]).any() for table in losses.values())]
     artificial = [results.datasets[i] for i in whole if plain(results.datasets[i]) == "artificial"]
     groups: dict[str, list[str]] = {}

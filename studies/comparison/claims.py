@@ -15,7 +15,6 @@ from scipy import stats
 
 from comparison.board import Board, board_of, published_board
 from skldl.data._spelling import plain
-from skldl.experiments.output.scores import losses_of
 from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import ROPE
 from skldl.metrics import MEASURES
@@ -330,7 +329,7 @@ def _beats_the_mean(results: StudyResults, board: Board) -> Verdict:
     claim = "(Not asked in the paper) Every algorithm beats the mean of the training distributions."
     mean = results.candidates.index(results.baseline)
     rows = [results.datasets.index(name) for name in board.datasets]
-    baseline = {measure: losses_of(results, measure)[rows, mean] for measure in board.losses}
+    baseline = {measure: results.losses(measure)[rows, mean] for measure in board.losses}
     parts, lost = [], dict.fromkeys(board.families, 0)
     for j, algorithm in enumerate(board.algorithms):
         wins = {}

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from skldl.data._spelling import plain
-from skldl.experiments.output.layout import Cell, ResultTable
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
+from skldl.utils.tables import Cell, TextTable
 
 TABLES = Path(__file__).with_name("published.csv")
 TOLERANCE = 0.02
@@ -162,7 +162,7 @@ def count_text(matches: Sequence[Match]) -> str:
     return f"{strict} of {len(matches)}" + (f" (loosely {loose})" if loose != strict else "")
 
 
-def published_table(results: StudyResults, measure: str) -> ResultTable:
+def published_table(results: StudyResults, measure: str) -> TextTable:
     """Make the side-by-side table of one measure: ours / published; agreement in bold."""
     matches = {(m.dataset, m.candidate): m for m in match_published(results) if m.published.measure == measure}
     datasets = [name for name in results.datasets if any(key[0] == name for key in matches)]
@@ -178,7 +178,7 @@ def published_table(results: StudyResults, measure: str) -> ResultTable:
     own = {name: [match for key, match in matches.items() if key[1] == name] for name in candidates}
     counts = [Cell(count_text(found)) for found in own.values()]
     known = MEASURES[measure]
-    return ResultTable(
+    return TextTable(
         title=f"{known.title} {known.arrow}: ours / published",
         head=["Dataset", *candidates],
         rows=[(dataset, [show(dataset, candidate) for candidate in candidates]) for dataset in datasets],
@@ -271,7 +271,7 @@ REASONS = (
 )
 
 
-def agreement_table(results: StudyResults) -> ResultTable:
+def agreement_table(results: StudyResults) -> TextTable:
     """Count for each algorithm the cells that agree with the published ones, and how the others differ."""
     matches = match_published(results)
     rows = []
@@ -281,7 +281,7 @@ def agreement_table(results: StudyResults) -> ResultTable:
             agree, better = sum(m.agrees for m in own), sum(m.better for m in own if not m.agrees)
             counts = (len(own), agree, sum(m.agrees_loosely for m in own), better, len(own) - agree - better)
             rows.append((candidate, [Cell(str(count)) for count in counts]))
-    return ResultTable("Agreement", ["Algorithm", "Cells", "Agree", "Agree loosely", "Ours better", "Ours worse"], rows)
+    return TextTable("Agreement", ["Algorithm", "Cells", "Agree", "Agree loosely", "Ours better", "Ours worse"], rows)
 
 
 def differences(matches: Sequence[Match]) -> list[tuple[str, int]]:

@@ -63,7 +63,7 @@ def peak_memory():
 
     def measure(arguments):
         script = (
-            "import sys; from skldl.cli._app import run; from skldl.experiments.memory import peak_memory\n"
+            "import sys; from skldl.cli._app import run; from skldl.experiments.tasks import peak_memory\n"
             "with peak_memory() as found: status = run(sys.argv[1:])\n"
             "print(found['mib']); sys.exit(status)"
         )

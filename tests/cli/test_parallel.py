@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from skldl.cli._app import run
-from skldl.cli._parallel import CHUNKS_ALONE, _serve, in_order
+from skldl.cli._parallel import CHUNKS_ALONE, in_order
 from skldl.exceptions import DataError
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
@@ -41,7 +41,7 @@ def children():
     """Processes that this one has started and that still run."""
     return subprocess.run(
         ["ps", "-ww", "--ppid", str(os.getpid()), "-o", "args="], capture_output=True, text=True
-    ).stdout.count("spawn_main")
+    ).stdout.count("skldl.utils.processes")
 
 
 def test_results_come_in_order_and_errors_when_it_is_their_turn():
@@ -64,7 +64,7 @@ def test_one_process_does_the_same():
 
 
 def test_by_default_few_chunks_start_no_process(monkeypatch):
-    monkeypatch.setattr("skldl.cli._parallel.Processes", None)  # to call it would be an error
+    monkeypatch.setattr("skldl.cli._parallel.Pool", None)  # to call it would be an error
     assert len(list(in_order(iter(range(CHUNKS_ALONE)), math.sqrt, None))) == CHUNKS_ALONE
 
 
@@ -82,39 +82,6 @@ def test_warnings_of_the_processes_are_shown_once():
         warnings.simplefilter("always")  # so that only in_order can leave repetitions out
         list(in_order(iter(["too small", "too small", "too small"]), warnings.warn, 2))
     assert [str(entry.message) for entry in caught] == ["too small"]
-
-
-class Given:
-    """A pipe that hands out what it was given, and keeps the answers."""
-
-    def __init__(self, chunks):
-        self.chunks, self.answers = list(chunks), []
-
-    def recv(self):
-        if not self.chunks:
-            raise EOFError
-        return self.chunks.pop(0)
-
-    def send(self, answer):
-        self.answers.append(answer)
-
-
-def test_what_a_process_answers():
-    pipe = Given([4, -1])
-    _serve(pipe, math.sqrt)
-    (result, nothing, messages), (_, error, _) = pipe.answers
-    assert (result, nothing, messages) == (2.0, None, [])
-    assert isinstance(error, ValueError)
-    pipe = Given([1])
-    _serve(pipe, unpicklable)
-    assert str(pipe.answers[0][1]) == "Local: cannot travel"
-
-
-def unpicklable(chunk):
-    class Local(Exception):
-        pass
-
-    raise Local("cannot travel")
 
 
 def test_jobs_must_be_one_or_more(tmp_path, capsys):
@@ -170,7 +137,9 @@ def test_no_process_survives_the_first_one(long_table, tmp_path, how):
         listed = subprocess.run(
             ["ps", "-ww", "-s", str(process.pid), "-o", "stat=", "-o", "args="], capture_output=True, text=True
         )
-        return [line for line in listed.stdout.splitlines() if "spawn_main" in line and not line.startswith("Z")]
+        return [
+            line for line in listed.stdout.splitlines() if "skldl.utils.processes" in line and not line.startswith("Z")
+        ]
 
     header, _, rows = (tmp_path / "long.csv").read_bytes().partition(b"\n")
     with open("slow.csv", "wb") as stream:

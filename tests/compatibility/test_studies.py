@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from skldl.experiments import StudyResults, load_study, plan_study, run_study
-from skldl.experiments.output.files import write_outputs
+from skldl.experiments.outputs import write_outputs
 
 KEYS = ("dataset", "candidate", "repeat", "fold", "seed", "params", "measures")
 

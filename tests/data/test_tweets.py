@@ -24,7 +24,7 @@ from skldl.data import (
 from skldl.data._ngrams import word_presence
 from skldl.distributions import from_votes
 from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
-from skldl.experiments.raters import raters_of
+from skldl.experiments.header import raters_of
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(_tweets.__file__).parent / "bundled"

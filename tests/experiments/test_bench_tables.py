@@ -10,7 +10,7 @@ import pytest
 from skldl.cli._app import run
 from skldl.exceptions import StudyError
 from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, load_study, plan_study, run_study
-from skldl.experiments.output.files import failed_settings
+from skldl.experiments.outputs import failed_settings
 from skldl.tabular import TableEncoder
 
 MEAN = Candidate("Mean", "skldl:MeanDistribution")

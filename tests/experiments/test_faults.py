@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from skldl import MeanDistribution
 from skldl.exceptions import StudyError
-from skldl.experiments import Candidate, Study, memory, run_study
+from skldl.experiments import Candidate, Study, run_study, tasks
 
 
 class Moody(BaseEstimator):
@@ -71,12 +71,12 @@ class Forgetful(MeanDistribution):
     def __init__(self, mood="good"):
         self.mood = mood
 
-    def _fit(self, X, D, sample_weight):
+    def fit(self, X, y, sample_weight=None):
         if self.mood == "memory":
             raise MemoryError("too big")
         if self.mood == "exit":
             sys.exit(3)
-        super()._fit(X, D, sample_weight)
+        return super().fit(X, y, sample_weight)
 
 
 @pytest.mark.parametrize("protocol", ["nested", "geng2016"])
@@ -118,12 +118,12 @@ class Deadly(MeanDistribution):
     def __init__(self, mark=None):
         self.mark = mark
 
-    def _fit(self, X, D, sample_weight):
+    def fit(self, X, y, sample_weight=None):
         if self.mark is None or not os.path.exists(self.mark):
             if self.mark is not None:
                 open(self.mark, "w").close()
             os.kill(os.getpid(), signal.SIGKILL)
-        super()._fit(X, D, sample_weight)
+        return super().fit(X, y, sample_weight)
 
 
 class Sleepy(KNeighborsRegressor):
@@ -164,21 +164,16 @@ def test_a_task_that_does_not_end_is_recorded(tmp_path, problem):
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin"])
-def test_memory_without_a_mark_that_can_be_reset(monkeypatch, platform):
-    monkeypatch.setattr(memory, "_reset_high_water_mark", lambda: False)
-    monkeypatch.setattr(memory.sys, "platform", platform)
-    with memory.peak_memory() as found:
-        pass
-    assert found["mib"] > 0
-    monkeypatch.setattr(memory, "resource", None)
-    with memory.peak_memory() as found:
-        pass
-    assert found["mib"] is None
-
-
-def test_memory_where_the_system_refuses(monkeypatch):
-    def refuse(*arguments, **options):
+def test_memory_where_its_maximum_cannot_be_reset(monkeypatch, platform):
+    def fail(*arguments, **options):
         raise PermissionError("no")
 
-    monkeypatch.setattr("builtins.open", refuse)
-    assert memory._reset_high_water_mark() is False
+    monkeypatch.setattr("builtins.open", fail)
+    monkeypatch.setattr(tasks.sys, "platform", platform)
+    with tasks.peak_memory() as found:
+        pass
+    assert found["mib"] > 0
+    monkeypatch.setattr(tasks, "resource", None)
+    with tasks.peak_memory() as found:
+        pass
+    assert found["mib"] is None

@@ -11,11 +11,11 @@ from scipy import io
 
 from skldl.exceptions import DatasetError, LengthMismatchError, StudyError
 from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, dump_study, plan_study, run_study
-from skldl.experiments.output.files import output_texts, write_outputs
-from skldl.experiments.output.statistics_text import statistics_text
-from skldl.experiments.output.texts import markdown_text
+from skldl.experiments.outputs import output_texts, write_outputs
+from skldl.experiments.statistics_text import statistics_text
 from skldl.experiments.study_file import parse_study
 from skldl.selection import Layout, rounds_of
+from skldl.utils.tables import markdown_text
 
 MEAN = Candidate("Mean", "skldl:MeanDistribution")
 KNN = Candidate("kNN", "skldl:AAKNN", grid={"n_neighbors": (2, 5)}, path="n_neighbors")

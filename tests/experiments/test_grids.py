@@ -10,9 +10,9 @@ from scipy import stats
 from skldl.data import Dataset
 from skldl.exceptions import StudyError, UnknownNameError
 from skldl.experiments import Candidate, Study, run_study
-from skldl.experiments.output.grids import grid_end_notes, natural_limit_notes
-from skldl.experiments.output.tables import settings_table
+from skldl.experiments.grids import grid_end_notes, natural_limit_notes
 from skldl.experiments.study_file import dump_study, parse_study
+from skldl.experiments.tables import settings_table
 from skldl.report._sensitivity_figures import sensitivity_figures
 
 FILE = """

@@ -1,7 +1,6 @@
 """Studies that are killed: with SIGKILL at random moments, and on a cluster whose workers die."""
 
 import os
-import queue
 import random
 import signal
 import subprocess
@@ -15,9 +14,8 @@ import pytest
 
 from skldl.exceptions import StudyError
 from skldl.experiments import StudyResults, run_study
-from skldl.experiments.output.files import write_outputs
+from skldl.experiments.outputs import write_outputs
 from skldl.experiments.study_file import parse_study
-from skldl.experiments.workers import Worker
 
 STUDY = """
 protocol = "geng2016"
@@ -98,17 +96,6 @@ def finish_and_compare(workplace):
     assert tables(workplace / "killed") == tables(workplace / "whole")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is of POSIX")
-def test_an_interrupt_does_not_reach_a_worker_that_starts(capfd):
-    """Ctrl-C goes to every process of a terminal; one that was still importing would print a traceback."""
-    worker = Worker(queue.Queue())
-    os.kill(worker.process.pid, signal.SIGINT)
-    worker.process.stdin.close()  # the study has ended, and so does the worker
-    assert worker.process.wait(timeout=60) == 0
-    assert not capfd.readouterr().err
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is of POSIX")
 def test_a_killed_study_resumes_where_it_was(workplace):
     keep_killing(1, kills=2, seed=0)
@@ -167,7 +154,7 @@ def test_sigterm_ends_the_workers_too(workplace):
     process = subprocess.Popen([sys.executable, "-c", program, *command])
     mark = str(workplace)  # in the path that is handed to each worker
     deadline = time.monotonic() + 120
-    while len(processes_of(f'skldl.experiments.workers import work; work()\0["{mark}')) < 2:
+    while len(processes_of(f'skldl.utils.processes import serve; serve()\0["{mark}')) < 2:
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -187,7 +174,7 @@ def test_a_cluster_without_workers_ends_with_what_to_do(workplace, monkeypatch):
     import distributed
 
     monkeypatch.setattr("skldl.experiments.cluster.SECONDS_WITHOUT_WORKERS", 1.0)
-    monkeypatch.setattr("skldl.experiments.cluster.SECONDS_BETWEEN_LOOKS", 0.2)
+    monkeypatch.setattr("skldl.experiments.cluster.SECONDS_BETWEEN_CHECKS", 0.2)
     study = parse_study(STUDY, trust=["slow_models"])
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster:
         address = cluster.scheduler_address

@@ -10,9 +10,9 @@ from skldl.cli._app import run
 from skldl.data import Dataset, from_table, load_dataset
 from skldl.exceptions import DuplicateVoteError, LengthMismatchError, MissingLabelError, TableError
 from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, dump_study, load_study, run_study
-from skldl.experiments.output.tables import measure_table
-from skldl.experiments.raters import raters_of
+from skldl.experiments.header import raters_of
 from skldl.experiments.study_file import parse_study
+from skldl.experiments.tables import measure_table
 from skldl.report import render_report
 from skldl.report._rater_figures import _caption
 

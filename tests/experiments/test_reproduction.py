@@ -11,7 +11,7 @@ from comparison.claims import check_claims, claims_text
 from comparison.published import Match, agreement_text, load_published, match_published
 from skldl import AAKNN
 from skldl.experiments import StudyResults, load_study, plan_study, run_study
-from skldl.experiments.output.grids import grid_end_notes
+from skldl.experiments.grids import grid_end_notes
 from skldl.experiments.store import json_ready
 from skldl.experiments.tasks import Call, Task
 from skldl.metrics import evaluate

@@ -8,7 +8,7 @@ import pytest
 
 from skldl.exceptions import RecordsError
 from skldl.experiments import Candidate, Study, StudyResults, run_study
-from skldl.experiments.output.files import write_outputs
+from skldl.experiments.outputs import write_outputs
 from skldl.experiments.store import FileStore, encode
 
 

@@ -139,10 +139,10 @@ def test_records_say_everything(results):
 class Chatty(MeanDistribution):
     """Warns, counts iterations, and takes weights."""
 
-    def _fit(self, X, D, sample_weight):
+    def fit(self, X, y, sample_weight=None):
         warnings.warn("change the parameter", UserWarning, stacklevel=1)
         self.n_iter_ = np.array([3, 4])
-        super()._fit(X, D, sample_weight)
+        return super().fit(X, y, sample_weight)
 
 
 def test_warnings_and_iterations_are_recorded(problem):

@@ -4,17 +4,15 @@ import math
 
 import pytest
 
-from skldl.cli._study_output import show_results
+from skldl.cli._study_output import MAX_CHARTS, bar, show_results, skill_chart
 from skldl.data import Dataset
 from skldl.experiments import Candidate, Study, run_study
-from skldl.experiments.output.scores import skill_of
-from skldl.experiments.output.skill_chart import MOST_DATASETS, bar, skill_chart
 from skldl.testing import make_distributions
 
 
 @pytest.fixture(scope="module")
 def results():
-    datasets = [Dataset(f"d{seed}", *make_distributions(30, random_state=seed)) for seed in range(MOST_DATASETS + 1)]
+    datasets = [Dataset(f"d{seed}", *make_distributions(30, random_state=seed)) for seed in range(MAX_CHARTS + 1)]
     candidates = [
         Candidate("AA-kNN", "skldl:AAKNN", params={"n_neighbors": 3}),
         Candidate("Mean", "skldl:MeanDistribution"),
@@ -38,8 +36,8 @@ def test_the_ceiling_has_its_place_and_the_bar_its_limits():
 
 def test_many_datasets_are_one_median(results):
     lines = skill_chart(results)
-    column = sorted(skill_of(results, "kullback_leibler")[:, 0])
-    assert lines[1:2] == [f"  Median over {MOST_DATASETS + 1} datasets"]
+    column = sorted(results.skills("kullback_leibler")[:, 0])
+    assert lines[1:2] == [f"  Median over {MAX_CHARTS + 1} datasets"]
     assert f" {column[len(column) // 2]:.1%} " in lines[2]
     assert len(lines) == 3
 

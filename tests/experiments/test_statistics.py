@@ -6,8 +6,8 @@ from scipy import stats
 
 from skldl.exceptions import ParameterError, UnknownNameError
 from skldl.experiments import Candidate, Study, run_study, statistics
-from skldl.experiments.output.statistics_text import comparison_sentences, comparison_table, statistics_text
 from skldl.experiments.statistics import compare, pair_tests
+from skldl.experiments.statistics_text import comparison_sentences, comparison_table, statistics_text
 
 RNG = np.random.default_rng(3)
 LOSSES = np.abs(RNG.normal(1.0, 0.1, size=(9, 4)) * np.array([0.6, 0.8, 0.98, 1.0])) * RNG.uniform(0.01, 5, size=(9, 1))

@@ -96,7 +96,7 @@ def test_a_study_completes_itself():
         ({"datasets": ["a", "A"]}, "Two datasets are called"),
         ({"candidates": [MEAN, Candidate("m-e-a-n", "m:C")]}, "Two candidates"),
         ({"measures": []}, "names no measure"),
-        ({"folds": 1}, "folds = 1 must be a whole number, at least 2"),
+        ({"folds": 1}, "folds = 1 must be an integer, at least 2"),
         ({"folds": 2.5}, "folds = 2.5"),
         ({"repeats": True}, "repeats = True"),
         ({"protocol": "geng2016", "folds": 2}, "geng2016 needs at least 3 folds"),

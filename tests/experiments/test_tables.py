@@ -18,16 +18,19 @@ from skldl import MeanDistribution
 from skldl.data import Dataset
 from skldl.exceptions import UnknownNameError
 from skldl.experiments import Candidate, Study, run_study
-from skldl.experiments.output.layout import Cell, Frame, ResultTable, decimals_to_tell_apart, show_deviation, show_rank
-from skldl.experiments.output.scores import rank_rows, skill_of
-from skldl.experiments.output.tables import (
+from skldl.experiments.statistics import rank_rows
+from skldl.experiments.tables import (
     average_ranks,
     dataset_table,
+    decimals_to_distinguish,
+    format_deviation,
+    format_rank,
     measure_table,
     settings_table,
     skill_table,
     time_table,
 )
+from skldl.utils.tables import Cell, TextTable
 
 
 @given(arrays(np.float64, (3, 5), elements=st.integers(0, 6).map(float)))
@@ -57,17 +60,17 @@ def test_rounding_errors_make_no_rank_and_gaps_get_none():
     ],
 )
 def test_just_enough_decimals(values, decimals):
-    assert decimals_to_tell_apart(np.array(values), np.full(len(values), np.nan)) == decimals
+    assert decimals_to_distinguish(np.array(values), np.full(len(values), np.nan)) == decimals
 
 
 @pytest.mark.parametrize(("deviations", "decimals"), [([0.0, 0.0], 8), ([0.0002, 2e-5], 6), ([0.02, 2e-5], 5)])
 def test_not_more_decimals_than_the_deviations_allow(deviations, decimals):
-    assert decimals_to_tell_apart(np.array([0.5, 0.5 + 3e-9]), np.array(deviations)) == decimals
+    assert decimals_to_distinguish(np.array([0.5, 0.5 + 3e-9]), np.array(deviations)) == decimals
 
 
 @given(arrays(np.float64, 6, elements=st.floats(0, 5), unique=True))
 def test_printed_neighbours_differ_unless_they_are_too_near(values):
-    decimals = decimals_to_tell_apart(values, np.zeros(6))
+    decimals = decimals_to_distinguish(values, np.zeros(6))
     assert decimals >= 3
     printed = [f"{value:.{decimals}f}" for value in np.sort(values)]
     for (one, other), (low, high) in zip(pairwise(printed), pairwise(np.sort(values)), strict=True):
@@ -75,10 +78,10 @@ def test_printed_neighbours_differ_unless_they_are_too_near(values):
 
 
 def test_deviations_and_ranks_in_print():
-    assert [show_deviation(v) for v in (0.0123, 0.0005, 0.00049, 0.00004, 0.0, 3.2)] == [
+    assert [format_deviation(v) for v in (0.0123, 0.0005, 0.00049, 0.00004, 0.0, 3.2)] == [
         *("0.012", "0.001", "0.0005", "0.00004", "0.000", "3.200")
     ]
-    assert [show_rank(r) for r in (1.0, 3.5)] == ["1", "3.5"]
+    assert [format_rank(r) for r in (1.0, 3.5)] == ["1", "3.5"]
 
 
 def test_a_table_as_in_the_paper(fake):
@@ -106,8 +109,8 @@ def test_a_table_as_in_the_paper(fake):
 
 def test_skill_against_the_mean(fake):
     results = fake(np.array([[0.1, 0.2], [0.3, 0.2], [0.3, 0.0]]))
-    np.testing.assert_allclose(skill_of(results, "clark"), [[0.5, 0.0], [-0.5, 0.0], [-np.inf, 0.0]])
-    np.testing.assert_allclose(skill_of(results, "cosine")[:2], [[0.5, 0.0], [-0.5, 0.0]])
+    np.testing.assert_allclose(results.skills("clark"), [[0.5, 0.0], [-0.5, 0.0], [-np.inf, 0.0]])
+    np.testing.assert_allclose(results.skills("cosine")[:2], [[0.5, 0.0], [-0.5, 0.0]])
     table = skill_table(results, "clark")
     assert table.rows[0][1] == [Cell("50.0%", True), Cell("0.0%")]
     assert table.rows[2][1] == [Cell("−∞"), Cell("0.0%", True)]  # nothing can be better than a mean without loss
@@ -182,19 +185,17 @@ def test_time_table(small_study):
     assert table.foot[0][0] == "All selection"
     own = sum(r["seconds"] for r in results.selections if r["candidate"] == "kNN")
     assert own > 0
-    assert sum(line["kNN all selection"] for line in table.frame.lines.values()) == pytest.approx(own, rel=0.01)
-    from skldl.experiments.output.tables import _seconds
-
-    assert [_seconds(s) for s in (0.00123, 2.346, 1234.6)] == ["1.23 ms", "2.35 s", "1235 s"]
+    assert sum(line["kNN all selection"] for line in table.values.values()) == pytest.approx(own, rel=0.01)
 
 
-NASTY = ResultTable(
+NASTY = TextTable(
     "a|b *c* <d> _e_ 100% ↓ ± $x$ #1 {z} ~ ^ \\ & χ²",
     ["Data_set", "A&B", "<script>"],
     [("row_1 | x", [Cell("0.1 ± 0.2 (1)", True), Cell("–")])],
     [("Average", [Cell("1.00"), Cell("≻ • ◦ … → × ≥ ≤ − ·")])],
     ["A note with 5 % & more_"],
-    Frame("dataset", {"a,b": {"x": np.float64(0.1), "y": np.nan}}),
+    {"a,b": {"x": np.float64(0.1), "y": np.nan}},
+    "dataset",
 )
 
 
@@ -282,6 +283,6 @@ def test_all_tests_as_a_data_frame(results, failing_results):
 
 def test_a_similarity_without_bound_has_no_skill(small_study):
     results = run_study(small_study(measures=["kulczynski_s", "motyka"], criterion="motyka"))
-    assert np.isnan(skill_of(results, "kulczynski_s")).all()
+    assert np.isnan(results.skills("kulczynski_s")).all()
     half = (0.5 - results.means("motyka")) / (0.5 - results.means("motyka")[:, [2]])  # Motyka is at most a half
-    np.testing.assert_allclose(skill_of(results, "motyka"), 1 - half)
+    np.testing.assert_allclose(results.skills("motyka"), 1 - half)

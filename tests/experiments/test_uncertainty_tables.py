@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from skldl.cli._study_output import skill_chart
 from skldl.data import Dataset
 from skldl.experiments import Candidate, Study, StudyResults, run_study
-from skldl.experiments.output.files import output_texts, write_outputs
-from skldl.experiments.output.skill_chart import skill_chart
-from skldl.experiments.output.tables import measure_table, skill_table
-from skldl.experiments.output.uncertainty import floor_cells, interval_table, kept_predictions, noise_ceilings
+from skldl.experiments.outputs import output_texts, write_outputs
+from skldl.experiments.tables import (
+    interval_table,
+    measure_table,
+    noise_ceilings,
+    predictions_with_folds,
+    skill_table,
+)
 from skldl.report import render_report
 from skldl.report._correction_figures import correction_figures
 from skldl.report._headline import headline
@@ -49,7 +54,7 @@ def test_tables_tell_the_floor_and_what_is_explained(results, data):
         table = measure_table(results, measure)
         assert table.head[-2:] == ["Noise floor", "Explained"]
         floor = noise_floor(data.counts, [measure])[measure]
-        line = table.frame.lines["votes"]
+        line = table.values["votes"]
         assert line["noise floor"] == pytest.approx(floor.value, rel=0.02)
         assert line["noise floor error"] > 0
         model, mean = (abs(best - line[f"{name} mean"]) for name in ("linear", "Mean"))
@@ -72,12 +77,12 @@ def test_the_table_of_skill_has_the_ceiling_of_the_votes(results):
         table = skill_table(results, measure)
         floor, line = (
             results.info["votes"]["noise_ceiling"][measure],
-            measure_table(results, measure).frame.lines["votes"],
+            measure_table(results, measure).values["votes"],
         )
         assert table.head[-1] == "Noise ceiling"
-        ceiling = table.frame.lines["votes"]["noise ceiling"]
+        ceiling = table.values["votes"]["noise ceiling"]
         assert ceiling == pytest.approx(1 - abs(best - floor) / abs(best - line["Mean mean"]))
-        assert table.frame.lines["votes"]["linear"] < ceiling + 0.02
+        assert table.values["votes"]["linear"] < ceiling + 0.02
         assert not table.rows[0][1][-1].best
         assert table.rows[1][1][-1].text == "–"  # no votes are known there
     (figure,) = skill_figure(results, skills_with_intervals(results, results.study["criterion"]))
@@ -109,12 +114,12 @@ def test_the_report_says_if_nothing_can_be_explained():
 def test_coverage_and_width_are_columns(results):
     table = interval_table(results)
     assert table.head == ["Candidate", "Coverage", "Width", "Rows"]
-    line = table.frame.lines["votes: linear"]
+    line = table.values["votes: linear"]
     assert 0.84 <= line["coverage"] <= 0.96
-    assert 0 < line["width"] < table.frame.lines["votes: Mean"]["width"]
+    assert 0 < line["width"] < table.values["votes: Mean"]["width"]
     assert line["rows"] == 240
     assert any("the shares of as many votes" in note for note in table.notes)
-    found, folds = kept_predictions(results, "votes")
+    found, folds = predictions_with_folds(results, "votes")
     assert sorted(set(folds)) == [0, 1, 2, 3]
     np.testing.assert_allclose(found["predicted"]["linear"].sum(axis=1), 1.0, atol=1e-12)
 
@@ -131,27 +136,27 @@ def test_intervals_of_rows_in_groups_are_for_a_new_group(tmp_path):
         plan = Study([data], [Candidate("Mean", "skldl:MeanDistribution")], measures=["kullback_leibler"], folds=4)
         run_study(plan, out=tmp_path / str(given is None), keep_predictions="all")
         outcomes[given is None] = StudyResults.load(tmp_path / str(given is None))
-    found, folds = kept_predictions(outcomes[False], "d")
+    found, folds = predictions_with_folds(outcomes[False], "d")
     assert len(np.unique(found["groups"])) == 40
     assert all(len(set(groups[found["groups"] == code])) == 1 for code in range(40))
     assert "person 1" not in (tmp_path / "False" / "records.jsonl").read_text()
     table = interval_table(outcomes[False])
     expected = coverage_of_folds(found["truth"], found["predicted"]["Mean"], folds, 0.9, names)
-    assert (table.frame.lines["Mean"]["coverage"], table.frame.lines["Mean"]["width"]) == expected
+    assert (table.values["Mean"]["coverage"], table.values["Mean"]["width"]) == expected
     assert expected != coverage_of_folds(found["truth"], found["predicted"]["Mean"], folds, 0.9)
     assert any("new group" in note for note in table.notes)
     assert not any("made of votes" in note or "width of 1" in note for note in table.notes)
     assert any("A width of 1" in note for note in interval_table(outcomes[False], 0.99).notes)  # of 30 groups
     assert not any("new group" in note for note in interval_table(outcomes[True]).notes)
-    assert kept_predictions(outcomes[True], "d")[0]["groups"] is None
+    assert predictions_with_folds(outcomes[True], "d")[0]["groups"] is None
 
 
 def test_a_fixed_test_set_is_dealt_out(data):
     fixed = Dataset("fixed", data.X[:100], data.D[:100], X_test=data.X[100:], D_test=data.D[100:])
     outcome = study([fixed])
-    _, folds = kept_predictions(outcome, "fixed")
+    _, folds = predictions_with_folds(outcome, "fixed")
     assert sorted(set(folds)) == [0, 1, 2, 3, 4]
-    assert list(interval_table(outcome).frame.lines) == ["linear", "sharp", "Mean"]
+    assert list(interval_table(outcome).values) == ["linear", "sharp", "Mean"]
 
 
 def test_files_and_page_hold_them(results, tmp_path):
@@ -170,7 +175,7 @@ def test_the_chosen_model_is_shown_before_and_after_calibration(results, monkeyp
     figures = list(correction_figures(results))
     assert [figure.name for figure in figures] == ["correction-0", "spread-0"]  # the second dataset has too few rows
     assert "linear" in figures[0].title
-    monkeypatch.setattr("skldl.report._correction_figures.losses_of", lambda *_: np.array([[2.0, 1, 3], [2, 1, 3]]))
+    monkeypatch.setattr(StudyResults, "losses", lambda *_: np.array([[2.0, 1, 3], [2, 1, 3]]))
     assert "none lowers the divergence" in figures[0].caption  # the model is the true one: there is one curve only
     assert all(">after" not in figure.svg and ">before" not in figure.svg for figure in figures)
     assert ">unchanged (error" in figures[1].svg
@@ -181,8 +186,9 @@ def test_the_chosen_model_is_shown_before_and_after_calibration(results, monkeyp
     assert "takes the Kullback-Leibler divergence from" in changed.caption  # two neighbours are too sharp
 
 
-def test_a_share_above_one_is_not_printed_as_an_achievement():
-    line = {"noise floor": 1.153, "noise floor error": 0.024, "explained by the best": 2.696}
-    assert [cell.text for cell in floor_cells(line)] == ["1.153 ± 0.024", ">100%"]
-    assert floor_cells({**line, "explained by the best": 0.942})[1].text == "94.2%"
-    assert floor_cells({**line, "explained by the best": np.nan})[1].text == "–"
+@pytest.mark.parametrize(("floor", "explained"), [(0.3, ">100%"), (0.1, "75.0%"), (0.5, "–")])
+def test_a_fraction_above_one_is_not_printed_as_an_achievement(fake, floor, explained):
+    results = fake(np.array([[0.2, 0.5]]))
+    results.info["set 0"] |= {"noise_ceiling": {"clark": floor}, "noise_ceiling_error": {"clark": 0.0243}}
+    cells = measure_table(results, "clark").rows[0][1]
+    assert [cell.text for cell in cells[-2:]] == [f"{floor} ± 0.024", explained]

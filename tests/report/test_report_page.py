@@ -17,9 +17,9 @@ from skldl.cli import _app
 from skldl.data import Dataset
 from skldl.exceptions import RecordsError
 from skldl.experiments import Candidate, Study, StudyResults, run_study
-from skldl.experiments.output.files import write_outputs
-from skldl.experiments.output.tables import measure_table
+from skldl.experiments.outputs import write_outputs
 from skldl.experiments.statistics import compare
+from skldl.experiments.tables import measure_table
 from skldl.report import _correction_figures, render_report, write_report
 from skldl.report._figures import overview_figures
 from skldl.report._headline import headline, trusted_tests

@@ -14,7 +14,7 @@ from comparison.published import REASONS
 from skldl.data import Dataset
 from skldl.exceptions import DatasetNotFoundError
 from skldl.experiments import Candidate, Study, StudyResults, run_study
-from skldl.experiments.output.layout import NOTHING
+from skldl.experiments.tables import NOTHING
 from skldl.metrics import PAPER_MEASURES
 from skldl.metrics.selection import select_measures
 

@@ -130,7 +130,7 @@ class Columns(Reading):
         dataset = from_table(table.read(), name=name or table.name, source=table.name, **roles, **more)
         if splits is None:
             return dataset
-        from skldl.experiments.given_files import read_splits
+        from skldl.experiments.loading import read_splits
 
         return dataset.changed(splits=read_splits(splits, dataset))
 

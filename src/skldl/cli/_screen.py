@@ -1,7 +1,7 @@
 """Output of the commands: notes and progress on standard error, tables on standard output."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,20 +45,42 @@ def progress_of(table: TableFile | ArrayTable, *, quiet: bool) -> Iterator[Calla
 
 def print_table(table: pd.DataFrame, title: str, *, decimals: int = 4) -> None:
     """Print a table without its index: framed on a terminal, plain columns in a pipe."""
-    from rich import box
     from rich.console import Console
-    from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(box=box.SIMPLE_HEAD)
-    numeric = [pd.api.types.is_numeric_dtype(table[name]) for name in table]
-    for name, is_number in zip(table, numeric, strict=True):
-        shown.add_column(Text(printable(str(name))), justify="right" if is_number else "left", overflow="fold")
-    for row in table.itertuples(index=False):
-        shown.add_row(*(Text(_show(cell, decimals)) for cell in row))
+    left = [not pd.api.types.is_numeric_dtype(table[name]) for name in table]
+    lines = [[Text(_show(cell, decimals)) for cell in row] for row in table.itertuples(index=False)]
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
     console.print(Text(title))
-    console.print(shown)
+    console.print(framed([printable(str(name)) for name in table], [lines], left))
+
+
+def framed(
+    head: Sequence[str],
+    sections: Sequence[Sequence[Any]],
+    left: Sequence[bool],
+    *,
+    title: str = "",
+    no_wrap: bool = False,
+) -> Any:
+    """A table of rich texts, with a line below the headings and between sections of rows.
+
+    Columns are aligned to the right, unless ``left`` says otherwise; ``no_wrap`` keeps the former on one line.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(title=Text(title) if title else None, box=box.SIMPLE_HEAD, title_justify="left")
+    for heading, is_left in zip(head, left, strict=True):
+        shown.add_column(
+            Text(heading), justify="left" if is_left else "right", overflow="fold", no_wrap=no_wrap and not is_left
+        )
+    for rows in sections:
+        for row in rows:
+            shown.add_row(*row)
+        shown.add_section()
+    return shown
 
 
 def _show(cell: Any, decimals: int) -> str:

@@ -1,25 +1,31 @@
 """Common code of `skldl bench` and `skldl evaluate`: the folder of a study, and its output."""
 
+import math
 import re
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from joblib import cpu_count
 
 from skldl.cli._progress import watch
-from skldl.cli._screen import note
+from skldl.cli._screen import framed, note
 from skldl.exceptions import StudyError
 from skldl.experiments import Plan, Study, StudyResults, run_study
-from skldl.experiments.output.files import failed_settings, failure_line, meaning, write_outputs
-from skldl.experiments.output.grids import grid_end_notes
-from skldl.experiments.output.layout import ResultTable
-from skldl.experiments.output.skill_chart import skill_chart
-from skldl.experiments.output.uncertainty import interval_table
+from skldl.experiments.grids import grid_end_notes
+from skldl.experiments.outputs import failed_settings, failure_line, meaning, write_outputs
+from skldl.experiments.tables import format_percent, interval_table, noise_ceilings
+from skldl.metrics import MEASURES
 from skldl.utils.files import DISK_IS_FULL
+from skldl.utils.tables import Cell, TextTable
 
-MOST_FAILURES = 10
+MAX_FAILURES = 10  # lines on the screen; the page of the study has all
+MAX_CHARTS = 4  # with more datasets, the chart has the median over them
+MAX_BARS = 10
+BAR_WIDTH = 40
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def number_of_jobs(jobs: int) -> int:
@@ -103,10 +109,10 @@ def _print_results(results: StudyResults, folder: Path, retry: str) -> None:
         console.print(f"Note: {line}", markup=False)
     failed = [f"Failed: {failure_line(record)}" for record in results.failures]
     failed += [f"Setting that failed: {line}" for line in failed_settings(results)]
-    for line in failed[:MOST_FAILURES]:
+    for line in failed[:MAX_FAILURES]:
         console.print(line, markup=False)
-    if len(failed) > MOST_FAILURES:
-        console.print(f"… and {len(failed) - MOST_FAILURES} more; see README.md there.")
+    if len(failed) > MAX_FAILURES:
+        console.print(f"… and {len(failed) - MAX_FAILURES} more; see README.md there.")
     if any(record.get("fault", "model") != "model" for record in results.failures):
         console.print(
             "Some tasks failed for lack of memory, disk or time; this is no property of their candidates. Run them "
@@ -120,16 +126,70 @@ def _print_results(results: StudyResults, folder: Path, retry: str) -> None:
     console.print(f"\nRecords, tables and statistics: {folder}/ (start with README.md)", markup=False)
 
 
-def _rich(table: ResultTable) -> Any:
-    from rich import box
-    from rich.table import Table as RichTable
+def _rich(table: TextTable) -> Any:
     from rich.text import Text
 
-    shown = RichTable(title=Text(table.title), box=box.SIMPLE_HEAD, title_justify="left")
-    for place, heading in enumerate(table.head):
-        shown.add_column(Text(heading), justify="left" if place == 0 else "right", no_wrap=place > 0)
-    for part in (table.rows, table.foot):
-        for name, cells in part:
-            shown.add_row(Text(name), *(Text(cell.text, style="bold" if cell.best else "") for cell in cells))
-        shown.add_section()
-    return shown
+    def lines(rows: list[tuple[str, list[Cell]]]) -> list[list[Text]]:
+        return [
+            [Text(name), *(Text(cell.text, style="bold" if cell.best else "") for cell in cells)]
+            for name, cells in rows
+        ]
+
+    left = [column == 0 for column in range(len(table.head))]
+    return framed(table.head, [lines(table.rows), lines(table.foot)], left, title=table.title, no_wrap=True)
+
+
+def skill_chart(results: StudyResults) -> list[str]:
+    """Draw the skill by the criterion as bars of text, the best candidate first; nothing if none has a skill.
+
+    A vertical line is the noise ceiling, the skill of a model whose loss is the noise floor.
+    """
+    criterion = results.study["criterion"]
+    if criterion not in results.measures:
+        return []
+    skills = results.skills(criterion)
+    ceilings = noise_ceilings(results, criterion)
+    groups = {
+        dataset: (dict(zip(results.candidates, row, strict=True)), ceilings.get(dataset, math.nan))
+        for dataset, row in zip(results.datasets, skills, strict=True)
+    }
+    if len(groups) > MAX_CHARTS:
+        known = {name: column[~np.isnan(column)] for name, column in zip(results.candidates, skills.T, strict=True)}
+        medians = {name: float(np.median(column)) if len(column) else math.nan for name, column in known.items()}
+        groups = {f"Median over {len(groups)} datasets": (medians, math.nan)}
+    lines = []
+    for title, (row, ceiling) in groups.items():
+        shown = [name for name in row if name != results.baseline and not np.isnan(row[name])]
+        shown = sorted(shown, key=lambda name: -row[name])[:MAX_BARS]
+        if shown:
+            note = "" if math.isnan(ceiling) else f" (│ noise ceiling {format_percent(ceiling)})"
+            wide = max(len(name) for name in shown)
+            lines += [f"  {title}{note}"]
+            lines += [
+                f"    {name.ljust(wide)} {format_percent(row[name]).rjust(7)}  {bar(row[name], ceiling)}"
+                for name in shown
+            ]
+    if not lines:
+        return []
+    head = f"Skill by {MEASURES[criterion].title}: share of the loss of {results.baseline} that a candidate removes"
+    return [head, *lines]
+
+
+def bar(fraction: float, ceiling: float = math.nan, width: int = BAR_WIDTH) -> str:
+    """Draw a fraction as a bar of text, ``width`` characters for 1, with a vertical line at the ceiling.
+
+    Examples
+    --------
+    >>> from skldl.cli._study_output import bar
+    >>> bar(0.55, 0.8, width=10)
+    '█████▌  │'
+    >>> bar(-0.2, width=10)
+    ''
+    """
+    eighths = round(8 * width * min(max(fraction, 0.0), 1.0))
+    text = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
+    if 0 <= ceiling <= 1:
+        place = min(int(ceiling * width), width - 1)
+        text = text.ljust(place)
+        text = text[:place] + "│" + text[place + 1 :]
+    return text.rstrip()

@@ -14,6 +14,7 @@ from skldl.data._catalogue import BUILT_IN, CATALOGUE, FETCHED_TEXTS, find_entry
 from skldl.data._dataset import Dataset
 from skldl.data._files import load_dataset
 from skldl.exceptions import DatasetNotFoundError, DimensionError, NonFiniteError
+from skldl.utils.tables import aligned
 from skldl.utils.validation import check_distributions, check_same_length
 
 NEARLY_UNIFORM = 0.95  # share of the greatest possible entropy
@@ -274,15 +275,7 @@ class PrintedRows(list[dict[str, Any]]):
         keys = list(self[0])
         cells = [keys] + [[_as_text(row[key]) for key in keys] for row in self]
         is_number = [any(isinstance(row[key], int | float) for row in self) for key in keys]
-        widths = [max(len(line[j]) for line in cells) for j in range(len(keys))]
-        lines = []
-        for line in cells:
-            padded = [
-                cell.rjust(width) if right else cell.ljust(width)
-                for cell, width, right in zip(line, widths, is_number, strict=True)
-            ]
-            lines.append("  ".join(padded).rstrip())
-        return "\n".join(lines)
+        return "\n".join(aligned(cells, is_number))
 
 
 def _as_text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster: the tasks of a lost worker are repeated; without scheduler or workers the run ends."""
+"""Tasks on a Dask cluster: those of a lost worker are repeated; without a scheduler or workers the run ends."""
 
 import asyncio
 import time
@@ -10,20 +10,21 @@ from typing import Any
 
 from skldl.exceptions import Parameter, StudyError
 from skldl.experiments.store import Record
-from skldl.experiments.tasks import MACHINE, Call
-from skldl.experiments.workers import Pool
+from skldl.experiments.tasks import MACHINE, Call, record_of
+from skldl.utils.processes import Pool
 
+# All chosen by hand: a cluster that starts needs some seconds, one that restarts its workers up to a minute.
 SECONDS_TO_CONNECT = 30
 SECONDS_WITHOUT_WORKERS = 60.0
-SECONDS_BETWEEN_LOOKS = 5.0
-TASKS_IN_FLIGHT = 256
+SECONDS_BETWEEN_CHECKS = 5.0
+MAX_TASKS_SENT = 256  # tasks hold their data: sending all of a large study at once would fill the scheduler's memory
 
 
 def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None) -> Iterator[Record]:
     """Run tasks on the workers of a Dask scheduler, whose address is such as ``tcp://host:8786``.
 
-    Records come in the order in which the tasks are done. Dask tries a task again whose worker died, and gives it up
-    after a few deaths: then it is recorded as failed, as is one that takes more than ``timeout`` seconds.
+    Records come in the order in which the tasks are done. Dask tries a task again whose worker died, and gives up after
+    a few deaths: then the task is recorded as failed, as is one that takes more than ``timeout`` seconds.
     """
     from distributed import wait
 
@@ -31,12 +32,12 @@ def run_on_cluster(calls: Iterator[Call], scheduler: str, timeout: float | None)
     last_seen = time.monotonic()
     with connected(scheduler) as client, client.as_current():
         while True:
-            for call in islice(calls, max(0, TASKS_IN_FLIGHT - len(running))):
+            for call in islice(calls, max(0, MAX_TASKS_SENT - len(running))):
                 running[client.submit(_run_one, call, timeout, pure=False)] = call
             if not running:
                 return
             try:
-                done = wait(list(running), timeout=SECONDS_BETWEEN_LOOKS, return_when="FIRST_COMPLETED").done
+                done = wait(list(running), timeout=SECONDS_BETWEEN_CHECKS, return_when="FIRST_COMPLETED").done
             except TimeoutError:
                 done = set()
             except (OSError, asyncio.CancelledError, futures.CancelledError) as error:  # the connection is closed
@@ -74,14 +75,14 @@ def _run_one(call: Call, timeout: float | None) -> Record:
     """Run a task on a worker; with a time limit in a separate process, which can be terminated."""
     if timeout is None:
         return call.run()
-    with closing(Pool(1, timeout)) as pool:
-        return next(pool.run(iter([call])))
+    with closing(Pool(Call.run, 1, timeout)) as pool:
+        return record_of(next(pool.run(iter([call]))))
 
 
 def _lost(scheduler: str, what: str) -> StudyError:
     return StudyError(
-        f"The Dask scheduler at {scheduler} {what}. What is recorded is safe. See that it runs and "
-        f"has workers (dask worker {scheduler}), then continue with ",
+        f"The Dask scheduler at {scheduler} {what}. What is recorded is safe. See that it runs and has workers (dask "
+        f"worker {scheduler}), then continue with ",
         Parameter("resume", True),
         ".",
     )

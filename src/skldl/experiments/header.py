@@ -1,4 +1,4 @@
-"""The header of a record file: what the study is, and whether records that are there belong to it."""
+"""The first records of a study, which describe it and its data; and whether existing records belong to it."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from skldl.annotators import RaterSummary
 from skldl.data._dataset import Dataset
+from skldl.distributions._tables import is_missing, plain_label
 from skldl.exceptions import Parameter, RecordsError
-from skldl.experiments.fingerprint import fingerprint_of
-from skldl.experiments.noise import noise_ceiling_of
-from skldl.experiments.raters import raters_of
 from skldl.experiments.store import FORMAT, MemoryStore, Record
-from skldl.experiments.study import Study
+from skldl.experiments.study import Study, fingerprint_of
 from skldl.experiments.study_file import dump_study
 from skldl.experiments.tasks import Rules, kept_rows, pack, versions
 from skldl.utils.files import whole_file
@@ -40,7 +39,7 @@ def open_store(
         "versions": versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    more_repeats = compare_headers(store, now) if store.records else False
+    more_repeats = _compare_headers(store, now) if store.records else False
     if out is not None:  # before the header, so that records never exist without their study
         with whole_file(Path(out) / "study.toml") as stream:
             stream.write(dump_study(study).encode())
@@ -52,19 +51,79 @@ def open_store(
     for name, dataset in datasets.items():
         if name not in described:
             may_be_passed_on = rules.keep != "predictions"
-            known = dataset.describe() | noise_ceiling_of(dataset, study) | raters_of(dataset, named=may_be_passed_on)
+            known = dataset.describe() | noise_floor_of(dataset, study) | raters_of(dataset, named=may_be_passed_on)
             store.append({"kind": "dataset", **known, **_truth(dataset, rules)})
 
 
+def noise_floor_of(dataset: Dataset, study: Study) -> dict[str, Any]:
+    """Estimate the noise floor of each measure, the value that the true distributions would have, and its error.
+
+    There is none without counts of votes, nor with a fixed test set, whose votes are not known. In records the noise
+    floor is called ``noise_ceiling``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.data import Dataset
+    >>> counts = np.array([[3, 1], [2, 2], [0, 4]])
+    >>> dataset = Dataset("d", np.eye(3), counts / 4, counts=counts)
+    >>> study = Study([dataset], measures=["clark"], folds=3)
+    >>> 0 < noise_floor_of(dataset, study)["noise_ceiling"]["clark"] < 2 ** 0.5
+    True
+    """
+    if dataset.has_test_set:
+        return {}
+    floors = dataset.noise_floor([*dict.fromkeys([*study.measures, study.criterion])])
+    if not floors:
+        return {}
+    return {
+        "noise_ceiling": {name: floor.value for name, floor in floors.items()},
+        "noise_ceiling_error": {name: floor.standard_error for name, floor in floors.items()},
+    }
+
+
+def raters_of(dataset: Dataset, *, named: bool = True) -> dict[str, Any]:
+    """Summarise the quality of the raters, without their votes, as `skldl.annotators.RaterSummary.from_dict` takes it.
+
+    There is no summary if the dataset has no ``raters``, or no row has votes of two of them. Without ``named`` they are
+    numbered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.data import Dataset
+    >>> votes = np.array([["a", "a"], ["b", "a"], ["b", "b"]])
+    >>> D = [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
+    >>> dataset = Dataset("d", np.eye(3), D, ("a", "b"), votes=votes, raters=["ann", "bob"])
+    >>> raters_of(dataset)["raters"]["raters"]["rater"]
+    ['ann', 'bob']
+    """
+    if dataset.votes is None or dataset.raters is None:
+        return {}
+    votes = np.asarray(dataset.votes, dtype=object)
+    given = np.array([[not is_missing(vote) for vote in row] for row in votes.tolist()])
+    if given.sum(axis=1).max(initial=0) < 2:
+        return {}
+    row, _ = np.nonzero(given)
+    columns = {
+        "item": row,
+        "rater": np.broadcast_to(dataset.raters, votes.shape)[given],
+        "label": np.array([str(plain_label(vote)) for vote in votes[given].tolist()], dtype=object),
+    }
+    summary = RaterSummary.from_votes(
+        columns, item="item", annotator="rater", label="label", labels=list(dataset.label_names)
+    )
+    return {"raters": summary.to_dict(named=named)}
+
+
 def _truth(dataset: Dataset, rules: Rules) -> dict[str, Any]:
-    if rules.keep == "predictions":  # the data may not be passed on
-        return {}
+    """The true distributions of the rows whose predictions are kept."""
     rows = kept_rows(dataset, rules)
-    truth = (dataset.D_test if dataset.has_test_set else dataset.D)[rows]
-    if not len(rows):
+    if rules.keep == "predictions" or not len(rows):  # the data may not be passed on, or nothing is kept
         return {}
+    truth = (dataset.D_test if dataset.has_test_set else dataset.D)[rows]
     groups = {}
-    if dataset.groups is not None and not dataset.has_test_set:  # numbers, not names, which may be those of people
+    if dataset.groups is not None and not dataset.has_test_set:  # numbers, because names may be those of people
         groups = {"groups": np.unique(np.asarray(dataset.groups).astype(str), return_inverse=True)[1][rows].tolist()}
     return {"truth": {"rows": rows.tolist(), **pack(truth), **groups}}
 
@@ -79,7 +138,7 @@ def current_study(records: list[Record]) -> dict[str, Any]:
 
 
 def check_records(records: list[Record]) -> None:
-    """Refuse records that contradict their header: a study or data that were edited."""
+    """Reject records that contradict their header: a study or data that were edited."""
     header = records[0]
     if "fingerprint" in header and fingerprint_of(header["study"]) != header["fingerprint"]:
         raise RecordsError(
@@ -96,8 +155,8 @@ def check_records(records: list[Record]) -> None:
             )
 
 
-def compare_headers(store: MemoryStore, now: Record) -> bool:
-    """Refuse to continue records of another study; return whether the study has more repeats than its records."""
+def _compare_headers(store: MemoryStore, now: Record) -> bool:
+    """Reject records of another study; return whether the study has more repeats than its records."""
     header = store.records[0]
     check_records(store.records)
     if header["skldl"] != now["skldl"]:
@@ -134,7 +193,7 @@ def compare_headers(store: MemoryStore, now: Record) -> bool:
 
 
 def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Say in which fields two studies differ, most telling first."""
+    """Name the fields in which two studies differ, most telling first."""
     changes = []
     for key in then:
         if then[key] == now.get(key) or key in ("title", "timeout"):

@@ -13,6 +13,7 @@ from skldl.experiments.header import check_records, current_study
 from skldl.experiments.store import FILE_NAME, Record, read_records
 from skldl.experiments.study import measure_name
 from skldl.experiments.tasks import Task, unpack
+from skldl.metrics import MEASURES, skill_ratio
 from skldl.utils.typing import FloatArray
 
 TIMES = ("fit_seconds", "predict_seconds", "selection_seconds")
@@ -94,14 +95,12 @@ class StudyResults:
         records, torn = read_records(Path(folder) / FILE_NAME)
         if records:
             check_records(records)
-        notice = [
-            Message(
-                f"The last line of {FILE_NAME} is torn and was left out; ",
-                Parameter("resume", True),
-                " runs its task again.",
-            )
-        ]
-        return cls(records, notices=notice if torn else ())
+        notice = Message(
+            f"The last line of {FILE_NAME} is torn and was left out; ",
+            Parameter("resume", True),
+            " runs its task again.",
+        )
+        return cls(records, notices=[notice] if torn else ())
 
     @property
     def baseline(self) -> str:
@@ -259,6 +258,42 @@ class StudyResults:
         cells = self._table_of_values(measure, datasets)
         return np.array([[cell.std(ddof=1) if len(cell) > 1 else np.nan for cell in row] for row in cells])
 
+    def losses(self, measure: str) -> FloatArray:
+        """Mean losses, for each dataset and candidate; lower is better, see `skldl.metrics.Measure.loss`.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure of the study.
+
+        Returns
+        -------
+        ndarray of shape (n_datasets, n_candidates)
+            The losses; NaN where a test is missing or failed.
+        """
+        name = self._measure(measure)
+        n_labels = [[self.info[dataset]["n_labels"]] for dataset in self.datasets]
+        return MEASURES[name].loss(self.means(name), n_labels)
+
+    def skills(self, measure: str) -> FloatArray:
+        """Fraction of the loss of the mean baseline that each candidate removes on each dataset.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure of the study.
+
+        Returns
+        -------
+        ndarray of shape (n_datasets, n_candidates)
+            1 is perfect, below 0 is worse than the mean; NaN where there is no result, and everywhere for a similarity
+            without upper bound.
+        """
+        losses = self.losses(measure)
+        if not MEASURES[self._measure(measure)].has_least_loss:
+            return np.full_like(losses, np.nan)
+        return skill_ratio(losses, losses[:, [self.candidates.index(self.baseline)]])
+
     def _table_of_values(self, measure: str, datasets: Sequence[str] | None) -> list[list[FloatArray]]:
         names = self.datasets if datasets is None else datasets
         return [[self.values(measure, dataset, candidate) for candidate in self.candidates] for dataset in names]
@@ -347,10 +382,10 @@ class StudyResults:
 
         Returns
         -------
-        skldl.experiments.output.layout.ResultTable
+        skldl.utils.tables.TextTable
             Prints as text; ``to_markdown``, ``to_latex`` and ``to_csv`` give the other forms.
         """
-        from skldl.experiments.output.tables import measure_table
+        from skldl.experiments.tables import measure_table
 
         return measure_table(self, self._measure(measure))
 

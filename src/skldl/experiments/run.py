@@ -16,11 +16,11 @@ from skldl.experiments.loading import encoder_of, load_datasets
 from skldl.experiments.results import StudyResults
 from skldl.experiments.store import FileStore, MemoryStore, Record
 from skldl.experiments.study import Study
-from skldl.experiments.tasks import MACHINE, Call, Rules, Task
-from skldl.experiments.workers import Pool
+from skldl.experiments.tasks import MACHINE, Call, Rules, Task, record_of
 from skldl.metrics import MEASURES
 from skldl.selection import Candidate, rounds_of, shares_choice
 from skldl.selection._trials import choose
+from skldl.utils.processes import Pool
 
 KEEP = ("none", "sample", "predictions", "all")
 
@@ -168,7 +168,7 @@ def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Pl
     specs, missing = load_datasets(study.datasets, data_home=data_home)
     if not specs:
         raise DatasetNotFoundError(
-            f"None of the datasets of the study was found: {', '.join(missing)}. Say where they are with ",
+            f"None of the datasets of the study was found: {', '.join(missing)}. Name their folder with ",
             Parameter("data_home"),
             ".",
         )
@@ -259,15 +259,14 @@ def run_study(
     plan = study if isinstance(study, Plan) else plan_study(study, data_home=data_home)
     timeout = plan.study.timeout
     store = MemoryStore() if out is None else FileStore(Path(out), resume=resume)
-    pool = Pool(cpu_count() if n_jobs == -1 else n_jobs, timeout)
+    pool = Pool(Call.run, cpu_count() if n_jobs == -1 else n_jobs, timeout)
     try:
         open_store(store, plan.study, plan.datasets, plan.rules(keep_predictions), plan.missing, out)
         recorded = {Task.of(r): r for r in store.records if r["kind"] in ("selection", "evaluation")}
         if retry_failed:
             recorded = {task: record for task, record in recorded.items() if record["status"] == "ok"}
-        left = {
-            task: None for wave in plan.waves for task in wave if task not in recorded
-        }  # a dict, from which tasks are removed in constant time
+        # the keys of a dict are an ordered set, from which a task is removed in constant time
+        left = {task: None for wave in plan.waves for task in wave if task not in recorded}
         _report(on_progress, plan, None, left)
         for wave in plan.waves:
             ready: list[Record] = []
@@ -277,8 +276,8 @@ def run_study(
             elif n_jobs == 1 and timeout is None:
                 records = (call.run() for call in calls)
             else:
-                records = pool.run(calls)
-            for record in chain(records, ready):  # the list is full when all before it is done
+                records = map(record_of, pool.run(calls))
+            for record in chain(records, ready):  # `ready` is filled while `records` is consumed
                 store.append(record)
                 task = Task.of(record)
                 recorded[task] = record
@@ -300,7 +299,7 @@ def _report(
 def _calls(
     plan: Plan, tasks: Sequence[Task], recorded: Mapping[Task, Record], keep: str, ready: list[Record]
 ) -> Iterator[Call]:
-    """What there is to run; the record of a task whose setting could not be chosen goes to ``ready``."""
+    """Yield the tasks with their data; the record of a task whose setting could not be chosen goes to ``ready``."""
     choices: dict[tuple[str, str, int], int | Record] = {}
     rules = plan.rules(keep)
     for task in tasks:

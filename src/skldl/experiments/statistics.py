@@ -17,14 +17,15 @@ from scipy import stats
 
 from skldl.data._spelling import find
 from skldl.exceptions import ParameterError
-from skldl.experiments.output.scores import family_name, losses_of, nemenyi_difference, rank_rows
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
 from skldl.utils.typing import FloatArray
 
+__all__ = ["Comparison", "PairTests", "compare", "pair_tests"]
+
 ALPHA = 0.05
-ROPE = 0.01
-POSTERIOR_DRAWS = 5_000
+ROPE = 0.01  # region of practical equivalence; Benavoli et al. take 1 % of accuracy, too
+POSTERIOR_DRAWS = 5_000  # an estimated probability has a standard error of at most 0.007
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +113,7 @@ def compare(
     alpha : float, default=0.05
         Level of the critical differences.
     rope : float, default=0.01
-        Region of practical equivalence: the share of the control's loss that does not matter.
+        Region of practical equivalence: the fraction of the control's loss that does not matter.
 
     Returns
     -------
@@ -136,7 +137,7 @@ def compare(
     names = _named(results.candidates, candidates, "candidate")
     columns = [results.candidates.index(name) for name in names]
     baseline = results.candidates.index(results.baseline)
-    all_losses = dict(zip(results.datasets, losses_of(results, measure), strict=True))
+    all_losses = dict(zip(results.datasets, results.losses(measure), strict=True))
     wanted = results.averaged if datasets is None else _named(results.datasets, datasets, "dataset")
     used = [name for name in wanted if not np.isnan(all_losses[name][[*columns, baseline]]).any()]
     table = np.array([all_losses[name] for name in used]).reshape(len(used), len(results.candidates))
@@ -208,9 +209,9 @@ def _against_control(
 
 
 def _relative(losses: FloatArray, reference: FloatArray) -> FloatArray:
-    """Losses as multiples of one candidate's, so that datasets of any scale count equally; without rounding noise."""
+    """Losses as multiples of one candidate's, so that datasets of any scale count equally."""
     scale = np.where(reference > 0, reference, 1.0)[:, np.newaxis]
-    return np.round(losses / scale, 9)
+    return np.round(losses / scale, 9)  # rounding errors must not break ties between signed ranks
 
 
 def _friedman(ranks: FloatArray) -> tuple[dict[str, float], str]:
@@ -218,14 +219,16 @@ def _friedman(ranks: FloatArray) -> tuple[dict[str, float], str]:
     if n_candidates < 3:
         return {}, "Two candidates: Friedman's test needs at least 3; Wilcoxon's test compares two."
     chi2, chi2_p = stats.friedmanchisquare(*ranks.T)
-    room = n_datasets * (n_candidates - 1) - chi2
+    below_maximum = n_datasets * (n_candidates - 1) - chi2
     degrees = (n_candidates - 1, (n_candidates - 1) * (n_datasets - 1))
-    if room <= 1e-9:  # every dataset ranks the candidates in the same order: the probability of that is known
+    # At its maximum, where every dataset ranks the candidates in the same order, F would be a division by zero; the
+    # probability of one order everywhere is known exactly. 1e-9 covers the rounding error of chi2.
+    if below_maximum <= 1e-9:
         ties = np.unique(ranks[0], return_counts=True)[1]
         orders = math.factorial(n_candidates) // math.prod(math.factorial(n) for n in ties.tolist())
         p_value = float(orders) ** (1 - n_datasets)
         return {"chi2": float(chi2), "chi2_p": float(chi2_p), "F": np.inf, "F_p": p_value}, ""
-    F = (n_datasets - 1) * chi2 / room
+    F = (n_datasets - 1) * chi2 / below_maximum
     return {"chi2": float(chi2), "chi2_p": float(chi2_p), "F": float(F), "F_p": float(stats.f.sf(F, *degrees))}, ""
 
 
@@ -251,15 +254,16 @@ def _bayes(one: FloatArray, control: FloatArray, rope: float, seed: int) -> tupl
     above and below twice the rope is compared in each draw. The draws are those of ``baycomp.SignedRankTest`` with the
     same seed, which sums in a loop; here each draw is one row of a matrix product.
     """
+    # the first difference is the prior's pseudo-observation
     differences = np.concatenate([[0.0], control - one])
     sums = np.add.outer(differences, differences)
     strength = np.ones(len(differences))
     strength[0] = 0.5
-    draws = np.random.RandomState(seed).dirichlet(strength, POSTERIOR_DRAWS)
+    draws = np.random.RandomState(seed).dirichlet(strength, POSTERIOR_DRAWS)  # the generator that baycomp uses
     worse, better = (((draws @ np.heaviside(sign * sums - 2 * rope, 0.5)) * draws).sum(axis=1) for sign in (-1.0, 1.0))
     most = np.argmax(np.column_stack([worse, 1.0 - worse - better, better]), axis=1)
-    worse_share, equal_share, better_share = np.bincount(most, minlength=3) / POSTERIOR_DRAWS
-    return float(better_share), float(equal_share), float(worse_share)
+    p_worse, p_equal, p_better = np.bincount(most, minlength=3) / POSTERIOR_DRAWS
+    return float(p_better), float(p_equal), float(p_worse)
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,6 +387,54 @@ def _corrected_t(one: FloatArray, other: FloatArray, repeats: int) -> float:
 
     mean, variance, degrees = CorrelatedTTest.compute_statistics(one, other, repeats)
     scale = max(float(np.abs(one).mean()), float(np.abs(other).mean()))
-    if np.sqrt(variance) <= 1e-12 * scale:  # the same difference in every fold
+    if np.sqrt(variance) <= 1e-12 * scale:  # the same difference in every fold, up to rounding errors
         return 1.0 if abs(mean) <= 1e-12 * scale else 0.0
     return float(2 * stats.t.sf(abs(mean) / np.sqrt(variance), degrees))
+
+
+def is_tie(one: float, other: float) -> bool:
+    """Whether two means differ by nothing but rounding errors: then they share their rank."""
+    # means over folds are sums in different orders on different machines; losses below 1e-15 are rounding errors of 0
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-15)
+
+
+def rank_rows(means: FloatArray, *, higher_is_better: bool) -> FloatArray:
+    """Rank the columns of each row, 1 for the best; ties get the average rank, NaN no rank.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rank_rows(np.array([[0.2, 0.1, 0.2]]), higher_is_better=False)
+    array([[2.5, 1. , 2.5]])
+    """
+    ranks = np.full(means.shape, np.nan)
+    for row, values in enumerate(means):
+        places = [int(place) for place in np.argsort(values) if not np.isnan(values[place])]
+        levels = np.empty(len(places))  # equal up to rounding errors means equal
+        level = 0
+        for i, place in enumerate(places):
+            level += bool(i and not is_tie(values[places[i - 1]], values[place]))
+            levels[i] = level
+        ranks[row, places] = stats.rankdata(-levels if higher_is_better else levels)
+    return ranks
+
+
+def nemenyi_difference(n_candidates: int, n_datasets: int, alpha: float) -> float:
+    """The critical difference of average ranks between any two candidates, by the test of Nemenyi at a level."""
+    spread = np.sqrt(n_candidates * (n_candidates + 1) / (6 * n_datasets))
+    return float(stats.studentized_range.ppf(1 - alpha, n_candidates, np.inf) / np.sqrt(2) * spread)
+
+
+def family_name(datasets: list[str]) -> str:
+    """Name a family by what the names of its datasets begin with.
+
+    Examples
+    --------
+    >>> family_name(["Yeast_alpha", "Yeast_cdc"]), family_name(["Movie"]), family_name(["a", "b"])
+    ('Yeast', 'Movie', 'a, b')
+    """
+    if len(datasets) == 1:
+        return datasets[0]
+    first, last = min(datasets), max(datasets)
+    shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:shared].rstrip("_- ") or ", ".join(datasets)

@@ -25,7 +25,7 @@ Record = dict[str, Any]
 
 
 def encode(record: Mapping[str, Any]) -> bytes:
-    """Write a record as one line that ends with its checksum. JSON knows no infinity: such numbers become text.
+    """Write a record as one line that ends with its checksum. JSON has no infinity: such numbers become text.
 
     Examples
     --------
@@ -71,8 +71,8 @@ def read_records(path: Path) -> tuple[list[Record], bytes]:
             record = None
         if not isinstance(record, dict) or "kind" not in record or not _is_whole(record):
             raise RecordsError(
-                f"Line {number} of {path} is not a record: the file was changed or damaged after it was "
-                "written. Delete this line to run its task again with ",
+                f"Line {number} of {path} is not a record: the file was changed or damaged after it was written. "
+                "Delete this line to run its task again with ",
                 Parameter("resume", True),
                 ", or start in another folder.",
             )
@@ -141,7 +141,7 @@ class FileStore(MemoryStore):
             self._lock()
             self.records, torn = read_records(self.path)
             if torn:
-                self._drop(torn)
+                self._cut_off(torn)
         except BaseException:
             self.close()
             raise
@@ -156,8 +156,8 @@ class FileStore(MemoryStore):
                 f"Another process is writing {self.path}. Wait until it ends, or name another folder."
             ) from None
 
-    def _drop(self, torn: bytes) -> None:
-        """Cut a torn last line off, and keep its bytes in a second file."""
+    def _cut_off(self, torn: bytes) -> None:
+        """Remove a torn last line, and keep its bytes in a second file."""
         aside = self.path.with_suffix(".torn")
         with aside.open("ab") as stream:
             stream.write(torn + b"\n")
@@ -169,7 +169,7 @@ class FileStore(MemoryStore):
         )
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Append a record: afterwards it is on the disk, whole."""
+        """Append a record: afterwards the whole of it is on the disk."""
         line = encode(record)
         size = os.fstat(self._descriptor).st_size
         try:

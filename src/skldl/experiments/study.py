@@ -1,21 +1,32 @@
-"""`Study`: datasets, candidates, protocol and measures; from a TOML file or from Python."""
+"""`Study`: datasets, candidates, protocol and measures, and the fingerprint of all that can change a number."""
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from skldl.data._dataset import Dataset
 from skldl.data._spelling import find, plain
 from skldl.exceptions import StudyError
-from skldl.experiments.fingerprint import COLUMNS, fingerprint_of
+from skldl.experiments.store import json_ready
 from skldl.metrics import MEASURES, PAPER_MEASURES
 from skldl.selection import BASELINE, PROTOCOLS, Candidate, Layout
 from skldl.selection._candidate import shown
 
 ORDERS = ("file", "shuffled")
 TEXT_NGRAMS = ("auto", "words", "characters")
-MOST_FITS = 10_000_000
-LONGEST_NAME = 300
+MAX_FITS = 10_000_000  # a study of more is a mistake in its file: at 1 ms a fit it would take hours
+MAX_NAME_LENGTH = 300
+
+ROLES = ("labels", "features", "kind", "weight", "groups", "item", "annotator", "drop", "text", "categories")
+"""Arguments of `skldl.data.load_dataset` for the roles of columns."""
+
+READING = ("encoding", "decimal", "na_values")
+"""Arguments of `skldl.data.TableFile`."""
+
+COLUMNS = (*ROLES, *READING)
+
 _MEASURE_NAMES = {
     **{name: name for name in MEASURES},
     **{measure.title: name for name, measure in MEASURES.items()},
@@ -73,8 +84,8 @@ class DatasetSpec:
         Test on the rows that the candidates learn from: the recovery experiment of label enhancement, for
         `skldl.enhancement.EnhancedLDL`, which sees logical labels alone.
     hide : float or sequence of float
-        Share of the degrees that are hidden from the candidates, see `skldl.data.make_missing`; tests compare with all
-        of them. Several shares make several datasets, with the share in their names.
+        Fraction of the degrees that are hidden from the candidates, see `skldl.data.make_missing`; tests compare with
+        all of them. Several fractions make several datasets, with the fraction in their names.
     mechanism : {"uniform", "degree", "label"}
         What is hidden.
     renormalise : bool
@@ -146,7 +157,7 @@ class DatasetSpec:
         return entries
 
     def at_each_rate(self) -> list["DatasetSpec"]:
-        """One dataset for each share of hidden degrees.
+        """One dataset for each fraction of hidden degrees.
 
         Returns
         -------
@@ -237,28 +248,28 @@ class Study:
         if self.protocol not in PROTOCOLS:
             raise StudyError(f"protocol = {shown(self.protocol)} is not one of {', '.join(PROTOCOLS)}.")
         specs = (_spec(dataset) for dataset in self.datasets)
-        self._settle("datasets", tuple(one for spec in specs for one in spec.at_each_rate()))
+        self._set("datasets", tuple(one for spec in specs for one in spec.at_each_rate()))
         candidates = tuple(self.candidates)
         if not any(candidate.is_baseline for candidate in candidates):
             candidates = (*candidates, BASELINE)
-        self._settle("candidates", candidates)
-        self._settle("control", self.control or self.baseline)
-        self._settle("measures", tuple(measure_name(name) for name in self.measures))
-        self._settle("criterion", measure_name(self.criterion))
+        self._set("candidates", candidates)
+        self._set("control", self.control or self.baseline)
+        self._set("measures", tuple(measure_name(name) for name in self.measures))
+        self._set("criterion", measure_name(self.criterion))
         order = self.order or ("file" if self.protocol == "geng2016" and self.repeats == 1 else "shuffled")
-        self._settle("order", order)
+        self._set("order", order)
         self._check()
 
-    def _settle(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
     def _check(self) -> None:
         for what, things in (("dataset", self.datasets), ("candidate", self.candidates)):
             if not things:
                 raise StudyError(f"The study names no {what}.")
-            if long := next((thing.name for thing in things if len(thing.name) > LONGEST_NAME), None):
+            if long := next((thing.name for thing in things if len(thing.name) > MAX_NAME_LENGTH), None):
                 raise StudyError(
-                    f"The name of a {what}, {shown(long)}, has {len(long)} characters; at most {LONGEST_NAME} are "
+                    f"The name of a {what}, {shown(long)}, has {len(long)} characters; at most {MAX_NAME_LENGTH} are "
                     "allowed."
                 )
             names = [plain(thing.name) for thing in things]
@@ -267,11 +278,11 @@ class Study:
                 raise StudyError(f"Two {what}s are called {twice}. Each needs a unique name.")
         if not self.measures:
             raise StudyError("The study names no measure.")
-        for name, least in (("folds", 2), ("inner_folds", 2), ("repeats", 1), ("random_state", 0)):
+        for name, minimum in (("folds", 2), ("inner_folds", 2), ("repeats", 1), ("random_state", 0)):
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
                 key = "seed" if name == "random_state" else name
-                raise StudyError(f"{key} = {shown(value)} must be a whole number, at least {least}.")
+                raise StudyError(f"{key} = {shown(value)} must be an integer, at least {minimum}.")
         seconds = self.timeout
         if seconds is not None and (
             not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0
@@ -289,9 +300,9 @@ class Study:
                 "is chosen over all rotations. Write the values out, or use protocol = 'nested'."
             )
         find(self.control, {candidate.name: candidate for candidate in self.candidates}, "candidate")
-        if self.n_fits > MOST_FITS:
+        if self.n_fits > MAX_FITS:
             raise StudyError(
-                f"The study would fit {self.n_fits:,} models; at most {MOST_FITS:,} are allowed. Use fewer folds, "
+                f"The study would fit {self.n_fits:,} models; at most {MAX_FITS:,} are allowed. Use fewer folds, "
                 "repeats or values in the grids."
             )
 
@@ -355,6 +366,22 @@ class Study:
         Returns
         -------
         str
-            16 hexadecimal digits, see `skldl.experiments.fingerprint`.
+            16 hexadecimal digits.
         """
         return fingerprint_of(self.to_dict())
+
+
+def fingerprint_of(entries: Mapping[str, Any]) -> str:
+    """Hash the dictionary of a study, from `Study.to_dict` or the header of a record file, to 16 hexadecimal digits.
+
+    The candidates are hashed under the name ``contenders``, which recorded fingerprints contain.
+    """
+    hashed = {key: value for key, value in entries.items() if key not in ("candidates", "timeout")} | {"title": ""}
+    # A file may move. Columns have their effect through the data, which have their own fingerprint.
+    hashed["datasets"] = _without(entries["datasets"], {"source", "splits", *COLUMNS} - {"text", "categories"})
+    hashed["contenders"] = _without(entries["candidates"], {"natural"})
+    return hashlib.sha256(json.dumps(json_ready(hashed), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _without(entries: Iterable[Mapping[str, Any]], keys: set[str]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in entry.items() if key not in keys} for entry in entries]

@@ -3,9 +3,12 @@
 import base64
 import importlib.metadata
 import platform
+import sys
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,19 +18,25 @@ from threadpoolctl import threadpool_limits
 
 import skldl
 from skldl.data._dataset import Dataset, rows_of
-from skldl.experiments.memory import peak_memory
 from skldl.experiments.store import Record
 from skldl.metrics import evaluate
 from skldl.selection import Candidate, Layout, Round, derive_seed, rounds_of, search
 from skldl.selection._fitting import fit_candidate
 from skldl.selection._search import is_machine_fault
 from skldl.selection._trials import Trials
+from skldl.utils import processes
 from skldl.utils.missing import comparable_rows, has_gaps
+from skldl.utils.processes import Outcome
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_distributions
 
-SAMPLE_SIZE = 20
-MODEL, MACHINE, TIMEOUT = "model", "machine", "timeout"
+try:
+    import resource
+except ImportError:  # not available on Windows without a further package
+    resource = None  # type: ignore[assignment]  # a module elsewhere
+
+SAMPLE_SIZE = 20  # rows of each dataset whose predictions are kept: enough for the examples of a report
+MODEL, MACHINE, TIMEOUT = "model", "machine", "timeout"  # whose fault a failure is
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,8 @@ class Rules:
 class Task:
     """A unit of work, and the key of its record; repeat and fold, a round of the protocol, count from 0.
 
-    A selection validates all settings of the candidate on one rotation, an evaluation tests it on one fold.
+    A task of kind "selection" validates all settings of the candidate on one rotation, an "evaluation" tests it on one
+    fold.
     """
 
     kind: str
@@ -68,7 +78,7 @@ class Task:
 class Call:
     """A task with everything that it needs, to be run in any process.
 
-    ``chosen`` is the place of the setting that was chosen for all rounds; None if this round selects its own.
+    ``chosen`` is the position of the setting that was chosen for all rounds; None if this round selects its own.
     """
 
     task: Task
@@ -79,7 +89,7 @@ class Call:
     encoder: Any = None
 
     def not_run(self, error: str, fault: str = MODEL) -> Record:
-        """The record of a task that could not be run, or did not come to its end."""
+        """The record of a task that could not be run, or was ended."""
         record = self.task.key(self.dataset.fingerprint) | {"status": "failed", "error": error, "fault": fault}
         return record | {"seconds": 0.0, "warnings": [], "versions": versions()}
 
@@ -94,14 +104,14 @@ class Call:
         work = _select if task.kind == "selection" else _evaluate
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught, threadpool_limits(limits=1), peak_memory() as memory:
-            warnings.simplefilter("always")  # the record has them, however often they came before
+            warnings.simplefilter("always")  # each record has its own, also those that an earlier task has shown
             try:
                 round_ = rounds_of(self.dataset, self.rules.layout, task.repeat)[task.fold]
                 record |= work(self, round_, seed)
             except (Exception, SystemExit) as error:
                 record |= {
                     "status": "failed",
-                    "error": _say(error),
+                    "error": describe_error(error),
                     "fault": MACHINE if is_machine_fault(error) else MODEL,
                     "traceback": "".join(traceback.format_exception(error)),
                 }
@@ -112,7 +122,17 @@ class Call:
         return record
 
 
-def _say(error: BaseException) -> str:
+def record_of(outcome: Outcome) -> Record:
+    """The record of a task that ran in another process, or should have."""
+    if outcome.error is not None:  # `Call.run` raises none: its record could not be sent
+        return outcome.task.not_run(describe_error(outcome.error), MACHINE)
+    if outcome.lost:
+        return outcome.task.not_run(outcome.reason, TIMEOUT if outcome.lost == processes.TIMEOUT else MACHINE)
+    return outcome.result
+
+
+def describe_error(error: BaseException) -> str:
+    """Type and message of an error, for a record."""
     if isinstance(error, SystemExit):
         return f"SystemExit: the estimator called exit({error.code!r})"
     return f"{type(error).__name__}: {error}"
@@ -176,13 +196,13 @@ def kept_rows(dataset: Dataset, rules: Rules) -> IntArray:
         return np.empty(0, dtype=np.intp)
     if rules.keep == "all":
         return np.arange(n_rows)
-    size = min(SAMPLE_SIZE, n_rows) if rules.keep in ("sample", "predictions") else 0
+    size = min(SAMPLE_SIZE, n_rows) if rules.keep != "none" else 0
     generator = np.random.default_rng(derive_seed(rules.layout.random_state, "sample", dataset.name))
     return np.sort(generator.choice(n_rows, size=size, replace=False)).astype(np.intp)
 
 
 def pack(rows: FloatArray) -> dict[str, Any]:
-    """Put an array of distributions into text: single precision, base64.
+    """Encode an array of distributions as text: single precision, base64.
 
     Examples
     --------
@@ -211,3 +231,40 @@ def versions() -> dict[str, str]:
     packages = ("numpy", "scipy", "scikit-learn")
     found = {name: importlib.metadata.version(name) for name in packages}
     return {"skldl": skldl.__version__, "python": platform.python_version(), **found}
+
+
+@contextmanager
+def peak_memory() -> Iterator[dict[str, float | None]]:
+    """Measure the maximum resident memory of the process while the block runs, in MiB.
+
+    Linux lets a process reset its maximum. On other systems it is that since the process began, and on Windows there is
+    none.
+    """
+    found: dict[str, float | None] = {"mib": None}
+    resettable = _reset_peak()
+    try:
+        yield found
+    finally:
+        found["mib"] = _peak() if resettable else _peak_since_start()
+
+
+def _reset_peak() -> bool:
+    try:
+        with open("/proc/self/clear_refs", "w") as stream:
+            stream.write("5")  # resets VmHWM, see proc(5)
+    except OSError:
+        return False
+    return True
+
+
+def _peak() -> float:
+    with open("/proc/self/status") as stream:
+        line = next(line for line in stream if line.startswith("VmHWM:"))
+    return round(int(line.split()[1]) / 1024, 1)
+
+
+def _peak_since_start() -> float | None:
+    if resource is None:
+        return None
+    unit = 2**20 if sys.platform == "darwin" else 2**10  # macOS counts bytes, other systems KiB
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)

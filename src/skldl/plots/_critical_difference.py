@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from skldl.exceptions import LengthMismatchError
-from skldl.experiments.output.scores import nemenyi_difference, rank_rows
+from skldl.experiments.statistics import nemenyi_difference, rank_rows
 from skldl.plots._display import Display
 from skldl.plots._inputs import names_of_columns
 from skldl.plots._style import MUTED, TRUTH, columns_that_fit, plain

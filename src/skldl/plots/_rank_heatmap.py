@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl.experiments.output.scores import rank_rows
+from skldl.experiments.statistics import rank_rows
 from skldl.plots._display import Display
 from skldl.plots._inputs import names_of_columns
 from skldl.plots._style import SEQUENTIAL, name_axis, plain

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from skldl.experiments import StudyResults
-from skldl.experiments.output.scores import losses_of
-from skldl.experiments.output.uncertainty import kept_predictions
+from skldl.experiments.tables import predictions_with_folds
 from skldl.plots import CalibrationDisplay, CoverageDisplay
 from skldl.report._figures import ReportFigure, draw
 from skldl.selection import pairs_of
@@ -36,9 +35,9 @@ def correction_figures(results: StudyResults) -> Iterator[ReportFigure]:
     criterion = results.study["criterion"]
     if criterion not in results.measures:
         return
-    losses = losses_of(results, criterion)
+    losses = results.losses(criterion)
     for number, dataset in enumerate(results.datasets):
-        kept = kept_predictions(results, dataset)
+        kept = predictions_with_folds(results, dataset)
         if kept is None or len(kept[0]["truth"]) < ENOUGH_ROWS or np.isnan(losses[number]).all():
             continue
         found, fold_of = kept

@@ -9,9 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from skldl.experiments import StudyResults
-from skldl.experiments.output.scores import rank_rows
-from skldl.experiments.output.tables import average_ranks
-from skldl.experiments.statistics import Comparison
+from skldl.experiments.statistics import Comparison, rank_rows
+from skldl.experiments.tables import average_ranks
 from skldl.metrics import MEASURES
 from skldl.plots import (
     CriticalDifferenceDisplay,

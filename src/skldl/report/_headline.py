@@ -5,10 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from skldl.experiments import StudyResults
-from skldl.experiments.output.layout import show_share
-from skldl.experiments.output.tables import average_ranks
-from skldl.experiments.output.uncertainty import floor_columns
 from skldl.experiments.statistics import Comparison, compare
+from skldl.experiments.tables import average_ranks, floor_columns, format_percent
 from skldl.metrics import MEASURES, Skill
 from skldl.report._figures import FEWEST_DATASETS
 
@@ -64,18 +62,18 @@ def _skill_of_the_best(results: StudyResults, skills: list[list[float]]) -> list
         values = [value for _, value in best.values()]
         return [
             f"The best candidate of each dataset has a skill (share of the loss of {results.baseline} that it removes) "
-            f"of {show_share(min(values))} to {show_share(max(values))}, {show_share(float(np.median(values)))} in the "
-            f"median over {len(best)} datasets."
+            f"of {format_percent(min(values))} to {format_percent(max(values))}, "
+            f"{format_percent(float(np.median(values)))} in the median over {len(best)} datasets."
         ]
     sentences = []
     for dataset, (name, value) in best.items():
         interval = ""
         if isinstance(value, Skill):
-            interval = f" ({value.confidence:.0%} interval {show_share(value.low)} to {show_share(value.high)})"
+            interval = f" ({value.confidence:.0%} interval {format_percent(value.low)} to {format_percent(value.high)})"
         if value >= 0:
-            text = f"{name} removes {show_share(value)} of the loss of {results.baseline}{interval}"
+            text = f"{name} removes {format_percent(value)} of the loss of {results.baseline}{interval}"
         else:
-            text = f"the best skill is that of {name}, {show_share(value)}{interval}"
+            text = f"the best skill is that of {name}, {format_percent(value)}{interval}"
         sentences.append(f"On {dataset}, {text}.")
     return sentences
 
@@ -154,12 +152,12 @@ def _against_the_floor(results: StudyResults) -> list[str]:
             return [f"On {len(rated)} datasets made of votes, the loss of the mean is the noise floor."]
         return [
             f"On {len(rated)} datasets made of votes the noise floor is known. Of the loss above it, the best "
-            f"candidate explains {show_share(float(np.nanmedian(shares)))} in the median."
+            f"candidate explains {format_percent(float(np.nanmedian(shares)))} in the median."
         ]
     sentences = []
     for dataset, line in rated.items():
         share = line["explained by the best"]
-        outcome = f"the best candidate explains {show_share(share)}" if np.isfinite(share) else "there is none"
+        outcome = f"the best candidate explains {format_percent(share)}" if np.isfinite(share) else "there is none"
         sentences.append(
             f"On {dataset}, made of votes, the noise floor of {MEASURES[criterion].title} is {line['noise floor']:.4g} "
             f"± {line['noise floor error']:.2g}; of the loss above it, {outcome}."

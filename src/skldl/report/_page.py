@@ -13,10 +13,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import skldl
 from skldl.experiments import StudyResults
-from skldl.experiments.output.files import failed_settings, failure_line, meaning, repeats_from_file
-from skldl.experiments.output.layout import NOTHING, ResultTable
-from skldl.experiments.output.texts import parameter_titles
+from skldl.experiments.grids import parameter_titles
+from skldl.experiments.outputs import failed_settings, failure_line, meaning, repeats_from_file
 from skldl.experiments.statistics import ROPE, Comparison, compare
+from skldl.experiments.tables import NOTHING
 from skldl.metrics import MEASURES
 from skldl.report._correction_figures import correction_figures
 from skldl.report._figures import overview_figures
@@ -28,6 +28,7 @@ from skldl.report._sensitivity_figures import sensitivity_figures
 from skldl.report._skill import MOST_ROWS, skill_figure, skill_summary_figure, skills_with_intervals
 from skldl.report._tables import page_statistics, page_tables
 from skldl.utils.files import whole_file
+from skldl.utils.tables import TextTable
 
 FILE_NAME = "report.html"
 _UNITS = {"ms": 1e-3, "s": 1.0, "%": 1e-2}
@@ -156,15 +157,15 @@ def sort_key(text: str) -> float | str:
     return float(found[1].replace(",", "")) * _UNITS.get((found[2] or "").lower(), 1.0)
 
 
-def columns_of_words(table: ResultTable) -> set[int]:
+def columns_of_words(table: TextTable) -> set[int]:
     """Columns, from 0 after the names of the rows, in which no cell begins with a number and one at least has words.
 
     They are aligned to the left, all others to the right, so that an empty cell is below the numbers of its column.
 
     Examples
     --------
-    >>> from skldl.experiments.output.layout import Cell, ResultTable
-    >>> columns_of_words(ResultTable("", ["", "a", "b"], [("x", [Cell("0.5"), Cell("k = 3")]), ("y", [Cell("–")] * 2)]))
+    >>> from skldl.utils.tables import Cell, TextTable
+    >>> columns_of_words(TextTable("", ["", "a", "b"], [("x", [Cell("0.5"), Cell("k = 3")]), ("y", [Cell("–")] * 2)]))
     {1}
     """
     columns = zip(*(cells for _, cells in table.rows), strict=True)

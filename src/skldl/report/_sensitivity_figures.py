@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from skldl.experiments import StudyResults
-from skldl.experiments.output.grids import best_by_value, candidate_of, validation_losses
-from skldl.experiments.output.texts import parameter_titles
+from skldl.experiments.grids import best_by_value, candidate_of, parameter_titles, validation_losses
 from skldl.metrics import MEASURES
 from skldl.plots import SensitivityDisplay
 from skldl.report._figures import ReportFigure, best_candidates, draw

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from skldl.experiments import StudyResults
-from skldl.experiments.output.layout import Cell, ResultTable, show_share
-from skldl.experiments.output.scores import skill_of
-from skldl.experiments.output.tables import skill_table
-from skldl.experiments.output.uncertainty import noise_ceilings
+from skldl.experiments.tables import format_percent, noise_ceilings, skill_table
 from skldl.metrics import MEASURES, Skill
 from skldl.metrics._skill import LossSums
 from skldl.plots import SkillDisplay
 from skldl.report._figures import ReportFigure, best_candidates, draw
+from skldl.utils.tables import Cell, TextTable
 from skldl.utils.typing import FloatArray
 
 CONFIDENCE = 0.95
@@ -48,7 +46,7 @@ def skills_with_intervals(results: StudyResults, measure: str) -> list[list[floa
     """Skill of each candidate on each dataset: a `skldl.metrics.Skill` if an interval is known, NaN if none is."""
     known, repeats = MEASURES[measure], int(results.study["repeats"])
     table: list[list[float]] = []
-    for dataset, row in zip(results.datasets, skill_of(results, measure), strict=True):
+    for dataset, row in zip(results.datasets, results.skills(measure), strict=True):
         n_labels, n_folds = results.info[dataset]["n_labels"], results.n_expected(dataset) // repeats
         reference = known.loss(results.values(measure, dataset, results.baseline), n_labels)
         line: list[float] = []
@@ -143,7 +141,7 @@ def _meaning(results: StudyResults) -> str:
     )
 
 
-def skill_table_with_intervals(results: StudyResults, skills: list[list[float]]) -> ResultTable:
+def skill_table_with_intervals(results: StudyResults, skills: list[list[float]]) -> TextTable:
     """Make the table of skills, with the interval beside each skill."""
     table = skill_table(results, results.study["criterion"])
     rows = []
@@ -168,4 +166,4 @@ def interval_text(skill: float) -> str:
     >>> interval_text(Skill(0.3, 0.25, 0.351, 0.95)), interval_text(0.3)
     (' [25.0%, 35.1%]', '')
     """
-    return f" [{show_share(skill.low)}, {show_share(skill.high)}]" if isinstance(skill, Skill) else ""
+    return f" [{format_percent(skill.low)}, {format_percent(skill.high)}]" if isinstance(skill, Skill) else ""

@@ -4,13 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 from skldl.experiments import StudyResults
-from skldl.experiments.output.layout import ResultTable
-from skldl.experiments.output.statistics_text import comparison_sentences, comparison_table
-from skldl.experiments.output.tables import dataset_table, measure_table, settings_table, time_table
-from skldl.experiments.output.uncertainty import interval_table
 from skldl.experiments.statistics import Comparison
+from skldl.experiments.statistics_text import comparison_sentences, comparison_table
+from skldl.experiments.tables import dataset_table, interval_table, measure_table, settings_table, time_table
 from skldl.metrics import MEASURES
 from skldl.report._skill import skill_table_with_intervals
+from skldl.utils.tables import TextTable
 
 
 def page_tables(results: StudyResults, skills: list[list[float]]) -> dict[str, Any]:
@@ -36,13 +35,13 @@ def page_tables(results: StudyResults, skills: list[list[float]]) -> dict[str, A
     }
 
 
-def with_shared_notes(tables: list[ResultTable]) -> tuple[list[ResultTable], list[str]]:
+def with_shared_notes(tables: list[TextTable]) -> tuple[list[TextTable], list[str]]:
     """Separate the notes that all tables share, so that the page shows them once: the tables without them, and these.
 
     Examples
     --------
-    >>> from skldl.experiments.output.layout import ResultTable
-    >>> given = [ResultTable("", [], [], notes=["a", "b"]), ResultTable("", [], [], notes=["a"])]
+    >>> from skldl.utils.tables import TextTable
+    >>> given = [TextTable("", [], [], notes=["a", "b"]), TextTable("", [], [], notes=["a"])]
     >>> tables, notes = with_shared_notes(given)
     >>> [table.notes for table in tables], notes
     ([['b'], []], ['a'])
@@ -51,13 +50,13 @@ def with_shared_notes(tables: list[ResultTable]) -> tuple[list[ResultTable], lis
     return [replace(table, notes=[note for note in table.notes if note not in shared]) for table in tables], shared
 
 
-def without_column(table: ResultTable, heading: str) -> ResultTable:
+def without_column(table: TextTable, heading: str) -> TextTable:
     """Leave a column of a table out, if the table has it.
 
     Examples
     --------
-    >>> from skldl.experiments.output.layout import Cell, ResultTable
-    >>> without_column(ResultTable("", ["", "a", "b"], [("x", [Cell("1"), Cell("2")])]), "a").rows
+    >>> from skldl.utils.tables import Cell, TextTable
+    >>> without_column(TextTable("", ["", "a", "b"], [("x", [Cell("1"), Cell("2")])]), "a").rows
     [('x', [Cell(text='2', best=False)])]
     """
     if heading not in table.head[1:]:

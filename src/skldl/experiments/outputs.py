@@ -1,27 +1,30 @@
-"""Files of a study besides the records: tables, statistics, and a page with links to them."""
+"""Files of a study besides the records: tables, statistics, predictions, and a page with links to them."""
 
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from skldl.experiments.output.grids import grid_end_notes
-from skldl.experiments.output.layout import ResultTable
-from skldl.experiments.output.prediction_files import has_predictions, write_predictions
-from skldl.experiments.output.statistics_text import statistics_text
-from skldl.experiments.output.tables import (
+import numpy as np
+
+from skldl.experiments.grids import grid_end_notes
+from skldl.experiments.results import StudyResults
+from skldl.experiments.statistics_text import statistics_text
+from skldl.experiments.tables import (
     dataset_table,
+    interval_table,
     measure_table,
     settings_table,
     skill_table,
     time_table,
 )
-from skldl.experiments.output.texts import markdown_text
-from skldl.experiments.output.uncertainty import interval_table
-from skldl.experiments.results import StudyResults
+from skldl.experiments.tasks import unpack
 from skldl.metrics import MEASURES
 from skldl.selection import PROTOCOLS
 from skldl.selection._protocols import FIXED_TEST_SET
 from skldl.utils.files import whole_file
+from skldl.utils.tables import TextTable, markdown_text
 
 
 def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
@@ -38,7 +41,7 @@ def write_outputs(results: StudyResults, folder: str | Path) -> list[Path]:
 def output_texts(results: StudyResults) -> dict[str, str]:
     """The files that `write_outputs` writes, apart from the predictions: from the name of each to its text."""
     texts: dict[str, str] = {}
-    tables: dict[str, ResultTable] = {measure: measure_table(results, measure) for measure in results.measures}
+    tables: dict[str, TextTable] = {measure: measure_table(results, measure) for measure in results.measures}
     criterion = results.study["criterion"]
     tables["skill"] = skill_table(results, criterion if criterion in results.measures else results.measures[0])
     tables["datasets"] = dataset_table(results)
@@ -55,7 +58,6 @@ def output_texts(results: StudyResults) -> dict[str, str]:
 
 
 def _write(path: Path, text: str) -> Path:
-    """Write a file atomically: a reader never sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as stream:
         stream.write(text.encode())
@@ -123,12 +125,12 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def repeats_from_file(results: StudyResults) -> bool:
-    """Say whether ``skldl bench study.toml`` can run the study again: not if a candidate is an object of Python."""
+    """Whether ``skldl bench study.toml`` can run the study again: not if a candidate is an object of Python."""
     return all("estimator" in entry for entry in results.study["candidates"])
 
 
 def failed_settings(results: StudyResults) -> list[str]:
-    """Say which settings failed while selection went on with the others: a line for each, with the number of times.
+    """List the settings that failed while selection continued with the others: a line for each, with its count.
 
     Messages of one setting that differ only in numbers, such as the rows of a fold, are one line: the first of them.
     """
@@ -142,6 +144,61 @@ def failed_settings(results: StudyResults) -> list[str]:
 
 
 def failure_line(record: dict[str, object]) -> str:
-    """Say in one line which task failed and why."""
+    """Describe in one line which task failed and why."""
     where = f"{record['dataset']} · {record['candidate']} · {record['kind']} {int(str(record['fold'])) + 1}"
     return f"{where}: {' '.join(str(record['error']).split())}"
+
+
+def has_predictions(results: StudyResults) -> bool:
+    """Whether the records keep any prediction."""
+    return any("predictions" in record for record in results.evaluations)
+
+
+def write_predictions(results: StudyResults, folder: Path) -> list[Path]:
+    """Write ``predictions/<dataset>.parquet`` for each dataset with kept predictions; nothing without pyarrow."""
+    if find_spec("pyarrow") is None:  # the records hold them all the same, and this is the end of a long run
+        return []
+    from pyarrow import parquet
+
+    paths: list[Path] = []
+    for name in results.datasets:
+        table = prediction_table(results, name)
+        if table is not None:
+            path = folder / "predictions" / f"{_file_name(name)}.parquet"
+            path = path if path not in paths else path.with_stem(f"{path.stem}-{len(paths)}")  # names such as a/b, a-b
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(path) as stream:
+                parquet.write_table(table, stream)
+            paths.append(path)
+    return paths
+
+
+def prediction_table(results: StudyResults, dataset: str) -> Any:
+    """All kept predictions for a dataset, or None if there are none.
+
+    The Arrow table has one line for each candidate, repeat, fold and row; a column ``predicted.<label>`` for each
+    label, and ``true.<label>`` if the records keep the true distributions.
+    """
+    import pyarrow as pa
+
+    records = [r for r in results.evaluations if r["dataset"] == dataset and "predictions" in r]
+    if not records:
+        return None
+    info = results.info[dataset]
+    rows = [np.asarray(record["predictions"]["rows"], dtype=np.int64) for record in records]
+    columns: dict[str, Any] = {
+        key: np.repeat([record[key] for record in records], [len(some) for some in rows])
+        for key in ("candidate", "repeat", "fold")
+    }
+    columns["row"] = np.concatenate(rows)
+    predicted = np.concatenate([unpack(record["predictions"]) for record in records])
+    columns |= {f"predicted.{label}": predicted[:, j] for j, label in enumerate(info["label_names"])}
+    if "truth" in info:
+        truth = unpack(info["truth"])[np.searchsorted(info["truth"]["rows"], columns["row"])]
+        columns |= {f"true.{label}": truth[:, j] for j, label in enumerate(info["label_names"])}
+    return pa.table(columns)
+
+
+def _file_name(dataset: str) -> str:
+    """A valid file name on every system for any name of a dataset."""
+    return re.sub(r"[^\w.-]+", "-", dataset).strip(".-")[:100] or "dataset"

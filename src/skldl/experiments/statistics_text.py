@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from skldl.experiments.output.layout import NOTHING, Cell, ResultTable
-from skldl.experiments.output.texts import markdown_text
 from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import ALPHA, ROPE, Comparison, PairTests, compare, pair_tests
+from skldl.experiments.tables import NOTHING
 from skldl.metrics import MEASURES
+from skldl.utils.tables import Cell, TextTable, markdown_text
 
-FEW_DATASETS = 6
+FEW_DATASETS = 6  # with fewer, a two-sided signed-rank test cannot reach p = .05: 2 / 2**5 = .0625
 _MARKS = {"win": "•", "tie": "–", "loss": "◦", "": ""}
 
 
@@ -102,7 +102,7 @@ def comparison_sentences(tests: Comparison) -> list[str]:
     return sentences
 
 
-def comparison_table(tests: Comparison) -> ResultTable | None:
+def comparison_table(tests: Comparison) -> TextTable | None:
     """Make the table of the tests against the control, or None if there is none."""
     if "all" in tests.reasons or not tests.control:
         return None
@@ -121,7 +121,7 @@ def comparison_table(tests: Comparison) -> ResultTable | None:
     head = ["Candidate", "Average rank", "Nemenyi p", "Bonferroni-Dunn p", "Wilcoxon-Holm p", "better / equal / worse"]
     known = MEASURES[tests.measure]
     title = f"{known.title} {known.arrow}: tests against {tests.control} over {len(tests.datasets)} datasets"
-    return ResultTable(title, head, rows)
+    return TextTable(title, head, rows)
 
 
 def _wilcoxon(tests: Comparison) -> list[str]:
@@ -152,7 +152,7 @@ def _pairs(results: StudyResults, tests: PairTests, control: str) -> list[str]:
         rows.append((dataset, cells))
     totals = ["{}/{}/{}".format(*tests.count(name, control)) for name in others]
     foot = [("win/tie/loss", [Cell(text) for text in totals])]
-    table = ResultTable("", ["Dataset", *others], rows, foot)
+    table = TextTable("", ["Dataset", *others], rows, foot)
     lines += ["", *table.to_markdown().splitlines()[2:], ""]
     lines += [
         f"• better than {markdown_text(control)}, ◦ worse, – no difference at this level; followed by the p value.",
@@ -165,7 +165,7 @@ def _pairs(results: StudyResults, tests: PairTests, control: str) -> list[str]:
         )
         for one in results.candidates
     ]
-    every = ResultTable("", ["win/tie/loss against", *results.candidates], counts)
+    every = TextTable("", ["win/tie/loss against", *results.candidates], counts)
     return [
         *lines,
         "All pairs, win/tie/loss of the row over the datasets:",

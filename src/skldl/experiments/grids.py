@@ -1,12 +1,11 @@
-"""What the selections of a study tell about its grids: losses by value, and chosen values that are ends of a grid."""
+"""What the selections of a study say about its grids: losses by value, and chosen values that are ends of a grid."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from skldl.experiments.output.texts import parameter_titles
 from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import ROPE
 from skldl.metrics import MEASURES
@@ -29,7 +28,7 @@ def grid_end_notes(results: StudyResults) -> list[str]:
     """List where a chosen value is the largest or smallest that was tried: a better one may be outside the grid.
 
     One sentence for each candidate, hyper-parameter and end, with the datasets. Left out are 0 where no value is
-    negative, 1 where all are whole numbers above 0, and natural limits that the study declares, unless the loss still
+    negative, 1 where all are integers above 0, and natural limits that the study declares, unless the loss still
     falls towards them. Grids of words or of fewer than three numbers have no ends. A list of one number counts as that
     number.
     """
@@ -49,8 +48,8 @@ def natural_limit_notes(results: StudyResults) -> list[str]:
     """List where selection chose an end that the study declares a natural limit, with the change of the loss before it.
 
     At a limit, more of the same changes nothing: the loss on validation rows should hardly differ from that of the next
-    value. Other hyper-parameters are at their best for each of the two. Where the loss still falls the limit is none,
-    and `grid_end_notes` names it.
+    value. Other hyper-parameters are at their best for each of the two. If the loss still falls, the value is not a
+    limit, and `grid_end_notes` names it.
     """
     found: dict[tuple[Any, ...], dict[str, _Step]] = {}
     for dataset, candidate, end in _chosen_ends(results):
@@ -72,7 +71,7 @@ def natural_limit_notes(results: StudyResults) -> list[str]:
 
 
 class _Step(NamedTuple):
-    """The change of the loss from the value next to an end to the end, as a share: its mean and standard error."""
+    """The relative change of the loss from the value next to an end to the end: its mean and standard error."""
 
     change: float
     error: float
@@ -80,13 +79,14 @@ class _Step(NamedTuple):
     @property
     def still_falls(self) -> bool:
         """Whether the loss falls by more than what makes no difference, and by more than chance."""
+        # an error that is not known, of a single selection, counts as none
         return self.change < -max(ROPE, 2.0 * np.nan_to_num(self.error))
 
     def __str__(self) -> str:
         if np.isnan(self.change):
             return "an unknown share"
         error = "" if np.isnan(self.error) else f" ± {self.error:.2%}"
-        return f"{round(self.change, 4) + 0.0:+.2%}{error}"  # no minus before a zero
+        return f"{round(self.change, 4) + 0.0:+.2%}{error}"  # + 0.0 turns −0.0 into 0.0
 
 
 def _step(results: StudyResults, dataset: str, candidate: Candidate, end: ChosenEnd) -> _Step:
@@ -111,7 +111,7 @@ def _step(results: StudyResults, dataset: str, candidate: Candidate, end: Chosen
 
 
 def _chosen_ends(results: StudyResults) -> Iterator[tuple[str, Candidate, ChosenEnd]]:
-    """Dataset, candidate with the grid that it has there, and end: 0 and 1 are left out where nothing is below them."""
+    """Dataset, candidate with the grid that it has there, and chosen end; without ends that no value can exceed."""
     for entry, dataset in product(results.study["candidates"], results.datasets):
         candidate = candidate_of(entry).on(dataset)
         settings = results.chosen(dataset, entry["name"])
@@ -134,7 +134,7 @@ def candidate_of(entry: dict[str, Any]) -> Candidate:
 
 
 def validation_losses(results: StudyResults, dataset: str, candidate: Candidate) -> FloatArray | None:
-    """Losses on validation rows, one row for each selection on a dataset, one column for each setting; None if none."""
+    """Losses on validation rows: a row for each selection on a dataset, a column for each setting; None if none ran."""
     rows = [
         [np.nan if value is None else float(value) for value in (record.get("selection") or record)["values"]]
         for record in [*results.selections, *(r for r in results.evaluations if "selection" in r)]
@@ -148,11 +148,11 @@ def validation_losses(results: StudyResults, dataset: str, candidate: Candidate)
 
 
 def best_by_value(losses: FloatArray, candidate: Candidate, name: str) -> dict[Any, float]:
-    """For each value of one hyper-parameter the least loss over all others that could be fitted.
+    """For each value of one hyper-parameter the minimum loss over all others that could be fitted.
 
     Examples
     --------
-    >>> from skldl.experiments.output.grids import best_by_value
+    >>> from skldl.experiments.grids import best_by_value
     >>> from skldl.selection import Candidate
     >>> candidate = Candidate("BP", "skldl:AABP", grid={"hidden_layer_sizes": ([1], [9]), "alpha": (0.1, 0.0)})
     >>> best_by_value([0.3, 0.4, 0.2, 0.1], candidate, "hidden_layer_sizes")
@@ -164,8 +164,27 @@ def best_by_value(losses: FloatArray, candidate: Candidate, name: str) -> dict[A
     return {value: float(np.fmin.reduce(known)) for value, known in found.items()}  # settings that failed are NaN
 
 
+def parameter_titles(names: Iterable[str]) -> dict[str, str]:
+    """Short names of the hyper-parameters of a candidate: the last part, with as many before it as make it unique.
+
+    Examples
+    --------
+    >>> parameter_titles(["model__regressor__alpha", "scale__with_mean"])
+    {'model__regressor__alpha': 'alpha', 'scale__with_mean': 'with_mean'}
+    >>> parameter_titles(["first__alpha", "second__alpha"])
+    {'first__alpha': 'first alpha', 'second__alpha': 'second alpha'}
+    """
+    parts = {name: name.split("__") for name in names}
+    titles = {}
+    for name, own in parts.items():
+        others = [other for key, other in parts.items() if key != name]
+        taken = next((n for n in range(1, len(own)) if all(other[-n:] != own[-n:] for other in others)), len(own))
+        titles[name] = " ".join(own[-taken:])
+    return titles
+
+
 def short(value: Any) -> str:
-    """A value of a hyper-parameter in few characters."""
+    """Write a value of a hyper-parameter in few characters."""
     return f"{value:g}" if isinstance(value, float) else str(value).replace(" ", "")
 
 
