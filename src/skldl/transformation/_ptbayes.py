@@ -7,6 +7,8 @@ Each row xᵢ counts for label yⱼ with the mass mᵢⱼ = wᵢ dᵢⱼ, or wit
 and the predicted degree is πⱼ N(x; μⱼ, Σⱼ), normalised over the labels, all in log space. The means of all labels are
 one product MᵀX. With one pooled covariance the square of x is the same for every label, so the model is a softmax of
 linear scores.
+
+All sums are over rows, so that two passes over rows in chunks are enough; rows in memory are one chunk.
 """
 
 from collections.abc import Iterator
@@ -19,8 +21,9 @@ from scipy import linalg, sparse
 
 from skldl.base import BaseLDL
 from skldl.chunks import Chunk, Rows
+from skldl.chunks._arrays import CheckedRows
 from skldl.chunks._rows import Sums, add
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Parameter
 from skldl.transformation._origin import measured_from, movable_columns
 from skldl.transformation._resampling import RandomState, multinomial_counts
 from skldl.utils.arrays import SPARSE_DIGITS
@@ -31,10 +34,12 @@ from skldl.utils.validation import check_feature_size
 
 BLOCK_CELLS = 2**22
 """Temporary arrays in ``predict`` hold at most about this many numbers (32 MiB)."""
-NEARLY_NO_MASS = 1e-4
-"""Share of the mass in the zeros of a sparse column up to which its digits would be lost in sums about 0."""
-SMALLEST_REG = 1e-9
-"""Ridge that is added even with ``reg=0``, so that a Cholesky factor exists."""
+MAX_ZERO_FRACTION = 1e-4
+"""A sparse column of one other value is measured from that value if at most this fraction of the mass is on its zeros.
+With a larger fraction its variance, computed about 0, loses at most four of sixteen digits. Chosen by hand."""
+MIN_REG = 1e-9
+"""Ridge that is added even with ``reg=0``, so that a Cholesky factor exists: far above rounding errors. Chosen by
+hand."""
 
 
 @dataclass(frozen=True)
@@ -46,75 +51,25 @@ class Moments:
     log_priors: FloatArray
     means: FloatArray
     covariances: FloatArray | None
-    """Of each label: (c, q, q), variances (c, q), or None if only the pooled one is wanted."""
+    """Of each label: (c, q, q), variances (c, q), or None if only the pooled one is needed."""
     pooled: FloatArray
     """Mean of the labels' covariances, weighted by the priors: (q, q), or variances (q,)."""
     largest_variance: float
 
 
-def _moments(X: Any, mass: FloatArray, covariance: str) -> Moments:
-    counted = mass.any(axis=1)
-    if sparse.issparse(X) and not counted.all():  # a row that was never drawn must not decide how columns are measured
-        X, mass = X[counted], mass[counted]
-    labels = np.flatnonzero(mass.any(axis=0))
-    mass = mass[:, labels]
-    row_mass = mass.sum(axis=1)
-    priors = mass.sum(axis=0) / row_mass.sum()
-    shares = mass / mass.sum(axis=0)
-    row_shares = row_mass / row_mass.sum()
-    mean = np.asarray(X.T @ row_shares, dtype=np.float64).ravel()
-    center = _center_of(mean, movable_columns(X), *_entry_range(X))
-    return _assemble(labels, priors, mean, center, covariance, _sums_about(X, center, shares, row_shares, covariance))
-
-
-def _entry_range(X: Any) -> tuple[FloatArray, FloatArray]:
-    """Least and greatest entry other than 0 in each column of sparse rows; (inf, -inf) without entries and if dense."""
-    least, greatest = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-    if sparse.issparse(X):
-        stored = X.data != 0
-        columns, entries = X.indices[stored], X.data[stored].astype(np.float64)  # of the type of the ends: much faster
-        np.minimum.at(least, columns, entries)
-        np.maximum.at(greatest, columns, entries)
-    return least, greatest
-
-
-def _center_of(mean: FloatArray, movable: BoolArray, least: FloatArray, greatest: FloatArray) -> FloatArray:
-    """What each column is measured from: its mean, if that gives sparse rows no new entries, and 0 otherwise.
-
-    A column that holds 0 or one other value is measured from that value if next to all mass lies there: its variance
-    is what the zeros contribute, and its digits would be lost in a difference of two sums about 0.
-    """
-    nearly_all = (least == greatest) & (np.abs(mean - least) <= NEARLY_NO_MASS * np.abs(least))
-    return np.where(movable, mean, np.where(nearly_all, least, 0.0))
-
-
-def _sums_about(X: Any, center: FloatArray, shares: FloatArray, row_shares: FloatArray, covariance: str) -> Sums:
-    """What some rows contribute to the moments, features measured from ``center``, where fewer digits are lost.
-
-    The means of the labels, the mean squares of the features, the products of features (for each label unless they are
-    "tied"; only squares if "diag"), and the largest square.
-    """
-    X = measured_from(center, X)
-    squares = X.multiply(X) if sparse.issparse(X) else X**2
-    if covariance == "diag":
-        products = np.asarray((squares.T @ shares).T)
-    elif covariance == "full":
-        products = np.stack([_gram(X, share) for share in shares.T])
-    else:
-        products = _gram(X, row_shares)
-    largest = float(np.max(np.asarray(squares.max(axis=0).max())))
-    return np.asarray(shares.T @ X), np.asarray(squares.T @ row_shares).ravel(), products, largest
-
-
-def _assemble(
-    labels: npt.NDArray[np.intp], priors: FloatArray, mean: FloatArray, center: FloatArray, covariance: str, sums: Sums
-) -> Moments:
-    """Moments from the sums of `_sums_about` over all rows."""
-    means, mean_squares, products, largest_square = sums
+def _moments(rows: Rows, covariance: str) -> Moments:
+    """Compute the moments in two passes: masses and mean, then products of features measured from near the mean."""
+    mass, sums, n_movable, n_rows, low, high = rows.sum(_masses, merge=_merge_masses)
+    labels, total = np.flatnonzero(mass), mass.sum()
+    mass, mean = mass[labels], sums / total
+    center = _center_of(mean, n_movable == n_rows, low, high)
+    means, mean_squares, products, largest_square = rows.sum(
+        _sums_about, center, labels, mass, covariance, merge=_merge_sums
+    )
     check_feature_size(max(float(np.abs(mean).max()), np.sqrt(largest_square)))
     variances = mean_squares - (mean - center) ** 2
-    _refuse_lost_digits(variances, mean, center)
-    covariances = pooled = None
+    _check_digits(variances, mean, center)
+    priors, covariances = mass / total, None
     if covariance == "diag":
         covariances = np.maximum(products - means**2, 0.0)
         pooled = priors @ covariances
@@ -124,57 +79,81 @@ def _assemble(
     else:
         pooled = products - (means.T * priors) @ means
     largest = float(variances.max())
-    largest = largest if largest > 1e-14 * largest_square else 1.0  # no feature varies: any scale serves
+    # up to 45 machine epsilons of the squares are rounding: no feature varies, and any scale of the ridge will do
+    largest = largest if largest > 1e-14 * largest_square else 1.0
     return Moments(labels, center, np.log(priors), means, covariances, pooled, largest)
 
 
-def _refuse_lost_digits(variances: FloatArray, mean: FloatArray, center: FloatArray) -> None:
-    """Refuse a sparse column that could not be centred and has a variance that rounding errors decide."""
+def _masses(chunk: Chunk) -> Sums:
+    """Mass of each label, rows summed by their mass, and what decides from where each column is measured.
+
+    That is the number of rows whose column can be shifted, the number of rows, and the smallest and largest entry other
+    than 0 in each column of sparse rows.
+    """
+    X, mass = chunk.X, _mass_of(chunk)
+    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    if sparse.issparse(X):
+        stored = X.data != 0
+        columns, entries = X.indices[stored], X.data[stored].astype(np.float64)  # another type makes `at` much slower
+        np.minimum.at(low, columns, entries)
+        np.maximum.at(high, columns, entries)
+    sums = np.asarray(X.T @ mass.sum(axis=1), dtype=np.float64).ravel()
+    return mass.sum(axis=0), sums, len(chunk) * movable_columns(X), len(chunk), low, high
+
+
+def _merge_masses(first: Sums, second: Sums) -> Sums:
+    return *add(first[:4], second[:4]), np.minimum(first[4], second[4]), np.maximum(first[5], second[5])
+
+
+def _mass_of(chunk: Chunk) -> FloatArray:
+    """Mass of each pair of row and label."""
+    D = np.asarray(chunk.D)
+    return D if chunk.weight is None else chunk.weight[:, None] * D
+
+
+def _center_of(mean: FloatArray, movable: BoolArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Origin from which each column is measured: its mean if that gives sparse rows no new entries, else 0.
+
+    A column that holds 0 or one other value is measured from that value if nearly all mass is there: its variance comes
+    from the zeros alone, and a difference of two sums about 0 would lose its digits.
+    """
+    nearly_all = (low == high) & (np.abs(mean - low) <= MAX_ZERO_FRACTION * np.abs(low))
+    return np.where(movable, mean, np.where(nearly_all, low, 0.0))
+
+
+def _sums_about(
+    chunk: Chunk, center: FloatArray, labels: npt.NDArray[np.intp], label_mass: FloatArray, covariance: str
+) -> Sums:
+    """What a chunk adds to the moments, with features measured from ``center``, where fewer digits are lost.
+
+    The means of the labels, the mean squares of the features, the products of features (for each label unless they are
+    "tied"; only squares if "diag"), and the largest square.
+    """
+    X, mass = measured_from(center, chunk.X), _mass_of(chunk)[:, labels]
+    fractions, row_fractions = mass / label_mass, mass.sum(axis=1) / label_mass.sum()
+    squares = X.multiply(X) if sparse.issparse(X) else X**2
+    if covariance == "diag":
+        products = np.asarray((squares.T @ fractions).T)
+    elif covariance == "full":
+        products = np.stack([_gram(X, fraction) for fraction in fractions.T])
+    else:
+        products = _gram(X, row_fractions)
+    largest = float(np.max(np.asarray(squares.max(axis=0).max())))
+    return np.asarray(fractions.T @ X), np.asarray(squares.T @ row_fractions).ravel(), products, largest
+
+
+def _merge_sums(first: Sums, second: Sums) -> Sums:
+    return *add(first[:3], second[:3]), max(first[3], second[3])
+
+
+def _check_digits(variances: FloatArray, mean: FloatArray, center: FloatArray) -> None:
+    """Reject a sparse column that could not be centred and whose variance is rounding error."""
     lost = np.flatnonzero((center == 0) & (mean != 0) & (variances <= SPARSE_DIGITS * mean**2))
     if len(lost):
-        raise ValueError(
+        raise DataError(
             f"Column {lost[0]} of the sparse X has mean {mean[lost[0]]:.4g}, and the rows in which it is 0 have next "
             "to no weight: its (weighted) variance is lost in rounding. Centre or scale it, or pass a dense X."
         )
-
-
-def _rows_moments(rows: Rows, covariance: str) -> Moments:
-    """Moments of rows in chunks: one pass for masses and mean, one for the products about it."""
-    mass, sums, n_movable, n_rows, least, greatest = rows.sum(_masses, merge=_add_masses)
-    total = mass.sum()
-    labels = np.flatnonzero(mass)
-    mean = sums / total
-    center = _center_of(mean, n_movable == n_rows, least, greatest)
-    return _assemble(
-        labels,
-        mass[labels] / total,
-        mean,
-        center,
-        covariance,
-        rows.sum(_chunk_sums_about, center, labels, mass[labels], covariance, merge=_add_sums),
-    )
-
-
-def _masses(chunk: Chunk) -> Sums:
-    """Mass of each label, rows summed by their mass, rows that can be moved in each column, and range of entries."""
-    mass = chunk.weights()[:, None] * np.asarray(chunk.D)
-    sums = np.asarray(chunk.X.T @ mass.sum(axis=1), dtype=np.float64).ravel()
-    return mass.sum(axis=0), sums, len(chunk) * movable_columns(chunk.X), len(chunk), *_entry_range(chunk.X)
-
-
-def _add_masses(total: Sums, part: Sums) -> Sums:
-    return *add(total[:4], part[:4]), np.minimum(total[4], part[4]), np.maximum(total[5], part[5])
-
-
-def _chunk_sums_about(
-    chunk: Chunk, center: FloatArray, labels: npt.NDArray[np.intp], of_labels: FloatArray, covariance: str
-) -> Sums:
-    mass = chunk.weights()[:, None] * np.asarray(chunk.D)[:, labels]
-    return _sums_about(chunk.X, center, mass / of_labels, mass.sum(axis=1) / of_labels.sum(), covariance)
-
-
-def _add_sums(total: Sums, part: Sums) -> Sums:
-    return *add(total[:3], part[:3]), max(total[3], part[3])
 
 
 def _gram(X: Any, weight: FloatArray) -> FloatArray:
@@ -191,9 +170,11 @@ def _cholesky(matrix: FloatArray, ridge: float) -> FloatArray:
     try:
         return np.asarray(linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False))
     except linalg.LinAlgError as error:
-        raise ValueError(
-            "A covariance is not positive definite in spite of reg: sparse features with means far larger than their "
-            "deviations lose all precision. Raise reg, centre these features, or pass a dense X."
+        raise DataError(
+            "A covariance is not positive definite in spite of ",
+            Parameter("reg"),
+            ": sparse features with means far larger than their deviations lose all precision. Raise reg, centre these "
+            "features, or pass a dense X.",
         ) from error
 
 
@@ -221,24 +202,24 @@ class PTBayes(BaseLDL):
     covariance : {"tied", "full", "diag"}, default="tied"
         "tied" is one matrix for all labels (linear discriminant analysis), which is fast and was never worse than the
         mean distribution on the paper's datasets; "full" is a matrix for each label, as in the code of the paper's
-        author (the paper does not state it); "diag" takes features as independent (naive Bayes).
+        author (the paper does not state it); "diag" assumes independent features (naive Bayes).
     resample : {None, "multinomial"}, default=None
-        None weighs each pair of row and label by its degree. "multinomial" draws n_samples · n_labels examples with
+        None weights each pair of row and label by its degree. "multinomial" draws n_samples · n_labels examples with
         these probabilities, as in the paper: the same in the limit, with noise.
     pooling : float, default=0.5
-        Share of the pooled covariance in each label's own, from 0 (none) to 1 (all labels share one). Rows of one
-        dataset count for all labels, so the true covariances differ little, and what differs in the estimates is
-        mostly noise, which adds up over the features. Has no effect if the covariance is "tied" already.
+        Fraction of the pooled covariance in each label's own, from 0 (none) to 1 (all labels have the same). Rows of
+        one dataset count for all labels, so the true covariances differ little, and differences of the estimates are
+        mostly noise, which adds up over the features. Has no effect if the covariance is "tied".
     reg : float, default=0.1
-        Ridge, as a share of the largest variance of a feature; at least 1e-9 is always added. It depends on the units
-        of the features: standardise features of different scales.
+        Ridge, as a fraction of the largest variance of a feature; at least 1e-9 is always added. It depends on the
+        units of the features: standardise features of different scales.
     random_state : int, RandomState or None, default=None
         Source of randomness for ``resample="multinomial"``.
 
     Attributes
     ----------
     priors_ : ndarray of shape (n_labels,)
-        Share of the mass that each label has. A label without mass is predicted with degree 0.
+        Fraction of the mass of each label. A label without mass is predicted with degree 0.
     means_ : ndarray of shape (n_labels, n_features)
         Mean of the features for each label; nan for a label without mass.
     n_features_in_ : int
@@ -251,10 +232,10 @@ class PTBayes(BaseLDL):
     Notes
     -----
     With ``covariance="diag"``, ``pooling=0`` and no resampling, this is Gaussian naive Bayes on weighted copies with
-    ``var_smoothing=reg``. Sparse X stays sparse in ``fit`` unless more than half of its columns have no zero, or hold a
+    ``var_smoothing=reg``. Sparse X stays sparse in ``fit`` unless more than half of its columns have no zero, or a
     single other value and zeros in rows of next to no mass: then all of it becomes dense. ``predict`` makes blocks of
-    rows dense in that case, and with "full" unless ``pooling=1``. "full" and "tied" hold matrices of n_features ×
-    n_features, "diag" none. Rows in chunks take two passes, and no resampling.
+    rows dense in that case, and with "full" unless ``pooling=1``. "full" and "tied" need matrices of n_features ×
+    n_features, "diag" none. Rows in chunks need two passes; they cannot be resampled.
 
     References
     ----------
@@ -295,53 +276,50 @@ class PTBayes(BaseLDL):
         self.reg = reg
         self.random_state = random_state
 
-    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._regularize(self._moments(X, D, sample_weight))
-
     def _fit_rows(self, rows: Rows) -> None:
+        self._regularize(self._moments(rows))
+
+    def _moments(self, rows: Rows) -> Moments:
         if self.resample is not None:
-            raise DataError("resample='multinomial' needs all rows in memory. Set resample=None, its limit.")
+            if not isinstance(rows, CheckedRows):
+                raise DataError(
+                    Parameter("resample", self.resample),
+                    " needs all rows in memory. Set ",
+                    Parameter("resample", None),
+                    ", its limit.",
+                )
+            X, D = rows.chunk.X, np.asarray(rows.chunk.D)
+            counts = multinomial_counts(D, D.size, rows.chunk.weight, self.random_state)
+            drawn = counts.any(axis=1)  # a row that was never drawn must not decide how columns are measured
+            rows = CheckedRows(X[drawn], counts[drawn])
         try:
-            moments = _rows_moments(rows, self.covariance)
+            return _moments(rows, self.covariance)
         except MemoryError as error:
-            raise self._too_large(rows.n_features) from error
-        self._regularize(moments)
-
-    def _moments(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> Moments:
-        try:
-            return _moments(X, self._mass(D, sample_weight), self.covariance)
-        except MemoryError as error:
-            raise self._too_large(X.shape[1]) from error
-
-    def _too_large(self, n_features: int) -> MemoryError:
-        return MemoryError(
-            f"covariance={self.covariance!r} needs matrices of {n_features:,} × {n_features:,} numbers, which do not "
-            "fit into memory. Choose covariance='diag', or fewer features (sklearn.decomposition.TruncatedSVD)."
-        )
-
-    def _mass(self, D: FloatArray, sample_weight: FloatArray | None) -> FloatArray:
-        """Mass of each pair of row and label: its weight, or how often it was drawn."""
-        if self.resample is None:
-            return D if sample_weight is None else sample_weight[:, None] * D
-        return multinomial_counts(D, D.size, sample_weight, self.random_state)
+            raise MemoryError(
+                f"covariance={self.covariance!r} needs matrices of {rows.n_features:,} × {rows.n_features:,} numbers, "
+                "which do not fit into memory. Choose covariance='diag', or fewer features "
+                "(sklearn.decomposition.TruncatedSVD)."
+            ) from error
 
     def _regularize(self, moments: Moments) -> None:
         """Turn moments into scores: linear, quadratic in each feature, or by Cholesky factors."""
-        ridge = max(self.reg, SMALLEST_REG) * moments.largest_variance
+        ridge = max(self.reg, MIN_REG) * moments.largest_variance
         means, own = moments.means, moments.covariances
         self._labels, self._center = moments.labels, moments.center
-        self._squares = self._factors = self._measured_means = None
-        if own is None or self.pooling == 1:  # what is quadratic in x is the same for all labels
+        self._measured_means = means  # from the center: means_ = center + means has fewer digits of them
+        self._squares = self._factors = None
+        if own is None or self.pooling == 1:  # the quadratic part of the scores is the same for all labels
+            # scores are differences from the mean of all labels: smaller numbers, and the same softmax
             common = np.exp(moments.log_priors) @ means
             self._coef = _solve(moments.pooled, ridge, (means - common).T)
             self._intercept = moments.log_priors - ((means + common) / 2 * self._coef.T).sum(axis=1)
         elif own.ndim == 2:
             variances = (1 - self.pooling) * own + self.pooling * moments.pooled + ridge
-            self._coef, self._squares = (means / variances).T, -0.5 / variances.T
+            # less those of the first label: the same softmax, and rows far away keep the digits in which labels differ
+            self._coef, self._squares = (means / variances).T, -0.5 / variances.T + 0.5 / variances[0, :, None]
             self._intercept = moments.log_priors - 0.5 * (means**2 / variances + np.log(variances)).sum(axis=1)
         else:
             self._factors, self._intercept = np.empty_like(own), moments.log_priors.copy()
-            self._measured_means = means  # from the center: the sums in means_ are rounded
             for label, matrix in enumerate(own):
                 matrix = (1 - self.pooling) * matrix + self.pooling * moments.pooled
                 self._factors[label] = _cholesky(matrix, ridge)
@@ -363,12 +341,9 @@ class PTBayes(BaseLDL):
         """Log of prior times density for each label with mass, up to a constant for each row."""
         if self._factors is not None:
             X = (X.toarray() if sparse.issparse(X) else X) - self._center
-            means = getattr(self, "_measured_means", None)
-            if means is None:  # model files from before the release of 0.2.0 hold only their sums with the center
-                means = self.means_[self._labels] - self._center
             scores = np.empty((X.shape[0], len(self._labels)))
             for label, factor in enumerate(self._factors):
-                residual = (X - means[label]).T
+                residual = (X - self._measured_means[label]).T
                 whitened = linalg.solve_triangular(factor, residual, lower=True, check_finite=False)
                 scores[:, label] = self._intercept[label] - 0.5 * np.einsum("ij,ij->j", whitened, whitened)
             return scores
@@ -388,6 +363,6 @@ class PTBayes(BaseLDL):
         for value in values:
             self.set_params(**{param: value})
             if moments is None:
-                moments = self._moments(X, D, sample_weight)
+                moments = self._moments(CheckedRows(X, D, sample_weight))
             self._regularize(moments)
             yield self._predict(X_new)
