@@ -33,12 +33,6 @@ def test_mean_distribution_passes_every_check():
     assert all(outcome != "passed" or name.startswith("check_") for name, outcome in report.items())
 
 
-def test_the_seed_of_0_1_is_the_random_state():
-    with pytest.warns(DeprecationWarning, match="random_state="):
-        X, _ = make_distributions(5, seed=3)
-    np.testing.assert_array_equal(X, make_distributions(5, random_state=3)[0])
-
-
 def test_mean_is_the_best_constant_prediction():
     weight = np.random.default_rng(0).uniform(0.1, 3, size=len(X))
     model = MeanDistribution().fit(X, D, sample_weight=weight)
