@@ -86,7 +86,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     _linear_scores: ClassVar[bool] = False  # predicts the softmax of X coef_ᵀ + intercept_
     _onnx: ClassVar[str] = ""  # kind of graph that `skldl.export` writes for it; empty if it cannot be exported
     # Further classes of this package that a fitted model holds in its attributes: a model file may hold them. A class
-    # whose arrays are positions in others has a method `_check_fitted_state` (see `skldl._model_checks`).
+    # whose arrays are positions in others has a method `_check_fitted_state` (see `skldl._model_file_checks`).
     _model_parts: ClassVar[tuple[type, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:

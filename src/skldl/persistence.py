@@ -1,33 +1,34 @@
 """Models in files: `save` and `load`. Loading never runs code from the file.
 
 A model file is a zip archive with two members: ``skldl.json`` describes the model (format, versions, date, what it
-was trained on) and holds the checksum of ``model.skops``, the estimator itself as written by skops. What is read is
-checked in three steps: sizes, loaders and types before anything is built (`skldl._model_archive`), the names of types
-by skops, and the index arrays of what was built before anything is predicted (`skldl._model_checks`). Needs the extra
-``save``.
+was trained on) and holds the checksum of ``model.skops``, the estimator itself as written by skops.
+`skldl._model_file_checks` checks what is read. Needs the extra ``save``.
 """
 
 import errno
 import hashlib
+import io
 import json
 import math
 import os
+import pickle
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import skldl
-from skldl._algorithms import ALGORITHMS, MODEL_PARTS, estimator_class
 from skldl.exceptions import DataError, ModelFileError
+from skldl.utils.arrays import is_foreign, to_numpy
 from skldl.utils.dependencies import import_with_extra
 from skldl.utils.files import whole_file
-from skldl.utils.host_copy import host_copy
+from skldl.utils.typing import AnyArray
 from skldl.utils.warn import warn
 
 FORMAT = 1
@@ -35,25 +36,12 @@ _DESCRIPTION = "skldl.json"
 _MODEL = "model.skops"
 _PACKAGES = ("scikit-learn", "numpy", "scipy", "skops")
 
-LARGEST_DESCRIPTION = 2**26
-SMALLEST_LIMIT = 2**29
+MAX_DESCRIPTION = 2**26
+"""Bytes of the description of a model, of which schema and typical values of a wide table are the most."""
+MIN_LIMIT = 2**29
 """Bytes that any model may take when unpacked."""
-LARGEST_RATIO = 10
-"""How many times the size of its file a larger model may take when unpacked."""
-
-COMPILED = frozenset(
-    (
-        "numpy.dtype",
-        "scipy.sparse._csr.csr_array",
-        "scipy.sparse._csr.csr_matrix",
-        "scipy.sparse._csc.csc_array",
-        "scipy.sparse._csc.csc_matrix",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "skldl._model_archive.NeighbourTree",
-        "sklearn.tree._tree.Tree",
-    )
-)
-"""Types that skops refuses because compiled code believes their arrays; here these are checked."""
+MAX_RATIO = 10
+"""Larger models may take this many times the size of their file: zip rarely halves numbers, and bombs reach 1000."""
 
 
 def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, Any] | None = None) -> Path:
@@ -87,9 +75,9 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
     ...     skldl.load(file).predict([[5.0]])
     array([[0.4, 0.6]])
     """
-    io = import_with_extra("skops.io", "save", user="A model file")
+    skops = import_with_extra("skops.io", "save", user="A model file")
     check_is_fitted(model)
-    content = io.dumps(host_copy(model), compression=zipfile.ZIP_DEFLATED)
+    content = skops.dumps(_on_host(model), compression=zipfile.ZIP_DEFLATED)
     about = {
         "format": FORMAT,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -101,6 +89,60 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
         archive.writestr(_DESCRIPTION, json.dumps(about, indent=1, allow_nan=False))
         archive.writestr(_MODEL, content)
     return Path(path)
+
+
+# Models fitted on a device. Estimators that keep training rows keep them where they were fitted; a copy is made by
+# pickling, on the way of which arrays of other libraries become arrays of NumPy in double precision, and an object with
+# a method `_on_host` becomes what that method returns.
+
+
+def _on_host(model: Any) -> Any:
+    """Return a model without arrays of other libraries: itself if it holds none, else a copy with NumPy arrays."""
+    if not _holds_foreign_arrays(model):
+        return model
+    stream = io.BytesIO()
+    _ToHost(stream, protocol=pickle.HIGHEST_PROTOCOL).dump(model)
+    return pickle.loads(stream.getvalue())  # our own bytes, made in the line above
+
+
+def _holds_foreign_arrays(model: Any) -> bool:
+    """Whether an estimator, or what it consists of, holds an array of a library other than NumPy."""
+    seen: set[int] = set()
+    waiting = [model]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if is_foreign(part):
+            return True
+        if isinstance(part, dict):
+            waiting += part.values()
+        elif isinstance(part, list | tuple):
+            waiting += part
+        elif type(part).__module__.partition(".")[0] in ("skldl", "sklearn"):
+            waiting += getattr(part, "__dict__", {}).values()
+    return False
+
+
+class _ToHost(pickle.Pickler):
+    """A pickler that turns arrays of other libraries into NumPy's."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if is_foreign(value) and hasattr(value, "shape"):
+            return _itself, (_numpy_copy(value),)
+        if not isinstance(value, type) and hasattr(value, "_on_host"):
+            return _itself, (value._on_host(),)
+        return NotImplemented
+
+
+def _numpy_copy(array: Any) -> AnyArray:
+    values = to_numpy(array)
+    return values.astype(np.float64) if values.dtype.kind == "f" else values
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes: int | None = None) -> Any:
@@ -173,24 +215,12 @@ def read(
     return about, model
 
 
-def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[str], most_bytes: int) -> Any:
-    io = import_with_extra("skops.io", "save", user="A model file")
-    from skldl._model_archive import UntrustedType, checked_archive
-    from skldl._model_checks import VETTED_MODULES, check_loaded
-
-    def known_types(names: Set[str]) -> Set[str]:
-        vetted = {name for name in names if name.startswith(VETTED_MODULES)}
-        return (_own_types(names) | vetted | COMPILED) - {"sklearn.tree._tree.Tree"}
+def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[str], max_bytes: int) -> Any:
+    import_with_extra("skops.io", "save", user="A model file")
+    from skldl._model_file_checks import UntrustedType, rebuild  # imports a great part of scikit-learn
 
     try:
-        content = checked_archive(content, known_types=known_types, trusted=trusted, most_bytes=most_bytes)
-        names = set(io.get_untrusted_types(data=content))
-        known = _own_types(names)
-        unknown = sorted(names - known - COMPILED - trusted)
-        if unknown:
-            raise UntrustedType(unknown[0], f"it holds the type {unknown[0]}")
-        model = io.loads(content, trusted=sorted(known | COMPILED | trusted))
-        check_loaded(model, trusted)
+        return rebuild(content, trusted=trusted, max_bytes=max_bytes)
     except UntrustedType as error:
         raise ModelFileError(
             f"{path} cannot be read safely: {error}. If you know who made the file, load it with "
@@ -199,7 +229,6 @@ def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[st
     except Exception as error:  # crafted content can fail anywhere in NumPy, SciPy, scikit-learn and skops
         reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise ModelFileError(f"{path} cannot be rebuilt with the packages installed here: {reason[:300]}") from error
-    return model
 
 
 def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -240,7 +269,7 @@ def _finite(value: Any) -> Any:
 
 
 def _limit(path: str | os.PathLike[str], max_bytes: int | None) -> int:
-    return max(SMALLEST_LIMIT, LARGEST_RATIO * os.path.getsize(path)) if max_bytes is None else max_bytes
+    return max(MIN_LIMIT, MAX_RATIO * os.path.getsize(path)) if max_bytes is None else max_bytes
 
 
 def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str, Any], bytes]:
@@ -252,7 +281,7 @@ def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str
                 raise ModelFileError(
                     f"{path} is no model of skldl: it holds {', '.join(list(sizes)[:3]) or 'nothing'}."
                 )
-            if sizes[_DESCRIPTION] > LARGEST_DESCRIPTION or sizes[_MODEL] > _limit(path, max_bytes):
+            if sizes[_DESCRIPTION] > MAX_DESCRIPTION or sizes[_MODEL] > _limit(path, max_bytes):
                 raise ModelFileError(
                     f"{path} would take {sum(sizes.values()):,} bytes when unpacked. If it is yours, load it with "
                     f"skldl.load(path, max_bytes={sum(sizes.values())})."
@@ -309,14 +338,6 @@ def _check_description(path: str | os.PathLike[str], about: Any) -> None:
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:4] if part.isdecimal() and len(part) < 10)
-
-
-def _own_types(names: Set[str]) -> Set[str]:
-    """Those of these types that are estimators of this package or their parts; the estimators are imported."""
-    estimators = {f"{algorithm.module}.{algorithm.class_name}": algorithm for algorithm in ALGORITHMS}
-    found = [estimator_class(algorithm) for name, algorithm in estimators.items() if name in names]
-    parts = {f"{part.__module__}.{part.__qualname__}" for kind in found for part in getattr(kind, "_model_parts", ())}
-    return names & (estimators.keys() | parts | set(MODEL_PARTS))
 
 
 def _warn_of_other_versions(path: str | os.PathLike[str], versions: Mapping[str, str]) -> None:

@@ -98,6 +98,17 @@ class StableSearch:
             )
             self._index = index.fit(X)
 
+    def _check_fitted_state(self) -> None:
+        """Raise ValueError unless a search from a model file has the rows that its index has."""
+        if not (self._index is None or isinstance(self._index, NearestNeighbors)):
+            raise ValueError("a neighbour search holds something else")
+        if self._index is not None and self._X.shape != self._index._fit_X.shape:
+            raise ValueError("a neighbour search has two sets of training rows")
+        if self.n_samples != self._X.shape[0]:
+            raise ValueError("a neighbour search has another number of training rows")
+        if vars(self).keys() & {"_product_cells", "_min_queries", "_group", "_cells"}:
+            raise ValueError("a neighbour search sets the sizes of its blocks")
+
     def _keep_rows(self, X: Any, metric: Any, metric_params: dict[str, Any] | None) -> None:
         """Keep the training rows, and their norms for Euclidean distances."""
         self._X = X

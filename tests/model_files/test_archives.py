@@ -7,6 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -64,7 +65,7 @@ def test_sizes(opened, monkeypatch):
     path = skldl.save(MEAN, file.path)
     with pytest.raises(ModelFileError, match=r"max_bytes=\d+"):
         skldl.load(path, max_bytes=100)
-    monkeypatch.setattr(persistence, "LARGEST_DESCRIPTION", 10)
+    monkeypatch.setattr(persistence, "MAX_DESCRIPTION", 10)
     with pytest.raises(ModelFileError, match="bytes when unpacked"):
         persistence.inspect(path)
 
@@ -147,3 +148,22 @@ def test_a_description_of_any_kind_can_be_shown(tmp_path, capsys, description):
     inspect = pytest.importorskip("skldl.cli.inspect").inspect
     inspect(skldl.save(MEAN, tmp_path / "m.skldl", description=description))
     assert all(name in capsys.readouterr().out for name in list(description)[:1])
+
+
+@pytest.mark.parametrize("part", ["indptr", "indices"])
+def test_wild_indices_of_sparse_rows(opened, part):
+    """The search of neighbours would compute with the training rows while the model is built."""
+    file = opened(skldl.AAKNN(n_neighbors=3).fit(sparse.csr_matrix(X), D))
+    name = next(name for name in file.members if name.endswith(".npz"))
+    arrays = dict(np.load(io.BytesIO(file.members[name])))
+    arrays[part][7] = -(2**31)
+    changed = io.BytesIO()
+    np.savez(changed, **arrays)
+    file.members[name] = changed.getvalue()
+    file.refuses("rebuilt with the packages installed here: ind")
+
+
+def test_sparse_rows_are_read_again(tmp_path):
+    model = skldl.AAKNN(n_neighbors=3).fit(sparse.csr_matrix(X), D)
+    again = skldl.load(skldl.save(model, tmp_path / "rows.skldl"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import skldl
-from skldl._model_archive import NeighbourTree, check_branches
+from skldl._model_file_checks import NeighbourTree, check_loaded
 from skldl.testing import make_distributions
 
 X, D = make_distributions()
@@ -51,11 +51,17 @@ def test_nodes_of_trees(opened, field, value, match):
     file.refuses(match)
 
 
-def test_a_node_with_two_parents_and_a_tree_without_nodes():
-    with pytest.raises(ValueError, match="a tree has a cycle"):
-        check_branches(np.array([1, -1]), np.array([1, -1]), np.array([False, True]))
-    with pytest.raises(ValueError, match="no nodes"):
-        check_branches(np.array([]), np.array([]), np.array([], dtype=bool))
+def test_a_node_with_two_parents_and_a_tree_without_nodes(opened):
+    file = opened(FOREST)
+    nodes = file.array("nodes")
+    nodes["left_child"][0] = nodes["right_child"][0]
+    file.put_array("nodes", nodes)
+    file.refuses("a tree has a cycle")
+    file = opened(FOREST)
+    for name in ("nodes", "values"):
+        file.put_array(name, file.array(name)[:0])
+    file.put_value("node_count", 0)
+    file.refuses("no nodes")
 
 
 @pytest.mark.parametrize(
@@ -264,11 +270,12 @@ def test_caches_on_disk_and_shadowed_methods_are_refused(opened, tmp_path):
     file = opened(skldl.AAKNN(n_jobs=2).fit(X, D))
     file.put_value("n_jobs", 10**6)
     file.refuses("n_jobs=1000000")
-    file = opened(MEAN)
-    state = file.schema["content"]
-    state["content"]["predict"] = state["content"]["n_labels_"]
-    state["key_types"]["content"].append(state["key_types"]["content"][0])
-    file.refuses("an attribute replaces MeanDistribution.predict")
+    for name in ("predict", "_linear_scores"):  # a method, and what the class says that it can
+        file = opened(MEAN)
+        state = file.schema["content"]
+        state["content"][name] = state["content"]["n_labels_"]
+        state["key_types"]["content"].append(state["key_types"]["content"][0])
+        file.refuses(f"an attribute replaces MeanDistribution.{name}")
 
 
 def test_random_numbers(opened):
@@ -301,8 +308,6 @@ class Careful(skldl.MeanDistribution):
 
 
 def test_an_algorithm_is_asked_itself():
-    from skldl._model_checks import check_loaded
-
     model = Careful().fit(X, D)
     check_loaded(model, frozenset())
     model.distribution_ -= 1
