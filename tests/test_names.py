@@ -3,9 +3,9 @@
 import pytest
 
 import skldl
-from skldl.data._spelling import plain
 from skldl.exceptions import UnknownNameError
 from skldl.names import ALGORITHMS, algorithm_titles, find_candidate
+from skldl.utils.spelling import plain
 
 
 @pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if a.title], ids=lambda a: a.title)

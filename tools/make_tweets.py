@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skldl.data._vader_texts import read_archive
+from skldl.data._vader import read_archive
 
 
 def write_tweets(texts: list[str], ratings: list[list[int]], target: Path) -> None:

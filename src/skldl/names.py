@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from functools import cache
 
 from skldl._algorithms import ALGORITHMS, CAPABILITIES, Algorithm, can
-from skldl.data._spelling import plain
 from skldl.exceptions import UnknownNameError
 from skldl.selection import Candidate
 from skldl.selection._candidate import shown
+from skldl.utils.spelling import plain
 
 __all__ = ["ALGORITHMS", "CAPABILITIES", "Algorithm", "algorithm_titles", "find_candidate"]
 

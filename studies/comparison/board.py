@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from comparison.published import load_published
-from skldl.data._spelling import plain
 from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import family_name, rank_rows
 from skldl.metrics import MEASURES, PAPER_MEASURES
+from skldl.utils.spelling import plain
 
 SIX = ("PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS")
 

@@ -14,10 +14,10 @@ import numpy as np
 from scipy import stats
 
 from comparison.board import Board, board_of, published_board
-from skldl.data._spelling import plain
 from skldl.experiments.results import StudyResults
 from skldl.experiments.statistics import ROPE
 from skldl.metrics import MEASURES
+from skldl.utils.spelling import plain
 from skldl.utils.typing import FloatArray
 
 USUAL_ORDER = "SA-BFGS ≻ SA-IIS ≻ AA-kNN ≻ PT-SVM ≻ AA-BP ≻ PT-Bayes"

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from skldl.data._spelling import plain
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
+from skldl.utils.spelling import plain
 from skldl.utils.tables import Cell, TextTable
 
 TABLES = Path(__file__).with_name("published.csv")

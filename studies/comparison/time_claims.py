@@ -8,8 +8,8 @@ import numpy as np
 
 from comparison.board import SIX
 from comparison.claims import FAILS, HOLDS, UNKNOWN, Verdict
-from skldl.data._spelling import plain
 from skldl.experiments.results import StudyResults
+from skldl.utils.spelling import plain
 from skldl.utils.typing import FloatArray
 
 MUCH = 2.0

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import numpy as np
+import pooch
 import pytest
-
-from skldl.data import _files
 
 
 @pytest.fixture
@@ -14,7 +13,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     cache = tmp_path / "cache"
     monkeypatch.delenv("SKLDL_DATA", raising=False)
     monkeypatch.delenv("SKLDL_MIRROR", raising=False)
-    monkeypatch.setattr(_files.pooch, "os_cache", lambda project: cache)
+    monkeypatch.setattr(pooch, "os_cache", lambda project: cache)
     return cache
 
 

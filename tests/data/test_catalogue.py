@@ -1,11 +1,8 @@
-import importlib
 import re
-import sys
 
 import numpy as np
 import pytest
 
-import skldl
 from skldl.data import CATALOGUE, find_entry, list_datasets, load_dataset
 from skldl.exceptions import DatasetError, UnknownDatasetError, UnknownNameError
 
@@ -125,40 +122,8 @@ def test_stars_of_movie_rise(paper_data):
     assert (D @ np.arange(1, 6)).mean() > 3  # Netflix ratings average above three; in falling order they would not
 
 
-def test_the_old_name_of_the_package_still_works():
-    import importlib
-    import sys
-
-    sys.modules.pop("skldl.datasets", None)
-    with pytest.warns(DeprecationWarning, match="now called skldl.data"):
-        old = importlib.import_module("skldl.datasets")
-    assert old.load_dataset is load_dataset
-
-
-@pytest.mark.parametrize("name", ["datasets", "tables"])
-def test_the_old_names_are_attributes_of_the_package(name, monkeypatch):
-    """``import skldl`` and then ``skldl.datasets``, as in 0.1."""
-    monkeypatch.delitem(sys.modules, f"skldl.{name}", raising=False)
-    monkeypatch.delitem(vars(skldl), name, raising=False)
-    with pytest.warns(DeprecationWarning, match="removed in 0.4"):
-        assert getattr(skldl, name).__name__ == f"skldl.{name}"
-    assert name not in dir(skldl)
-
-
 def test_what_comes_with_the_package_is_suggested_and_not_fetched():
     with pytest.raises(UnknownDatasetError, match="Did you mean Tweets"):
         load_dataset("Tweetz")
     with pytest.raises(UnknownDatasetError, match=r"load_dataset\('Tweets'\)"):
         find_entry("tweets")
-
-
-def test_the_old_name_of_tabular_still_imports():
-    """All that skldl.tables named in 0.1."""
-    sys.modules.pop("skldl.tables", None)
-    with pytest.warns(DeprecationWarning, match=r"skldl\.tabular"):
-        old = importlib.import_module("skldl.tables")
-    assert old.fit_table is skldl.tabular.fit_table
-    assert old.find_model("sabfgs").name == "SA-BFGS"
-    assert isinstance(load_dataset("Artificial"), old.TrainingSet)
-    assert {"AUTO", "Table", "TrainingSet", "find_model", "fit_table", "training_set"} <= set(old.__all__)
-    assert all(hasattr(old, name) for name in old.__all__)

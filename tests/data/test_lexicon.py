@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skldl.data import _lexicon, load_lexicon
+import skldl.data
+from skldl.data import load_lexicon
 from skldl.exceptions import DatasetError
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(_lexicon.__file__).parent / "bundled"
+DATA = Path(skldl.data.__file__).parent / "bundled"
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def test_bad_number_of_features(n_features):
 
 
 def test_missing_file_says_to_install_again(monkeypatch):
-    monkeypatch.setattr(_lexicon, "_FILE", "elsewhere.npz")
+    monkeypatch.setattr("skldl.data._vader._LEXICON", "elsewhere.npz")
     with pytest.raises(DatasetError, match="Install the package again"):
         load_lexicon()
 
@@ -103,7 +104,8 @@ def test_tool_keeps_the_second_of_two_lines(tool):
 
 
 def test_tool_writes_the_same_content_again(tool, tmp_path):
-    tokens, votes = _lexicon.read_votes()
+    lexicon = load_lexicon()
+    tokens, votes = lexicon.tokens, lexicon.votes
     for name in ("one.npz", "two.npz"):
         tool.write_lexicon(dict(zip(tokens, votes.tolist(), strict=True)), tmp_path / name)
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()

@@ -13,21 +13,20 @@ from scipy import sparse
 from skldl.data import (
     Dataset,
     _download,
-    _tweets,
-    _vader_texts,
+    _vader,
     fetch_dataset,
     fetch_vader_texts,
     load_dataset,
     load_lexicon,
     load_tweets,
 )
-from skldl.data._ngrams import word_presence
+from skldl.data._vader import word_presence
 from skldl.distributions import from_votes
 from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
 from skldl.experiments.header import raters_of
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(_tweets.__file__).parent / "bundled"
+DATA = Path(_vader.__file__).parent / "bundled"
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +79,7 @@ def test_variants_of_a_text_share_a_group(tweets):
     first = tweets.tokens.index("Anger is ugly.")
     assert tweets.groups[tweets.tokens.index("Anger is very ugly!")] == tweets.groups[first] == first
     assert len(groups) == 4023
-    assert len(set(_tweets.variant_groups([":)", ":(", "no", "No!"]))) == 3
+    assert len(set(_vader.variant_groups([":)", ":(", "no", "No!"]))) == 3
 
 
 def test_place_of_a_rating_does_not_tell_the_rater(tweets):
@@ -97,11 +96,11 @@ def test_licence_and_provenance_stand_beside_the_file():
     digest = hashlib.sha256((DATA / "vader_tweets.npz").read_bytes()).hexdigest()
     text = (DATA / "PROVENANCE.md").read_text(encoding="utf-8")
     assert digest in text
-    assert _vader_texts.ARCHIVE_SHA256 in text
+    assert _vader.ARCHIVE_SHA256 in text
 
 
 def test_missing_file_says_to_install_again(monkeypatch):
-    monkeypatch.setattr(_tweets, "_FILE", "elsewhere.npz")
+    monkeypatch.setattr(_vader, "_TWEETS", "elsewhere.npz")
     with pytest.raises(DatasetError, match="Install the package again"):
         load_tweets()
 
@@ -113,8 +112,9 @@ def test_tool_writes_the_same_content_again(tmp_path):
     spec = importlib.util.spec_from_file_location("make_tweets", path)
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
-    texts, ratings = _tweets.read_tweets()
-    tool.write_tweets(list(texts), ratings, tmp_path / "one.npz")
+    tweets = load_tweets()
+    ratings = [row[~np.isnan(row)].astype(int).tolist() for row in tweets.votes]
+    tool.write_tweets(list(tweets.tokens), ratings, tmp_path / "one.npz")
     with np.load(tmp_path / "one.npz", allow_pickle=False) as new, np.load(DATA / "vader_tweets.npz") as bundled:
         for key in ("texts", "ratings", "n_ratings"):
             np.testing.assert_array_equal(new[key], bundled[key])
@@ -157,9 +157,9 @@ def small(monkeypatch):
     """Take archives of three texts as the published one."""
 
     def accept(path):
-        monkeypatch.setattr(_vader_texts, "ARCHIVE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
-        source = _vader_texts.SOURCES["products"]
-        monkeypatch.setitem(_vader_texts.SOURCES, "products", _vader_texts._Source(source.stem, 3, "Three."))
+        monkeypatch.setattr(_vader, "ARCHIVE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
+        source = _vader.SOURCES["products"]
+        monkeypatch.setitem(_vader.SOURCES, "products", _vader._Source(source.stem, 3, "Three."))
         return path
 
     return accept
@@ -188,9 +188,9 @@ def test_archive_is_downloaded_once_and_checked(small, no_data, tmp_path, monkey
     monkeypatch.setattr(_download, "download", download)
     assert fetch_vader_texts("products", n_features=2).n_samples == 3
     assert fetch_vader_texts("products", n_features=2).n_samples == 3
-    assert asked == [_vader_texts.ARCHIVE_URL]
-    assert [file.name for file in no_data.iterdir()] == [_vader_texts.ARCHIVE]
-    monkeypatch.setattr(_vader_texts, "ARCHIVE_SHA256", "0" * 64)
+    assert asked == [_vader.ARCHIVE_URL]
+    assert [file.name for file in no_data.iterdir()] == [_vader.ARCHIVE]
+    monkeypatch.setattr(_vader, "ARCHIVE_SHA256", "0" * 64)
     with pytest.raises(DatasetError, match="is not the published file: its sha256 is"):
         fetch_vader_texts("products")
     with pytest.raises(DatasetError, match=r"sent was thrown away: .* is not the published file"):
@@ -238,9 +238,9 @@ def test_file_that_is_no_archive(small, tmp_path):
 
 
 def test_groups_of_films_and_tweets():
-    read = _vader_texts.RatedTexts([str(i) for i in range(65)], ["x"] * 65, [[0]] * 65)
-    assert np.bincount(_vader_texts._groups("films", read)).tolist() == [30, 30, 5]
-    assert set(_vader_texts._groups("tweets", read)) == {0}
+    read = _vader.RatedTexts([str(i) for i in range(65)], ["x"] * 65, [[0]] * 65)
+    assert np.bincount(_vader._groups("films", read)).tolist() == [30, 30, 5]
+    assert set(_vader._groups("tweets", read)) == {0}
 
 
 def test_raters_of_films_can_be_told_apart(tmp_path, monkeypatch):
@@ -249,8 +249,8 @@ def test_raters_of_films_can_be_told_apart(tmp_path, monkeypatch):
     lines = "".join(f"{key}\t{sum(r) / len(r)}\t0.5\t{r}\n" for key, r in ratings.items())
     texts = "".join(f"{key}\t1\tfilm number {key}\n" for key in ratings)
     path = archive(tmp_path / "a.tar.gz", texts, lines, "movieReviewSnippets")
-    monkeypatch.setattr(_vader_texts, "ARCHIVE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
-    monkeypatch.setitem(_vader_texts.SOURCES, "films", _vader_texts._Source("movieReviewSnippets", 35, "Films."))
+    monkeypatch.setattr(_vader, "ARCHIVE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
+    monkeypatch.setitem(_vader.SOURCES, "films", _vader._Source("movieReviewSnippets", 35, "Films."))
     films = fetch_vader_texts("films", path, n_features=2)
     assert films.raters.shape == films.votes.shape == (35, 3)
     assert (films.raters[:30] == films.raters[0]).all()
@@ -269,7 +269,7 @@ def test_fetched_texts_have_names(small, no_data, tmp_path, monkeypatch):
         load_dataset("VADER products")
     path = small(archive(tmp_path / "original.tar.gz"))
     monkeypatch.setattr(
-        _vader_texts, "word_presence", lambda texts, n_features, called: word_presence(texts, 2, called=called)
+        _vader, "word_presence", lambda texts, n_features, called: word_presence(texts, 2, called=called)
     )
     monkeypatch.setattr(_download, "download", lambda url, target, *, max_bytes: target.write_bytes(path.read_bytes()))
     fetched = fetch_dataset("vader-products", data_home=tmp_path / "mine")

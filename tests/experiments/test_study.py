@@ -8,11 +8,11 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skldl.data._spelling import find, plain, split_list
 from skldl.exceptions import StudyError, UnknownNameError
 from skldl.experiments import Candidate, DatasetSpec, Study, builtin_studies, dump_study, load_study
 from skldl.experiments.study_file import parse_study
 from skldl.names import find_candidate
+from skldl.utils.spelling import find, plain, split_list
 
 MEAN = Candidate("Mean", "skldl:MeanDistribution")
 

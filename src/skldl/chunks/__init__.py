@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _FROM_LAYERS_ABOVE = {
-    "ParquetRows": "skldl.data._parquet_rows",
+    "ParquetRows": "skldl.data._parquet",
     "evaluate": "skldl.metrics._in_chunks",
     "evaluate_pairs": "skldl.metrics._in_chunks",
     "predict": "skldl.metrics._in_chunks",

@@ -11,10 +11,10 @@ from cyclopts import Parameter
 
 from skldl.data import Dataset, TableFile, find_columns, from_table
 from skldl.data._formats import holds_arrays
-from skldl.data._spelling import split_list
 from skldl.data._tables import ArrayTable, TableFiles
 from skldl.exceptions import DataError, TableError
 from skldl.exceptions import Parameter as Named
+from skldl.utils.spelling import split_list
 
 
 def _refuse_unknown_option(kind: Any, value: str) -> None:

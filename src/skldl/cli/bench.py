@@ -11,13 +11,13 @@ from cyclopts import App, Parameter
 from skldl.cli._options import Columns, Flag, Name, TextNgrams, Words, words
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
-from skldl.data._spelling import plain, split_list
 from skldl.exceptions import Message, StudyError
 from skldl.exceptions import Parameter as Named
 from skldl.experiments import DatasetSpec, Plan, Study, load_study, plan_study
 from skldl.experiments.store import FILE_NAME, read_records
 from skldl.experiments.tasks import Task
 from skldl.names import find_candidate
+from skldl.utils.spelling import plain, split_list
 
 app = App(name="bench")
 

@@ -12,7 +12,6 @@ from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
 from skldl.data._formats import holds_arrays
-from skldl.data._spelling import split_list
 from skldl.exceptions import Message, StudyError
 from skldl.experiments import DatasetSpec, Study
 from skldl.experiments.loading import load_datasets
@@ -20,6 +19,7 @@ from skldl.metrics import PAPER_MEASURES
 from skldl.tabular import AUTO
 from skldl.tabular._models import candidates_for, limited_to
 from skldl.utils.missing import has_gaps
+from skldl.utils.spelling import split_list
 
 LEARN_FROM_GAPS = ("sa-bfgs-cv", "incomldl", "winldl")
 """What is compared by default where label cells are empty."""

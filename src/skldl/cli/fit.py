@@ -15,10 +15,10 @@ from skldl.cli._progress import working
 from skldl.cli._screen import note
 from skldl.cli._wording import worded
 from skldl.data._formats import find_files, suffixes_with
-from skldl.data._spelling import split_list
 from skldl.exceptions import Message, TableError
 from skldl.persistence import save
 from skldl.tabular import fit_table
+from skldl.utils.spelling import split_list
 
 
 def fit(

@@ -5,17 +5,18 @@ What reads and writes tables needs pandas and pyarrow, and is imported when it i
 
 from typing import TYPE_CHECKING
 
-from skldl.data._artificial import artificial_manifold, make_artificial
 from skldl.data._catalogue import CATALOGUE, CatalogueEntry, find_entry
 from skldl.data._dataset import Dataset
 from skldl.data._describe import Card, describe, list_datasets, statistics_table
-from skldl.data._fetch import fetch_dataset
-from skldl.data._files import load_dataset
-from skldl.data._gaps import make_missing
-from skldl.data._lexicon import load_lexicon
-from skldl.data._noise import exchange_rows, gaussian_log_ratio_noise
-from skldl.data._tweets import load_tweets
-from skldl.data._vader_texts import fetch_vader_texts
+from skldl.data._generated import (
+    artificial_manifold,
+    exchange_rows,
+    gaussian_log_ratio_noise,
+    make_artificial,
+    make_missing,
+)
+from skldl.data._load import fetch_dataset, load_dataset
+from skldl.data._vader import fetch_vader_texts, load_lexicon, load_tweets
 from skldl.utils.column_names import find_columns
 from skldl.utils.dependencies import lazy_names
 

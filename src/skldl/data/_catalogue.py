@@ -7,8 +7,8 @@ package. Sizes are those of the paper's Table 1, in its order.
 import difflib
 from dataclasses import dataclass
 
-from skldl.data._spelling import plain
 from skldl.exceptions import UnknownDatasetError
+from skldl.utils.spelling import plain
 
 BASE_URL = "https://raw.githubusercontent.com/SpriteMisaka/PyLDL/main/datasets"
 TERMS = "Free for academic, non-profit use; no open licence. Not shipped with this package."

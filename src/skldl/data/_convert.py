@@ -8,8 +8,16 @@ import pandas as pd
 
 from skldl.annotators import RaterSummary
 from skldl.data._cells import as_frame, as_words, with_columns
-from skldl.data._labels import in_order, label_numbers, label_values, look_like_shares, read_labels, read_votes
-from skldl.data._long_votes import one_row_each, refuse_empty
+from skldl.data._labels import (
+    in_order,
+    label_numbers,
+    label_values,
+    look_like_shares,
+    one_row_each,
+    read_labels,
+    read_votes,
+    refuse_empty,
+)
 from skldl.distributions import Votes, from_label_sets, from_rankings, from_votes
 from skldl.exceptions import DataError, Message, MissingLabelError, Parameter, TableError
 from skldl.utils.column_names import find_columns, list_names, no_column

@@ -15,7 +15,7 @@ from skldl.exceptions import LengthMismatchError
 from skldl.metrics import PAPER_MEASURES
 from skldl.metrics._noise_floor import NoiseFloor, noise_floor
 from skldl.utils.column_names import label_names
-from skldl.utils.missing import COMPLETE, check_partial_distributions, has_gaps, mean_distribution
+from skldl.utils.missing import COMPLETE, check_partial_distributions, has_gaps, informative, mean_distribution
 from skldl.utils.simplex import entropy
 from skldl.utils.typing import AnyArray, FloatArray, IntArray
 from skldl.utils.validation import check_distributions, check_same_length, check_weights
@@ -346,3 +346,39 @@ def _feed(state: Any, shape: tuple[int, ...], *arrays: FloatArray) -> None:
             state.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
         else:
             state.update(repr(array.tolist()).encode())
+
+
+def with_note_of_gaps(dataset: Dataset, n_gaps: int) -> Dataset:
+    """Add a note about label cells that were empty in the source, and how they are read, if there are any."""
+    if not n_gaps:
+        return dataset
+    note = f"{n_gaps} of {dataset.D.size} label cells are empty: degrees that were not observed. "
+    if not has_gaps(dataset.D):
+        note += "They follow from the others, since the degrees of a row sum to one. "
+    else:
+        note += {
+            "renormalised": "The observed ones sum to one in every row: only their ratios count "
+            "(missing='renormalised'). ",
+            "degrees": "The observed ones sum to less than one in some rows: the rest of the mass belongs to the empty "
+            "labels (missing='degrees'). ",
+        }[dataset.reading] + "Only some models learn from such rows. "
+    return dataset.changed(notes=(*dataset.notes, f"{note}Write 0 where a label does not apply."))
+
+
+def rows_to_judge_by(dataset: Dataset) -> Dataset:
+    """Leave out rows whose observed degrees carry no information, for training and for tests, and note how many.
+
+    The dataset itself comes back if all of its rows, or none, carry something.
+    """
+    if not has_gaps(dataset.D):
+        return dataset
+    kept = informative(dataset.D, dataset.reading)
+    if kept.all() or not kept.any():
+        return dataset
+    reason = (
+        "fewer than two observed labels, and no ratio follows from one"
+        if dataset.reading == "renormalised"
+        else "no observed label"
+    )
+    note = f"{int((~kept).sum())} of {len(kept)} rows have {reason}: they are left out."
+    return dataset.take(np.flatnonzero(kept)).changed(notes=(*dataset.notes, note))

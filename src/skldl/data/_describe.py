@@ -12,7 +12,7 @@ from scipy import sparse
 from skldl import simplex
 from skldl.data._catalogue import BUILT_IN, CATALOGUE, FETCHED_TEXTS, find_entry, in_catalogue
 from skldl.data._dataset import Dataset
-from skldl.data._files import load_dataset
+from skldl.data._load import load_dataset
 from skldl.exceptions import DatasetNotFoundError, DimensionError, NonFiniteError
 from skldl.utils.tables import aligned
 from skldl.utils.validation import check_distributions, check_same_length

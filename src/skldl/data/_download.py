@@ -1,5 +1,6 @@
-"""Download a file with limits of size and time: no server can fill memory or disk, or block the program."""
+"""Files of datasets: the folders where they are looked for, and downloads with limits of size and time."""
 
+import hashlib
 import os
 import struct
 import tempfile
@@ -9,16 +10,50 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-import pooch
+from skldl.exceptions import DatasetError, DatasetNotFoundError, Parameter
 
-from skldl.exceptions import DatasetError, Parameter
-
+FOLDER_VARIABLE = "SKLDL_DATA"
 MAX_BYTES = 200 * 2**20
 MAX_SECONDS = 600.0
 MAX_UNPACKED = 2 * 2**30
 _COMPRESSED = 15  # type of a compressed element in a MATLAB 5 file
 _CONNECTION_TIMEOUT = 30
 _PIECE = 65_536
+
+
+def cache_folder() -> Path:
+    """Default folder of `fetch_dataset`."""
+    import pooch  # needed only where a file is looked for or downloaded
+
+    return Path(pooch.os_cache("skldl"))
+
+
+def find_in_folders(
+    look: Callable[[Path], Path | None], file_name: str, data_home: Any, download: str, terms: str
+) -> Path:
+    """A file in the first folder that has it; the error lists the folders that were searched and how to get it.
+
+    ``look`` finds the file in a folder, or None; ``download`` is the call that downloads it.
+    """
+    places = [
+        ("data_home", data_home),
+        (f"the environment variable {FOLDER_VARIABLE}", os.environ.get(FOLDER_VARIABLE) or None),
+        ("the cache", cache_folder()),
+    ]
+    looked = []
+    for called, place in places:
+        if place is None:
+            looked.append(f"{called} is not set")
+            continue
+        folder = Path(place).expanduser()
+        path = look(folder)
+        if path is not None:
+            return path
+        looked.append(f"{called}: {folder}{'' if folder.is_dir() else ' (no such folder)'}")
+    raise DatasetNotFoundError(
+        f"{file_name} was not found ({'; '.join(looked)}). Download it with {download}, or set {FOLDER_VARIABLE} to "
+        f"the folder that holds it. {terms}"
+    )
 
 
 def download(url: str, path: Path, *, max_bytes: int | None = None) -> None:
@@ -127,8 +162,9 @@ def fetch_whole(
 
 
 def check_sha256(path: Path, sha256: str, hint: str, of: str = "") -> None:
-    """Refuse a file with another checksum than the published one."""
-    got = pooch.file_hash(str(path), alg="sha256")
+    """Raise an error for a file with another checksum than the published one."""
+    with path.open("rb") as stream:
+        got = hashlib.file_digest(stream, "sha256").hexdigest()
     if got != sha256:
         raise DatasetError(f"{path} is not the published file{of}: its sha256 is {got}, not {sha256}. {hint}")
 

@@ -1,19 +1,38 @@
-"""Parquet files: tables that Arrow reads in batches of rows, and writes in pieces."""
+"""Parquet files: tables read in batches of rows and written in pieces, and `ParquetRows`, columns of numbers in chunks.
+
+`ParquetRows` needs no pandas, which is imported only where a table is read or written.
+"""
 
 import contextlib
 import ctypes
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import IO, Any
 
-import pandas as pd
+import numpy as np
 
-from skldl.exceptions import DatasetNotFoundError, TableError
+from skldl.chunks._columns import Columns, Names, assign_columns
+from skldl.chunks._layout import Layout, Piece
+from skldl.chunks._rows import Rows, check_chunk_rows, rows_in_chunk
+from skldl.data._formats import PARQUET, find_files
+from skldl.exceptions import (
+    DatasetNotFoundError,
+    EmptyDataError,
+    NonFiniteError,
+    NotNumericError,
+    Parameter,
+    TableError,
+)
 from skldl.utils.dependencies import import_with_extra
+from skldl.utils.typing import AnyArray
 
 READ_BUFFER = 2**16
+MAX_TASKS = 512
+"""Blocks of rows on a cluster, about: each costs its scheduler a few milliseconds in each pass."""
 # Arrow holds a page and a dictionary of each column while it reads: measured at about 3 MiB
 BYTES_PER_COLUMN = 3 * 2**20
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
@@ -63,7 +82,7 @@ class ParquetTable:
         unpacked = max(sum(groups), 8 * metadata.num_rows * len(self.columns))
         return unpacked, min(BYTES_PER_COLUMN * len(self.columns), 2 * max(groups, default=0))
 
-    def pieces(self, rows: int, text: Collection[str] = ()) -> Iterator[pd.DataFrame]:
+    def pieces(self, rows: int, text: Collection[str] = ()) -> Iterator[Any]:
         """Yield all rows, at most so many at a time; ``text`` is for text files."""
         try:
             for batch in self._file.iter_batches(batch_size=rows, columns=self.columns):
@@ -72,12 +91,14 @@ class ParquetTable:
         except (OSError, ValueError) as error:  # errors of Arrow are ValueErrors
             raise damaged(self.name, error) from error
 
-    def read(self, rows: int) -> pd.DataFrame:
+    def read(self, rows: int) -> Any:
         """All rows, read so many at a time."""
+        import pandas as pd
+
         pieces = list(self.pieces(rows))
         return pd.concat(pieces, ignore_index=True) if pieces else self.empty()
 
-    def empty(self) -> pd.DataFrame:
+    def empty(self) -> Any:
         """A table without rows whose columns have the types of the file."""
         return self._file.schema_arrow.empty_table().select(self.columns).to_pandas(ignore_metadata=True)
 
@@ -105,11 +126,11 @@ class ParquetWriter:
         """Write to a binary stream from now on."""
         self._stream, self._stack = stream, contextlib.ExitStack()
 
-    def rendered(self, piece: pd.DataFrame, *, header: bool) -> pd.DataFrame:
+    def rendered(self, piece: Any, *, header: bool) -> Any:
         """The rows as they are: their types follow from the first piece, which another process does not know."""
         return piece
 
-    def append(self, piece: pd.DataFrame) -> None:
+    def append(self, piece: Any) -> None:
         """Write rows."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -132,6 +153,201 @@ class ParquetWriter:
     def end(self) -> None:
         """Write the index at the end of the file."""
         self._stack.close()
+
+
+class ParquetRows(Rows):
+    """Rows of Parquet files, read again in every pass.
+
+    Only the columns that are needed are read, and labels only in passes that use them. The memory needed does not
+    depend on the number of rows.
+
+    Parameters
+    ----------
+    path : str, path or sequence of them
+        A file, a folder (all ``.parquet`` and ``.pq`` files in it and in its folders, but none whose name begins with a
+        dot or an underscore), a pattern such as ``"ratings/*.parquet"``, or several of these. The files of a folder
+        or pattern are read in the order of their names.
+    labels : str, sequence of str or None, default=None
+        Columns of degrees: names, patterns such as ``"r_*"``, or what several names begin with; None for rows to
+        predict.
+    features : str, sequence of str or None, default=None
+        Columns of features, all of them numbers; None takes every column that is neither a label nor the weight.
+    weight : str, default=None
+        Column of weights.
+    batch_rows : int, default=None
+        Rows in a chunk, at most; None makes chunks of about two million numbers.
+
+    Notes
+    -----
+    Columns of text, categories or dates are refused: ``skldl fit --stream`` encodes them. Feature columns that are all
+    in single precision stay so. A file without rows is passed over. Values in names of folders (``year=2024/``)
+    are no columns.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+    >>> from skldl import SABFGS
+    >>> from skldl.chunks import ParquetRows
+    >>> folder = tempfile.mkdtemp()
+    >>> table = pa.table({"x": [0.0, 1.0, 2.0], "r_no": [0.5, 0.6, 0.7], "r_yes": [0.5, 0.4, 0.3]})
+    >>> pq.write_table(table, folder + "/part-0.parquet")
+    >>> rows = ParquetRows(folder, labels="r_*")
+    >>> SABFGS(fit_intercept=True).fit(rows).predict(rows).round(2)
+    array([[0.5, 0.5],
+           [0.6, 0.4],
+           [0.7, 0.3]])
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        labels: Names = None,
+        *,
+        features: Names = None,
+        weight: str | None = None,
+        batch_rows: int | None = None,
+    ) -> None:
+        sources = [path] if isinstance(path, str | PathLike) else list(path)
+        self.files = [Path(file) for file in find_files(sources, PARQUET.suffixes)]
+        if not self.files:
+            raise DatasetNotFoundError("No Parquet file was named. Pass a file, a folder or a pattern.")
+        self.labels, self.features, self.weight = labels, features, weight
+        self.batch_rows = check_chunk_rows(batch_rows, "batch_rows")
+        self.columns, self._groups, self._single = self._inspect()
+
+    def _inspect(self) -> tuple[Columns, list[list[int]], bool]:
+        """Look at the foot of every file: the columns of all must be the same."""
+        columns: Columns | None = None
+        counts: list[list[int]] = []  # rows of each row group of each file
+        single = True
+        for file in self.files:
+            with open_parquet(file, str(file)) as opened:
+                schema, metadata = opened.schema_arrow, opened.metadata
+            if columns is None:
+                columns = assign_columns(schema.names, self.labels, self.features, self.weight, place=str(file))
+            single &= _check_columns(schema, columns, file, self.files[0], every=self.features is None)
+            counts.append([metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)])
+        if columns is None or not any(map(sum, counts)):
+            raise EmptyDataError(f"There are no rows in {self._name()}. At least one is needed.")
+        return columns, counts, single
+
+    def _pieces(self, labels: bool) -> Iterator[Piece]:
+        for file in self.files:
+            yield from pieces_of(file, self.columns, self._single, self._chunk_size(), labels)
+
+    def _tasks(self, client: Any) -> list[tuple[Any, ...]] | None:
+        """One task for each row group, or for several together; how many depends on the files alone."""
+        if client is None:
+            return []
+        tasks = []
+        size = max(self._chunk_size(), -(-(self.n_rows or 0) // MAX_TASKS))
+        for file, groups in zip(self.files, self._groups, strict=True):
+            some: list[int] = []
+            first = n_rows = 0
+            for group, count in enumerate(groups):
+                some.append(group)
+                n_rows += count
+                if n_rows >= size or group == len(groups) - 1:
+                    if n_rows:
+                        tasks.append(
+                            (pieces_of, file, self.columns, self._single, self._chunk_size(), True, some, first)
+                        )
+                    first, n_rows, some = first + n_rows, 0, []
+        return tasks
+
+    def _known_layout(self) -> Layout:
+        columns = self.columns
+        return Layout(
+            len(columns.features),
+            len(columns.labels) or None,
+            columns.features,
+            columns.labels or None,
+            columns.weight is not None,
+        )
+
+    def _name(self) -> str:
+        return str(self.files[0]) if len(self.files) == 1 else f"{self.files[0]} and {len(self.files) - 1} more files"
+
+    def _chunk_size(self) -> int:
+        return rows_in_chunk(len(self.columns.features) + len(self.columns.labels), self.batch_rows)
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, as the files say."""
+        return sum(map(sum, self._groups))
+
+
+def pieces_of(
+    file: Path,
+    columns: Columns,
+    single: bool,
+    batch_rows: int,
+    labels: bool,
+    groups: list[int] | None = None,
+    first: int = 0,
+) -> Iterator[Piece]:
+    """The rows of one file, or of some of its row groups, the first of which begins at row ``first``."""
+    wanted = [*columns.features, *(columns.labels if labels else ()), *([columns.weight] if columns.weight else ())]
+    with open_parquet(file, str(file)) as opened:
+        batches = opened.iter_batches(batch_size=batch_rows, columns=wanted, row_groups=groups)
+        while True:
+            try:
+                batch = next(batches, None)
+            except (OSError, ValueError) as error:  # pyarrow.ArrowInvalid is a ValueError
+                raise damaged(str(file), error) from error
+            if batch is None:
+                return
+            if not batch.num_rows:
+                continue
+            X = _matrix(batch, columns.features, file, first, np.float32 if single else np.float64)
+            y = _matrix(batch, columns.labels, file, first, np.float64) if labels and columns.labels else None
+            weight = _matrix(batch, (columns.weight,), file, first, np.float64)[:, 0] if columns.weight else None
+            yield Piece(X, y, weight, str(file), first)
+            first += batch.num_rows
+
+
+def _matrix(batch: Any, names: Sequence[str], file: Path, first: int, dtype: Any) -> AnyArray:
+    """Columns of a batch as an array in which each column is contiguous, as Arrow has them."""
+    cells = np.empty((len(names), batch.num_rows), dtype=dtype)
+    for k, name in enumerate(names):
+        column = batch.column(name)
+        if column.null_count:
+            row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+            raise NonFiniteError(
+                f"In {file}: column {name!r} has no value in row {row}. Fill such cells in, drop these rows, or leave "
+                "the column out with ",
+                Parameter("features"),
+                ".",
+                row=row,
+            )
+        cells[k] = column.to_numpy(zero_copy_only=False)
+    return cells.T
+
+
+def _check_columns(schema: Any, columns: Columns, file: Path, first_file: Path, *, every: bool) -> bool:
+    """Check the columns of a file against those of the first; return whether its features are in single precision."""
+    types = import_with_extra("pyarrow.types", "cli")
+    wanted = dict.fromkeys((*columns.features, *columns.labels, *([columns.weight] if columns.weight else ())))
+    lacking = next((name for name in wanted if name not in schema.names), None)
+    further = next((name for name in schema.names if name not in wanted), None) if every else None
+    hint = "All files need the same columns: name them in features=."
+    if lacking is not None:
+        raise TableError(f"{file} lacks the column {lacking!r} that {first_file} has. {hint}")
+    if further is not None:
+        raise TableError(f"{file} has a column {further!r} that {first_file} does not have. {hint}")
+    single = True
+    for name in wanted:
+        kind = schema.field(name).type
+        is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+        if not (is_number or types.is_decimal(kind)):
+            raise NotNumericError(
+                f"Column {name!r} of {file} holds {kind}, where numbers belong. Leave it out with ",
+                Parameter("features"),
+                ", or let the encoder of tables turn it into numbers: skldl fit --stream.",
+            )
+        if name in columns.features:
+            single &= kind.bit_width == 32 and types.is_floating(kind)
+    return single
 
 
 def open_parquet(source: Any, name: str) -> Any:

@@ -11,8 +11,8 @@ import numpy as np
 from skldl import data  # its readers of tables need pandas: they are looked up when a table is read
 from skldl.data import Dataset
 from skldl.data._arrays import array_variables, one_per_row
+from skldl.data._dataset import rows_to_judge_by
 from skldl.data._formats import holds_arrays
-from skldl.data._gaps import rows_to_judge_by
 from skldl.distributions import from_counts, from_scores
 from skldl.distributions._tables import is_missing, plain_label
 from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError

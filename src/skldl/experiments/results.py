@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from skldl.data._spelling import find
 from skldl.exceptions import Message, Parameter, RecordsError, UnknownNameError
 from skldl.experiments.header import check_records, current_study
 from skldl.experiments.store import FILE_NAME, Record, read_records
 from skldl.experiments.study import measure_name
 from skldl.experiments.tasks import Task, unpack
 from skldl.metrics import MEASURES, skill_ratio
+from skldl.utils.spelling import find
 from skldl.utils.typing import FloatArray
 
 TIMES = ("fit_seconds", "predict_seconds", "selection_seconds")

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from skldl.data._spelling import find
 from skldl.exceptions import ParameterError
 from skldl.experiments.results import StudyResults
 from skldl.metrics import MEASURES
+from skldl.utils.spelling import find
 from skldl.utils.typing import FloatArray
 
 __all__ = ["Comparison", "PairTests", "compare", "pair_tests"]

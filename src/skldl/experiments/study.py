@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from skldl.data._dataset import Dataset
-from skldl.data._spelling import find, plain
 from skldl.exceptions import StudyError
 from skldl.experiments.store import json_ready
 from skldl.metrics import MEASURES, PAPER_MEASURES
 from skldl.selection import BASELINE, PROTOCOLS, Candidate, Layout
 from skldl.selection._candidate import shown
+from skldl.utils.spelling import find, plain
 
 ORDERS = ("file", "shuffled")
 TEXT_NGRAMS = ("auto", "words", "characters")

@@ -9,12 +9,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from skldl.data._spelling import find
 from skldl.exceptions import StudyError, UnknownNameError
 from skldl.experiments.study import DatasetSpec, Study
 from skldl.names import find_candidate
 from skldl.selection import Candidate
 from skldl.selection._candidate import shown
+from skldl.utils.spelling import find
 
 _STUDIES = resources.files("skldl.experiments") / "studies"
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpecBase
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from skldl.data._spelling import plain as comparable
+from skldl.utils.spelling import plain as comparable
 
 TRUTH = "#000000"
 MUTED = "#767676"

@@ -12,8 +12,8 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
-from skldl.data._spelling import plain
 from skldl.exceptions import Parameter, StudyError
+from skldl.utils.spelling import plain
 
 KNOWN_PACKAGES = ("skldl", "sklearn")
 TRUTH_WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "t", "f", "0", "1"}

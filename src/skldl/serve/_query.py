@@ -3,11 +3,11 @@
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from skldl.data._spelling import split_list
 from skldl.serve._bodies import DIGITS
 from skldl.serve._errors import Refusal
 from skldl.serve._model import GIVEN, TRUE, ServedModel
 from skldl.tabular._interval_columns import COVERS, LEVEL
+from skldl.utils.spelling import split_list
 
 
 class Query(NamedTuple):

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from skldl.data import Dataset, find_columns, from_table, label_values
 from skldl.data._cells import as_frame
-from skldl.data._gaps import rows_to_judge_by
+from skldl.data._dataset import rows_to_judge_by
 from skldl.data._parquet import release_unused_memory
 from skldl.ensemble._auto import BUDGET
 from skldl.exceptions import DataError, Message, Parameter

@@ -1,27 +1,41 @@
 """`load_dataset`: a dataset of the paper by its name, or other data by the path of the file."""
 
 import os
-from collections.abc import Callable, Collection, Sequence
+import warnings
+from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pooch
 
 from skldl.data._arrays import Converter, checked_content, read_arrays
-from skldl.data._artificial import artificial_manifold, make_artificial
-from skldl.data._catalogue import BUILT_IN, FETCHED_TEXTS, CatalogueEntry, find_entry, in_catalogue, suggestion
-from skldl.data._dataset import Dataset
-from skldl.data._download import check_sha256
+from skldl.data._catalogue import (
+    BASE_URL,
+    BUILT_IN,
+    FETCHED_TEXTS,
+    CatalogueEntry,
+    find_entry,
+    in_catalogue,
+    suggestion,
+)
+from skldl.data._dataset import Dataset, with_note_of_gaps
+from skldl.data._download import (
+    FOLDER_VARIABLE,
+    cache_folder,
+    check_sha256,
+    fetch_whole,
+    find_in_folders,
+    refuse_bomb,
+)
 from skldl.data._formats import format_named, holds_arrays
-from skldl.data._gaps import with_note_of_gaps
-from skldl.data._lexicon import load_lexicon
-from skldl.data._spelling import plain
-from skldl.data._tweets import load_tweets
+from skldl.data._generated import artificial_manifold, make_artificial
+from skldl.data._vader import fetch_vader_texts, load_lexicon, load_tweets, load_vader_texts
 from skldl.exceptions import DatasetError, DatasetNotFoundError, Parameter, UnknownDatasetError
+from skldl.utils.spelling import plain
 from skldl.utils.warn import warn
 
-FOLDER_VARIABLE = "SKLDL_DATA"
+MIRROR_VARIABLE = "SKLDL_MIRROR"
 Columns = str | Sequence[str]
 
 
@@ -138,7 +152,7 @@ def load_dataset(
     path = Path(name_or_path).expanduser()
     _check_file(path)
     if not holds_arrays(path):
-        from skldl.data._load_table import load_table
+        from skldl.data._roles import load_table
 
         return load_table(path, labels, features, kind, roles, convert, writing)
     given = _first_given(of_tables)
@@ -170,8 +184,6 @@ def _load_by_name(name: str, data_home: str | os.PathLike[str] | None, *, verify
     if plain(name) in _LOADERS:
         return _LOADERS[plain(name)]()
     if plain(name) in _TEXTS:
-        from skldl.data._vader_texts import load_vader_texts
-
         return load_vader_texts(_TEXTS[plain(name)], data_home)
     entry = find_entry(name)
     return load_entry_file(entry, find_file(entry, data_home), verify=verify)
@@ -195,43 +207,10 @@ _LOADERS = dict(zip(map(plain, BUILT_IN), (load_lexicon, load_tweets, _load_arti
 _TEXTS = {plain(name): name for name in FETCHED_TEXTS}
 
 
-def cache_folder() -> Path:
-    """Default folder of `fetch_dataset`."""
-    return Path(pooch.os_cache("skldl"))
-
-
 def find_file(entry: CatalogueEntry, data_home: str | os.PathLike[str] | None) -> Path:
     """The file of a dataset of the paper, in the first of the places that has it."""
     call = f"skldl.data.fetch_dataset({entry.name!r}{'' if entry.sha256 else ', verify=False'})"
-    return find_in_places(lambda folder: _file_in(folder, entry), entry.file_name, data_home, call, entry.terms)
-
-
-def find_in_places(
-    look: Callable[[Path], Path | None], file_name: str, data_home: Any, download: str, terms: str
-) -> Path:
-    """A file in the first folder that has it; the error lists the folders that were searched and how to get it.
-
-    ``look`` finds the file in a folder, or None; ``download`` is the call that downloads it.
-    """
-    places = [
-        ("data_home", data_home),
-        (f"the environment variable {FOLDER_VARIABLE}", os.environ.get(FOLDER_VARIABLE) or None),
-        ("the cache", cache_folder()),
-    ]
-    looked = []
-    for called, place in places:
-        if place is None:
-            looked.append(f"{called} is not set")
-            continue
-        folder = Path(place).expanduser()
-        path = look(folder)
-        if path is not None:
-            return path
-        looked.append(f"{called}: {folder}{'' if folder.is_dir() else ' (no such folder)'}")
-    raise DatasetNotFoundError(
-        f"{file_name} was not found ({'; '.join(looked)}). Download it with {download}, or set {FOLDER_VARIABLE} to "
-        f"the folder that holds it. {terms}"
-    )
+    return find_in_folders(lambda folder: _file_in(folder, entry), entry.file_name, data_home, call, entry.terms)
 
 
 def _file_in(folder: Path, entry: CatalogueEntry) -> Path | None:
@@ -300,3 +279,98 @@ def _load_arrays(path: Path, *, labels: Any = None, features: Any = None, conver
         source=str(path),
     )
     return with_note_of_gaps(dataset, int(np.isnan(D).sum()))
+
+
+def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, verify: bool = True) -> Dataset:
+    """Download a dataset of the paper, unless it is already there, and load it.
+
+    The file gets its name only after its checksum and its content have been checked, so an interrupted download
+    leaves nothing behind.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset, as for `load_dataset`; also "VADER products", "VADER films" and "VADER news".
+    data_home : str or path, default=None
+        Folder for the file; by default the cache of this package, which `load_dataset` searches too.
+    verify : bool, default=True
+        Compare the sha256 with the published one. For Natural_Scene and Human_Gene none is known: they need
+        ``verify=False``, which still checks sizes, row sums and so on.
+
+    Returns
+    -------
+    Dataset
+        The dataset; ``source`` is the path of the file.
+
+    Raises
+    ------
+    DatasetError
+        If the download fails, the checksum is wrong, or there is already a different file of this name (which is
+        never overwritten). The message describes how to get the file manually.
+
+    Notes
+    -----
+    A download ends with an error when it takes more than ten minutes or 200 MiB; the largest published file has 25 MB.
+
+    The environment variable ``SKLDL_MIRROR`` names another address (``http://…`` or ``https://…``) under which the
+    files are, for networks that do not reach GitHub. The data are free for academic, non-profit use and carry no open
+    licence.
+
+    Examples
+    --------
+    >>> from skldl.data import fetch_dataset
+    >>> X, D = fetch_dataset("SJAFFE")  # doctest: +SKIP
+    """
+    for texts in FETCHED_TEXTS:
+        if plain(name) == plain(texts):
+            return fetch_vader_texts(texts.removeprefix("VADER "), data_home=data_home)
+    entry = find_entry(name)
+    folder = cache_folder() if data_home is None else Path(data_home).expanduser()
+    path = folder / entry.file_name
+    if path.is_file():
+        return _load_present(entry, path, verify=verify)
+    if verify and entry.sha256 is None:
+        raise DatasetError(
+            f"No checksum of {entry.file_name} is known, so a download cannot be verified. {entry.note} "
+            f"To download it all the same: fetch_dataset({entry.name!r}, verify=False)."
+        )
+    hint = (
+        f"put it into {folder}, or into the folder that {FOLDER_VARIABLE} names; {MIRROR_VARIABLE} names another "
+        "address to download from."
+    )
+    fetch_whole(f"{_base_url()}/{entry.file_name}", path, partial(_check_download, entry, verify=verify), hint=hint)
+    return load_entry_file(entry, path, verify=verify)
+
+
+def _base_url() -> str:
+    mirror = os.environ.get(MIRROR_VARIABLE)
+    if not mirror:
+        return BASE_URL
+    if not mirror.startswith(("http://", "https://")):
+        raise DatasetError(f"{MIRROR_VARIABLE}={mirror!r} is no address; it must begin with http:// or https://.")
+    return mirror.rstrip("/")
+
+
+def _load_present(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset:
+    """An existing file is used if it is right, and never overwritten if it is not."""
+    try:
+        return load_entry_file(entry, path, verify=verify)
+    except DatasetError as error:
+        raise DatasetError(
+            *error.parts,
+            " Nothing was downloaded, because the file is already there and might be yours: delete or rename "
+            "it, and fetch again.",
+        ) from error
+
+
+def _check_download(entry: CatalogueEntry, part: Path, *, verify: bool) -> None:
+    if verify and entry.sha256 is not None:
+        hint = (
+            "Perhaps the connection broke off: try again. If the published file has changed, "
+            f"fetch_dataset({entry.name!r}, verify=False) takes it as it is."
+        )
+        check_sha256(part, entry.sha256, hint, of=f" of {entry.name}")
+    refuse_bomb(part)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the same warning comes when the file is in its place
+        load_entry_file(entry, part, verify=False)
