@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from skldl import SABFGS, SABFGSCV, SAIIS, MeanDistribution, PTBayes
 from skldl.chunks import ArrayRows, ClusterRows, DaskRows, ParquetRows, RecordedRows, evaluate
-from skldl.chunks import _cluster as module
+from skldl.chunks import _dask as module
 from skldl.exceptions import DataError, EmptyDataError, FeatureMismatchError, RowSumError, SampleWeightError, TableError
 
 distributed = pytest.importorskip("distributed")
@@ -119,8 +119,8 @@ def test_bad_input_is_said_where_the_workers_find_it(table, parquet_folder, thre
 
 
 def test_a_cluster_without_workers_is_an_error(table, monkeypatch):
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.1)
-    monkeypatch.setattr(module, "SECONDS_WITHOUT_WORKERS", 0.3)
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(module, "MAX_SECONDS_WITHOUT_WORKERS", 0.3)
     X, D, _ = table(20)
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0", silence_logs=50) as cluster,

@@ -14,8 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from skldl.chunks._arrays import ArrayRows
-from skldl.chunks._cluster import ClusterRows
-from skldl.chunks._dask import DaskRows
+from skldl.chunks._dask import ClusterRows, DaskRows
 from skldl.chunks._iterables import IterableRows
 from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._recorded import FolderJournal, Journal, RecordedRows

@@ -1,15 +1,48 @@
-"""Rows of Dask arrays and DataFrames."""
+"""Rows of Dask collections, and rows on a Dask cluster.
 
-from collections.abc import Callable, Iterator
+On a cluster, blocks of rows stay on their workers, and only sums are sent. Every block is a task that reads and checks
+its rows and keeps them in the memory of a worker. A pass sends the arguments of a function to the workers, applies it
+to each block where the block is, and adds the results in a tree that depends on the number of blocks alone, so that a
+result can be repeated to the last digit. When a worker is lost, the scheduler reads its blocks again on another one;
+the sums stay the same.
+"""
+
+import asyncio
+import concurrent.futures
+import copy
+import sys
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from skldl.chunks._cluster import ClusterRows, active_client
+import numpy as np
+
+from skldl.chunks._checks import check_piece
 from skldl.chunks._columns import Columns, Names, assign_columns
 from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Merge, Rows, Sums
-from skldl.exceptions import DataError, LengthMismatchError, NotNumericError, Parameter
+from skldl.chunks._rows import Chunk, Merge, Rows, Sums, sum_chunks
+from skldl.exceptions import (
+    DataError,
+    EmptyDataError,
+    LengthMismatchError,
+    NotNumericError,
+    Parameter,
+    SampleWeightError,
+)
 from skldl.utils.dependencies import import_with_extra
+
+POLL_SECONDS = 1.0
+"""How often a running pass looks whether its workers are alive."""
+MAX_SECONDS_WITHOUT_WORKERS = 60.0
+"""A restarted worker process is back in a few seconds; after a minute nobody is starting one."""
+FAN_IN = 8
+"""Number of sums that are added by one task: few enough for a worker's memory, and three levels for 512 blocks."""
+GO_ON = "with RecordedRows it goes on where it stopped."
+
+Block = tuple[list[Chunk], Layout | None]
+"""Checked chunks of a block, and their columns."""
 
 
 class DaskRows(Rows):
@@ -157,3 +190,215 @@ def _row_blocks(values: Any, like: Any) -> list[Any] | None:
             raise LengthMismatchError(f"X has {sum(rows)} rows and y or weight has {sum(own)}. Pass one for each row.")
         chunks[0] = rows
     return list((values.rechunk(chunks) if chunks else values).to_delayed().ravel())
+
+
+class ClusterRows(Rows):
+    """Rows in the memory of the workers of a Dask cluster.
+
+    A fit on them runs on the cluster; its result is the same as on one machine up to the order of summation.
+
+    Parameters
+    ----------
+    rows : ParquetRows, DaskRows or other Rows with parts
+        Where the rows come from. The workers read the parts themselves: files must be at the same place for all.
+    client : distributed.Client, default=None
+        The cluster; None takes the client that was made last.
+
+    Notes
+    -----
+    The rows of all blocks should fit into the memory of all workers together; Dask writes what does not to their disks.
+    `DaskRows` does this by itself where there is a client.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from skldl import MeanDistribution
+    >>> from skldl.chunks import ClusterRows, DaskRows
+    >>> rows = DaskRows(da.ones((6, 2), chunks=(3, 2)), da.full((6, 2), 0.5, chunks=(3, 2)))
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
+    ...     MeanDistribution().fit(ClusterRows(rows, client)).predict([[1.0, 1.0]])
+    array([[0.5, 0.5]])
+    """
+
+    def __init__(self, rows: Rows, client: Any = None) -> None:
+        distributed = import_with_extra("distributed", "dask", user="skldl.chunks.ClusterRows")
+        if not isinstance(rows, Rows) or rows._tasks(None) is None:
+            raise DataError(
+                f"The workers of a cluster cannot read a {type(rows).__name__}. Use ParquetRows with files that all of "
+                "them see, or DaskRows."
+            )
+        self.rows = rows
+        self.client = distributed.default_client() if client is None else client
+        self._blocks: list[Any] = []  # futures of the blocks
+        self._holders: list[str] = []  # address of the worker of each block; empty where it must be asked for
+        self._firsts: list[int] = []  # number of rows with weight before each block
+
+    def _name(self) -> str:
+        return self.rows._name()
+
+    def _pieces(self, labels: bool) -> Iterator[Piece]:
+        return self.rows._pieces(labels)
+
+    def _known_layout(self) -> Layout | None:
+        self._load()
+        return self._layout
+
+    def _load(self) -> list[Any]:
+        """Let the workers read and check the rows, and compare the columns that they found."""
+        if self._blocks:
+            return self._blocks
+        known = self.rows._layout or self.rows._known_layout()
+        prefix = f"skldl-read-{uuid.uuid4().hex}"
+        blocks = [
+            self.client.submit(_read, function, number, known, *arguments, pure=False, key=f"{prefix}-{number}")
+            for number, (function, *arguments) in enumerate(self.rows._tasks(self.client) or ())
+        ]
+        found = self._results(self._on_holders(blocks, _describe, [()] * len(blocks))) if blocks else []
+        first = next((layout for layout, *_ in found if layout is not None), None)
+        if first is None:
+            raise EmptyDataError(f"{self._name()} holds no rows. At least one is needed.")
+        for number, (layout, *_) in enumerate(found):
+            if layout not in (None, first):
+                raise DataError(
+                    f"In block {number} of {self._name()}: the columns differ from those of the blocks before "
+                    f"({layout} instead of {first})."
+                )
+        weighted = np.cumsum([0, *(n_weighted for _, n_weighted, _ in found)])
+        if not weighted[-1]:
+            raise SampleWeightError(f"{self._name()}: the weight is zero for every row, so nothing is left.")
+        self._firsts, self._n_read = weighted[:-1].tolist(), sum(n_rows for *_, n_rows in found)
+        self._layout = self.rows._named(known or first)
+        self._blocks = blocks
+        return blocks
+
+    def _on_holders(
+        self, blocks: list[Any], function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Any]:
+        """Futures of a function of each block, on the worker that holds it; again elsewhere if that worker is lost."""
+        while True:
+            if not self._holders:
+                self._wait(blocks)
+                failed = [block for block in blocks if block.status in ("error", "cancelled")]
+                self._results(failed[:1])  # raises the error of the block
+                places = self.client.who_has(blocks)
+                self._holders = [min(places.get(block.key) or [""]) for block in blocks]
+            if all(self._holders):
+                futures = [
+                    self.client.submit(function, block, *further, workers=[holder], pure=False)
+                    for block, holder, further in zip(blocks, self._holders, arguments, strict=True)
+                ]
+                if self._wait(futures, set(self._holders)):
+                    return futures
+            self._holders = []  # a worker was lost: its blocks are read again, elsewhere
+
+    def _wait(self, futures: list[Any], holders: Collection[str] = ()) -> bool:
+        """Wait until all is done, or until one of the holders is lost: then False.
+
+        A cluster that is gone, or has had no workers for a minute, is an error.
+        """
+        distributed = import_with_extra("distributed", "dask")
+        last_seen = time.monotonic()
+        while True:
+            try:
+                with self.client.as_current():
+                    distributed.wait(futures, timeout=POLL_SECONDS)
+                return True
+            except TimeoutError:
+                alive = set(self.client.nthreads()) if self.client.status == "running" else set()
+            except (asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+                raise _lost_scheduler() from error
+            if alive and not alive.issuperset(holders):
+                return False
+            last_seen = time.monotonic() if alive else last_seen
+            if time.monotonic() - last_seen > MAX_SECONDS_WITHOUT_WORKERS:
+                raise ConnectionError(
+                    f"The Dask cluster has had no worker for {MAX_SECONDS_WITHOUT_WORKERS:.0f} s. Start workers, and "
+                    f"fit again; {GO_ON}"
+                )
+
+    def _results(self, futures: list[Any]) -> list[Any]:
+        self._wait(futures)
+        try:
+            return list(self.client.gather(futures))
+        except (asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+            raise _lost_scheduler() from error
+
+    def _chunks(self, labels: bool) -> Iterator[Chunk]:
+        """Bring the blocks here, one at a time."""
+        first = 0
+        for block in self._load():
+            for chunk in self._results([block])[0][0]:
+                yield replace(chunk, first=first, D=chunk.D if labels else None)
+                first += len(chunk)
+
+    def _pass(self, function: Callable[..., Sums], arguments: tuple[Any, ...], merge: Merge, labels: bool) -> Sums:
+        """One pass on the cluster, whose workers hold the distributions in any case."""
+        blocks = self._load()
+        self.n_passes += 1
+        shared = self.client.submit(_identity, arguments, pure=False)  # a task, so that it can be repeated, too
+        further = [(function, merge, shared, first) for first in self._firsts]
+        parts = self._on_holders(blocks, _sum_block, further)
+        while len(parts) > 1:
+            parts = [
+                self.client.submit(_merge, merge, *parts[first : first + FAN_IN], pure=False)
+                for first in range(0, len(parts), FAN_IN)
+            ]
+        sums: Sums = self._results(parts)[0]
+        if self.progress is not None:
+            self.progress(self.n_passes, self._n_read or 0)
+        return sums
+
+
+def active_client() -> Any:
+    """The client of a cluster that this process has made, or None; imports nothing."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
+
+
+def _lost_scheduler() -> ConnectionError:
+    return ConnectionError(
+        f"The Dask scheduler was lost, and the rows on its workers with it. Start a cluster, and fit again; {GO_ON}"
+    )
+
+
+def _read(function: Callable[..., Any], number: int, known: Layout | None, *arguments: Any) -> Block:
+    """Read and check the rows of one block, on a worker."""
+    chunks = []
+    for piece in function(*arguments):
+        X, D, weight, layout = check_piece(piece, number, labels=True, known=known)
+        known = known or layout
+        chunks.append(Chunk(X, D, weight))
+    return chunks, known if chunks else None
+
+
+def _describe(block: Block) -> tuple[Layout | None, int, int]:
+    """Columns, number of rows with weight and number of rows of a block."""
+    chunks, layout = block
+    n_weighted = sum(len(chunk) if chunk.weight is None else int((chunk.weight > 0).sum()) for chunk in chunks)
+    return layout, n_weighted, sum(len(chunk) for chunk in chunks)
+
+
+def _identity(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return arguments
+
+
+def _sum_block(
+    block: Block, function: Callable[..., Sums], merge: Merge, arguments: tuple[Any, ...], first: int
+) -> Sums | None:
+    """The sum over the chunks of one block, on a worker; None if no row has weight."""
+    return sum_chunks(block[0], function, arguments, merge, first)
+
+
+def _merge(merge: Merge, *parts: Sums | None) -> Sums | None:
+    """Merge sums, in the order of the blocks; a copy, because a lost worker may ask for the parts again."""
+    total: Sums | None = None
+    for part in parts:
+        if part is not None:
+            total = copy.deepcopy(part) if total is None else merge(total, part)
+    return total

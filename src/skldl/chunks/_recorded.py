@@ -1,8 +1,8 @@
-"""Fits that go on after they were interrupted: the result of every pass is kept, and read instead of computed again.
+"""Fits that go on after an interruption: the result of every pass is stored, and read instead of computed again.
 
-A learner in chunks sees the rows only through `Rows.sum`, and everything else it does is a function of these sums. So
-the results of the passes so far are its whole state: replayed in their order they bring it to where it stopped, to the
-last digit. Each pass is written once, in a file of its own, whole or not at all.
+A learner in chunks sees the rows only through `Rows.sum`, and everything else in it is a function of these sums. So the
+results of the passes so far are its whole state: replayed in their order they bring it to where it stopped, to the last
+digit, whatever the learner. Each pass is written atomically to a file of its own.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from skldl.utils.files import whole_file
 
 
 class Journal(Protocol):
-    """Where the results of passes are kept, by the number of the pass from 1.
+    """Storage of the results of passes, by the number of the pass from 1.
 
     Any class with these two methods will do; `FolderJournal` is one.
 
@@ -40,7 +40,7 @@ class Journal(Protocol):
     """
 
     def get(self, number: int) -> tuple[str, Sums] | None:
-        """Give the key and the result of a pass.
+        """Read the key and the result of a pass.
 
         Parameters
         ----------
@@ -50,11 +50,11 @@ class Journal(Protocol):
         Returns
         -------
         tuple or None
-            Key and sums; None if the pass is not there.
+            Key and sums; None if the pass is not stored.
         """
 
     def put(self, number: int, key: str, sums: Sums) -> None:
-        """Keep the key and the result of a pass.
+        """Store the key and the result of a pass.
 
         Parameters
         ----------
@@ -70,12 +70,12 @@ class Journal(Protocol):
 class FolderJournal(Journal):
     """Results of passes in files ``pass-00001.npz``, ``pass-00002.npz``, … of a folder.
 
-    A file is written whole or not at all. One that is damaged counts as one that is not there.
+    Files are written atomically. A damaged file counts as missing.
 
     Parameters
     ----------
     folder : str or path
-        The folder; it is made if it is not there.
+        The folder; it is created if it does not exist.
 
     Examples
     --------
@@ -94,18 +94,18 @@ class FolderJournal(Journal):
     def get(self, number: int) -> tuple[str, Sums] | None:
         try:
             with self._file(number).open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-                key, count = stored["arr_0"]  # a damaged list of members may have lost some
+                key, count = stored["arr_0"]  # the number of arrays: a damaged archive may have lost some
                 sums = (stored[f"arr_{k}"] for k in range(1, int(count) + 1))
                 return str(key), tuple(part[()] if part.ndim == 0 else part for part in sums)
         except (OSError, EOFError, TypeError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile):
-            return None  # not there, or damaged: the pass is read again
+            return None  # missing or damaged: the pass is computed again
 
     def put(self, number: int, key: str, sums: Sums) -> None:
         with whole_file(self._file(number)) as stream:
             np.savez(stream, np.array([key, str(len(sums))]), *(np.asarray(part) for part in sums))
 
     def clear(self) -> None:
-        """Take all passes away, when the fit is done."""
+        """Remove all passes, when the fit is done."""
         for file in self.folder.glob("pass-*.npz"):
             file.unlink(missing_ok=True)
 
@@ -114,24 +114,24 @@ class FolderJournal(Journal):
 
 
 class RecordedRows(Rows):
-    """Rows whose passes are recorded, so that a fit can go on where it was stopped.
+    """Rows whose passes are recorded, so that an interrupted fit can go on.
 
     Parameters
     ----------
     rows : Rows
         Where the rows come from.
     journal : Journal, str or path
-        Where to keep the results of the passes; a path stands for a `FolderJournal`.
+        Where to store the results of the passes; a path is short for a `FolderJournal`.
     fingerprint : str, default=""
-        What the record belongs to besides the rows and the learner, such as names and sizes of files.
+        Identifies the data, such as names and sizes of files.
     on_pass : callable, default=None
         Called with the number of the pass, and whether it came from the journal, after each pass.
 
     Notes
     -----
-    A pass is taken from the journal if it has the same number, function, arguments, columns and fingerprint; else it is
-    read, and written over what stood there. A journal of other data or other hyper-parameters so does no harm, but the
-    fingerprint must tell data apart that have the same columns. What `read` gives is not recorded.
+    A pass is read from the journal if it has the same number, function, arguments, columns and fingerprint; else it is
+    computed, and overwrites the stored one. So a journal of other data or other hyper-parameters does no harm, but the
+    fingerprint must be different for different data with the same columns. `read` is not recorded.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class RecordedRows(Rows):
         return self.rows.n_rows
 
     def _pass(self, function: Callable[..., Sums], arguments: tuple[Any, ...], merge: Merge, labels: bool) -> Sums:
-        """One pass, from the journal if it is there."""
+        """One pass, from the journal if it is stored there."""
         self.n_passes += 1
         key = self._key(function, arguments)
         known = self.journal.get(self.n_passes)

@@ -6,7 +6,7 @@ once for each pass. Chunks are added in the order of the rows, so that a result 
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,9 +20,6 @@ from skldl.utils.typing import FloatArray
 
 CHUNK_CELLS = 1 << 21
 """Numbers in a chunk if its number of rows is not given (16 MiB in double precision)."""
-
-LARGEST_WEIGHT_EXPONENT = 100
-"""Weights are reduced if the largest is not between 2⁻¹⁰⁰ and 2¹⁰⁰, as in memory."""
 
 Sums = tuple[Any, ...]
 """What a pass over the rows gives: arrays and numbers."""
@@ -84,25 +81,27 @@ class Chunk:
         """
         return ones_for(self.X) if self.weight is None else self.weight
 
-    def reduced(self, exponent: int) -> "Chunk":
-        """The rows with smaller weights.
-
-        Parameters
-        ----------
-        exponent : int
-            Weights are multiplied by 2 to the power of minus this.
-
-        Returns
-        -------
-        Chunk
-            The rows.
-        """
-        return self if self.weight is None or not exponent else replace(self, weight=np.ldexp(self.weight, -exponent))
-
 
 def add(total: Sums, part: Sums) -> Sums:
     """Add what a chunk contributes to the sums so far, in place where they are arrays."""
     return tuple(operator.iadd(one, other) for one, other in zip(total, part, strict=True))
+
+
+def sum_chunks(
+    chunks: Iterable[Chunk], function: Callable[..., Sums], arguments: tuple[Any, ...], merge: Merge, first: int = 0
+) -> Sums | None:
+    """The sum of a function over the rows with weight of some chunks; None if there are no such rows.
+
+    ``first`` is the number of rows with weight before these.
+    """
+    total: Sums | None = None
+    for chunk in chunks:
+        chunk = replace(chunk.with_weight(), first=first)
+        first += len(chunk)
+        if len(chunk):
+            part = function(chunk, *arguments)
+            total = part if total is None else merge(total, part)
+    return total
 
 
 class Rows(ABC):
@@ -136,7 +135,6 @@ class Rows(ABC):
     n_passes: int = 0
     _layout: Layout | None = None
     _n_read: int | None = None
-    _exponent: int | None = None  # of weights; not known before the first pass
 
     @abstractmethod
     def _pieces(self, labels: bool) -> Iterator[Piece]:
@@ -250,8 +248,6 @@ class Rows(ABC):
     ) -> Sums:
         """One pass: the sum of a function of each chunk, in the order of the rows.
 
-        Weights of unusual size come times a power of two, the same in all passes; the first pass is then read twice.
-
         Parameters
         ----------
         function : callable
@@ -272,39 +268,23 @@ class Rows(ABC):
         return self._pass(function, arguments, merge, labels)
 
     def _pass(self, function: Callable[..., Sums], arguments: tuple[Any, ...], merge: Merge, labels: bool) -> Sums:
-        """What `sum` does."""
-        total: Sums | None = None
-        n_weighted = n_read = 0
-        largest, skipped = 0.0, False
+        """Implementation of `sum`."""
         self.n_passes += 1
-        for chunk in self.read(labels=labels):
-            n_read = chunk.first + len(chunk)
-            if self._exponent is None:
-                largest = max(largest, 1.0 if chunk.weight is None else float(chunk.weight.max()))
-            skipped |= weight_exponent(largest) != 0  # then this pass finds the largest weight alone
-            if not skipped:
-                chunk = replace(chunk.with_weight().reduced(self._exponent or 0), first=n_weighted)
-                n_weighted += len(chunk)
-                if len(chunk):
-                    part = function(chunk, *arguments)
-                    total = part if total is None else merge(total, part)
-            if self.progress is not None:
-                self.progress(self.n_passes, n_read)
-        if self._exponent is None and n_read:
-            self._exponent = weight_exponent(largest)
-        if skipped:
-            return self._pass(function, arguments, merge, labels)
+        total = sum_chunks(self._watched(labels), function, arguments, merge)
         if total is None:
-            if n_read:
+            if next(self.read(labels=False), None) is not None:
                 raise SampleWeightError(f"{self._name()}: the weight is zero for every row, so nothing is left.")
             raise EmptyDataError(f"{self._name()} holds no rows. At least one is needed.")
         return total
 
-
-def weight_exponent(largest: float) -> int:
-    """Power of two to reduce weights by, so that sums of huge or tiny ones neither overflow nor vanish."""
-    exponent = int(np.frexp(largest)[1])
-    return 0 if abs(exponent) <= LARGEST_WEIGHT_EXPONENT else exponent
+    def _watched(self, labels: bool) -> Iterator[Chunk]:
+        """The chunks of a pass; ``progress`` is called when each has been used."""
+        for chunk in self.read(labels=labels):
+            n_read = chunk.first + len(chunk)
+            yield chunk
+            del chunk  # the consumer alone holds the rows
+            if self.progress is not None:
+                self.progress(self.n_passes, n_read)
 
 
 def rows_in_chunk(n_columns: int, chunk_rows: int | None) -> int:
