@@ -11,7 +11,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from skldl import AAKNN, SABFGS, SABFGSCV, AutoLDL, IncomLDL, LDLClassifier, MeanDistribution, StackingLDL, WInLDL
-from skldl._partial_base import fill_gaps
 from skldl.data import make_missing
 from skldl.enhancement import EnhancedLDL
 from skldl.exceptions import (
@@ -25,7 +24,13 @@ from skldl.exceptions import (
 from skldl.metrics import kullback_leibler
 from skldl.testing import make_distributions
 from skldl.uncertainty import CalibratedLDL, ConformalLDL
-from skldl.utils.missing import check_partial_distributions, mean_distribution, observed_pair, row_divergences
+from skldl.utils.missing import (
+    check_partial_distributions,
+    fill_gaps,
+    mean_distribution,
+    observed_pair,
+    row_divergences,
+)
 
 nan = float("nan")
 TRUE_DEGREES = [[0.5, nan, nan], [0.2, 0.3, 0.5], [nan, nan, 0.1], [nan, 0.4, nan]]
@@ -33,7 +38,7 @@ RATIOS = [[0.5, 0.5, nan], [0.2, 0.3, 0.5], [nan, 0.75, 0.25]]
 
 
 def test_auto_says_which_reading_it_takes():
-    with pytest.warns(MissingDegreesWarning, match="missing='auto' reads missing='degrees'"):
+    with pytest.warns(MissingDegreesWarning, match="missing=.auto. takes them as missing=.degrees."):
         assert check_partial_distributions(TRUE_DEGREES, "auto")[1] == "degrees"
     with pytest.warns(MissingDegreesWarning, match="missing='renormalised': only their ratios"):
         assert check_partial_distributions(RATIOS, "auto")[1] == "renormalised"
@@ -72,7 +77,7 @@ def test_missing_values_of_all_kinds_are_gaps(table):
         ([[nan, -0.3, 0.1], [0.2, 0.3, 0.5]], "degrees", NegativeDegreeError, "Row 0"),
         ([[nan, np.inf, 0.1], [0.2, 0.3, 0.5]], "degrees", NonFiniteError, "infinity"),
         ([[nan, 0.3, nan], [nan, 0.3, nan]], "degrees", DataError, "Label 0 of y is observed in no row"),
-        ([[nan] * 3, [nan] * 3], "auto", DataError, "carries anything"),
+        ([[nan] * 3, [nan] * 3], "auto", DataError, "has information"),
         ([[1.0, nan, nan], [nan, nan, 1.0]], "renormalised", DataError, "at least 2 observed"),
         ([[0.5, 0.5, nan, nan], [nan, nan, 0.5, 0.5]], "renormalised", DataError, "fall into 2 groups"),
     ],

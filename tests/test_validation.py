@@ -27,7 +27,7 @@ def change(table: np.ndarray, row: int, column: int, value: float) -> np.ndarray
 
 
 BAD_D = {
-    "nan": (change(D, 4, 1, np.nan), exceptions.NonFiniteError, r"contains NaN: row 4, label 1.*Drop such rows"),
+    "nan": (change(D, 4, 1, np.nan), exceptions.NonFiniteError, r"contains NaN: row 4, label 1.*Remove such rows"),
     "infinity": (change(D, 4, 2, np.inf), exceptions.NonFiniteError, "contains infinity: row 4, label 2"),
     "negative": (change(D, 3, 0, -0.25), exceptions.NegativeDegreeError, r"Row 3.*degree -0\.25 \(label 0\)"),
     "counts": (np.full((20, 3), 2), exceptions.RowSumError, r"Row 0 of y sums to 6.*20 rows.*from_counts"),

@@ -16,20 +16,35 @@ from skldl.chunks import Rows
 from skldl.chunks._arrays import CheckedRows
 from skldl.chunks._names import keep_names, refuse_more, refuse_rows
 from skldl.exceptions import DataError, UnknownNameError
-from skldl.metrics import kullback_leibler
-from skldl.metrics._in_chunks import evaluate as evaluate_chunks
-from skldl.metrics._in_chunks import predict as predict_chunks
-from skldl.utils.arrays import computing_on, is_device_array, least_number, to_numpy
+from skldl.utils.arrays import computing_on, is_device_array, is_foreign, least_number, to_numpy
 from skldl.utils.column_names import column_names, label_names, order_of_labels
 from skldl.utils.groups import check_groups
-from skldl.utils.missing import DistributionTargetTags
+from skldl.utils.missing import (
+    COMPLETE,
+    MEANINGS,
+    DistributionTargetTags,
+    check_partial_distributions,
+    fill_gaps,
+    has_gaps,
+    informative,
+    observed_pair,
+)
 from skldl.utils.parameters import NONE, Constraint, check_parameters, check_value, one_of
 from skldl.utils.typing import FloatArray, IntArray
-from skldl.utils.validation import check_distributions, check_features, check_same_length, check_weights, sum_to_one
+from skldl.utils.validation import (
+    check_distributions,
+    check_features,
+    check_numbers,
+    check_same_length,
+    check_weights,
+    sum_to_one,
+)
 
-__all__ = ["BaseLDL", "GroupedLDL"]
+__all__ = ["BaseLDL", "GroupedLDL", "PartialLDL"]
 
 OUTPUTS = ("default", "pandas", "polars")
+MISSING = one_of(*MEANINGS, hint="'degrees' if the observed degrees are true, 'renormalised' if only ratios are known")
+"""Valid values of the hyper-parameter ``missing``."""
 
 
 class BaseLDL(RegressorMixin, BaseEstimator):
@@ -183,7 +198,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         if "n_labels_" not in self.__dict__:  # what fit assigns; scikit-learn's check takes longer
             check_is_fitted(self)
         if isinstance(X, Rows):
-            parts = [np.asarray(part) for part in predict_chunks(self, X)]
+            from skldl.metrics._in_chunks import predict  # not above: a fit needs no measures
+
+            parts = [np.asarray(part) for part in predict(self, X)]
             return self._as_set(np.concatenate(parts or [np.zeros((0, self.n_labels_))]), X)
         features = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
         with computing_on(features, f"{type(self).__name__}.predict"):
@@ -284,9 +301,12 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         float
             At most 0, which only a perfect prediction reaches.
         """
+        from skldl.metrics import kullback_leibler  # not above: a fit needs no measures
+        from skldl.metrics._in_chunks import evaluate
+
         if isinstance(X, Rows):
             refuse_more(X, y, sample_weight)
-            return -evaluate_chunks(self, X, measures=[kullback_leibler])[kullback_leibler.name]
+            return -evaluate(self, X, measures=[kullback_leibler])[kullback_leibler.name]
         predicted = self.predict(X)
         if not is_device_array(predicted):
             predicted = self._in_order_of(y, np.asarray(predicted))
@@ -341,6 +361,100 @@ def _data_frame(distributions: FloatArray, names: list[str], output: str, index:
     if output == "polars":
         return frames.DataFrame(distributions, schema=names)
     return frames.DataFrame(distributions, columns=names, index=index)
+
+
+class PartialLDL(BaseLDL):
+    """Base class of label distribution learners that can learn from missing degrees.
+
+    A subclass declares ``"missing": MISSING`` in ``_constraints`` and stores it in ``__init__``. Its ``_fit`` receives
+    D with NaN where a degree is unknown, and finds what it means in ``missing_``: "complete" (no NaN), "degrees" or
+    "renormalised"; see `skldl.utils.missing`.
+
+    Attributes
+    ----------
+    missing_ : {"complete", "degrees", "renormalised"}
+        What NaN in y means; "complete" if there was none, or none that does not follow from the other cells.
+    n_left_out_ : int
+        Number of rows of y without information: no observed label or, with "renormalised", fewer than two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl import MeanDistribution
+    >>> model = MeanDistribution(missing="degrees").fit([[0.0], [1.0]], [[0.5, 0.25, 0.25], [0.5, np.nan, np.nan]])
+    >>> model.missing_
+    'degrees'
+    >>> model.complete([[0.0]], [[0.6, np.nan, np.nan]])
+    array([[0.6, 0.2, 0.2]])
+    """
+
+    _allow_missing_degrees = True
+    missing: str
+
+    def _check_rows(self, rows: Rows, y: Any, sample_weight: Any) -> None:
+        super()._check_rows(rows, y, sample_weight)
+        self.missing_, self.n_left_out_ = COMPLETE, 0  # chunks with gaps are rejected
+
+    def _check_target(self, y: Any, X: Any) -> FloatArray:
+        if is_device_array(X):  # where NaN is rejected
+            self.missing_, self.n_left_out_ = COMPLETE, 0
+            return super()._check_target(y, X)
+        D, self.missing_ = check_partial_distributions(y, self.missing)
+        self.n_left_out_ = int((~informative(D, self.missing_)).sum())
+        return D
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the mean Kullback-Leibler divergence from the true to the predicted distributions: higher is better.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features), or Rows
+            Features; or rows that are read in chunks, with their distributions and weights.
+        y : array-like or DataFrame of shape (n_samples, n_labels), default=None
+            True label distributions; None if X is a `skldl.chunks.Rows`. With gaps, what was observed is compared: the
+            observed labels and the rest of the mass, or the observed labels with both rows divided by their sums there,
+            as ``missing`` says.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            At most 0, which only a perfect prediction reaches.
+        """
+        if y is None or is_foreign(y) or not has_gaps(check_numbers(y, name="y", allow_nan=True)):
+            return super().score(X, y, sample_weight)
+        from skldl.metrics import kullback_leibler
+
+        predicted = self._in_order_of(y, np.asarray(self.predict(X)))
+        D, meaning = check_partial_distributions(y, self.missing, to_learn=False)
+        check_same_length(predicted, D)
+        weight = check_weights(sample_weight, len(D))
+        true, seen, kept = observed_pair(D, predicted, meaning)
+        return -kullback_leibler(true, seen, sample_weight=None if weight is None else weight[kept])
+
+    def complete(self, X: Any, D: Any) -> FloatArray:
+        """Fill the gaps of a table of degrees with what the fitted model predicts.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        D : array-like or DataFrame of shape (n_samples, n_labels)
+            Degrees with NaN where they were not observed, such as those that ``fit`` saw.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Rows that sum to one. With true degrees the observed cells stay, and the rest of the mass is shared out as
+            predicted; with renormalised ones their ratios stay, and the missing cells are the prediction. A row without
+            any observed label is the prediction.
+        """
+        check_is_fitted(self)
+        table, meaning = check_partial_distributions(D, self.missing, to_learn=False)
+        predicted = self._in_order_of(D, np.asarray(self.predict(X)))
+        check_same_length(predicted, table)
+        return fill_gaps(table, predicted, meaning)
 
 
 class GroupedLDL(BaseLDL):

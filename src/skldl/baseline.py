@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skldl._partial_base import MISSING, PartialLDL
+from skldl.base import MISSING, PartialLDL
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._arrays import in_memory
 from skldl.chunks._rows import Sums
@@ -32,7 +32,7 @@ class MeanDistribution(PartialLDL):
     distribution_ : ndarray of shape (n_labels,)
         The mean distribution.
     missing_ : {"complete", "degrees", "renormalised"}
-        How gaps in y were read.
+        What NaN in y means.
     n_features_in_ : int
         Number of features seen by ``fit``.
     n_labels_ : int

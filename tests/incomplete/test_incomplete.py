@@ -221,7 +221,7 @@ def test_complete_takes_tables_and_estimators():
     np.testing.assert_allclose(filled.sum(axis=1), 1.0)
     seen = frame.notna().to_numpy()
     np.testing.assert_allclose(filled.to_numpy()[seen], frame.to_numpy()[seen], atol=1e-12)
-    with pytest.warns(UserWarning, match="reads missing='degrees'"):
+    with pytest.warns(UserWarning, match="takes them as missing='degrees'"):
         assert not np.isnan(complete(X, make_missing(D, 0.5))).any()
     with pytest.raises(ParameterError, match="cannot learn from missing degrees"):
         complete(X, D, AAKNN())

@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from skldl._partial_base import PartialLDL
+from skldl.base import PartialLDL
 from skldl.exceptions import ParameterError
 from skldl.maxent import SABFGSCV
 from skldl.utils.column_names import column_names

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
-from skldl._partial_base import MISSING
+from skldl.base import MISSING
 from skldl.incomplete._rows import LinearProblem, ProjectedLinearLDL, least_error, project_weighted
 from skldl.utils.parameters import COUNT, NONE, NOT_NEGATIVE, POSITIVE, integer, one_of
 from skldl.utils.typing import FloatArray
@@ -79,9 +79,9 @@ class IncomLDL(ProjectedLinearLDL):
     n_iter_ : int
         Number of steps.
     missing_ : {"complete", "degrees", "renormalised"}
-        How gaps in y were read.
+        What NaN in y means.
     n_left_out_ : int
-        Number of rows that carry nothing to learn from.
+        Number of rows without information.
 
     Notes
     -----

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skldl._partial_base import PartialLDL
+from skldl.base import PartialLDL
 from skldl.selection._folds import pairs_of, shuffled_folds
 from skldl.utils.mean_mixture import row_weights
 from skldl.utils.missing import informative_rows, mean_distribution

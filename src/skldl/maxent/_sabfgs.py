@@ -16,7 +16,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import special
 
-from skldl._partial_base import MISSING, PartialLDL
+from skldl.base import MISSING, PartialLDL
 from skldl.chunks import Rows
 from skldl.chunks._arrays import in_memory
 from skldl.maxent._device_rows import device_problem
@@ -107,7 +107,7 @@ class SABFGS(PartialLDL):
     excess_ : float
         The estimate of the excess at the end. The true excess can be larger; see above.
     missing_ : {"complete", "degrees", "renormalised"}
-        How gaps in y were read; "complete" if there were none, or none that does not follow from the other cells.
+        What NaN in y means; "complete" if there was none, or none that does not follow from the other cells.
 
     See Also
     --------

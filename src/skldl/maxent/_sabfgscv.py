@@ -9,8 +9,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy import sparse
 
-from skldl._partial_base import MISSING, PartialLDL
-from skldl.base import kept_rows
+from skldl.base import MISSING, PartialLDL, kept_rows
 from skldl.chunks import Rows
 from skldl.chunks._arrays import in_memory
 from skldl.exceptions import DataError
@@ -95,7 +94,7 @@ class SABFGSCV(PartialLDL):
     loss_curve_ : list of float
         The loss of the final fit at the start and after each step.
     missing_ : {"complete", "degrees", "renormalised"}
-        How gaps in y were read; "complete" if there were none, or none that does not follow from the other cells.
+        What NaN in y means; "complete" if there was none, or none that does not follow from the other cells.
 
     Notes
     -----
@@ -345,7 +344,7 @@ def _held_out(
     X_test, D_test = X[test], D[test]
     test_weight = row_weights(len(test), None if sample_weight is None else sample_weight[test])
     gaps = has_gaps(D_test)
-    if gaps:  # rows that carry nothing do not count
+    if gaps:  # rows without information do not count
         test_weight = test_weight * informative(D_test, settings.reading)
         test_weight /= test_weight.sum() or 1.0
     minus_entropy = 0.0 if gaps else -float(test_weight @ entropy(D_test))

@@ -1,8 +1,9 @@
 """Missing degrees: what NaN in a table of distributions means, and the common arithmetic of estimators that accept it.
 
-Two readings. With **degrees**, the observed degrees are true, so that the rest of the mass, r = 1 − Σ_Ω d, belongs to
-the missing labels. With **renormalised**, what was observed was divided by its sum: only ratios between observed labels
-are known. In both a row is a coarsened distribution: its observed cells, and with "degrees" one further cell "rest".
+NaN has one of two meanings. With **degrees**, the observed degrees are true, so that the rest of the mass,
+r = 1 − Σ_Ω d, belongs to the missing labels. With **renormalised**, the observed degrees were divided by their sum:
+only ratios between observed labels are known. In both a row is a coarsened distribution: its observed cells, and with
+"degrees" one further cell, the rest.
 """
 
 from dataclasses import dataclass
@@ -14,17 +15,17 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import entr, logsumexp
 from sklearn.utils import TargetTags
 
-from skldl.exceptions import DataError, MissingDegreesWarning, RowSumError
+from skldl.exceptions import DataError, Message, MissingDegreesWarning, Parameter, RowSumError
 from skldl.utils.column_names import column_names
 from skldl.utils.typing import BoolArray, FloatArray
 from skldl.utils.validation import SUM_TOLERANCE, check_degrees, check_distributions, check_numbers, check_row_sums
 from skldl.utils.warn import warn
 
-READINGS = ("auto", "degrees", "renormalised")
-COMPLETE = "complete"  # the reading of a table without gaps
-NO_REST = 1e-9  # a rest of mass below this is rounding error
-MOST_STEPS = 5000
-CHANGE = 1e-13
+MEANINGS = ("auto", "degrees", "renormalised")
+COMPLETE = "complete"  # the meaning of a table without gaps
+NO_REST = 1e-9  # a rest below this is rounding: degrees are rarely written with more than nine digits
+MAX_STEPS = 5000  # of the fixed point iteration for the mean distribution; chosen by hand
+MIN_CHANGE = 1e-13  # at which it ends: some hundred units of rounding of a degree near 1
 
 
 @dataclass(slots=True)
@@ -47,34 +48,34 @@ class DistributionTargetTags(TargetTags):
 
 
 def has_gaps(D: FloatArray) -> bool:
-    """Return whether a table of numbers contains NaN; faster than testing each number."""
+    """Whether a table of numbers contains NaN; the sum is NaN then, which is faster than a test of each number."""
     return bool(np.isnan(D.sum()))
 
 
 def check_partial_distributions(
     D: Any, missing: str, *, name: str = "y", to_learn: bool = True
 ) -> tuple[FloatArray, str]:
-    """Return D with NaN where a degree is unknown, and the reading in use.
+    """Return D with NaN where a degree is unknown, and what NaN means.
 
     Parameters
     ----------
     D : array-like or DataFrame of shape (n_samples, n_labels)
         Degrees; NaN, None and ``pandas.NA`` mean "not observed".
     missing : {"auto", "degrees", "renormalised"}
-        How to read a row with gaps.
+        What NaN means; "auto" is "renormalised" if the observed degrees sum to one in every row with gaps.
     name : str, default="y"
         What the messages call it.
     to_learn : bool, default=True
-        Whether to refuse tables without information, and to warn which reading "auto" chose and how many rows have
-        nothing. False for rows that are scored or completed.
+        Whether to reject tables without information, and to warn of what "auto" chose and of rows without information.
+        False for rows that are scored or completed.
 
     Returns
     -------
     D : ndarray of shape (n_samples, n_labels)
         Rows without gaps sum to one. With "degrees", cells that follow from the others are filled in (one gap, or no
         mass left); with "renormalised" the observed cells sum to one.
-    reading : {"complete", "degrees", "renormalised"}
-        The reading; "complete" if there are no gaps, or none that is unknown.
+    meaning : {"complete", "degrees", "renormalised"}
+        What NaN means; "complete" if there is none, or none that does not follow from the other cells.
     """
     array = check_numbers(D, name=name, allow_nan=True)
     if not has_gaps(array):
@@ -89,33 +90,40 @@ def check_partial_distributions(
     check_row_sums(np.where(whole, sums, 1.0), name=name)
     array[whole] /= sums[whole][:, None]
     partial = np.asarray(~whole & ~gaps.all(axis=1))
-    reading = missing
+    meaning = missing
     if missing == "auto":
         scaled = partial.any() and bool((np.abs(sums[partial] - 1.0) <= SUM_TOLERANCE).all())
-        reading = "renormalised" if scaled else "degrees"
-    _check_sums(sums, partial, reading, name)
+        meaning = "renormalised" if scaled else "degrees"
+    _check_sums(sums, partial, meaning, name)
     # true degrees may exceed one by rounding alone
-    array[partial] /= (sums[partial] if reading == "renormalised" else np.maximum(sums[partial], 1.0))[:, None]
-    if reading == "degrees":
+    array[partial] /= (sums[partial] if meaning == "renormalised" else np.maximum(sums[partial], 1.0))[:, None]
+    if meaning == "degrees":
         _fill_determined(array)
     if to_learn:
-        _check_identified(array, reading, column_names(D), name)
-        _say(array, gaps, reading, missing, name)
-    return array, reading if has_gaps(array) else COMPLETE
+        _check_identified(array, meaning, column_names(D), name)
+        _warn_about(array, gaps, meaning, missing, name)
+    return array, meaning if has_gaps(array) else COMPLETE
 
 
-def _check_sums(sums: FloatArray, partial: BoolArray, reading: str, name: str) -> None:
+def _check_sums(sums: FloatArray, partial: BoolArray, meaning: str, name: str) -> None:
     wrong = partial & (
-        (np.abs(sums - 1.0) > SUM_TOLERANCE) if reading == "renormalised" else (sums > 1 + SUM_TOLERANCE)
+        (np.abs(sums - 1.0) > SUM_TOLERANCE) if meaning == "renormalised" else (sums > 1 + SUM_TOLERANCE)
     )
     if wrong.any():
         row = int(np.argmax(wrong))
-        rule = "sum to 1" if reading == "renormalised" else "sum to at most 1"
-        hint = " If they are true degrees, set missing='degrees'." if reading == "renormalised" else ""
+        hint: tuple[str | Parameter, ...] = (" they must sum to at most 1.",)
+        if meaning == "renormalised":
+            hint = (" they must sum to 1. If they are true degrees, set ", Parameter("missing", "degrees"), ".")
         raise RowSumError(
             f"The observed degrees of row {row} of {name} sum to {sums[row]:.6g} ({int(wrong.sum())} such rows), but "
-            f"with missing='{reading}' they must {rule}.{hint} If these are counts or scores, divide each row by the "
-            "total of all its labels, or by the sum of those observed and set missing='renormalised'."
+            "with ",
+            Parameter("missing", meaning),
+            *hint,
+            " If these are counts or scores, divide each row by the total of all its labels, or by the sum of those "
+            "observed and set ",
+            Parameter("missing", "renormalised"),
+            ".",
+            row=row,
         )
 
 
@@ -128,13 +136,14 @@ def _fill_determined(array: FloatArray) -> None:
     array[known] = np.where(gaps[known], np.where(number[known] == 1, rest[known], 0.0)[:, None], array[known])
 
 
-def _check_identified(array: FloatArray, reading: str, columns: list[Any], name: str) -> None:
-    """Refuse labels without any information."""
+def _check_identified(array: FloatArray, meaning: str, columns: list[Any], name: str) -> None:
+    """Reject tables without information about some label."""
     observed = ~np.isnan(array)
-    if not informative(array, reading).any():
+    if not informative(array, meaning).any():
         raise DataError(
-            f"No row of {name} carries anything to learn from: with missing='{reading}' a row needs at least "
-            f"{2 if reading == 'renormalised' else 1} observed labels."
+            f"No row of {name} has information: with ",
+            Parameter("missing", meaning),
+            f" a row needs at least {2 if meaning == 'renormalised' else 1} observed labels.",
         )
     never = np.flatnonzero(~observed.any(axis=0))
     if len(never):
@@ -143,7 +152,7 @@ def _check_identified(array: FloatArray, reading: str, columns: list[Any], name:
             f"Label {label!r} of {name} is observed in no row ({len(never)} such labels). Nothing can be learned about "
             "it: leave out its column, or observe it in some rows."
         )
-    if reading == "renormalised":
+    if meaning == "renormalised":
         pairs = sparse.csr_matrix(observed[observed.sum(axis=1) > 1], dtype=np.float64)
         number, group = connected_components(pairs.T @ pairs, directed=False)
         if number > 1:
@@ -152,27 +161,36 @@ def _check_identified(array: FloatArray, reading: str, columns: list[Any], name:
             raise DataError(
                 f"Labels {str(first)!r} and {str(second)!r} of {name} are never observed together, nor tied by others "
                 f"that are: the labels fall into {number} groups, and nothing is known about the ratio between them. "
-                "Observe labels of both groups in some rows, fit each group alone, or, if these are true degrees, set "
-                "missing='degrees'."
+                "Observe labels of both groups in some rows, fit each group alone, or, if these are true degrees, set ",
+                Parameter("missing", "degrees"),
+                ".",
             )
 
 
-def _say(array: FloatArray, gaps: BoolArray, reading: str, missing: str, name: str) -> None:
-    """Warn about the reading that was chosen and about rows without information."""
+def _warn_about(array: FloatArray, gaps: BoolArray, meaning: str, missing: str, name: str) -> None:
+    """Warn of the meaning that "auto" chose and of rows without information."""
     sentences = []
     if missing == "auto":
-        reason = "sum to one in every row" if reading == "renormalised" else "sum to less than one in some rows"
-        meant = "only their ratios are used" if reading == "renormalised" else "the rest belongs to the missing labels"
+        reason = "sum to one in every row" if meaning == "renormalised" else "sum to less than one in some rows"
+        meant = "only their ratios are used" if meaning == "renormalised" else "the rest belongs to the missing labels"
         sentences.append(
-            f"{name} has {int(gaps.sum())} missing degrees. The observed ones {reason}, so missing='auto' reads "
-            f"missing='{reading}': {meant}. Set missing= to choose the reading."
+            Message(
+                f"{name} has {int(gaps.sum())} missing degrees. The observed ones {reason}, so ",
+                Parameter("missing", "auto"),
+                " takes them as ",
+                Parameter("missing", meaning),
+                f": {meant}. Set ",
+                Parameter("missing"),
+                " to choose.",
+            )
         )
-    nothing = int((~informative(array, reading)).sum())
+    nothing = int((~informative(array, meaning)).sum())
     if nothing:
-        least = "fewer than two observed labels" if reading == "renormalised" else "no observed label"
-        sentences.append(f"{nothing} of {len(array)} rows of {name} have {least} and carry nothing: they are left out.")
+        least = "fewer than two observed labels" if meaning == "renormalised" else "no observed label"
+        left_out = "and no information: they are left out."
+        sentences.append(Message(f"{nothing} of {len(array)} rows of {name} have {least} {left_out}"))
     if sentences:
-        warn(" ".join(sentences), MissingDegreesWarning)
+        warn(Message(sentences[0], *(Message(" ", other) for other in sentences[1:])), MissingDegreesWarning)
 
 
 def rest_of(D: FloatArray) -> FloatArray:
@@ -181,37 +199,35 @@ def rest_of(D: FloatArray) -> FloatArray:
     return np.where(np.isnan(D).any(axis=1), rest, 0.0)
 
 
-def informative(D: FloatArray, reading: str) -> BoolArray:
-    """Tell which rows carry something: two observed labels where only ratios count, else one."""
-    return np.asarray((~np.isnan(D)).sum(axis=1) >= (2 if reading == "renormalised" else 1))
+def informative(D: FloatArray, meaning: str) -> BoolArray:
+    """Which rows have information: two observed labels where only ratios count, else one."""
+    return np.asarray((~np.isnan(D)).sum(axis=1) >= (2 if meaning == "renormalised" else 1))
 
 
 def informative_rows(
-    X: Any, D: FloatArray, sample_weight: FloatArray | None, reading: str
+    X: Any, D: FloatArray, sample_weight: FloatArray | None, meaning: str
 ) -> tuple[Any, FloatArray, FloatArray | None]:
     """Leave out rows without information; without missing degrees, return the input unchanged."""
     if not has_gaps(D):
         return X, D, sample_weight
-    kept = informative(D, reading)
+    kept = informative(D, meaning)
     if kept.all():
         return X, D, sample_weight
     if not kept.any():
-        raise DataError(
-            "No training row carries anything to learn from: all have too few observed labels. Use fewer folds."
-        )
+        raise DataError("No training row has information: all have too few observed labels. Use fewer folds.")
     return X[kept], D[kept], None if sample_weight is None else sample_weight[kept]
 
 
-def row_divergences(D: FloatArray, log_P: FloatArray, reading: str) -> FloatArray:
+def row_divergences(D: FloatArray, log_P: FloatArray, meaning: str) -> FloatArray:
     """Kullback-Leibler divergence of what was observed in each row, from logarithms of predictions.
 
     With "renormalised" it is that of the observed labels alone, both rows divided by their sums there; with "degrees"
-    that over the observed labels and the cell "rest". Rows that carry nothing have zero.
+    that over the observed labels and the rest. Rows without information have zero.
     """
     gaps = np.isnan(D)
     seen = np.where(gaps, 0.0, D)
     divergences = -(entr(seen) + seen * np.where(gaps, 0.0, log_P)).sum(axis=1)
-    if reading == "renormalised":
+    if meaning == "renormalised":
         some = ~gaps.all(axis=1)
         divergences[some] += logsumexp(np.where(gaps[some], -np.inf, log_P[some]), axis=1)
         return np.asarray(divergences)
@@ -222,7 +238,7 @@ def row_divergences(D: FloatArray, log_P: FloatArray, reading: str) -> FloatArra
     return np.asarray(divergences)
 
 
-def observed_pair(D: FloatArray, P: FloatArray, reading: str) -> tuple[FloatArray, FloatArray, BoolArray]:
+def observed_pair(D: FloatArray, P: FloatArray, meaning: str) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Turn partly observed and predicted rows into two tables of distributions that any measure can compare.
 
     Parameters
@@ -231,8 +247,8 @@ def observed_pair(D: FloatArray, P: FloatArray, reading: str) -> tuple[FloatArra
         Degrees with NaN where they were not observed, as `check_partial_distributions` gives them.
     P : ndarray of shape (n_samples, n_labels)
         Predicted distributions.
-    reading : {"degrees", "renormalised"}
-        How to read D.
+    meaning : {"degrees", "renormalised"}
+        What NaN in D means.
 
     Returns
     -------
@@ -240,12 +256,12 @@ def observed_pair(D: FloatArray, P: FloatArray, reading: str) -> tuple[FloatArra
         With "renormalised": observed labels only, each row divided by its sum there, zero elsewhere. With "degrees":
         observed labels, zero elsewhere, and one further column with the rest.
     kept : ndarray of bool
-        Which rows they hold: those that carry something.
+        Which rows they hold: those with information.
     """
-    kept = informative(D, reading)
+    kept = informative(D, meaning)
     gaps = np.isnan(D[kept])
     true, predicted = np.where(gaps, 0.0, D[kept]), np.where(gaps, 0.0, P[kept])
-    if reading == "renormalised":
+    if meaning == "renormalised":
         sums = predicted.sum(axis=1, keepdims=True)
         even = ~gaps / (~gaps).sum(axis=1, keepdims=True)  # a prediction without mass on what was observed
         predicted = np.divide(predicted, sums, out=even, where=sums > 0)
@@ -254,18 +270,18 @@ def observed_pair(D: FloatArray, P: FloatArray, reading: str) -> tuple[FloatArra
     return np.column_stack([true, rest_of(D[kept])]), np.column_stack([predicted, rest]), kept
 
 
-def comparable_rows(D: FloatArray, P: FloatArray, reading: str) -> tuple[FloatArray, FloatArray]:
+def comparable_rows(D: FloatArray, P: FloatArray, meaning: str) -> tuple[FloatArray, FloatArray]:
     """Like `observed_pair` with all rows, those without information as a perfect prediction; without gaps D and P."""
     if not has_gaps(D):
         return D, P
-    true, predicted, kept = observed_pair(D, P, reading)
+    true, predicted, kept = observed_pair(D, P, meaning)
     even = np.full((len(D), true.shape[1]), 1.0 / true.shape[1])
     whole, guess = even, even.copy()
     whole[kept], guess[kept] = true, predicted
     return whole, guess
 
 
-def mean_distribution(D: FloatArray, weight: FloatArray, reading: str) -> FloatArray:
+def mean_distribution(D: FloatArray, weight: FloatArray, meaning: str) -> FloatArray:
     r"""Find the constant prediction under which what was observed is most likely.
 
     With "degrees" by expectation maximisation, :math:`m_j \leftarrow \sum_i \omega_i (d_{ij}` or :math:`r_i m_j /
@@ -278,15 +294,15 @@ def mean_distribution(D: FloatArray, weight: FloatArray, reading: str) -> FloatA
         Degrees with NaN.
     weight : ndarray of shape (n_samples,)
         Row weights.
-    reading : {"degrees", "renormalised"}
-        How to read D.
+    meaning : {"degrees", "renormalised"}
+        What NaN in D means.
 
     Returns
     -------
     ndarray of shape (n_labels,)
-        The distribution. A label without any observation gets an equal share.
+        The distribution. A label without any observation has the degree 1 / n_labels.
     """
-    kept = informative(D, reading)
+    kept = informative(D, meaning)
     D, weight = D[kept], weight[kept] / weight[kept].sum()
     n_labels = D.shape[1]
     observed, place = np.unique(~np.isnan(D), axis=0, return_inverse=True)  # rows with the same gaps go together
@@ -296,9 +312,9 @@ def mean_distribution(D: FloatArray, weight: FloatArray, reading: str) -> FloatA
     total = weight @ np.nan_to_num(D)
     never = ~observed.any(axis=0)
     mean = np.full(n_labels, 1.0 / n_labels)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         before = mean
-        if reading == "renormalised":
+        if meaning == "renormalised":
             level = observed.T @ (mass / (observed @ mean))
             mean = np.divide(total, level, out=np.full(n_labels, 1.0 / n_labels), where=~never)
             mean[~never] *= (1.0 - never.mean()) / mean[~never].sum()
@@ -306,6 +322,31 @@ def mean_distribution(D: FloatArray, weight: FloatArray, reading: str) -> FloatA
             hidden = ~observed @ mean
             mean = total + mean * (~observed.T @ np.divide(rest, hidden, out=np.zeros_like(rest), where=hidden > 0))
             mean = mean / mean.sum()
-        if np.abs(mean - before).max() < CHANGE:
+        if np.abs(mean - before).max() < MIN_CHANGE:
             break
     return np.asarray(mean)
+
+
+def fill_gaps(D: FloatArray, P: FloatArray, meaning: str) -> FloatArray:
+    """Complete rows D, checked by `check_partial_distributions`, from predictions P; see `PartialLDL.complete`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.utils.missing import fill_gaps
+    >>> D, P = np.array([[0.5, np.nan, np.nan]]), np.array([[0.2, 0.6, 0.2]])
+    >>> fill_gaps(D, P, "degrees").round(3)
+    array([[0.5  , 0.375, 0.125]])
+    >>> fill_gaps(np.array([[0.5, 0.5, np.nan]]), P, "renormalised")
+    array([[0.4, 0.4, 0.2]])
+    """
+    gaps = np.isnan(D)
+    hidden = np.where(gaps, P, 0.0).sum(axis=1, keepdims=True)
+    if meaning == "renormalised":
+        scale = np.where(gaps.any(axis=1, keepdims=True), 1.0 - hidden, 1.0)
+        filled = np.where(gaps, P, D * scale)
+    else:
+        even = gaps / np.maximum(gaps.sum(axis=1, keepdims=True), 1)  # where all missing labels have the prediction 0
+        fractions = np.divide(np.where(gaps, P, 0.0), hidden, out=even, where=hidden > 0)
+        filled = np.where(gaps, rest_of(D)[:, None] * fractions, D)
+    return np.asarray(filled / filled.sum(axis=1, keepdims=True))

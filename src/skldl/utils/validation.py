@@ -424,8 +424,9 @@ def _check_cells_finite(
     in_all = f" ({count} cells)" if count > 1 else ""
     on_device = " Arrays on a device take no missing values." if is_device_array(table) else ""
     raise NonFiniteError(
-        f"Input {name} contains {kind}{in_all}: row {_row(row)}, {_shown(column, columns, position)}. "
-        f"{DEGREE_HINT if kind == 'infinity' and column == 'label' else _text(hint)}{on_device}",
+        f"Input {name} contains {kind}{in_all}: row {_row(row)}, {_shown(column, columns, position)}. ",
+        DEGREE_HINT if kind == "infinity" and column == "label" else _text(hint),
+        on_device,
         row=_row(row),
     )
 
